@@ -1,0 +1,199 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/api/contracttest"
+)
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := contracttest.Document()
+	require.NoError(t, err)
+	return doc
+}
+
+// operations calls f in a subtest for each operation of the contract.
+func operations(t *testing.T, f func(t *testing.T, op *openapi3.Operation)) {
+	for path, item := range document(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			t.Run(method+" "+path, func(t *testing.T) {
+				t.Parallel()
+				f(t, op)
+			})
+		}
+	}
+}
+
+// schemas calls f in a subtest for each named schema.
+func schemas(t *testing.T, f func(t *testing.T, name string, s *openapi3.Schema)) {
+	for name, ref := range document(t).Components.Schemas {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, name, ref.Value)
+		})
+	}
+}
+
+// Pins an operation that generators cannot name, the page cannot place, or nobody can call for want of an example.
+func TestEveryOperationIsNamedTaggedAndShown(t *testing.T) {
+	t.Parallel()
+	operations(t, func(t *testing.T, op *openapi3.Operation) {
+		require.NotEmpty(t, op.OperationID)
+		require.NotEmpty(t, op.Summary)
+		require.NotEmpty(t, op.Description)
+		require.Len(t, op.Tags, 1)
+		require.NotNil(t, op.Security, "say that it is open where it is")
+		for _, p := range op.Parameters {
+			require.NotNil(t, p.Value.Example, p.Value.Name)
+		}
+		if op.RequestBody != nil {
+			requireExamples(t, op.RequestBody.Value.Content)
+		}
+		for _, response := range op.Responses.Map() {
+			requireExamples(t, response.Value.Content)
+			for name, header := range response.Value.Headers {
+				require.NoError(t, header.Value.Schema.Value.VisitJSON(header.Value.Example), name)
+			}
+		}
+	})
+}
+
+// requireExamples only asks for them: that those of bodies and parameters are valid is proved when the document is.
+func requireExamples(t *testing.T, content openapi3.Content) {
+	t.Helper()
+	for name, media := range content {
+		if strings.Contains(name, "json") {
+			require.True(t, len(media.Examples) > 0 || media.Schema.Value.Example != nil, name)
+		}
+	}
+}
+
+// Pins an error that callers would have to parse in a way of its own, that cannot be found in the log, or that says
+// "later" without saying when.
+func TestEveryErrorIsAProblem(t *testing.T) {
+	t.Parallel()
+	operations(t, func(t *testing.T, op *openapi3.Operation) {
+		for status, response := range op.Responses.Map() {
+			require.Contains(t, response.Value.Headers, "X-Request-Id", status)
+			if status == "429" || status == "503" {
+				require.Contains(t, response.Value.Headers, "Retry-After", status)
+			}
+			if status >= "400" {
+				requireProblem(t, status, response.Value.Content)
+			}
+		}
+	})
+}
+
+func requireProblem(t *testing.T, status string, content openapi3.Content) {
+	t.Helper()
+	require.Equal(t, []string{"application/problem+json"}, slices.Collect(maps.Keys(content)), status)
+	media := content["application/problem+json"]
+	require.Equal(t, "#/components/schemas/Problem", media.Schema.Ref, status)
+	for code, example := range media.Examples {
+		value := example.Value.Value.(map[string]any)
+		require.Equal(t, code, value["code"])
+		require.Equal(t, "/docs#"+code, value["type"])
+		require.Equal(t, status, fmt.Sprint(value["status"]))
+	}
+}
+
+// Pins a code that the schema allows and the manual does not explain, or the other way round.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	doc := document(t)
+	_, table, _ := strings.Cut(doc.Info.Description, "## Errors")
+	var explained []any
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+		explained = append(explained, row[1])
+	}
+	require.Equal(t, explained, doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum)
+}
+
+// Pins bodies that old or careless clients send and that must keep working: unknown fields, and null for absent.
+func TestRequestsAreOpenAndNullMeansAbsent(t *testing.T) {
+	t.Parallel()
+	operations(t, func(t *testing.T, op *openapi3.Operation) {
+		if op.RequestBody == nil {
+			return
+		}
+		s := op.RequestBody.Value.Content["application/json"].Schema.Value
+		require.Nil(t, s.AdditionalProperties.Has)
+		for name, property := range s.Properties {
+			require.NotEqual(t, slices.Contains(s.Required, name), property.Value.Nullable, name)
+		}
+	})
+}
+
+// Pins a schema without an example, and one that refuses its own smallest value.
+func TestSmallestBodiesAreValid(t *testing.T) {
+	t.Parallel()
+	schemas(t, func(t *testing.T, _ string, s *openapi3.Schema) {
+		require.NotNil(t, s.Example)
+		require.NoError(t, s.VisitJSON(decode(t, contracttest.Smallest(s)), openapi3.MultiErrors()))
+	})
+}
+
+// Pins a limit that the contract names but does not hold, one that hides another, and one with two complaints for
+// one mistake.
+func TestBrokenBodiesBreakOneConstraintEach(t *testing.T) {
+	t.Parallel()
+	schemas(t, func(t *testing.T, _ string, s *openapi3.Schema) {
+		seen := map[string]bool{}
+		for _, c := range contracttest.Broken(s) {
+			require.False(t, seen[c.Name], c.Name)
+			seen[c.Name] = true
+			if strings.HasPrefix(c.Rule, "x-") {
+				continue // OpenAPI 3.0 has no word for it; the server is held to it all the same
+			}
+			complaints := complaintsOf(s.VisitJSON(decode(t, c.Body), openapi3.MultiErrors()))
+			require.Equal(t, []string{c.Field + ": " + c.Rule}, complaints, c.Name)
+		}
+	})
+}
+
+func decode(t *testing.T, body []byte) (v any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(body, &v))
+	return v
+}
+
+// complaintsOf lists what the validator found, as "joined[0].sub: maxLength".
+func complaintsOf(err error) (list []string) {
+	var many openapi3.MultiError
+	var one *openapi3.SchemaError
+	switch {
+	case errors.As(err, &many):
+		for _, e := range many {
+			list = append(list, complaintsOf(e)...)
+		}
+	case errors.As(err, &one):
+		list = append(list, fieldOf(one.JSONPointer())+": "+one.SchemaField)
+	}
+	return list
+}
+
+func fieldOf(pointer []string) string {
+	var field strings.Builder
+	for _, step := range pointer {
+		if _, err := strconv.Atoi(step); err == nil {
+			step = "[" + step + "]"
+		} else if field.Len() > 0 {
+			step = "." + step
+		}
+		field.WriteString(step)
+	}
+	return field.String()
+}

@@ -1,0 +1,79 @@
+package contracttest
+
+import (
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+func smallest(s *openapi3.Schema) any {
+	switch {
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case s.Type.Is("object"):
+		object := map[string]any{}
+		for _, name := range s.Required {
+			object[name] = smallest(s.Properties[name].Value)
+		}
+		return object
+	case s.Type.Is("array"):
+		return items(s, int(s.MinItems))
+	case s.Type.Is("string"):
+		return text(s, int(s.MinLength))
+	case s.Type.Is("boolean"):
+		return false
+	default:
+		return least(s)
+	}
+}
+
+func least(s *openapi3.Schema) float64 {
+	if s.Min == nil {
+		return 0
+	}
+	return *s.Min
+}
+
+// items gives n items, all different where the schema asks for it.
+func items(s *openapi3.Schema, n int) []any {
+	list := make([]any, n)
+	for i := range list {
+		list[i] = smallest(s.Items.Value)
+		if word, ok := list[i].(string); ok && s.UniqueItems {
+			list[i] = word + strconv.Itoa(i)
+		}
+	}
+	return list
+}
+
+// text gives a string that the pattern accepts, of n characters or, where it must be longer to be accepted, the example.
+func text(s *openapi3.Schema, n int) string {
+	example, _ := s.Example.(string)
+	fill := strings.Repeat("a", max(0, n-len(example)))
+	for _, word := range []string{strings.Repeat("a", n), fill + example, example + fill} {
+		if matches(s, word) {
+			return word
+		}
+	}
+	return example
+}
+
+func matches(s *openapi3.Schema, word string) bool {
+	ok, err := regexp.MatchString(s.Pattern, word)
+	return ok && err == nil
+}
+
+func with(object any, name string, value any) map[string]any {
+	changed := maps.Clone(object.(map[string]any))
+	changed[name] = value
+	return changed
+}
+
+func without(object any, name string) map[string]any {
+	changed := maps.Clone(object.(map[string]any))
+	delete(changed, name)
+	return changed
+}

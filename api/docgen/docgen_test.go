@@ -1,0 +1,71 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/api"
+)
+
+func page(t *testing.T) string {
+	t.Helper()
+	page, err := render(api.OpenAPI())
+	require.NoError(t, err)
+	return string(page)
+}
+
+// Pins a contract that was changed without its manual.
+func TestThePageIsCurrent(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, page(t), string(api.Docs()), "run go generate ./api")
+}
+
+// Pins links into nowhere, and problem types that name no row of the table.
+func TestEveryAnchorExistsOnce(t *testing.T) {
+	t.Parallel()
+	page := page(t)
+	ids := map[string]bool{}
+	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		require.False(t, ids[id[1]], id[1])
+		ids[id[1]] = true
+	}
+	for _, link := range regexp.MustCompile(`(?:href="|/docs)#([\w-]+)`).FindAllStringSubmatch(page, -1) {
+		require.True(t, ids[link[1]], link[1])
+	}
+}
+
+// Pins a page that is blank, or tells somebody that it is read, where there is no internet.
+func TestThePageLoadsNothing(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{" src=", "<link", "@import", "url(", "fetch("} {
+		require.NotContains(t, page(t), way)
+	}
+}
+
+// Pins a description that ends up as markup, and markup that ends up as text.
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a <b> & c":                          "<p>a &lt;b&gt; &amp; c</p>",
+		"one\ntwo\n\nthree":                  "<p>one two</p>\n<p>three</p>",
+		"`a<b`, **bold `c`**, *i*":           "<p><code>a&lt;b</code>, <strong>bold <code>c</code></strong>, <em>i</em></p>",
+		"[to **it**](#there)":                `<p><a href="#there">to <strong>it</strong></a></p>`,
+		"- a\n  b\n- c":                      "<ul>\n<li>a b</li>\n<li>c</li>\n</ul>",
+		"1. a\n2. b":                         "<ol>\n<li>a</li>\n<li>b</li>\n</ol>",
+		"| Code | M |\n|--|--|\n| `x` | y |": `<div class="scroll"><table><thead><tr><th>Code</th><th>M</th></tr></thead><tbody>` + "\n" + `<tr id="x"><td><code>x</code></td><td>y</td></tr>` + "\n</tbody></table></div>",
+	} {
+		require.Equal(t, want, strings.TrimSpace(string(markdown(text))))
+	}
+}
+
+// Pins a command that a shell would take apart, and one without the header that the call needs.
+func TestCurl(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `'it'\''s'`, quote("it's"))
+	page := page(t)
+	require.Contains(t, page, "curl http://127.0.0.1:8080/sessions/eu-west.")
+	require.Equal(t, strings.Count(page, "127.0.0.1:8080/fleet/"), strings.Count(page, "X-Fleet-Token: $FLEET_TOKEN"))
+}

@@ -1,0 +1,44 @@
+// Command docgen makes docs.html, the manual that the director serves at /docs, out of openapi.yaml. go generate
+// runs it and its result is checked in, so that the director itself reads no YAML. The look of the page is in
+// page.html.tmpl, the words all are in the contract.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"os"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/lattice-director/director/api"
+)
+
+//go:embed page.html.tmpl
+var pageTemplate string
+
+func main() {
+	page, err := render(api.OpenAPI())
+	if err == nil {
+		err = os.WriteFile("docs.html", page, 0o644) //nolint:gosec // a page for everybody to read
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+func render(contract []byte) ([]byte, error) {
+	var root any
+	if err := yaml.UnmarshalWithOptions(contract, &root, yaml.UseOrderedMap()); err != nil {
+		return nil, err
+	}
+	page, err := template.New("page").Funcs(words).Parse(pageTemplate)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = page.Execute(&out, Node{root: root, value: root})
+	return out.Bytes(), err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"html"
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+// section is a part of the manual under one heading.
+type section struct{ ID, Title, Body string }
+
+// sections splits a description at its headings; the first section, before any heading, has no title.
+func sections(text string) []section {
+	var list []section
+	for i, part := range strings.Split("\n"+text, "\n## ") {
+		title, body, _ := strings.Cut(part, "\n")
+		if i == 0 {
+			title, body = "", part
+		}
+		list = append(list, section{slug(title), title, body})
+	}
+	return list
+}
+
+var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
+
+func slug(title string) string {
+	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
+}
+
+// markdown knows what the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and [links](#there).
+func markdown(n any) template.HTML {
+	var out strings.Builder
+	text := ""
+	switch n := n.(type) {
+	case string:
+		text = n
+	case Node:
+		text = n.String()
+	}
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		switch first := lines[0]; {
+		case strings.HasPrefix(first, "|"):
+			out.WriteString(table(lines))
+		case bullet.MatchString(first):
+			out.WriteString(list(lines))
+		default:
+			out.WriteString("<p>" + inline(strings.Join(lines, " ")) + "</p>\n")
+		}
+	}
+	return template.HTML(out.String()) //nolint:gosec // made of escaped text and the tags of this file
+}
+
+var bullet = regexp.MustCompile(`^(-|\d+\.) +`)
+
+func list(lines []string) string {
+	tag := "ol"
+	if strings.HasPrefix(lines[0], "-") {
+		tag = "ul"
+	}
+	var items []string
+	for _, line := range lines {
+		if mark := bullet.FindString(line); mark != "" {
+			items = append(items, line[len(mark):])
+		} else {
+			items[len(items)-1] += " " + strings.TrimSpace(line)
+		}
+	}
+	var out strings.Builder
+	for _, item := range items {
+		out.WriteString("<li>" + inline(item) + "</li>\n")
+	}
+	return "<" + tag + ">\n" + out.String() + "</" + tag + ">\n"
+}
+
+// table gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem.
+func table(lines []string) string {
+	var out strings.Builder
+	anchored := strings.HasPrefix(lines[0], "| Code ")
+	for i, line := range lines {
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		switch {
+		case i == 0:
+			out.WriteString("<tr>" + row("th", cells) + "</tr></thead><tbody>\n")
+		case i == 1: // the line under the head
+		case anchored:
+			out.WriteString(`<tr id="` + html.EscapeString(strings.Trim(cells[0], "` ")) + `">` + row("td", cells) + "</tr>\n")
+		default:
+			out.WriteString("<tr>" + row("td", cells) + "</tr>\n")
+		}
+	}
+	return `<div class="scroll"><table><thead>` + out.String() + "</tbody></table></div>\n"
+}
+
+func row(tag string, cells []string) string {
+	var out strings.Builder
+	for _, cell := range cells {
+		out.WriteString("<" + tag + ">" + inline(strings.TrimSpace(cell)) + "</" + tag + ">")
+	}
+	return out.String()
+}
+
+var mark = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\(([^)]+)\)`)
+
+func inline(text string) string {
+	var out strings.Builder
+	for {
+		at := mark.FindStringSubmatchIndex(text)
+		if at == nil {
+			return out.String() + html.EscapeString(text)
+		}
+		out.WriteString(html.EscapeString(text[:at[0]]))
+		part := func(i int) string { return text[at[2*i]:at[2*i+1]] }
+		switch {
+		case at[2] >= 0:
+			out.WriteString("<code>" + html.EscapeString(part(1)) + "</code>")
+		case at[4] >= 0:
+			out.WriteString("<strong>" + inline(part(2)) + "</strong>")
+		case at[6] >= 0:
+			out.WriteString("<em>" + inline(part(3)) + "</em>")
+		default:
+			out.WriteString(`<a href="` + html.EscapeString(part(5)) + `">` + inline(part(4)) + "</a>")
+		}
+		text = text[at[1]:]
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+// words is what the template can say beyond walking the contract.
+var words = template.FuncMap{
+	"markdown": markdown, "sections": sections, "operations": operations,
+	"examples": examples, "curl": curl, "lower": strings.ToLower, "kind": kind, "limits": limits, "pattern": pattern, "nested": nested,
+}
+
+// operation is a method on a path.
+type operation struct {
+	Method, Path string
+	Node
+}
+
+// operations gives those with the tag, in the order of the contract.
+func operations(root Node, tag Node) []operation {
+	var list []operation
+	for _, path := range root.Get("paths").Members() {
+		for _, method := range path.Members() {
+			if method.Get("tags").Includes(tag.String()) {
+				list = append(list, operation{strings.ToUpper(method.Name), path.Name, method.Node})
+			}
+		}
+	}
+	return list
+}
+
+// example is one body, with what it shows.
+type example struct {
+	Title string
+	Node
+}
+
+// examples gives those of the media type, else the one of its schema.
+func examples(media Node) []example {
+	var list []example
+	for _, m := range media.Get("examples").Members() {
+		list = append(list, example{m.Get("summary").String(), m.Get("value")})
+	}
+	if one := media.Get("schema", "example"); len(list) == 0 && one.Exists() {
+		list = append(list, example{Node: one})
+	}
+	return list
+}
+
+// here stands for the director; the page's script puts in the address it was loaded from.
+const here = "http://127.0.0.1:8080"
+
+// curl gives the command that calls the operation with that body.
+func curl(op operation, body Node) string {
+	path, args := op.Path, ""
+	for _, p := range op.Get("parameters").Items() {
+		value := p.Get("example").String()
+		switch p.Get("in").String() {
+		case "path":
+			path = strings.ReplaceAll(path, "{"+p.Get("name").String()+"}", value)
+		case "header":
+			args += " \\\n  -H " + quote(p.Get("name").String()+": "+value)
+		}
+	}
+	if body.Exists() {
+		args += " \\\n  --json " + quote(body.JSON())
+	}
+	return "curl " + here + path + credentials(op) + args
+}
+
+func credentials(op operation) string {
+	for _, scheme := range op.Get("security").Items() {
+		switch scheme.Members()[0].Name {
+		case "fleetToken":
+			return " \\\n  -H \"X-Fleet-Token: $FLEET_TOKEN\""
+		case "accessToken":
+			return " \\\n  -H \"Authorization: Bearer $ACCESS_TOKEN\""
+		}
+	}
+	return ""
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// kind says what a value is: "integer", "array of string", "map of string".
+func kind(s Node) string {
+	switch t := s.Get("type").String(); {
+	case t == "array":
+		return "array of " + s.Get("items", "type").String()
+	case s.Get("additionalProperties").Exists():
+		return "map of " + s.Get("additionalProperties", "type").String()
+	case s.Get("format").String() == "uuid":
+		return "uuid"
+	default:
+		return t
+	}
+}
+
+// nested gives the schema whose fields stand under this one: its own, or those of its items.
+func nested(s Node) Node {
+	if s.Get("items").Exists() {
+		return s.Get("items")
+	}
+	return s
+}
+
+// printable is the one pattern that is easier to say than to read.
+const printable = `^[^\x00-\x1F\x7F-\x9F]*$`
+
+// pattern gives the expression that the value, or each item of it, must match.
+func pattern(s Node) string {
+	for _, place := range []Node{s, s.Get("items")} {
+		if p := place.Get("pattern").String(); p != "" && p != printable && kind(place) != "uuid" {
+			return charset.ReplaceAllString(p, "$1")
+		}
+	}
+	return ""
+}
+
+// charset is a pattern that only says which characters there may be.
+var charset = regexp.MustCompile(`^\^(\[[^\]]+\])\*\$$`)
+
+// limits says what a value must keep to, each in a few words: "1 to 128 characters".
+func limits(s Node) []string {
+	var list []string
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	span := func(low, high, of string) {
+		switch from, to := s.Get(low), s.Get(high); {
+		case from.Exists() && to.Exists():
+			say("%s to %s%s", from, to, of)
+		case from.Exists():
+			say("at least %s%s", from, of)
+		case to.Exists():
+			say("at most %s%s", to, of)
+		}
+	}
+	span("minimum", "maximum", "")
+	span("minLength", "maxLength", " characters")
+	span("minItems", "maxItems", " items")
+	span("minProperties", "maxProperties", " entries")
+	if s.Get("pattern").String() == printable {
+		say("without control characters")
+	}
+	if s.Get("uniqueItems").Exists() {
+		say("no item twice")
+	}
+	for _, of := range []string{"items", "additionalProperties"} {
+		for _, limit := range limitsOf(s.Get(of)) {
+			say("each %s", limit)
+		}
+	}
+	return list
+}
+
+// limitsOf is for what an array or map holds; those of objects are shown as their own fields.
+func limitsOf(s Node) []string {
+	if !s.Exists() || s.Get("properties").Exists() {
+		return nil
+	}
+	return limits(s)
+}
