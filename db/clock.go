@@ -1,0 +1,87 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// clock corrects this pod's clock by its measured offset to the database's.
+type clock struct {
+	pod     func() time.Time
+	reading atomic.Pointer[ClockReading]
+}
+
+// ClockReading is one measurement of the pod's clock against the database's.
+type ClockReading struct {
+	Offset    time.Duration // what to add to the pod's clock
+	Roundtrip time.Duration // the measurement's uncertainty is half of it
+	At        time.Time     // by the pod's clock
+}
+
+// Now is the database's time as far as this pod knows: its own clock, corrected by the last measured offset.
+func (s *Store) Now() time.Time {
+	now := s.clock.pod()
+	if r := s.clock.reading.Load(); r != nil {
+		now = now.Add(r.Offset)
+	}
+	return now
+}
+
+// ClockReading gives the last measurement; ok is false before the first.
+func (s *Store) ClockReading() (r ClockReading, ok bool) {
+	if p := s.clock.reading.Load(); p != nil {
+		return *p, true
+	}
+	return ClockReading{}, false
+}
+
+// ReadClock measures the offset anew. A measurement that took longer than two seconds says too little and is dropped.
+// Errors: Unavailable.
+func (s *Store) ReadClock(ctx context.Context) error {
+	before := s.clock.pod()
+	now, err := s.q.ClockReading(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	after := s.clock.pod()
+	trip := after.Sub(before)
+	if trip > 2*time.Second {
+		return unavailable("the database answers too slowly to read its clock", nil)
+	}
+	s.clock.reading.Store(&ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, At: after})
+	return nil
+}
+
+// Pulse says, on behalf of a replica that serves, that heartbeats could be heard just now; call it at least every
+// tenth of a lease. While no replica does, and for one lease after, no lease expires (see fleet_clock in the
+// migrations). Errors: Unavailable.
+func (s *Store) Pulse(ctx context.Context) error {
+	_, err := s.q.Pulse(ctx, s.cfg.Timing.LeaseTTL)
+	return classify(err)
+}
+
+// OldestSnapshotAge tells how long the oldest snapshot has kept vacuum from cleaning. Errors: Unavailable.
+func (s *Store) OldestSnapshotAge(ctx context.Context) (time.Duration, error) {
+	seconds, err := s.q.OldestSnapshotAge(ctx)
+	return time.Duration(seconds * float64(time.Second)), classify(err)
+}
+
+// Regions lists the regions that instances were registered in. Errors: Unavailable.
+func (s *Store) Regions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.Regions(ctx)
+	return regions, classify(err)
+}
+
+// SchemaVersion is the newest migration the database has; 0 when it has none. Errors: Unavailable.
+func (s *Store) SchemaVersion(ctx context.Context) (int64, error) {
+	version, err := s.q.SchemaVersion(ctx)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "42883" { // undefined_function: the first migration makes it
+		return 0, nil
+	}
+	return version, classify(err)
+}

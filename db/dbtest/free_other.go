@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package dbtest
+
+func freeBytes(string) uint64 { return 0 }

@@ -1,0 +1,77 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lattice-director/director/db/internal/lastwill"
+	"github.com/lattice-director/director/db/pglocal"
+)
+
+// roomForTests is what the databases of a large test run take: about nine megabytes each.
+const roomForTests = 2 << 30
+
+// NewCluster starts a private Postgres for a test that stops, kills or restarts it, and discards it when the test ends.
+// It has no migrations applied. It needs the binaries on this machine, wherever the other tests' server is. The zero
+// options are for speed; set Durable to test what is kept. Dir is chosen when it is empty.
+func NewCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = newDir()
+	}
+	c, err := pglocal.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("dbtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.StopImmediate(), pglocal.Remove(context.Background(), o.Dir)); err != nil {
+			t.Errorf("dbtest: %v", err)
+		}
+	})
+	return c
+}
+
+// startLocal starts the private cluster that the tests of this process share.
+func startLocal(ctx context.Context) (*server, error) {
+	sweepDirs(ctx)
+	dir := newDir()
+	c, err := pglocal.Start(ctx, pglocal.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	// The server ends with us; its files are in memory and would stay there. A second try, since it may still write.
+	if _, err := lastwill.Leave(`rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, dir); err != nil {
+		return nil, err
+	}
+	return newServer(c.URL("postgres"), fileCopy, false)
+}
+
+const dirPrefix = "director-test-"
+
+// newDir names a directory that does not exist yet; the cluster makes it.
+func newDir() string {
+	return filepath.Join(fastDir(), fmt.Sprintf("%s%d-%s", dirPrefix, os.Getpid(), rand.Text()[:6]))
+}
+
+// fastDir is in memory where there is room: on a disk, file systems slow down when thousands of files come and go.
+func fastDir() string {
+	if freeBytes("/dev/shm") >= roomForTests {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+// sweepDirs removes clusters whose processes were killed together with what should have cleaned up after them.
+func sweepDirs(ctx context.Context) {
+	for _, base := range []string{"/dev/shm", os.TempDir()} {
+		dirs, _ := filepath.Glob(filepath.Join(base, dirPrefix+"*")) // the pattern is well-formed
+		for _, dir := range dirs {
+			_ = pglocal.Remove(ctx, dir) // in use, or another user's
+		}
+	}
+}

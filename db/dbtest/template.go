@@ -1,0 +1,83 @@
+package dbtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/migrations"
+)
+
+const (
+	keepTemplates = 7 * 24 * time.Hour // since a test process last used it
+	keepDatabases = 24 * time.Hour     // longer than any test
+)
+
+// templateOnce makes the template database, or finds that another process has, on its first call.
+func (s *server) templateOnce() func() (string, error) {
+	name := templatePrefix + migrations.Hash()[:12]
+	return sync.OnceValues(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		return name, s.makeTemplate(ctx, name)
+	})
+}
+
+// makeTemplate holds a lock, so that of many test processes on one server one does the work.
+func (s *server) makeTemplate(ctx context.Context, name string) error {
+	conn, err := pgx.Connect(ctx, s.url.String())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "select pg_advisory_lock(hashtextextended($1, 0))", templatePrefix); err != nil {
+		return err
+	}
+	var exists bool
+	err = conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&exists)
+	if err == nil && !exists {
+		err = s.migrate(ctx, conn, name)
+	}
+	if err == nil && s.shared {
+		err = sweep(ctx, conn, name)
+	}
+	return err
+}
+
+// migrate gives the database its name last: what a killed process leaves half-migrated never has that name.
+func (s *server) migrate(ctx context.Context, conn *pgx.Conn, name string) error {
+	draft := newName()
+	if err := run(ctx, conn, s.createStatement(draft, "template0")); err != nil {
+		return err
+	}
+	if _, err := migrations.Up(ctx, s.urlOf(draft), nil); err != nil {
+		return err
+	}
+	return run(ctx, conn,
+		"alter database "+draft+" with is_template true allow_connections false",
+		"alter database "+draft+" rename to "+name)
+}
+
+// sweep notes on the template in use that it is, and drops what nobody has used for long.
+func sweep(ctx context.Context, conn *pgx.Conn, inUse string) error {
+	now := time.Now().UTC()
+	used := fmt.Sprintf("comment on database %s is '%s'", inUse, now.Format(time.RFC3339))
+	if err := run(ctx, conn, used); err != nil {
+		return err
+	}
+	rows, _ := conn.Query(ctx, `
+		select datname from pg_database
+		where datname ^@ $1 and shobj_description(oid, 'pg_database') < $2
+		   or datname ^@ $3 and split_part(datname, '_', 3) < $4`,
+		templatePrefix, now.Add(-keepTemplates).Format(time.RFC3339),
+		testPrefix, fmt.Sprint(now.Add(-keepDatabases).Unix()))
+	old, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, name := range old {
+		// Another role's, or one that a debugger still looks at: it stays, and that is no reason to fail a test.
+		_ = run(ctx, conn, "alter database "+name+" with is_template false", "drop database "+name)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Kind says what sort of answer an [Error] is. Each protocol has one table from Kind to its own statuses.
+type Kind int
+
+// The kinds. Anything that is not an *Error is internal: its text goes to the log only.
+const (
+	NotFound    Kind = iota + 1 // no such thing, or not any more and not remembered
+	Conflict                    // the state of something else is in the way
+	NoCapacity                  // nobody can host it now
+	Superseded                  // a newer incarnation of the instance exists: stop, do not register again
+	Gone                        // it existed and has ended
+	Forbidden                   // the caller holds no right to it
+	Invalid                     // Field is outside its limits
+	Mismatch                    // the idempotency key was used with another body
+	TooMany                     // the caller holds, or asks for, too much
+	Unavailable                 // not decided, or the decision's outcome is unknown: retry after RetryAfter
+)
+
+// Error is an answer that the store gives on purpose. Code is stable and machine-readable; Detail is for people
+// and may be shown to the caller; Err, the cause, may not.
+type Error struct {
+	Kind       Kind
+	Code       string
+	Detail     string
+	Field      string        // for Invalid: the field that is outside its limits
+	RetryAfter time.Duration // for Unavailable and TooMany: when another try makes sense
+	Err        error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Detail, e.Err)
+	}
+	return e.Code + ": " + e.Detail
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// IsKind tells whether err is, or wraps, an [Error] of that kind.
+func IsKind(err error, k Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == k
+}
+
+func newError(k Kind, code, format string, args ...any) *Error {
+	return &Error{Kind: k, Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// retryAfter is what callers are told when Postgres is away: long enough not to storm, short enough to be back
+// soon after it.
+const retryAfter = time.Second
+
+func unavailable(detail string, err error) *Error {
+	return &Error{Kind: Unavailable, Code: "unavailable", Detail: detail, RetryAfter: retryAfter, Err: err}
+}
+
+// sqlstate classes that say the server, not the statement, is at fault (PostgreSQL manual, appendix A).
+var retryableStates = map[string]bool{
+	"40001": true, // serialization_failure
+	"40P01": true, // deadlock_detected
+	"55P03": true, // lock_not_available
+	"57014": true, // query_canceled
+	"25P04": true, // transaction_timeout
+	"25006": true, // read_only_sql_transaction: a standby after a failover
+}
+
+func retryableState(code string) bool {
+	class := code[:min(2, len(code))]
+	return retryableStates[code] || class == "08" || class == "53" || class == "57"
+}
+
+// classify turns what pgx returned into what callers are told: a lost or refusing server is Unavailable, an
+// *Error passes, everything else stays as it is and is internal.
+func classify(err error) error {
+	var e *Error
+	var pg *pgconn.PgError
+	switch {
+	case err == nil, errors.As(err, &e):
+		return err
+	case errors.As(err, &pg):
+		if retryableState(pg.Code) {
+			return unavailable("the database refused for now", err)
+		}
+		return err
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, pgx.ErrNoRows):
+		return err
+	default:
+		// What is neither an answer of Postgres nor ours broke on the way to it: dial, TLS, a cut connection, a
+		// deadline.
+		return unavailable("the database cannot be reached", err)
+	}
+}

@@ -1,0 +1,164 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+// hangar runs flights of numbers that a test lets go one by one.
+type hangar struct {
+	*group[int, int]
+	boarded chan []int
+	takeoff chan func([]*call[int, int]) error
+}
+
+func newHangar(t *testing.T, maxWeight, maxWaiting int) *hangar {
+	h := &hangar{boarded: make(chan []int), takeoff: make(chan func([]*call[int, int]) error)}
+	cfg := Config{FlightTimeout: time.Minute, MaxWaiting: maxWaiting}
+	h.group = newGroup(cfg, "test", maxWeight, func(int) int { return 1 }, func(_ context.Context, _ string, calls []*call[int, int]) error {
+		var reqs []int
+		for _, c := range calls {
+			reqs = append(reqs, c.req)
+		}
+		h.boarded <- reqs
+		return (<-h.takeoff)(calls)
+	})
+	return h
+}
+
+func answerDouble(calls []*call[int, int]) error {
+	for _, c := range calls {
+		c.answer(2*c.req, nil)
+	}
+	return nil
+}
+
+type asked struct {
+	res int
+	err error
+}
+
+func (h *hangar) ask(ctx context.Context, req int) <-chan asked {
+	out := make(chan asked, 1)
+	go func() { res, err := h.do(ctx, "k", req); out <- asked{res, err} }()
+	return out
+}
+
+// waitQueued waits until n calls wait for the next flight.
+func (h *hangar) waitQueued(t *testing.T, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.queues["k"]) == n }, 5*time.Second, time.Millisecond)
+}
+
+func TestGroupFliesWhatQueued(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 2, 100)
+	first := h.ask(t.Context(), 1)
+	require.Equal(t, []int{1}, <-h.boarded, "a lone caller waits for nobody")
+	var rest []<-chan asked
+	for i := range 3 {
+		rest = append(rest, h.ask(t.Context(), 10+i))
+		h.waitQueued(t, i+1)
+	}
+	h.takeoff <- answerDouble
+	require.Equal(t, asked{2, nil}, <-first)
+	require.Equal(t, []int{10, 11}, <-h.boarded, "as many as the weight allows, the oldest first")
+	h.takeoff <- answerDouble
+	require.Equal(t, []int{12}, <-h.boarded)
+	h.takeoff <- answerDouble
+	for i, c := range rest {
+		require.Equal(t, asked{20 + 2*i, nil}, <-c)
+	}
+	require.NoError(t, h.drain(t.Context()))
+	require.Empty(t, h.queues, "an idle key costs nothing")
+}
+
+// One bad member sinks only itself, however large the flight.
+func TestGroupRetriesDataErrorsByHalves(t *testing.T) {
+	t.Parallel()
+	bad := &pgconn.PgError{Code: "22021"}
+	g := newGroup(Config{FlightTimeout: time.Minute, MaxWaiting: 1000}, "test", 1000, func(int) int { return 1 },
+		func(_ context.Context, _ string, calls []*call[int, int]) error {
+			if slices.ContainsFunc(calls, func(c *call[int, int]) bool { return c.req == 13 }) {
+				return bad
+			}
+			return answerDouble(calls)
+		})
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			res, err := g.do(t.Context(), "k", i)
+			if i == 13 {
+				require.ErrorIs(t, err, bad)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, 2*i, res)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestGroupAnswersEveryoneWhenTheOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 10, 100)
+	one := h.ask(t.Context(), 1)
+	<-h.boarded
+	h.takeoff <- func([]*call[int, int]) error { return errors.New("connection reset") }
+	require.True(t, IsKind((<-one).err, Unavailable))
+}
+
+func TestGroupTriesConflictsAgain(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 10, 100)
+	one := h.ask(t.Context(), 1)
+	for range 3 {
+		<-h.boarded
+		h.takeoff <- func([]*call[int, int]) error { return &pgconn.PgError{Code: "40P01"} }
+	}
+	<-h.boarded
+	h.takeoff <- answerDouble
+	require.Equal(t, asked{2, nil}, <-one)
+}
+
+// What a flight leaves undecided goes to the head of the next one.
+func TestGroupDefersTheUndecided(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 10, 100)
+	one := h.ask(t.Context(), 1)
+	<-h.boarded
+	two := h.ask(t.Context(), 2)
+	h.waitQueued(t, 1)
+	h.takeoff <- func([]*call[int, int]) error { return nil }
+	require.Equal(t, []int{1, 2}, <-h.boarded)
+	h.takeoff <- answerDouble
+	require.Equal(t, []asked{{2, nil}, {4, nil}}, []asked{<-one, <-two})
+}
+
+func TestGroupDropsWhoLeftAndBoundsTheQueue(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 10, 2)
+	one := h.ask(t.Context(), 1)
+	<-h.boarded
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := h.ask(ctx, 2)
+	h.waitQueued(t, 1)
+	stays := h.ask(t.Context(), 3)
+	h.waitQueued(t, 2)
+	_, err := h.do(t.Context(), "k", 4)
+	require.True(t, IsKind(err, Unavailable), "two wait already")
+	cancel()
+	require.True(t, IsKind((<-gone).err, Unavailable))
+	h.takeoff <- answerDouble
+	<-one
+	require.Equal(t, []int{3}, <-h.boarded, "nothing is decided for who left before")
+	h.takeoff <- answerDouble
+	require.Equal(t, asked{6, nil}, <-stays)
+}

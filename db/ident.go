@@ -1,0 +1,52 @@
+package db
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Ids that are handed out carry their region, so that no directory is needed to find what they name. To clients they
+// are opaque.
+
+// sessionID is what the outside calls a session: region.uuid.
+func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
+
+func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
+	region, rest, found := strings.Cut(s, ".")
+	if !found || !validRegion(region) || len(rest) != 36 {
+		return "", uuid.Nil, false
+	}
+	id, err := uuid.Parse(rest)
+	return region, id, err == nil
+}
+
+const handleBytes = 18 // 144 random bits
+
+// newHandle makes a session handle: region.secret, where who knows the secret and holds a seat may enter.
+func newHandle(region string) string {
+	secret := make([]byte, handleBytes)
+	_, _ = rand.Read(secret) // never fails, by its contract
+	return region + "." + base64.RawURLEncoding.EncodeToString(secret)
+}
+
+func parseHandle(s string) (region string, ok bool) {
+	region, rest, found := strings.Cut(s, ".")
+	if !found || !validRegion(region) || len(rest) != base64.RawURLEncoding.EncodedLen(handleBytes) {
+		return "", false
+	}
+	_, err := base64.RawURLEncoding.DecodeString(rest)
+	return region, err == nil
+}
+
+func validRegion(s string) bool {
+	if s == "" || len(s) > 32 {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }) < 0
+}
+
+// newID makes an id that sorts by time, which keeps the index on it compact.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

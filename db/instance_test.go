@@ -1,0 +1,214 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+func TestSameBootKeepsItsSessions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	again := b.register("a", 32, func(r *db.Registration) { r.Modes = []string{"race"}; r.Labels = map[string]string{"zone": "b"} })
+	require.Equal(t, first.Incarnation, again.Incarnation)
+	require.Equal(t, 24, again.Available)
+	_, err := b.Session(t.Context(), p.SessionID)
+	require.NoError(t, err)
+	_, err = b.Place(t.Context(), wish("bob", 4))
+	requireKind(t, db.NoCapacity, "no_capacity", err)
+	b.requireSound()
+}
+
+// What starts a new incarnation closes the old one's sessions, and the old one may say nothing any more.
+func TestNewIncarnations(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*bundle, *db.Registration){
+		"another boot":     func(_ *bundle, r *db.Registration) { r.BootID = "boot-2" },
+		"another endpoint": func(_ *bundle, r *db.Registration) { r.Endpoint = "elsewhere:1" },
+		"another region":   func(_ *bundle, r *db.Registration) { r.Region = "us" },
+		"lease past":       func(b *bundle, _ *db.Registration) { b.steady(); b.silence("a", 16*time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			old := b.register("a", 16)
+			p := b.place(wish("ann", 8))
+			fresh := b.register("a", 16, func(r *db.Registration) { change(b, r) })
+			require.NotEqual(t, old.Incarnation, fresh.Incarnation)
+			require.Equal(t, 16, fresh.Available)
+			_, err := b.Session(t.Context(), p.SessionID)
+			requireKind(t, db.Gone, "session_closed", err)
+			_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
+			requireKind(t, db.Gone, "session_closed", err)
+
+			_, err = b.Heartbeat(t.Context(), refOf(old), nil)
+			requireKind(t, db.Superseded, "superseded", err)
+			requireKind(t, db.Superseded, "superseded", b.Deregister(t.Context(), refOf(old)))
+			_, err = b.SetDrain(t.Context(), refOf(old), true)
+			requireKind(t, db.Superseded, "superseded", err)
+			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, Left: []string{"ann"}})
+			requireKind(t, db.Superseded, "superseded", err)
+			_, err = b.Heartbeat(t.Context(), refOf(fresh), nil)
+			require.NoError(t, err)
+			_, err = b.Heartbeat(t.Context(), ref("a"), nil)
+			require.NoError(t, err, "a legacy server is judged by its id alone")
+			b.requireSound()
+		})
+	}
+}
+
+// A legacy server sends no boot id: its restart on the same endpoint is no new incarnation.
+func TestLegacyServerKeepsItsIncarnation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	legacy := func(r *db.Registration) { r.BootID = "" }
+	require.Equal(t, b.register("a", 16, legacy).Incarnation, b.register("a", 16, legacy).Incarnation)
+}
+
+func TestHeartbeatsOfTheUnknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.Heartbeat(t.Context(), ref("nobody"), nil)
+	requireKind(t, db.NotFound, "instance_unknown", err)
+	stranger := uuid.New()
+	b.register("a", 16)
+	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &stranger}, nil)
+	requireKind(t, db.Superseded, "superseded", err)
+	require.NoError(t, b.Deregister(t.Context(), ref("a")))
+	_, err = b.Heartbeat(t.Context(), ref("a"), nil)
+	requireKind(t, db.NotFound, "instance_unknown", err)
+}
+
+// Past its lease an instance is out at once, before any reaper came by; and then the reaper closes what it had.
+func TestExpiredLeaseCountsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	b.steady()
+	b.silence("a", 16*time.Second)
+
+	_, err := b.Place(t.Context(), wish("bob", 8))
+	requireKind(t, db.NoCapacity, "no_capacity", err)
+	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
+	requireKind(t, db.Gone, "session_closed", err)
+	_, err = b.Session(t.Context(), p.SessionID)
+	requireKind(t, db.Gone, "session_closed", err)
+	_, err = b.Heartbeat(t.Context(), refOf(in), nil)
+	requireKind(t, db.NotFound, "instance_unknown", err)
+	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Left: []string{"ann"}})
+	requireKind(t, db.NotFound, "instance_unknown", err)
+
+	ended, sessions, err := b.ReapInstances(t.Context(), "eu", 100)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{ended, sessions})
+	require.Zero(t, one[int64](b, "SELECT count(*) FROM sessions"))
+	require.Equal(t, "session lease expired", one[string](b, "SELECT reason FROM seat_history WHERE sub = 'ann'"))
+	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
+	requireKind(t, db.Gone, "session_closed", err)
+	b.requireSound()
+}
+
+// A session is remembered as closed for a day, then unknown.
+func TestClosedSessionsAreForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	require.NoError(t, b.Deregister(t.Context(), ref("a")))
+	b.exec("UPDATE session_history SET closed_at = closed_at - interval '25 hours'")
+	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
+	requireKind(t, db.NotFound, "session_unknown", err)
+	_, err = b.Session(t.Context(), p.SessionID)
+	requireKind(t, db.NotFound, "session_unknown", err)
+}
+
+// An outage of ours must not kill the fleet: while nobody could hear heartbeats, and for a lease after, nothing expires.
+func TestAmnesty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	lives := func() bool {
+		_, err := b.Session(t.Context(), p.SessionID)
+		_, _, reapErr := b.ReapInstances(t.Context(), "eu", 100)
+		require.NoError(t, reapErr)
+		return err == nil
+	}
+	b.silence("a", time.Minute)
+	require.True(t, lives(), "a database that just began has heard nobody for a lease yet")
+
+	b.exec("UPDATE fleet_clock SET pulse_at = now() - interval '60 seconds', steady_since = now() - interval '1 hour'")
+	require.True(t, lives(), "nobody could hear: the last pulse is a minute old")
+
+	require.NoError(t, b.Pulse(t.Context()))
+	require.True(t, lives(), "the outage has just ended: the fleet has a lease's time to be heard")
+
+	b.exec("UPDATE fleet_clock SET pulse_at = pulse_at - interval '2 seconds', steady_since = steady_since - interval '16 seconds'")
+	require.NoError(t, b.Pulse(t.Context()))
+	require.False(t, lives(), "it could be heard for a whole lease, and was not")
+}
+
+// A fleet of three that is silent altogether is cut off, not dead; one server alone that is silent is dead.
+func TestASilentFleetIsNoPulse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, id := range []string{"a", "b", "c"} {
+		b.register(id, 16)
+		b.silence(id, 12*time.Second)
+	}
+	b.exec("UPDATE fleet_clock SET pulse_at = now() - interval '5 seconds', steady_since = now() - interval '1 hour'")
+	before := one[time.Time](b, "SELECT pulse_at FROM fleet_clock")
+	require.NoError(t, b.Pulse(t.Context()))
+	require.Equal(t, before, one[time.Time](b, "SELECT pulse_at FROM fleet_clock"))
+	_, err := b.Heartbeat(t.Context(), ref("a"), nil)
+	require.NoError(t, err)
+	require.NoError(t, b.Pulse(t.Context()))
+	require.True(t, before.Before(one[time.Time](b, "SELECT pulse_at FROM fleet_clock")), "one that is heard is enough")
+}
+
+// Leases are judged by the database's clock: a pod that is five minutes off changes nothing, and knows it.
+func TestPodClockFiveMinutesOff(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *db.Config) { c.PodClock = func() time.Time { return time.Now().Add(5 * time.Minute) } })
+	b.register("a", 16)
+	b.steady()
+	p := b.place(wish("ann", 8))
+	r := b.resolve(p, "ann")
+	require.WithinDuration(t, time.Now(), r.IssuedAt, 5*time.Second)
+	require.NoError(t, b.ReadClock(t.Context()))
+	require.WithinDuration(t, time.Now(), b.Now(), 5*time.Second)
+	ended, _, err := b.ReapInstances(t.Context(), "eu", 100)
+	require.NoError(t, err)
+	require.Zero(t, ended)
+}
+
+// A session that somebody holds while its instance ends is closed by the reaper a moment later, and counts for nothing
+// until then.
+func TestStrandedSessionsAreClosed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	tx, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT 1 FROM sessions FOR UPDATE")
+	require.NoError(t, err)
+	require.NoError(t, b.Deregister(t.Context(), ref("a")), "it does not wait for the session")
+	_, err = b.Session(t.Context(), p.SessionID)
+	requireKind(t, db.Gone, "session_closed", err)
+	again := b.register("a", 16)
+	require.Equal(t, 8, again.Available, "the old session's room is not free yet")
+	require.NoError(t, tx.Rollback(t.Context()))
+	_, closed, err := b.ReapInstances(t.Context(), "eu", 100)
+	require.NoError(t, err)
+	require.Equal(t, 1, closed)
+	b.requireSound()
+	require.NotEmpty(t, b.place(wish("ann", 16)).SessionID)
+}

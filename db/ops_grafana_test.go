@@ -1,0 +1,129 @@
+package db_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type grafanaQuery struct {
+	Format string `json:"format"`
+	RawSQL string `json:"rawSql"`
+}
+
+type grafanaDashboard struct {
+	Panels []struct {
+		ID      int                      `json:"id"`
+		Type    string                   `json:"type"`
+		Title   string                   `json:"title"`
+		Targets []grafanaQuery           `json:"targets"`
+		GridPos struct{ X, Y, W, H int } `json:"gridPos"`
+	} `json:"panels"`
+	Templating struct {
+		List []struct{ Name, Type, Query string } `json:"list"`
+	} `json:"templating"`
+	Annotations struct {
+		List []struct {
+			Target grafanaQuery `json:"target"`
+		} `json:"list"`
+	} `json:"annotations"`
+}
+
+func readDashboard(t *testing.T) (d grafanaDashboard, text string) {
+	t.Helper()
+	file, err := os.ReadFile("../ops/grafana/director.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(file, &d))
+	return d, string(file)
+}
+
+// Every query of the dashboard runs with the rights and limits of the role it is meant for, and shows something of a
+// fleet at work: a view that is changed under it, or a filter that matches nothing, fails here.
+func TestGrafanaDashboardQueriesRun(t *testing.T) {
+	t.Parallel()
+	d := newFleetAtWork(t)
+	d.exec(`SELECT ops.drain('arena')`)
+	d.exec(`SELECT ops.close_session($1, 'cheating')`, d.session("eu", "arena", "duel", "fay"))
+	reader := d.roles().reader
+	run := func(title, sql string, regions ...string) []string {
+		rows, err := tableOf(reader, expandMacros(t, sql, regions...))
+		require.NoError(t, err, "%s: %s", title, sql)
+		return rows
+	}
+
+	dashboard, _ := readDashboard(t)
+	queries := 0
+	for _, p := range dashboard.Panels {
+		for _, q := range p.Targets {
+			queries++
+			require.NotEmpty(t, run(p.Title, q.RawSQL, "eu", "o'region"), p.Title)
+			run(p.Title, q.RawSQL, "eu")
+			run(p.Title, q.RawSQL) // no region yet: the fleet is empty
+			if q.Format == "time_series" {
+				require.Contains(t, q.RawSQL, "SELECT $__timeGroupAlias(", p.Title)
+				require.Contains(t, q.RawSQL, "ORDER BY 1", p.Title)
+			}
+		}
+	}
+	require.Greater(t, queries, 20)
+	for _, v := range dashboard.Templating.List {
+		if v.Type == "query" {
+			require.Equal(t, []string{"eu"}, run(v.Name, v.Query))
+		}
+	}
+	for _, a := range dashboard.Annotations.List {
+		require.Len(t, run("annotation", a.Target.RawSQL), 2) // the drain and the closed session
+	}
+}
+
+// Grafana moves a panel that overlaps another, and mixes up panels of one id; a data source of its author's own is in
+// no other Grafana.
+func TestGrafanaDashboardCanBeImported(t *testing.T) {
+	t.Parallel()
+	dashboard, text := readDashboard(t)
+	ids, cells := map[int]bool{}, map[[2]int]string{}
+	for _, p := range dashboard.Panels {
+		require.False(t, ids[p.ID], p.Title)
+		ids[p.ID] = true
+		require.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				require.Empty(t, cells[[2]int{x, y}], p.Title)
+				cells[[2]int{x, y}] = p.Title
+			}
+		}
+	}
+	for _, uid := range regexp.MustCompile(`"uid": "([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		require.Contains(t, []string{"lattice-director", "${datasource}"}, uid[1])
+	}
+}
+
+var (
+	timeFilter = regexp.MustCompile(`\$__timeFilter\(([^)]*)\)`)
+	timeGroup  = regexp.MustCompile(`\$__timeGroupAlias\(([^,)]*), '([^']*)'(, [^)]*)?\)`)
+)
+
+// expandMacros does what Grafana's Postgres source does with the macros and variables that the dashboard uses.
+func expandMacros(t *testing.T, sql string, regions ...string) string {
+	t.Helper()
+	quoted := make([]string, len(regions))
+	for i, r := range regions {
+		quoted[i] = "'" + strings.ReplaceAll(r, "'", "''") + "'"
+	}
+	sql = strings.ReplaceAll(sql, "${region:sqlstring}", strings.Join(quoted, ","))
+	sql = timeFilter.ReplaceAllString(sql, "$1 BETWEEN '2020-01-01T00:00:00Z' AND '2120-01-01T00:00:00Z'")
+	sql = timeGroup.ReplaceAllStringFunc(sql, func(macro string) string {
+		arg := timeGroup.FindStringSubmatch(macro)
+		interval, err := time.ParseDuration(arg[2])
+		require.NoError(t, err)
+		return fmt.Sprintf(`floor(extract(epoch from %s)/%v)*%[2]v AS "time"`, arg[1], interval.Seconds())
+	})
+	require.NotContains(t, sql, "$")
+	return sql
+}

@@ -1,0 +1,144 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// newFleetAtWork is a fleet with all that is odd and yet no violation.
+func newFleetAtWork(t *testing.T) *opsDB {
+	t.Helper()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel", "raid")
+	session := d.session("eu", "arena", "duel", "ann", "bob", "cid")
+	d.connect(session, "ann", "token-1")
+	d.connect(session, "bob", "token-2")
+	d.session("eu", "arena", "duel", "dan", "ann") // she plays in one session, and waits for another
+	d.session("eu", "arena", "raid", "bob")
+
+	d.instance("eu", "shrunk", "1 minute", "duel") // its capacity was lowered beneath its sessions
+	d.session("eu", "shrunk", "duel", "eve")
+	d.exec(`UPDATE instances SET capacity = 2 WHERE id = 'shrunk'`)
+
+	for _, id := range []string{"silent", "reborn", "gone"} { // the reaper has not come to their sessions yet
+		d.instance("eu", id, "1 minute", "duel")
+		d.session("eu", id, "duel")
+	}
+	d.exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '119 minutes' WHERE instance_id = 'silent'`)
+	d.exec(`UPDATE instances SET incarnation = gen_random_uuid(), registered_at = now() - interval '59 minutes' WHERE id = 'reborn'`)
+	d.exec(`UPDATE instances SET status = 'gone', ended_at = now() - interval '59 minutes' WHERE id = 'gone'`)
+	d.exec(`DELETE FROM instance_leases WHERE instance_id = 'gone'`)
+
+	d.key("retiring", "-2 days", "-1 minute")
+	d.key("tainted", "-1 minute", "1 day")
+	d.exec(`UPDATE signing_keys SET tainted_at = now(), verify_until = now() WHERE kid = 'tainted'`)
+	d.key("signing", "-1 minute", "1 day")
+	d.key("next", "1 day", "2 days")
+	return d
+}
+
+var invariants = []string{
+	"double seat|0", "over capacity|0", "reserved drift|0", "seat count drift|0", "session without live instance|0", "signing key|0",
+}
+
+func TestInvariantsAreEmptyWhenAllIsWell(t *testing.T) {
+	t.Parallel()
+	d := newFleetAtWork(t)
+	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+	d.exec(`DELETE FROM signing_keys`) // before the first start there is none
+	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+}
+
+// Each row is one bug that the view must not be blind to, and what it says of it; ops.invariants counts that one alone.
+func TestInvariantsSeeViolations(t *testing.T) {
+	t.Parallel()
+	d := newFleetAtWork(t)
+	for _, c := range []struct{ name, plant, invariant, show, want string }{
+		{
+			"counted beyond the ceiling", `ALTER TABLE instances DROP CONSTRAINT reserved_seats_never_pass_the_ceiling;
+				UPDATE sessions SET max_players = 100 WHERE mode = 'raid'; UPDATE instances SET reserved_seats = 108 WHERE id = 'arena'`,
+			"over capacity", `region, instance, capacity, seat_ceiling, reserved_seats FROM ops.invariant_over_capacity`, "eu|arena|16|16|108",
+		}, {
+			"a shrunk instance beyond what it ever offered", `ALTER TABLE instances DROP CONSTRAINT reserved_seats_never_pass_the_ceiling;
+				UPDATE sessions SET max_players = 17 WHERE instance_id = 'shrunk'; UPDATE instances SET reserved_seats = 17 WHERE id = 'shrunk'`,
+			"over capacity", `region, instance, capacity, seat_ceiling, reserved_seats FROM ops.invariant_over_capacity`, "eu|shrunk|2|16|17",
+		}, {
+			"two seats reserved in one mode", `DROP INDEX a_player_waits_for_one_seat_per_mode;
+				UPDATE seats SET sub = 'dan', reserved_by = 'dan' WHERE sub = 'cid'`,
+			"double seat", `violation, region, mode, player, cardinality(sessions) FROM ops.invariant_double_seat`, "reserved twice|eu|duel|dan|2",
+		}, {
+			"one token for two seats", `UPDATE seats SET state = 'connected', jti = 'token-1' WHERE sub = 'cid'`,
+			"double seat", `violation, region, mode, player, cardinality(sessions) FROM ops.invariant_double_seat`, "token used twice|eu|duel|ann, cid|2",
+		}, {
+			"a lease expired and nobody reaped", `UPDATE instance_leases SET heartbeat_at = now() - interval '121 minutes' WHERE instance_id = 'silent'`,
+			"session without live instance", `region, instance, reason, since < now() - interval '1 hour' FROM ops.invariant_session_without_live_instance`, "eu|silent|lease expired|t",
+		}, {
+			"sessions of an incarnation that ended", `UPDATE instances SET registered_at = now() - interval '61 minutes' WHERE id = 'reborn'`,
+			"session without live instance", `region, instance, reason, since < now() - interval '1 hour' FROM ops.invariant_session_without_live_instance`, "eu|reborn|another incarnation|t",
+		}, {
+			"sessions of an instance that left", `UPDATE instances SET ended_at = now() - interval '61 minutes' WHERE id = 'gone'`,
+			"session without live instance", `region, instance, reason, since < now() - interval '1 hour' FROM ops.invariant_session_without_live_instance`, "eu|gone|gone|t",
+		}, {
+			"an instance without a lease", `DELETE FROM instance_leases WHERE instance_id = 'shrunk'`,
+			"session without live instance", `region, instance, reason, since < now() - interval '1 hour' FROM ops.invariant_session_without_live_instance`, "eu|shrunk|lease expired|t",
+		}, {
+			"a player counted who has no seat", `DELETE FROM seats WHERE sub = 'eve'`,
+			"seat count drift", `region, session LIKE 'eu.%', player_count, seats FROM ops.invariant_seat_count_drift`, "eu|t|1|0",
+		}, {
+			"seats not given back", `UPDATE instances SET reserved_seats = 9 WHERE id = 'shrunk'`,
+			"reserved drift", `region, instance, reserved_seats, seats, open_sessions, sessions FROM ops.invariant_reserved_drift`, "eu|shrunk|9|4|1|1",
+		}, {
+			"a session not given back", `UPDATE instances SET open_sessions = 2 WHERE id = 'shrunk'`,
+			"reserved drift", `region, instance, reserved_seats, seats, open_sessions, sessions FROM ops.invariant_reserved_drift`, "eu|shrunk|4|4|2|1",
+		}, {
+			"no key signs", `DELETE FROM signing_keys WHERE kid = 'signing'`,
+			"signing key", `signing, kids FROM ops.invariant_signing_key`, "0|",
+		}, {
+			"two keys sign", `ALTER TABLE signing_keys DROP CONSTRAINT one_key_signs_at_a_time; UPDATE signing_keys SET tainted_at = NULL, verify_until = sign_until + overlap WHERE kid = 'tainted'`,
+			"signing key", `signing, kids FROM ops.invariant_signing_key`, "2|{signing,tainted}",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conn := d.planted(t, c.plant)
+			rows, err := tableOf(conn, `SELECT `+c.show)
+			require.NoError(t, err)
+			require.Equal(t, []string{c.want}, rows)
+			rows, err = tableOf(conn, `SELECT name, violations FROM ops.invariants WHERE violations > 0`)
+			require.NoError(t, err)
+			require.Equal(t, []string{c.invariant + "|1"}, rows)
+		})
+	}
+}
+
+// planted is a connection in a transaction that has run the statements. It is rolled back when the test ends.
+func (d *opsDB) planted(t *testing.T, sql string) *pgx.Conn {
+	t.Helper()
+	tx, err := d.pool.Begin(context.Background())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	_, err = tx.Conn().PgConn().Exec(context.Background(), sql).ReadAll()
+	require.NoError(t, err)
+	return tx.Conn()
+}
+
+// An alarm that an outage of ours sets off is one that people learn to ignore.
+func TestInvariantsAreSilentDuringAnAmnestyAndUntilTheReaperHadItsTime(t *testing.T) {
+	t.Parallel()
+	d := newFleetAtWork(t)
+	d.exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '5 hours' WHERE instance_id = 'silent'`)
+	d.exec(`UPDATE instances SET registered_at = now() - interval '5 hours', ended_at = now() - interval '5 hours' WHERE id IN ('gone', 'reborn')`)
+	violations := `SELECT count(*) FROM ops.invariant_session_without_live_instance`
+	require.Equal(t, []string{"3"}, d.table(violations))
+
+	d.exec(`UPDATE fleet_clock SET pulse_at = now() - interval '50 minutes'`)
+	require.Equal(t, []string{"0"}, d.table(violations), "nobody hears heartbeats")
+	d.exec(`UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '59 minutes'`)
+	require.Equal(t, []string{"0"}, d.table(violations), "not heard for a lease yet")
+	d.exec(`UPDATE fleet_clock SET steady_since = now() - interval '119 minutes'`)
+	require.Equal(t, []string{"0"}, d.table(violations), "the amnesty ended less than a lease ago")
+	d.exec(`UPDATE fleet_clock SET steady_since = now() - interval '121 minutes'`)
+	require.Equal(t, []string{"3"}, d.table(violations))
+}

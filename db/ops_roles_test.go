@@ -1,0 +1,134 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	notAllowed = "42501"
+	readOnly   = "25006"
+)
+
+func TestOpsRoleReadsEveryView(t *testing.T) {
+	t.Parallel()
+	d := newFleetAtWork(t)
+	reader := d.roles().reader
+	views := d.table(`SELECT relname FROM pg_class WHERE relnamespace = 'ops'::regnamespace AND relkind = 'v'`)
+	require.Greater(t, len(views), 15)
+	for _, view := range views {
+		mine, err := tableOf(reader, `SELECT count(*) FROM ops.`+view)
+		require.NoError(t, err, view)
+		if view != "oldest_snapshot" && view != "event_feed" { // what these show depends on the moment
+			require.Equal(t, d.table(`SELECT count(*) FROM ops.`+view), mine, view)
+		}
+	}
+}
+
+// Postgres shows a role the transactions of its own logins only. A dashboard that sees none of the others says that
+// all is well while vacuum is stuck.
+func TestOpsRoleSeesTheSnapshotsOfOthers(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	reader := d.roles().reader
+	d.hold(`INSERT INTO events (kind) VALUES ('forgotten')`)
+	rows, err := tableOf(reader, `SELECT holders, age > '0' FROM ops.oldest_snapshot WHERE kind = 'transaction'`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"1|t"}, rows)
+}
+
+func TestOpsRoleDoesNothingElse(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	roles := d.roles()
+	for _, role := range []string{roles.reader.Config().User, roles.operator.Config().User} {
+		require.Empty(t, d.table(`SELECT relname FROM pg_class WHERE relnamespace NOT IN ('ops'::regnamespace, 'pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+			AND relkind IN ('r', 'p', 'v', 'm', 'f') AND has_table_privilege($1, oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')`, role))
+		require.Equal(t, []string{"f|f"}, d.table(`SELECT has_schema_privilege($1, 'ops', 'CREATE'), has_schema_privilege($1, 'public', 'CREATE')`, role))
+	}
+	for _, sql := range []string{
+		`SELECT sealed_private FROM signing_keys`,
+		`SELECT ops.drain('arena')`,
+		`SELECT ops.undrain('arena')`,
+		`SELECT ops.set_draining('arena', true)`,
+		`SELECT ops.close_session('eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10', 'x')`,
+		`SELECT ops.taint_key('a')`,
+	} {
+		_, err := roles.reader.Exec(context.Background(), sql)
+		refused(t, notAllowed, err)
+	}
+}
+
+// The read-only default is only a default. It is the missing rights that hold.
+func TestOpsRoleCannotWrite(t *testing.T) {
+	t.Parallel()
+	reader, ctx := newOpsDB(t).roles().reader, context.Background()
+	closing := `SELECT close_sessions('eu', '{7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10}', 'cheating')`
+	_, err := reader.Exec(ctx, closing)
+	refused(t, readOnly, err)
+	_, err = reader.Exec(ctx, `SET default_transaction_read_only = off`)
+	require.NoError(t, err)
+	for _, sql := range []string{
+		closing, `DELETE FROM ops.events`, `INSERT INTO ops.events (kind) VALUES ('x')`, `UPDATE instances SET status = 'gone'`,
+		`CREATE TABLE ops.mine (x int)`, `CREATE TABLE public.mine (x int)`,
+	} {
+		_, err := reader.Exec(ctx, sql)
+		refused(t, notAllowed, err)
+	}
+}
+
+func TestOpsRolesCannotStayLong(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	roles := d.roles()
+	limits := `SELECT current_setting('statement_timeout'), current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_read_only')`
+	mine, err := tableOf(roles.reader, limits)
+	require.NoError(t, err)
+	require.Equal(t, []string{"5s|1s|10s|on"}, mine)
+	mine, err = tableOf(roles.operator, limits)
+	require.NoError(t, err)
+	require.Equal(t, []string{"5s|1s|10s|off"}, mine)
+}
+
+func TestOpsOperatorSteersUnderTheirName(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	s := d.session("eu", "arena", "duel", "ann")
+	d.key("a", "-1 day", "1 day")
+	operator := d.roles().operator
+	for _, sql := range []string{`SELECT ops.drain('arena')`, `SELECT ops.undrain('arena')`, `SELECT ops.close_session('` + s + `', 'cheating')`, `SELECT ops.taint_key('a')`} {
+		_, err := operator.Exec(context.Background(), sql)
+		require.NoError(t, err, sql)
+	}
+	me := "sql:" + operator.Config().User
+	require.Equal(t, []string{"instance.drained|" + me, "instance.undrained|" + me, "session.closed|" + me, "key.tainted|" + me},
+		d.table(`SELECT kind, actor FROM ops.events ORDER BY at`))
+
+	for _, sql := range []string{`UPDATE instances SET status = 'ready'`, `DELETE FROM sessions`, `SELECT sealed_private FROM signing_keys`, `SELECT ops.set_draining('arena', true)`} {
+		_, err := operator.Exec(context.Background(), sql)
+		refused(t, notAllowed, err)
+	}
+	_, err := operator.Exec(context.Background(), `SELECT instance FROM ops.fleet`)
+	require.NoError(t, err)
+}
+
+// A function with its owner's rights that looked into the caller's temporary schema would run the caller's triggers
+// with these rights.
+func TestOpsFunctionsIgnoreWhatTheCallerPutsInTheirWay(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	operator := d.roles().operator
+	_, err := operator.Exec(context.Background(), `CREATE TEMP TABLE instance_directory (instance_id text, region text);
+		CREATE TEMP TABLE instances (region text, id text, status text); CREATE TEMP TABLE fleet_clock (x int); SET search_path = pg_temp, ops, public`)
+	require.NoError(t, err)
+	rows, err := tableOf(operator, `SELECT ops.drain('arena'), ops.lease_horizon() > '2020-01-01'`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"t|t"}, rows)
+	require.Equal(t, []string{"draining"}, d.table(`SELECT status FROM ops.fleet`))
+	require.Empty(t, d.table(`SELECT proname FROM pg_proc WHERE pronamespace = 'ops'::regnamespace AND prosecdef
+		AND proconfig IS DISTINCT FROM ARRAY['search_path=' || current_schema() || ', pg_temp']`))
+}

@@ -1,0 +1,202 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	noDataFound  = "P0002"
+	wrongState   = "55000"
+	invalidValue = "22023"
+	lockTimeout  = "55P03"
+)
+
+func TestOpsDrainStopsPlacementOnceAndSaysWhoDidIt(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel", "raid")
+	state := `SELECT i.status, m.mode, m.bucket FROM instances i JOIN instance_modes m ON m.instance_id = i.id ORDER BY m.mode`
+
+	require.Equal(t, []string{"t"}, d.table(`SELECT ops.drain('arena')`))
+	require.Equal(t, []string{"f"}, d.table(`SELECT ops.drain('arena')`))
+	require.Equal(t, []string{"draining|duel|99", "draining|raid|99"}, d.table(state))
+	require.Equal(t, []string{"t"}, d.table(`SELECT ops.undrain('arena')`))
+	require.Equal(t, []string{"f"}, d.table(`SELECT ops.undrain('arena')`))
+	require.Equal(t, []string{"ready|duel|0", "ready|raid|0"}, d.table(state))
+	require.Equal(t, []string{"eu|instance.drained|t|arena", "eu|instance.undrained|t|arena"},
+		d.table(`SELECT region, kind, actor = 'sql:' || session_user, instance FROM ops.events ORDER BY at`))
+}
+
+func TestOpsDrainRefusesWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	d.exec(`SELECT end_instance('eu', 'arena', 'deregistered')`)
+	for _, f := range []string{"drain", "undrain"} {
+		require.Equal(t, "instance 'arena' is gone", refused(t, wrongState, d.fail(`SELECT ops.`+f+`('arena')`)))
+		require.Equal(t, "there is no instance 'nobody'", refused(t, noDataFound, d.fail(`SELECT ops.`+f+`('nobody')`)))
+		require.Equal(t, "there is no instance NULL", refused(t, noDataFound, d.fail(`SELECT ops.`+f+`(NULL)`)))
+	}
+	require.Empty(t, d.table(`SELECT kind FROM ops.events WHERE kind ~ 'drain'`))
+}
+
+// A registration decides on the status under the same lock; without it one of the two would be lost.
+func TestOpsDrainWaitsForWhoeverHoldsTheInstance(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	d.hold(`SELECT 1 FROM instances WHERE region = 'eu' AND id = 'arena' FOR NO KEY UPDATE`)
+	refused(t, lockTimeout, d.fail(`SELECT set_config('lock_timeout', '1ms', true), ops.drain('arena')`))
+}
+
+func TestOpsCloseSessionGivesTheRoomBack(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	closed, open := d.session("eu", "arena", "duel", "ann", "bob"), d.session("eu", "arena", "duel", "cid")
+
+	d.exec(`SELECT ops.close_session($1, 'cheating')`, closed)
+	require.Equal(t, []string{open + "|1"}, d.table(`SELECT session, players FROM ops.sessions`))
+	require.Equal(t, []string{closed + "|2|cheating"}, d.table(`SELECT session, players, reason FROM ops.session_lifetimes`))
+	require.Equal(t, []string{"session cheating|2"}, d.table(`SELECT reason, seats FROM ops.seat_outcomes`))
+	require.Equal(t, []string{"session.closed|t|arena|" + closed + `|{"reason": "cheating", "players": 2}`},
+		d.table(`SELECT kind, actor = 'sql:' || session_user, instance, session, detail FROM ops.events`))
+	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+}
+
+func TestOpsCloseSessionRefusesWhatIsNotOpen(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	s := d.session("eu", "arena", "duel")
+	for _, id := range []string{"", "eu", s[3:], s + "0", "eu:" + s[3:], " " + s, s + "\n", "eu." + s, "'; DROP TABLE seats"} {
+		require.Contains(t, refused(t, invalidValue, d.fail(`SELECT ops.close_session($1, 'x')`, id)), "is no session id", id)
+	}
+	require.Equal(t, "NULL is no session id", refused(t, invalidValue, d.fail(`SELECT ops.close_session(NULL, 'x')`)))
+	for _, reason := range []string{`NULL`, `''`, `' '`} {
+		require.Equal(t, "say why the session is closed", refused(t, invalidValue, d.fail(`SELECT ops.close_session($1, `+reason+`)`, s)))
+	}
+	require.Contains(t, refused(t, noDataFound, d.fail(`SELECT ops.close_session($1, 'x')`, "us"+s[2:])), "there is no session us.")
+	d.exec(`SELECT ops.close_session($1, 'cheating')`, s)
+	require.Regexp(t, "^session "+s+" was closed at .* \\(cheating\\)$", refused(t, wrongState, d.fail(`SELECT ops.close_session($1, 'x')`, s)))
+	require.Equal(t, []string{"1"}, d.table(`SELECT count(*) FROM ops.events`))
+}
+
+func TestOpsTaintKeyHandsTheTurnToTheNextKey(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.key("a", "-1 day", "1 day")
+	d.key("b", "1 day", "2 days")
+	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '2 hours' WHERE kid = 'b'`)
+	d.key("c", "2 days", "3 days")
+	before := d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until}'::text[] FROM signing_keys k WHERE kid = 'a'`)
+
+	require.Equal(t, []string{"t"}, d.table(`SELECT ops.taint_key('a')`))
+	require.Equal(t, []string{"a|tainted", "b|signing", "c|next"}, d.table(`SELECT kid, state FROM ops.keys ORDER BY kid`))
+	require.Equal(t, before, d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until}'::text[] FROM signing_keys k WHERE kid = 'a'`))
+	require.Equal(t, []string{"t"}, d.table(`SELECT verify_until = tainted_at AND tainted_at <= clock_timestamp() FROM ops.keys WHERE kid = 'a'`))
+	require.Equal(t, []string{"|key.tainted|t|a|b|t"}, d.table(`SELECT region, kind, actor = 'sql:' || session_user, detail ->> 'kid', detail ->> 'next',
+		(detail ->> 'next_signs_from')::timestamptz = (SELECT sign_from FROM ops.keys WHERE kid = 'b') FROM ops.events`))
+	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+}
+
+// A key that signs before every verifier could have fetched it makes tokens that good game servers refuse.
+func TestOpsTaintKeyLetsNoKeySignBeforeVerifiersKnowIt(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.key("a", "-1 day", "1 day")
+	d.key("b", "1 day", "2 days")
+	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '20 minutes' WHERE kid = 'b'`)
+	d.key("c", "2 days", "3 days")
+	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '10 minutes' WHERE kid = 'c'`)
+
+	heirs := `SELECT kid, state, sign_from = publish_at + interval '1 hour' FROM ops.keys WHERE kid <> 'a' ORDER BY kid`
+	d.exec(`SELECT ops.taint_key('a')`)
+	require.Equal(t, []string{"b|next|t", "c|next|f"}, d.table(heirs))
+	d.exec(`SELECT ops.taint_key('b')`) // the heir as well, before its turn
+	require.Equal(t, []string{"b|tainted|t", "c|next|t"}, d.table(heirs))
+}
+
+func TestOpsTaintKeyLeavesTheTurnAloneWhenAnotherKeySigns(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.key("expired", "-9 days", "-8 days")
+	d.key("retiring", "-2 days", "-1 minute")
+	d.key("signing", "-1 minute", "1 day")
+	d.key("unpublished", "1 day", "2 days")
+	d.key("later", "2 days", "3 days")
+	others := `SELECT to_jsonb(k) FROM signing_keys k WHERE kid IN ('signing', 'later') ORDER BY kid`
+	before := d.table(others)
+	for _, kid := range []string{"expired", "retiring", "unpublished"} {
+		d.exec(`SELECT ops.taint_key($1)`, kid)
+	}
+	require.Equal(t, before, d.table(others))
+	require.Equal(t, []string{"expired|t|f", "retiring|t|f", "unpublished|f|t"}, d.table(`SELECT kid, verify_until <= tainted_at, verify_until = publish_at
+		FROM ops.keys WHERE state = 'tainted' ORDER BY kid`), "verified not a moment longer, and no row that contradicts itself")
+}
+
+func TestOpsTaintKeyIsPoliteAndClear(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.key("only", "-1 day", "1 day")
+	said := d.notices()
+	require.Equal(t, "there is no key 'nobody'", refused(t, noDataFound, d.fail(`SELECT ops.taint_key('nobody')`)))
+	require.Equal(t, "there is no key NULL", refused(t, noDataFound, d.fail(`SELECT ops.taint_key(NULL)`)))
+
+	_, err := said.conn.Exec(context.Background(), `SELECT ops.taint_key('only')`)
+	require.NoError(t, err)
+	rows, err := tableOf(said.conn, `SELECT ops.taint_key('only')`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"f"}, rows)
+	require.Len(t, *said.notices, 2)
+	require.Equal(t, `WARNING: no key is left to sign with: make one with "director keys rotate"`, (*said.notices)[0])
+	require.Contains(t, (*said.notices)[1], "NOTICE: key only has been tainted since")
+	require.Equal(t, []string{"key.tainted"}, d.table(`SELECT kind FROM ops.events`))
+}
+
+// Rotation decides under this lock; a taint beside it could leave two keys signing, or none.
+func TestOpsTaintKeyWaitsForRotation(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.key("a", "-1 day", "1 day")
+	d.hold(`SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'))`)
+	refused(t, lockTimeout, d.fail(`SELECT set_config('lock_timeout', '1ms', true), ops.taint_key('a')`))
+}
+
+// hold runs the statement in a transaction that stays open until the test ends.
+func (d *opsDB) hold(sql string) {
+	d.t.Helper()
+	tx, err := d.pool.Begin(context.Background())
+	require.NoError(d.t, err)
+	d.t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	_, err = tx.Exec(context.Background(), sql)
+	require.NoError(d.t, err)
+}
+
+// fail runs a statement that should be refused.
+func (d *opsDB) fail(sql string, args ...any) error {
+	_, err := d.pool.Exec(context.Background(), sql, args...)
+	return err
+}
+
+type listener struct {
+	conn    *pgx.Conn
+	notices *[]string
+}
+
+// notices is a connection, with what the server says on it beside its answers.
+func (d *opsDB) notices() listener {
+	d.t.Helper()
+	var said []string
+	config := d.pool.Config().ConnConfig.Copy()
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Severity+": "+n.Message) }
+	conn, err := pgx.ConnectConfig(context.Background(), config)
+	require.NoError(d.t, err)
+	d.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return listener{conn, &said}
+}

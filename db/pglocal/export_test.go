@@ -1,0 +1,4 @@
+package pglocal
+
+// InstallHint is what ErrNotInstalled says on an operating system.
+var InstallHint = installHint

@@ -1,0 +1,132 @@
+package pglocal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+)
+
+// EnvBinDir names the environment variable that holds the directory of initdb and postgres. When it is set, no other
+// place is looked at.
+const EnvBinDir = "DIRECTOR_PG_BINDIR"
+
+// OldestMajor is the oldest major version of Postgres that the schema works on.
+const OldestMajor = 15
+
+// ErrNotInstalled says that this machine has no usable Postgres, and what to install.
+var ErrNotInstalled = errors.New(installHint(runtime.GOOS))
+
+// Binaries is an installation of the Postgres server.
+type Binaries struct {
+	Dir   string // holds initdb and postgres
+	Major int    // 17 for version 17.4
+}
+
+// Find returns the installation to use: that of [EnvBinDir], else the newest of the distribution's directories, of
+// Homebrew and Postgres.app, else what PATH leads to. Versions older than [OldestMajor] are passed over. The error is
+// [ErrNotInstalled] when there is none.
+func Find() (Binaries, error) {
+	return find(func(Binaries) bool { return true })
+}
+
+// find returns the first installation that suits.
+func find(suits func(Binaries) bool) (Binaries, error) {
+	if dir := os.Getenv(EnvBinDir); dir != "" {
+		b, err := inspect(dir)
+		if err != nil {
+			return b, fmt.Errorf("%s=%s: %w", EnvBinDir, dir, err)
+		}
+		return b, nil
+	}
+	err := ErrNotInstalled
+	for _, dir := range candidates() {
+		b, bad := inspect(dir)
+		if bad != nil {
+			err = fmt.Errorf("%w (%s: %w)", ErrNotInstalled, dir, bad)
+			continue
+		}
+		if suits(b) {
+			return b, nil
+		}
+	}
+	return Binaries{}, err
+}
+
+// candidates lists the directories that hold an initdb, the most wanted first.
+func candidates() []string {
+	var dirs []string
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin",            // Debian, Ubuntu
+		"/usr/pgsql-*/bin",                     // the Postgres project's RPMs
+		"/usr/libexec/postgresql*",             // Alpine
+		"/opt/homebrew/opt/postgresql@*/bin",   // Homebrew on Apple silicon
+		"/usr/local/opt/postgresql@*/bin",      // Homebrew on Intel
+		"/home/linuxbrew/.linuxbrew/opt/*/bin", // Homebrew on Linux
+		"/Applications/Postgres.app/Contents/Versions/*/bin",
+	} {
+		found, _ := filepath.Glob(filepath.Join(pattern, "initdb")) // the patterns are well-formed
+		slices.SortFunc(found, func(a, b string) int { return versionIn(b) - versionIn(a) })
+		for _, initdb := range found {
+			dirs = append(dirs, filepath.Dir(initdb))
+		}
+	}
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		dirs = append(dirs, filepath.Dir(initdb))
+	}
+	return dirs
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// versionIn is the last number in the path, which is the major version in every layout we know.
+func versionIn(path string) int {
+	all := digits.FindAllString(path, -1)
+	if len(all) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(all[len(all)-1]) // digits only; one too long for an int is no version
+	return n
+}
+
+var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// inspect asks the postgres in dir for its version.
+func inspect(dir string) (Binaries, error) {
+	b := Binaries{Dir: dir}
+	if _, err := os.Stat(b.path("initdb")); err != nil {
+		return b, errors.New("holds no initdb")
+	}
+	out, err := exec.Command(b.path("postgres"), "--version").Output()
+	if err != nil {
+		return b, fmt.Errorf("postgres does not run: %w", err)
+	}
+	match := versionLine.FindSubmatch(out)
+	if match == nil {
+		return b, fmt.Errorf("postgres calls itself %q", out)
+	}
+	if b.Major, err = strconv.Atoi(string(match[1])); err != nil || b.Major < OldestMajor {
+		return b, fmt.Errorf("this is Postgres %s, %d or newer is needed", match[1], OldestMajor)
+	}
+	return b, nil
+}
+
+func (b Binaries) path(program string) string { return filepath.Join(b.Dir, program) }
+
+func installHint(goos string) string {
+	install := "install it with the system's package manager (apt-get install postgresql, dnf install postgresql-server, " +
+		"apk add postgresql, pacman -S postgresql)"
+	switch goos {
+	case "darwin":
+		install = "install it (brew install postgresql@17, or Postgres.app)"
+	case "windows":
+		install = "start one (for example in Docker or WSL)"
+	}
+	return "no Postgres found on this machine: " + install + ", or set DATABASE_URL to the address of a server, or " +
+		EnvBinDir + " to the directory that holds initdb and postgres"
+}

@@ -1,0 +1,105 @@
+//go:build linux || darwin
+
+package pglocal_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/pglocal"
+)
+
+// The directory that is named by hand is taken or refused, never replaced by another one.
+func TestFindObeysTheEnvironment(t *testing.T) {
+	for version, complaint := range map[string]string{
+		"17.4":                 "",
+		"18.1 (Debian 18.1-1)": "",
+		"13.9":                 "15 or newer is needed",
+		"19beta1":              "",
+	} {
+		dir := fakeInstallation(t, "postgres (PostgreSQL) "+version)
+		t.Setenv(pglocal.EnvBinDir, dir)
+		found, err := pglocal.Find()
+		if complaint != "" {
+			require.ErrorContains(t, err, complaint)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, dir, found.Dir)
+		require.Equal(t, version[:2], strconv.Itoa(found.Major))
+	}
+	t.Setenv(pglocal.EnvBinDir, t.TempDir())
+	_, err := pglocal.Find()
+	require.ErrorContains(t, err, pglocal.EnvBinDir)
+	require.ErrorContains(t, err, "no initdb")
+}
+
+// Whoever meets this error has nothing yet: it must say all the ways out.
+func TestNotInstalledSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for goos, command := range map[string]string{
+		"linux": "apt-get install postgresql", "darwin": "brew install postgresql@17", "windows": "Docker",
+	} {
+		hint := pglocal.InstallHint(goos)
+		require.Contains(t, hint, command)
+		require.Contains(t, hint, "DATABASE_URL")
+		require.Contains(t, hint, pglocal.EnvBinDir)
+	}
+}
+
+// Postgres cannot read another version's files, and what it says about it does not name the way out.
+func TestOtherMajorIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	dir := scratch(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o711))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "data", "PG_VERSION"), []byte("12\n"), 0o600))
+	found, err := pglocal.Find()
+	require.NoError(t, err)
+	_, err = pglocal.Start(t.Context(), pglocal.Options{Dir: dir})
+	require.ErrorContains(t, err, "made by Postgres 12")
+	require.ErrorContains(t, err, fmt.Sprintf("are version %d", found.Major))
+}
+
+// A mistake in a setting is only in the server's log, which nobody knows of yet.
+func TestStartShowsWhatPostgresSaid(t *testing.T) {
+	t.Parallel()
+	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: seeded(t), Settings: map[string]string{"work_mem": "much"}})
+	require.ErrorContains(t, err, `invalid value for parameter "work_mem"`)
+}
+
+// Root's own directories are closed to the user that must run Postgres for root.
+func TestUnreachableDirectoryIsNamed(t *testing.T) {
+	t.Parallel()
+	closed := filepath.Dir(scratch(t))
+	require.NoError(t, os.Chmod(closed, 0o600))
+	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: filepath.Join(closed, "c")})
+	require.ErrorContains(t, err, closed)
+	require.NoError(t, os.Chmod(closed, 0o711))
+}
+
+func TestDefaultDir(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "/somewhere/state")
+	dir, err := pglocal.DefaultDir()
+	require.NoError(t, err)
+	if os.Geteuid() == 0 {
+		require.Equal(t, "/var/lib/director", dir, "Postgres could not enter root's home")
+	} else {
+		require.Equal(t, "/somewhere/state/director", dir)
+	}
+}
+
+// fakeInstallation is a directory whose postgres only knows its version.
+func fakeInstallation(t *testing.T, version string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"initdb", "postgres"} {
+		script := "#!/bin/sh\necho '" + version + "'\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
+	}
+	return dir
+}

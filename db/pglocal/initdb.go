@@ -1,0 +1,113 @@
+package pglocal
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const superuser = "postgres"
+
+// majorOf is the version of Postgres that made the data directory, zero when there is none.
+func majorOf(data string) (int, error) {
+	content, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a data directory of Postgres: %w", data, err)
+	}
+	return major, nil
+}
+
+// binariesFor picks an installation that can run the data directory; made is the version that made it, or zero.
+func binariesFor(o Options, data string, made int) (Binaries, error) {
+	b, err := o.Binaries, error(nil)
+	if b.Dir == "" && made != 0 {
+		b, _ = find(func(b Binaries) bool { return b.Major == made })
+	}
+	if b.Dir == "" {
+		b, err = Find()
+	}
+	if err != nil || made == 0 || made == b.Major {
+		return b, err
+	}
+	return b, fmt.Errorf("%s was made by Postgres %d, but the binaries in %s are version %d: set %s to a "+
+		"directory with version %d, or take another data directory", data, made, b.Dir, b.Major, EnvBinDir, made)
+}
+
+// initdb makes the data directory. It appears under its name only when it is complete, so one that was killed half-way
+// is made anew.
+func initdb(ctx context.Context, b Binaries, as account, at layout, durable bool) error {
+	if err := os.RemoveAll(at.partial); err != nil {
+		return err
+	}
+	if err := as.privateDir(at.partial); err != nil {
+		return err
+	}
+	if err := writePassword(at.password, as); err != nil {
+		return err
+	}
+	args := []string{
+		"-D", at.partial, "-U", superuser, "--encoding=UTF8", "--locale=C", "--no-instructions",
+		"--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile=" + at.password,
+	}
+	if !durable {
+		args = append(args, "--no-sync")
+	}
+	if err := runToEnd(ctx, exec.Command(b.path("initdb"), args...), as); err != nil {
+		return err
+	}
+	return os.Rename(at.partial, at.data)
+}
+
+func writePassword(path string, as account) error {
+	if err := os.WriteFile(path, []byte(rand.Text()+"\n"), 0o600); err != nil {
+		return err
+	}
+	return as.own(path) // initdb reads it
+}
+
+func readPassword(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	return strings.TrimSpace(string(content)), err
+}
+
+// runToEnd runs a program that ends by itself, and shows what it said when it failed.
+func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	p, err := launch(cmd, as, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		return ctx.Err()
+	}
+	if p.err != nil {
+		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), p.err, lastLines(said.Bytes(), 8))
+	}
+	return nil
+}
+
+func lastLines(text []byte, n int) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,163 @@
+package pglocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// logLimit is the size at which a start begins the server's log anew.
+const logLimit = 16 << 20
+
+// Start runs a stopped cluster again, under the same URL. It fails on one that runs. Otherwise it is like [Start].
+func (c *Cluster) Start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server != nil && c.server.running() {
+		return fmt.Errorf("pglocal: %s is running already", c.at.dir)
+	}
+	if err := c.start(ctx); err != nil {
+		c.unlock()
+		return fmt.Errorf("pglocal: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) start(ctx context.Context) (err error) {
+	begun := time.Now()
+	if c.lock == nil {
+		if c.lock, err = acquire(c.at); err != nil {
+			return err
+		}
+	}
+	as, binaries, err := c.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	server, err := c.insist(ctx, as, binaries)
+	if err != nil {
+		return err
+	}
+	c.server, c.asked = server, false
+	c.log.LogAttrs(ctx, slog.LevelInfo, "postgres started", slog.String("dir", c.at.dir),
+		slog.Int("pid", server.pid()), slog.Duration("took", time.Since(begun)))
+	return nil
+}
+
+// insist spawns the server again while the backends of a postmaster that was killed have not noticed yet.
+func (c *Cluster) insist(ctx context.Context, as account, b Binaries) (*process, error) {
+	patience, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		server, err := c.spawn(ctx, as, b)
+		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory block") {
+			return server, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-patience.Done():
+			return nil, err
+		}
+	}
+}
+
+// spawn runs the server until it is ready.
+func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, error) {
+	output, err := openLog(c.at.log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = output.Close() }()
+	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.at, c.port)...)
+	cmd.Stdout, cmd.Stderr = output, output
+	server, err := launch(cmd, as, c.whenWeEnd())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.awaitReady(ctx, server); err != nil {
+		return nil, err
+	}
+	return server, nil
+}
+
+// whenWeEnd is what the server is signalled when this process is gone. A clean stop spares a durable cluster the
+// recovery; nobody waits for that with the others.
+func (c *Cluster) whenWeEnd() syscall.Signal {
+	if c.options.Durable {
+		return syscall.SIGINT
+	}
+	return syscall.SIGQUIT
+}
+
+// prepare makes or adopts everything the server needs on disk.
+func (c *Cluster) prepare(ctx context.Context) (as account, b Binaries, err error) {
+	made, err := majorOf(c.at.data)
+	if err != nil {
+		return as, b, err
+	}
+	if b, err = binariesFor(c.options, c.at.data, made); err != nil {
+		return as, b, err
+	}
+	if as, err = accountFor(c.at.data); err != nil {
+		return as, b, err
+	}
+	if err := errors.Join(as.mayReach(b.Dir), as.mayReach(c.at.dir)); err != nil {
+		return as, b, err
+	}
+	if err := as.privateDir(c.at.socket); err != nil {
+		return as, b, err
+	}
+	if made == 0 {
+		if err := initdb(ctx, b, as, c.at, c.options.Durable); err != nil {
+			return as, b, err
+		}
+	}
+	if c.options.TCPPort != 0 {
+		if c.password, err = readPassword(c.at.password); err != nil {
+			return as, b, err
+		}
+	}
+	return as, b, endOrphan(ctx, c.at.data)
+}
+
+func openLog(path string) (*os.File, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if info, err := os.Stat(path); err == nil && info.Size() > logLimit {
+		flags |= os.O_TRUNC
+	}
+	return os.OpenFile(path, flags, 0o600)
+}
+
+// awaitReady waits until the server writes that it is ready; when it does not, nothing of it is left.
+func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if file := readPIDFile(c.at.data); file.pid == server.pid() && file.state == "ready" {
+			return nil
+		}
+		select {
+		case <-server.done:
+			return fmt.Errorf("Postgres did not start (%v): %s", server.err, tail(c.at.log))
+		case <-ctx.Done():
+			_ = server.end(context.Background(), syscall.SIGQUIT)
+			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tail(c.at.log))
+		case <-tick.C:
+		}
+	}
+}
+
+// tail is the end of the server's log.
+func tail(path string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(content, 8)
+}

@@ -1,0 +1,51 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// historyTables are partitioned by day.
+var historyTables = []string{"session_history", "seat_history", "events"}
+
+// PruneIdempotencyKeys removes stored answers past their time, at most batch. Errors: Unavailable.
+func (s *Store) PruneIdempotencyKeys(ctx context.Context, batch int) (int, error) {
+	n, err := s.q.PruneIdempotencyKeys(ctx, int32(batch))
+	return int(n), classify(err)
+}
+
+// PruneRedeemedTokens removes token ids of a region that no valid token can carry any more, at most batch. Errors:
+// Unavailable.
+func (s *Store) PruneRedeemedTokens(ctx context.Context, region string, batch int) (int, error) {
+	n, err := s.q.PruneRedeemedTokens(ctx, PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
+	return int(n), classify(err)
+}
+
+// ForgetInstances removes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.
+func (s *Store) ForgetInstances(ctx context.Context, region string, keep time.Duration, batch int) (int, error) {
+	n, err := s.q.ForgetInstances(ctx, ForgetInstancesParams{Region: region, Keep: keep, Batch: int32(batch)})
+	return int(n), classify(err)
+}
+
+// PruneKeys removes signing keys that no token needed for longer than keep. Errors: Unavailable.
+func (s *Store) PruneKeys(ctx context.Context, keep time.Duration) (int, error) {
+	n, err := s.q.PruneKeys(ctx, keep)
+	return int(n), classify(err)
+}
+
+// TurnHistory makes the day partitions of history from today to ahead days on, and drops those whose last row is older
+// than keep. Any number of workers may race. Errors: Unavailable.
+func (s *Store) TurnHistory(ctx context.Context, ahead int, keep time.Duration) (made, dropped int, err error) {
+	for _, table := range historyTables {
+		m, err := s.q.EnsurePartitions(ctx, EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
+		if err != nil {
+			return made, dropped, classify(err)
+		}
+		d, err := s.q.DropPartitions(ctx, DropPartitionsParams{HistoryTable: table, Keep: keep})
+		if err != nil {
+			return made, dropped, classify(err)
+		}
+		made, dropped = made+int(m), dropped+int(d)
+	}
+	return made, dropped, nil
+}

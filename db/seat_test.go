@@ -1,0 +1,155 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+func (b *bundle) joined(instance, session, sub, jti string) db.SeatResult {
+	b.t.Helper()
+	res := b.report(db.SeatReport{Ref: ref(instance), SessionID: session, Joined: []db.Joined{{Sub: sub, JTI: jti}}})
+	return res.Outcomes[0].Result
+}
+
+func (b *bundle) left(instance, session string, subs ...string) db.SeatReportResult {
+	b.t.Helper()
+	return b.report(db.SeatReport{Ref: ref(instance), SessionID: session, Left: subs})
+}
+
+func TestSeatLife(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8, "bob"))
+	b.resolve(p, "ann")
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"), "the retry of a report whose answer was lost")
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j2"), "every token still valid may be redeemed")
+	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "eve", "j3"))
+	res := b.left("a", p.SessionID, "ann", "bob")
+	require.Equal(t, 2, res.Left, "a seat is freed, joined or not")
+	require.True(t, res.Closed, "nobody is left in it")
+	_, err := b.Session(t.Context(), p.SessionID)
+	requireKind(t, db.Gone, "session_closed", err)
+	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "ann", "j1"), "closed is closed")
+	b.requireSound()
+}
+
+// A token is used once: after the player left it is a replay, and so it is anywhere else.
+func TestReplays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 2, "bob"))
+	q := b.place(wish("cid", 2))
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
+	require.Equal(t, db.SeatReplay, b.joined("a", p.SessionID, "bob", "j1"))
+	require.Equal(t, db.SeatReplay, b.joined("a", q.SessionID, "cid", "j1"))
+	b.left("a", p.SessionID, "ann")
+	require.Equal(t, db.SeatReplay, b.joined("a", p.SessionID, "ann", "j1"))
+	b.requireSound()
+}
+
+// A seat that was reaped is taken again while there is room, and refused when there is none.
+func TestReapedSeatIsTakenAgainWithRoom(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 2)
+	p := b.place(wish("ann", 2, "bob"))
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "bob", "jb"))
+	b.exec("UPDATE seats SET expires_at = now() - interval '1 second' WHERE state = 'reserved'")
+	seats, sessions, err := b.ReapSeats(t.Context(), "eu", 100)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, []int{seats, sessions})
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "ja"))
+	b.left("a", p.SessionID, "ann")
+	b.place(wish("cid", 2))
+	require.Equal(t, db.SeatGone, b.joined("a", p.SessionID, "ann", "ja2"))
+	b.requireSound()
+}
+
+func TestUnusedSeatsAreFreed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16, func(r *db.Registration) { r.ReportsSeats = true })
+	p := b.place(wish("ann", 8, "bob"))
+	expiry := func(sub string) time.Duration {
+		return one[time.Duration](b, "SELECT expires_at - reserved_at FROM seats WHERE sub = $1", sub)
+	}
+	require.Equal(t, time.Minute, expiry("ann"))
+	b.resolve(p, "ann")
+	require.InDelta(t, (2*time.Minute + 30*time.Second).Seconds(), expiry("ann").Seconds(), 5, "until its token has expired, and grace")
+	b.exec("UPDATE seats SET reserved_at = reserved_at - interval '9 minutes'")
+	b.resolve(p, "ann")
+	require.Equal(t, 10*time.Minute, expiry("ann"), "at the latest ten minutes after it was reserved")
+	b.exec("UPDATE seats SET expires_at = now()")
+	seats, sessions, err := b.ReapSeats(t.Context(), "eu", 100)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 1}, []int{seats, sessions}, "and the session nobody is left in closes")
+	b.requireSound()
+}
+
+// A legacy server never says who joined: a resolved seat is held for hours, until it does say so for the first time.
+func TestUnreportedSeatsAreHeldLong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8, "bob"))
+	b.resolve(p, "ann")
+	hold := func() float64 {
+		return one[time.Duration](b, "SELECT expires_at - now() FROM seats WHERE sub = 'ann'").Minutes()
+	}
+	require.InDelta(t, 120, hold(), 1)
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "bob", "jb"))
+	require.InDelta(t, 2.5, hold(), 1)
+}
+
+func TestEndedSessions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	res := b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true})
+	require.True(t, res.Closed)
+	require.Equal(t, "ended", one[string](b, "SELECT reason FROM session_history"))
+	available, err := b.Heartbeat(t.Context(), ref("a"), nil)
+	require.NoError(t, err)
+	require.Equal(t, 16, available)
+	require.True(t, b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true}).Closed, "and again")
+	b.requireSound()
+}
+
+// A report about another instance's session changes nothing.
+func TestReportsAreFencedByInstance(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	b.register("b", 16)
+	require.Equal(t, db.SeatUnknown, b.joined("b", p.SessionID, "ann", "j1"))
+	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, Left: []string{"ann"}, Ended: true})
+	require.Equal(t, db.SeatUnknown, res.Outcomes[0].Result)
+	got, err := b.Session(t.Context(), p.SessionID)
+	require.NoError(t, err)
+	require.Equal(t, 1, got.PlayerCount)
+}
+
+func TestResolvePrecedence(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	for _, handle := range []string{"", "eu", "eu.short", "EU." + p.SessionHandle[3:], "us." + p.SessionHandle[3:], p.SessionHandle[:len(p.SessionHandle)-1] + "!"} {
+		_, err := b.Resolve(t.Context(), handle, "ann")
+		requireKind(t, db.NotFound, "session_unknown", err)
+	}
+	_, err := b.Resolve(t.Context(), p.SessionHandle, "eve")
+	requireKind(t, db.Forbidden, "no_seat", err)
+	b.left("a", p.SessionID, "ann")
+	_, err = b.Resolve(t.Context(), p.SessionHandle, "eve")
+	requireKind(t, db.Gone, "session_closed", err)
+}

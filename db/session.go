@@ -1,0 +1,132 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Resolved is the way to a seat, and what a session token about it says. The times are the database's, to the second.
+type Resolved struct {
+	SessionID     string
+	SessionHandle string
+	Endpoint      string
+	Region        string
+	IssuedAt      time.Time
+	ExpiresAt     time.Time
+}
+
+type resolveRequest struct{ handle, sub string }
+
+// Resolve exchanges a handle for the way to the player's seat, and holds the seat until the token that is issued with
+// it has expired. Errors: NotFound for a handle that never was (or was closed long ago), Gone for a session that has
+// ended, Forbidden for a player without a seat in it, Unavailable.
+func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, error) {
+	region, ok := parseHandle(handle)
+	if !ok {
+		return Resolved{}, sessionUnknown()
+	}
+	return s.resolver.do(ctx, region, resolveRequest{handle, sub})
+}
+
+func sessionUnknown() error { return newError(NotFound, "session_unknown", "no such session") }
+
+func sessionClosed() error {
+	return newError(Gone, "session_closed", "the session has ended: ask for a match again")
+}
+
+func (s *Store) resolveTogether(ctx context.Context, region string, calls []*call[resolveRequest, Resolved]) error {
+	t := s.cfg.Timing
+	p := ResolveSeatsParams{Region: region, TokenHold: t.TokenTTL + t.ConnectGrace, LongestHold: t.LongestHold, UnreportedHold: t.UnreportedSeatTTL}
+	for _, c := range calls {
+		p.Handles, p.Subs = append(p.Handles, c.req.handle), append(p.Subs, c.req.sub)
+	}
+	rows, err := s.q.ResolveSeats(ctx, p)
+	if err != nil {
+		return err
+	}
+	found := make(map[resolveRequest]Resolved, len(rows))
+	for _, r := range rows {
+		issued := r.IssuedAt.Truncate(time.Second)
+		found[resolveRequest{r.Handle, r.Sub}] = Resolved{
+			SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
+			IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
+		}
+	}
+	var missing []*call[resolveRequest, Resolved]
+	for _, c := range calls {
+		if r, ok := found[c.req]; ok {
+			c.answer(r, nil)
+		} else {
+			missing = append(missing, c)
+		}
+	}
+	return s.explainMissing(ctx, region, missing)
+}
+
+// explainMissing answers those who have no seat: the session never was, has ended, or holds none for them. A seat that
+// was being changed while it was asked for is left to the next flight.
+func (s *Store) explainMissing(ctx context.Context, region string, calls []*call[resolveRequest, Resolved]) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	p := UnresolvedParams{Region: region, Memory: s.cfg.Timing.ClosedMemory}
+	for _, c := range calls {
+		p.Handles, p.Subs = append(p.Handles, c.req.handle), append(p.Subs, c.req.sub)
+	}
+	rows, err := s.q.Unresolved(ctx, p)
+	if err != nil {
+		return err
+	}
+	why := make(map[resolveRequest]error, len(rows))
+	for _, r := range rows {
+		why[resolveRequest{r.Handle, r.Sub}] = r.reason()
+	}
+	for _, c := range calls {
+		if err := why[c.req]; err != nil {
+			c.answer(Resolved{}, err)
+		}
+	}
+	return nil
+}
+
+func (r UnresolvedRow) reason() error {
+	switch {
+	case r.Live && r.Seated:
+		return nil
+	case r.Live:
+		return newError(Forbidden, "no_seat", "you hold no seat in this session")
+	case r.Ended:
+		return sessionClosed()
+	default:
+		return sessionUnknown()
+	}
+}
+
+// Session looks a session up by its id. Errors: NotFound, Gone, Unavailable.
+func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
+	region, uid, ok := parseSessionID(id)
+	if !ok {
+		return Placement{}, sessionUnknown()
+	}
+	row, err := s.q.GetSession(ctx, GetSessionParams{Region: region, ID: uid})
+	if errors.Is(err, pgx.ErrNoRows) {
+		ended, err := s.q.SessionEnded(ctx, SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
+		switch {
+		case err != nil:
+			return Placement{}, classify(err)
+		case ended:
+			return Placement{}, sessionClosed()
+		}
+		return Placement{}, sessionUnknown()
+	}
+	if err != nil {
+		return Placement{}, classify(err)
+	}
+	return Placement{
+		SessionID: sessionID(region, uid), SessionHandle: row.Handle, Endpoint: row.Endpoint, Region: region, Mode: row.Mode,
+		PlayerCount: int(row.PlayerCount), MaxPlayers: int(row.MaxPlayers),
+	}, nil
+}

@@ -1,0 +1,147 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+// bundle is a database of its own for a test, with a store on it.
+type bundle struct {
+	*db.Store
+	t   *testing.T
+	url string
+}
+
+func setup(t *testing.T, change ...func(*db.Config)) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: dbtest.New(t)}
+	b.Store = b.replica(change...)
+	return b
+}
+
+// replica opens another store on the same database, as another pod would.
+func (b *bundle) replica(change ...func(*db.Config)) *db.Store {
+	b.t.Helper()
+	cfg := db.Config{URL: b.url, MaxConns: 8, FlightTimeout: time.Minute, Timing: db.DefaultTiming()}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := db.Open(b.t.Context(), cfg)
+	require.NoError(b.t, err)
+	b.t.Cleanup(s.Close)
+	return s
+}
+
+func (b *bundle) exec(sql string, args ...any) {
+	b.t.Helper()
+	_, err := b.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+}
+
+func one[T any](b *bundle, sql string, args ...any) (v T) {
+	b.t.Helper()
+	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
+	return v
+}
+
+// steady ends the amnesty of a young database: heartbeats could be heard for a long time.
+func (b *bundle) steady() {
+	b.t.Helper()
+	b.exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
+}
+
+// silence makes instances' last heartbeat older.
+func (b *bundle) silence(id string, d time.Duration) {
+	b.t.Helper()
+	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - $2::interval WHERE instance_id = $1", id, d)
+}
+
+func (b *bundle) register(id string, capacity int, change ...func(*db.Registration)) db.Registered {
+	b.t.Helper()
+	r := db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity, BootID: "boot-1"}
+	for _, c := range change {
+		c(&r)
+	}
+	out, err := b.Register(b.t.Context(), r)
+	require.NoError(b.t, err)
+	return out
+}
+
+func wish(caller string, maxPlayers int, friends ...string) db.PlaceRequest {
+	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...), MaxPlayers: maxPlayers}
+}
+
+func (b *bundle) place(r db.PlaceRequest) db.Placement {
+	b.t.Helper()
+	p, err := b.Place(b.t.Context(), r)
+	require.NoError(b.t, err)
+	return p
+}
+
+func (b *bundle) resolve(p db.Placement, sub string) db.Resolved {
+	b.t.Helper()
+	r, err := b.Resolve(b.t.Context(), p.SessionHandle, sub)
+	require.NoError(b.t, err)
+	return r
+}
+
+func (b *bundle) report(r db.SeatReport) db.SeatReportResult {
+	b.t.Helper()
+	res, err := b.ReportSeats(b.t.Context(), r)
+	require.NoError(b.t, err)
+	return res
+}
+
+// connect resolves and joins, as a player and its server would.
+func (b *bundle) connect(instance string, p db.Placement, subs ...string) {
+	b.t.Helper()
+	for _, sub := range subs {
+		b.resolve(p, sub)
+		res := b.report(db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, Joined: []db.Joined{{Sub: sub, JTI: "jti-" + sub + p.SessionID}}})
+		require.Equal(b.t, db.SeatOK, res.Outcomes[0].Result)
+	}
+}
+
+func ref(id string) db.InstanceRef { return db.InstanceRef{InstanceID: id} }
+
+func refOf(r db.Registered) db.InstanceRef {
+	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: &r.Incarnation}
+}
+
+func requireKind(t *testing.T, want db.Kind, code string, err error) {
+	t.Helper()
+	var e *db.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, want, e.Kind, "%v", err)
+	require.Equal(t, code, e.Code)
+}
+
+// requireSound asks every invariant view: all of them are empty when all is well.
+func (b *bundle) requireSound() {
+	b.t.Helper()
+	rows, err := b.Pool().Query(context.WithoutCancel(b.t.Context()), "SELECT name, violations FROM ops.invariants WHERE violations > 0")
+	require.NoError(b.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var n int64
+		require.NoError(b.t, rows.Scan(&name, &n))
+		b.t.Errorf("invariant %s: %d violations", name, n)
+	}
+	require.NoError(b.t, rows.Err())
+}
+
+func subs(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("player-%04d", i)
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Timing is how long things last. Replicas of one fleet must agree on it.
+type Timing struct {
+	LeaseTTL          time.Duration // an instance counts as alive this long after a heartbeat
+	SeatTTL           time.Duration // a reserved seat that nobody resolves is freed
+	TokenTTL          time.Duration // a session token is valid
+	ConnectGrace      time.Duration // on top of TokenTTL before a resolved seat is freed; covers skew and the join itself
+	LongestHold       time.Duration // a seat nobody connects to is freed at the latest, where the instance reports seats
+	UnreportedSeatTTL time.Duration // a resolved seat is held, where the instance reports none
+	ClosedMemory      time.Duration // a closed session is answered as closed, later as unknown
+	IdempotencyTTL    time.Duration // an answer is replayed to the same Idempotency-Key
+}
+
+// DefaultTiming gives the defaults: 15 s leases, 60 s seats, 2 min tokens with 30 s grace, 10 min longest hold, 2 h
+// unreported seats, 24 h of memory and of idempotency.
+func DefaultTiming() Timing {
+	return Timing{
+		LeaseTTL:          15 * time.Second,
+		SeatTTL:           60 * time.Second,
+		TokenTTL:          2 * time.Minute,
+		ConnectGrace:      30 * time.Second,
+		LongestHold:       10 * time.Minute,
+		UnreportedSeatTTL: 2 * time.Hour,
+		ClosedMemory:      24 * time.Hour,
+		IdempotencyTTL:    24 * time.Hour,
+	}
+}
+
+// Config says which database a Store uses and how.
+type Config struct {
+	// URL is a PostgreSQL connection string; it may lead through a transaction pooler.
+	URL string
+	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, "pgbouncer" for one that
+	// does not: statements are then described, not prepared.
+	Pooler string
+	// MaxConns bounds the pool; 0 means 16. Hot calls share transactions, so few connections carry many callers.
+	MaxConns int32
+	Timing   Timing
+	// MaxReserved bounds how many players one caller may hold reserved in a region; 0 means 1024.
+	MaxReserved int
+	// MaxWaiting bounds the calls that wait for a group, for each kind of call; 0 means 8192. More are refused as
+	// Unavailable at once.
+	MaxWaiting int
+	// FlightTimeout bounds one grouped transaction; 0 means 5 s.
+	FlightTimeout time.Duration
+	Tracer        pgx.QueryTracer  // may be nil
+	Observer      GroupObserver    // may be nil
+	Log           *slog.Logger     // nil means slog.Default
+	PodClock      func() time.Time // nil means time.Now; a test may have it wrong on purpose
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxConns = orDefault(c.MaxConns, 16)
+	c.MaxReserved = orDefault(c.MaxReserved, 1024)
+	c.MaxWaiting = orDefault(c.MaxWaiting, 8192)
+	c.FlightTimeout = orDefault(c.FlightTimeout, 5*time.Second)
+	c.Timing = orDefault(c.Timing, DefaultTiming())
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.PodClock == nil {
+		c.PodClock = time.Now
+	}
+	return c
+}
+
+func orDefault[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// Store answers every question about the state. It is safe for concurrent use and holds no state of its own but
+// connections and calls in flight.
+type Store struct {
+	cfg   Config
+	pool  *pgxpool.Pool
+	q     *Queries
+	clock clock
+
+	beats    *group[beat, int]
+	placer   *group[PlaceRequest, Placement]
+	resolver *group[resolveRequest, Resolved]
+	reporter *group[SeatReport, SeatReportResult]
+}
+
+// Open makes a Store. It does not need the database to be up: connections are made when they are needed.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	pc, err := poolConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("database pool: %w", err)
+	}
+	s := &Store{cfg: cfg, pool: pool, q: New(pool), clock: clock{pod: cfg.PodClock}}
+	s.beats = newGroup(cfg, "heartbeat", 2048, func(beat) int { return 1 }, s.beatTogether)
+	s.placer = newGroup(cfg, "placement", 256, func(r PlaceRequest) int { return len(r.Party) }, s.placeTogether)
+	s.resolver = newGroup(cfg, "resolve", 512, func(resolveRequest) int { return 1 }, s.resolveTogether)
+	s.reporter = newGroup(cfg, "seats", 512, func(r SeatReport) int { return 1 + len(r.Joined) + len(r.Left) }, s.reportTogether)
+	return s, nil
+}
+
+func poolConfig(cfg Config) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	switch cfg.Pooler {
+	case "":
+	case "pgbouncer":
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	default:
+		return nil, fmt.Errorf("pooler %q: allowed are \"\" and \"pgbouncer\"", cfg.Pooler)
+	}
+	pc.MaxConns = cfg.MaxConns
+	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.ConnConfig.ConnectTimeout = 2 * time.Second
+	pc.ConnConfig.Tracer = cfg.Tracer
+	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
+		pc.ConnConfig.RuntimeParams["application_name"] = "director"
+	}
+	return pc, nil
+}
+
+// Drain waits until no grouped call is in flight, or ctx ends. Call it when no new calls come in.
+func (s *Store) Drain(ctx context.Context) error {
+	for _, wait := range []func(context.Context) error{s.beats.drain, s.placer.drain, s.resolver.drain, s.reporter.drain} {
+		if err := wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the connections. Calls in flight end as Unavailable.
+func (s *Store) Close() { s.pool.Close() }
+
+// Pool gives the connections, for metrics and for tests.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// Timing tells how long things last.
+func (s *Store) Timing() Timing { return s.cfg.Timing }
+
+// Ping asks the database for an answer. Errors: Unavailable.
+func (s *Store) Ping(ctx context.Context) error { return classify(s.pool.Ping(ctx)) }
+
+// inTx runs fn in a READ COMMITTED transaction: each of its statements sees what was committed before it, which is
+// what judging again under a lock needs. fn's error rolls back.
+func (s *Store) inTx(ctx context.Context, fn func(q *Queries) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return fn(s.q.WithTx(tx)) })
+}

@@ -1,0 +1,160 @@
+// Package migrations owns the schema's history: the numbered SQL files beside this one, compiled into the binary, and the
+// few ways to move a database along them. It applies them with goose under a session-level advisory lock, so any number
+// of replicas may start migrating at once and each file still runs exactly once.
+//
+// What the tables mean is told in the files themselves; the queries over them live in queries/ and db/.
+package migrations
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+var embedded = set{files}
+
+// ErrNothingApplied says that there is no migration to redo.
+var ErrNothingApplied = errors.New("migrations: nothing is applied yet")
+
+// Up applies every pending migration in order and returns the versions it applied, none when the schema was current
+// or another process migrated it meanwhile. Each migration is a transaction of its own (unless its file says NO
+// TRANSACTION): after an error the ones before it stay, and are returned beside the error.
+//
+// The url must lead straight to Postgres: behind a transaction pooler the session lock protects nothing. A log of nil
+// is silent. Up waits up to five minutes for another process that holds the lock, or as long as ctx lives.
+func Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
+	return embedded.up(ctx, url, log)
+}
+
+// Down takes back the newest steps applied migrations, fewer when fewer are applied, and returns their versions,
+// newest first. It refuses a schema that holds a version this binary does not know. The url is as in [Up].
+func Down(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64, error) {
+	return embedded.down(ctx, url, steps, log)
+}
+
+// Redo takes back the newest applied migration and applies it again; [ErrNothingApplied] when there is none. It is
+// meant for whoever is writing that migration. The url is as in [Up].
+func Redo(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
+	return embedded.redo(ctx, url, log)
+}
+
+// Latest is the newest version in this binary.
+func Latest() int64 { return embedded.latest() }
+
+// Hash names the content of all migrations in this binary, in hexadecimal: it changes when a file is added, renamed or
+// edited. Test databases are cached under it.
+func Hash() string { return embedded.hash() }
+
+// set is a directory of migration files.
+type set struct{ files fs.FS }
+
+func (s set) up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
+	return s.move(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
+}
+
+func (s set) down(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64, error) {
+	if steps < 1 {
+		return nil, fmt.Errorf("migrations: cannot go down %d steps", steps)
+	}
+	return s.move(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+		// A target instead of a count: two operators who both ask for one step down take back one migration, not two.
+		target, err := below(ctx, p, steps)
+		if err != nil {
+			return nil, err
+		}
+		return p.DownTo(ctx, target)
+	})
+}
+
+func (s set) redo(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
+	return s.move(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+		down, err := p.Down(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil, ErrNothingApplied
+		}
+		if err != nil {
+			return nil, err
+		}
+		up, err := p.ApplyVersion(ctx, down.Source.Version, true)
+		if err != nil {
+			return []*goose.MigrationResult{down}, err
+		}
+		return []*goose.MigrationResult{down, up}, nil
+	})
+}
+
+// move runs one change under the session lock and reports what it did.
+func (s set) move(ctx context.Context, url string, log *slog.Logger,
+	change func(*goose.Provider) ([]*goose.MigrationResult, error),
+) ([]int64, error) {
+	p, err := s.open(ctx, url, locked)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Close() }()
+	done, err := change(p)
+	if partial := (*goose.PartialError)(nil); errors.As(err, &partial) {
+		done = append(done, partial.Applied...)
+	}
+	return report(ctx, cmp.Or(log, slog.New(slog.DiscardHandler)), done), explain(err)
+}
+
+func report(ctx context.Context, log *slog.Logger, done []*goose.MigrationResult) []int64 {
+	var versions []int64
+	for _, m := range done {
+		versions = append(versions, m.Source.Version)
+		log.LogAttrs(ctx, slog.LevelInfo, "migrated", slog.String("direction", m.Direction),
+			slog.String("file", path.Base(m.Source.Path)), slog.Duration("took", m.Duration))
+	}
+	return versions
+}
+
+func explain(err error) error {
+	partial := (*goose.PartialError)(nil)
+	switch {
+	case err == nil || errors.Is(err, ErrNothingApplied):
+		return err
+	case errors.Is(err, goose.ErrVersionNotFound):
+		return fmt.Errorf("migrations: the schema is newer than this binary, go down with the one that made it: %w", err)
+	case errors.As(err, &partial):
+		return fmt.Errorf("migrations: %s %s: %w", partial.Failed.Direction, path.Base(partial.Failed.Source.Path), partial.Err)
+	default:
+		return fmt.Errorf("migrations: %w", err)
+	}
+}
+
+func (s set) names() []string {
+	names, _ := fs.Glob(s.files, "*.sql") // the pattern is well-formed, the only error Glob knows
+	return names
+}
+
+func (s set) latest() int64 {
+	var newest int64
+	for _, name := range s.names() {
+		if version, err := goose.NumericComponent(name); err == nil {
+			newest = max(newest, version)
+		}
+	}
+	return newest
+}
+
+func (s set) hash() string {
+	sum := sha256.New()
+	for _, name := range s.names() {
+		content, _ := fs.ReadFile(s.files, name) // compiled in: it is there
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,56 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+type locking bool
+
+const (
+	locked   locking = true
+	unlocked locking = false // for reading: an operator who looks must not wait for the migration that runs
+)
+
+// open connects to url and pairs it with the files. Closing the provider closes the connection.
+func (s set) open(ctx context.Context, url string, how locking) (*goose.Provider, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("migrations: the database URL: %w", err)
+	}
+	cfg.RuntimeParams["application_name"] = "director migrate"
+	// goose stores the time of a migration as a timestamp without zone, in the session's zone.
+	cfg.RuntimeParams["timezone"] = "UTC"
+	db := stdlib.OpenDB(*cfg)
+	if err := db.PingContext(ctx); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("migrations: cannot reach the database: %w", err)
+	}
+	p, err := s.provider(db, how)
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	return p, nil
+}
+
+func (s set) provider(db *sql.DB, how locking) (*goose.Provider, error) {
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if how == unlocked {
+		return goose.NewProvider(goose.DialectPostgres, db, s.files, options...)
+	}
+	// The lock is polled, each second for five minutes, not waited for inside Postgres: a waiting statement holds a
+	// snapshot, and CREATE INDEX CONCURRENTLY in the migration it waits for would wait for that snapshot in turn.
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, goose.WithSessionLocker(locker))
+	return goose.NewProvider(goose.DialectPostgres, db, s.files, options...)
+}

@@ -1,0 +1,145 @@
+-- name: ClaimInstanceID :one
+-- Makes or finds the directory row and holds it: two registrations of one id come one after the other.
+INSERT INTO instance_directory (instance_id, region, incarnation) VALUES (@instance_id, @region, @incarnation)
+ON CONFLICT (instance_id) DO UPDATE SET instance_id = excluded.instance_id
+RETURNING region, incarnation, (xmax = 0)::bool AS is_new;
+
+-- name: PointDirectory :exec
+UPDATE instance_directory SET region = @region, incarnation = @incarnation WHERE instance_id = @instance_id;
+
+-- name: LockInstance :one
+SELECT i.incarnation, i.boot_id, i.endpoint, i.status, i.reserved_seats,
+       coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
+FROM instances i LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+WHERE i.region = @region AND i.id = @id
+FOR NO KEY UPDATE OF i;
+
+-- name: PutInstance :exec
+-- Registers an instance, or replaces what it offers. An instance that keeps its incarnation keeps draining; one that
+-- shrinks keeps the ceiling its open sessions were promised.
+INSERT INTO instances (region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity,
+                       seat_ceiling, max_sessions, reports_seats)
+VALUES (@region, @id, @incarnation, sqlc.narg(boot_id), @endpoint, @modes, @labels, sqlc.narg(version), sqlc.narg(cert_digest), @capacity,
+        @capacity, sqlc.narg(max_sessions), @reports_seats)
+ON CONFLICT (region, id) DO UPDATE SET
+    incarnation   = excluded.incarnation,
+    boot_id       = coalesce(excluded.boot_id, instances.boot_id),
+    endpoint      = excluded.endpoint,
+    modes         = excluded.modes,
+    labels        = excluded.labels,
+    version       = excluded.version,
+    cert_digest   = excluded.cert_digest,
+    capacity      = excluded.capacity,
+    seat_ceiling  = greatest(excluded.capacity, instances.reserved_seats),
+    max_sessions  = excluded.max_sessions,
+    status        = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.status ELSE 'ready' END,
+    reports_seats = excluded.reports_seats OR (instances.reports_seats AND instances.incarnation = excluded.incarnation),
+    registered_at = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.registered_at ELSE now() END,
+    ended_at      = NULL;
+
+-- name: PutLease :exec
+INSERT INTO instance_leases (region, instance_id, incarnation, heartbeat_at, load)
+VALUES (@region, @instance_id, @incarnation, clock_timestamp(), @load)
+ON CONFLICT (region, instance_id) DO UPDATE SET
+    incarnation = excluded.incarnation, heartbeat_at = excluded.heartbeat_at, load = excluded.load;
+
+-- name: PutModes :exec
+-- Offers these modes and no others.
+WITH dropped AS (
+    DELETE FROM instance_modes m WHERE m.region = @region AND m.instance_id = @instance_id AND NOT m.mode = ANY (@modes::text[])
+)
+INSERT INTO instance_modes (region, instance_id, mode, load_bucket, share_bucket)
+SELECT i.region, i.id, m.mode, load_bucket(@load), share_bucket(i)
+FROM instances i, unnest(@modes::text[]) AS m(mode)
+WHERE i.region = @region AND i.id = @instance_id ORDER BY m.mode
+ON CONFLICT (region, instance_id, mode) DO UPDATE SET load_bucket = excluded.load_bucket, share_bucket = excluded.share_bucket;
+
+-- name: LogInstance :exec
+INSERT INTO events (region, kind, instance_id, detail) VALUES (@region, @kind, @instance_id, @detail);
+
+-- name: Available :one
+SELECT greatest(0, capacity - reserved_seats)::int AS available FROM instances WHERE region = @region AND id = @id;
+
+-- name: Heartbeats :many
+-- One statement for all heartbeats that arrived together. The nil incarnation is a legacy server's, judged by its id
+-- alone; a load of NaN is none. A beat that is not answered here was refused: FindInstance says why. The modes' load
+-- bucket is written only where it changes, so that a heartbeat stays one HOT update, and never waits for a placement:
+-- what is skipped now is found different by the next beat.
+WITH beats AS (
+    SELECT d.region, b.instance_id, b.load, b.incarnation
+    FROM (SELECT unnest(@instance_ids::text[]) AS instance_id, unnest(@loads::float8[]) AS load, unnest(@incarnations::uuid[]) AS incarnation) b
+    JOIN instance_directory d ON d.instance_id = b.instance_id
+), locked AS (
+    SELECT l.region, l.instance_id, coalesce(nullif(b.load, 'NaN'), l.load) AS load
+    FROM instance_leases l JOIN beats b ON b.region = l.region AND b.instance_id = l.instance_id
+    WHERE l.heartbeat_at > (SELECT lease_horizon())
+      AND (b.incarnation = '00000000-0000-0000-0000-000000000000' OR b.incarnation = l.incarnation)
+    ORDER BY l.region, l.instance_id FOR NO KEY UPDATE OF l
+), beaten AS (
+    UPDATE instance_leases l SET heartbeat_at = clock_timestamp(), load = locked.load
+    FROM locked WHERE l.region = locked.region AND l.instance_id = locked.instance_id
+), moved AS (
+    UPDATE instance_modes m SET load_bucket = load_bucket(n.load)
+    FROM (
+        SELECT mm.region, mm.instance_id, mm.mode, k.load
+        FROM locked k JOIN instance_modes mm ON mm.region = k.region AND mm.instance_id = k.instance_id
+        WHERE mm.load_bucket <> load_bucket(k.load) FOR NO KEY UPDATE OF mm SKIP LOCKED
+    ) n
+    WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
+)
+SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available
+FROM locked JOIN instances i ON i.region = locked.region AND i.id = locked.instance_id;
+
+-- name: FindInstance :one
+-- What the directory and the lease say of an id: why a call for it was refused, and in which region it lives.
+SELECT d.region, d.incarnation, coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
+FROM instance_directory d
+LEFT JOIN instance_leases l ON l.region = d.region AND l.instance_id = d.instance_id
+WHERE d.instance_id = @instance_id;
+
+-- name: EndInstance :one
+SELECT end_instance(@region, @id, @reason)::int AS closed;
+
+-- name: CloseStranded :one
+SELECT close_stranded(@region, @id, @reason)::int AS closed;
+
+-- name: SetDrain :one
+-- Lets no new player in (or lets them in again); sessions go on. Answers whether anything changed.
+WITH changed AS (
+    UPDATE instances i SET status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END
+    WHERE i.region = @region AND i.id = @id AND i.status = CASE WHEN @drain::bool THEN 'ready' ELSE 'draining' END
+    RETURNING 1
+), logged AS (
+    INSERT INTO events (region, kind, instance_id)
+    SELECT @region, CASE WHEN @drain::bool THEN 'instance.drained' ELSE 'instance.undrained' END, @id FROM changed
+)
+SELECT (count(*) > 0)::bool AS changed FROM changed;
+
+-- name: RefreshShares :exec
+SELECT refresh_shares(@region, @instance_ids::text[]);
+
+-- name: ExpiredInstances :many
+-- Judged under the lock: a heartbeat that is just being written holds its lease row, and is not expired.
+SELECT i.id
+FROM instances i JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+WHERE i.region = @region AND l.heartbeat_at <= (SELECT lease_horizon())
+ORDER BY i.id LIMIT @batch
+FOR NO KEY UPDATE OF i, l SKIP LOCKED;
+
+-- name: HoldInstances :exec
+-- For transactions that change several instances in more than one statement: held first, in order.
+SELECT 1 FROM instances WHERE region = @region AND id = ANY (@ids::text[]) ORDER BY id FOR NO KEY UPDATE;
+
+-- name: StrandedInstances :many
+SELECT id FROM instances WHERE region = @region AND stranded ORDER BY id LIMIT @batch FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: ForgetInstances :execrows
+-- Removes instances that ended long ago, and their directory rows, so that the fleet table stays the fleet.
+WITH old AS (
+    SELECT x.id, x.incarnation FROM instances x JOIN instance_directory d ON d.instance_id = x.id
+    WHERE x.region = @region AND x.status = 'gone' AND x.open_sessions = 0 AND x.ended_at < now() - sqlc.arg(keep)::interval
+    ORDER BY x.id LIMIT @batch FOR UPDATE SKIP LOCKED -- also the directory row: a registration may hold it
+), unlisted AS (
+    DELETE FROM instance_directory WHERE (instance_id, incarnation) IN (SELECT o.id, o.incarnation FROM old o)
+)
+DELETE FROM instances i WHERE i.region = @region AND i.id IN (SELECT o.id FROM old o);

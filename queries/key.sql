@@ -1,0 +1,40 @@
+-- Which key signs now? The untainted one with sign_from ≤ now < sign_until; a constraint allows no second.
+
+-- name: LockKeys :exec
+-- Rotation, tainting and resealing come one after the other, over all replicas and operators.
+SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'));
+
+-- name: PublishedKeys :many
+-- What verifiers may still need: the next key, the signing one, those that retire. With them the time they were read at.
+SELECT kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap, tainted_at,
+       clock_timestamp()::timestamptz AS now
+FROM signing_keys WHERE verify_until > now() AND tainted_at IS NULL ORDER BY sign_from;
+
+-- name: InsertKey :exec
+INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
+VALUES (@kid, @alg, @public_jwk, @sealed_private, @sealed_by, @publish_at, @sign_from, @sign_until, @verify_until, @lead, @overlap);
+
+-- name: SetSigningTimes :exec
+-- Moves a key's turn. It is published for as long as any of its tokens may be shown.
+UPDATE signing_keys SET
+    sign_from = @sign_from, sign_until = @sign_until, overlap = greatest(overlap, sqlc.arg(overlap)::interval),
+    verify_until = greatest(verify_until, sqlc.arg(sign_until)::timestamptz + greatest(overlap, sqlc.arg(overlap)::interval))
+WHERE kid = @kid;
+
+-- name: RaiseOverlap :exec
+-- Tokens live longer than when these keys were made: so do the keys.
+UPDATE signing_keys SET overlap = sqlc.arg(overlap)::interval, verify_until = greatest(verify_until, sign_until + sqlc.arg(overlap)::interval)
+WHERE overlap < sqlc.arg(overlap)::interval AND tainted_at IS NULL AND verify_until > now();
+
+-- name: TaintKey :exec
+SELECT ops.taint_key(@kid);
+
+-- name: ResealKey :execrows
+UPDATE signing_keys SET sealed_private = @sealed_private, sealed_by = @sealed_by WHERE kid = @kid AND sealed_private = @old_sealed;
+
+-- name: LogKey :exec
+INSERT INTO events (kind, detail) VALUES (@kind, @detail);
+
+-- name: PruneKeys :execrows
+-- Keys nobody verifies with any more, after a while for the record.
+DELETE FROM signing_keys WHERE verify_until < now() - sqlc.arg(keep)::interval;

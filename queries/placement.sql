@@ -1,0 +1,130 @@
+-- Where is placement decided? Here, in db/placement.go which runs these in one transaction for all requests that
+-- arrived together, and in db/pack.go which packs parties into what they return.
+--
+-- The rule: fill the fullest open session of that region, mode and size first; else open one on the instance with a
+-- live lease, not draining, offering the mode, with room for max_players more, least loaded first.
+
+-- name: TryPlayerLocks :many
+-- Claims players (and idempotency keys) for this transaction without waiting. Who does not get all of its locks meets
+-- another replica that decides about the same player right now, and goes into the next batch.
+SELECT n.request::int AS request
+FROM (SELECT unnest(@requests::int[]) AS request, unnest(@locks::bigint[]) AS lock) n
+GROUP BY n.request
+HAVING bool_and(pg_try_advisory_xact_lock(n.lock));
+
+-- name: WaitForOpeners :exec
+-- Opening sessions of one mode and size is decided by one transaction at a time over all replicas: otherwise each
+-- would open its own half-empty one. Sorted, so that two never wait for each other.
+SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest(@locks::bigint[]) AS lock ORDER BY 1) k;
+
+-- name: SeatsAround :many
+-- The seats that bear on these requests: those the players hold, and those the callers hold for others.
+SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved,
+       s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
+FROM seats st
+JOIN sessions s ON s.region = st.region AND s.id = st.session_id
+LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
+WHERE st.region = @region AND (st.sub = ANY (@subs::text[]) OR (st.reserved_by = ANY (@callers::text[]) AND st.state = 'reserved'));
+
+-- name: FillOpenSessions :many
+-- The fullest open sessions that have room for a party of that size: as many as there are parties of it. Sessions
+-- that another transaction is filling are skipped; WaitForOpenSessions waits for them.
+WITH wanted AS (
+    SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
+), fullest AS (
+    SELECT c.id FROM wanted w CROSS JOIN LATERAL (
+        SELECT f.id FROM fillable_sessions f
+        WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
+        ORDER BY f.player_count DESC, f.id LIMIT w.parties
+    ) c
+)
+SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, i.endpoint
+FROM sessions s JOIN instances i ON i.region = s.region AND i.id = s.instance_id
+WHERE s.region = @region AND s.id IN (SELECT c.id FROM fullest c)
+ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED;
+
+-- name: WaitForOpenSessions :many
+-- The same under the opener lock: waits for sessions that others are filling, and takes along the named ones, whose
+-- seats are about to be given up. What changed during the wait is returned as it is now.
+WITH wanted AS (
+    SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
+), fullest AS (
+    SELECT c.id FROM wanted w CROSS JOIN LATERAL (
+        SELECT f.id FROM fillable_sessions f
+        WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
+        ORDER BY f.player_count DESC, f.id LIMIT w.parties
+    ) c
+    UNION SELECT unnest(@also::uuid[])
+)
+SELECT s.id, s.handle, s.mode, s.instance_id, s.player_count, s.max_players, i.endpoint,
+       (v.instance_status IS NOT DISTINCT FROM 'ready')::bool AS fillable
+FROM sessions s
+JOIN instances i ON i.region = s.region AND i.id = s.instance_id
+LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
+WHERE s.region = @region AND s.id IN (SELECT c.id FROM fullest c)
+ORDER BY s.id FOR NO KEY UPDATE OF s;
+
+-- name: LockHosts :many
+-- Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
+-- are locked, as many as there are parties without a session. With them the named ones, which may get room back.
+WITH wanted AS (
+    SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@parties::int[]) AS parties
+), near AS (
+    SELECT c.id FROM wanted w CROSS JOIN LATERAL (
+        SELECT t.id FROM (
+            SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
+            WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
+            ORDER BY h.bucket LIMIT w.parties + 16
+        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.parties
+    ) c
+    UNION SELECT unnest(@also::text[])
+)
+SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, coalesce(l.load, 0)::float8 AS load,
+       (i.status = 'ready' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS open
+FROM instances i LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+WHERE i.region = @region AND i.id IN (SELECT n.id FROM near n)
+ORDER BY i.id FOR NO KEY UPDATE OF i;
+
+-- name: StillPlaceable :many
+-- Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
+-- answered to the others. A session that a member of the party plays in already does not count.
+WITH wanted AS (
+    SELECT unnest(@requests::int[]) AS request, unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players,
+           unnest(@sizes::int[]) AS size
+)
+SELECT w.request::int AS request FROM wanted w
+WHERE EXISTS (
+    SELECT 1 FROM open_hosts h WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
+) OR EXISTS (
+    SELECT 1 FROM fillable_sessions f
+    WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
+      AND NOT f.id = ANY (@played_in::uuid[])
+);
+
+-- name: WritePlacements :exec
+-- All that a batch decided, in one statement. Seats go in by mode and player, so that two transactions that meet at
+-- the index of waiting players meet in the same order.
+WITH opened AS (
+    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+    SELECT @region, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
+    FROM (SELECT unnest(@opened_ids::uuid[]) AS id, unnest(@opened_handles::text[]) AS handle, unnest(@opened_modes::text[]) AS mode,
+                 unnest(@opened_instances::text[]) AS instance_id, unnest(@opened_incarnations::uuid[]) AS incarnation,
+                 unnest(@opened_players::int[]) AS players, unnest(@opened_max_players::int[]) AS max_players) o
+    RETURNING id, instance_id, mode, max_players
+), filled AS (
+    UPDATE sessions s SET player_count = s.player_count + f.players
+    FROM (SELECT unnest(@filled_ids::uuid[]) AS id, unnest(@filled_players::int[]) AS players) f
+    WHERE s.region = @region AND s.id = f.id
+), taken AS (
+    UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
+    FROM (SELECT o.instance_id, sum(o.max_players) AS seats, count(*) AS n FROM opened o GROUP BY o.instance_id) t
+    WHERE i.region = @region AND i.id = t.instance_id
+), logged AS (
+    INSERT INTO events (region, kind, instance_id, session_id, detail)
+    SELECT @region, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o
+)
+INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at)
+SELECT @region, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + sqlc.arg(seat_ttl)::interval
+FROM (SELECT unnest(@seat_sessions::uuid[]) AS session_id, unnest(@seat_subs::text[]) AS sub, unnest(@seat_modes::text[]) AS mode,
+             unnest(@seat_parties::uuid[]) AS party, unnest(@seat_callers::text[]) AS reserved_by) n
+ORDER BY n.mode, n.sub;

@@ -1,0 +1,104 @@
+-- name: ReleaseSeats :many
+-- Frees seats, and moves them to history. The caller of this holds their sessions. Connected seats are only freed when
+-- asked for: a seat that was given up may have been taken meanwhile.
+WITH named AS (
+    SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub
+), locked AS (
+    SELECT st.session_id, st.sub FROM seats st JOIN named n ON n.session_id = st.session_id AND n.sub = st.sub
+    WHERE st.region = @region AND (st.state = 'reserved' OR @even_connected::bool)
+    ORDER BY st.session_id, st.sub FOR UPDATE OF st
+), gone AS (
+    DELETE FROM seats st USING locked k
+    WHERE st.region = @region AND st.session_id = k.session_id AND st.sub = k.sub
+    RETURNING st.region, st.session_id, st.sub, st.mode, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.connected_at, st.jti
+), kept AS (
+    INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, reason)
+    SELECT g.region, g.session_id, g.sub, g.mode, g.party, g.reserved_by, g.reserved_at, g.resolved_at, g.connected_at, g.jti, @reason FROM gone g
+), shrunk AS (
+    UPDATE sessions s SET player_count = s.player_count - f.n
+    FROM (SELECT g.session_id, count(*) AS n FROM gone g GROUP BY g.session_id) f
+    WHERE s.region = @region AND s.id = f.session_id
+)
+SELECT g.session_id, g.sub FROM gone g;
+
+-- name: LockReportedSessions :many
+-- The sessions that reports are about, held in order; with them what fences the reports.
+SELECT s.id, s.instance_id, s.incarnation, s.mode, s.player_count, s.max_players, i.reports_seats,
+       (i.incarnation = s.incarnation AND i.status <> 'gone' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS live
+FROM sessions s
+JOIN instances i ON i.region = s.region AND i.id = s.instance_id
+LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+WHERE s.region = @region AND s.id = ANY (@ids::uuid[])
+ORDER BY s.id FOR NO KEY UPDATE OF s;
+
+-- name: ReportedSeats :many
+-- Of the reported players: their seat, and where they have none, whether they ever had one here.
+SELECT n.session_id::uuid AS session_id, n.sub::text AS sub, coalesce(st.state, '')::text AS state,
+       (CASE WHEN st.sub IS NOT NULL THEN true ELSE EXISTS (
+           SELECT 1 FROM seat_history h WHERE h.region = @region AND h.session_id = n.session_id AND h.sub = n.sub) END)::bool AS had_one
+FROM (SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub) n
+LEFT JOIN seats st ON st.region = @region AND st.session_id = n.session_id AND st.sub = n.sub;
+
+-- name: RedeemTokens :many
+-- Remembers token ids until no token of that id can be valid; answers those that are new.
+INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at)
+SELECT @region, n.jti, n.session_id, n.sub, now() + sqlc.arg(memory)::interval
+FROM (SELECT unnest(@jtis::text[]) AS jti, unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub) n
+ORDER BY n.jti
+ON CONFLICT (region, jti) DO NOTHING
+RETURNING jti;
+
+-- name: RedeemedTokens :many
+SELECT jti, session_id, sub FROM redeemed_tokens WHERE region = @region AND jti = ANY (@jtis::text[]);
+
+-- name: ConnectSeats :exec
+-- Players connected: their seats are taken for good. One that was freed is taken again, by a party of one that reserved
+-- for itself: what the freed seat was is in history.
+WITH named AS (
+    SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub, unnest(@jtis::text[]) AS jti,
+           unnest(@modes::text[]) AS mode, unnest(@parties::uuid[]) AS party
+), seated AS (
+    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti)
+    SELECT @region, n.session_id, n.sub, n.mode, 'connected', n.party, n.sub, now(), n.jti FROM named n ORDER BY n.session_id, n.sub
+    ON CONFLICT (region, session_id, sub) DO UPDATE SET
+        state = 'connected', jti = excluded.jti, expires_at = NULL, connected_at = coalesce(seats.connected_at, excluded.connected_at)
+    RETURNING session_id, (xmax = 0)::bool AS again
+)
+UPDATE sessions s SET player_count = s.player_count + f.n
+FROM (SELECT x.session_id, count(*) AS n FROM seated x WHERE x.again GROUP BY x.session_id) f
+WHERE s.region = @region AND s.id = f.session_id;
+
+-- name: StartReporting :many
+-- The first report of an instance: from now on its resolved seats are held by their tokens only.
+UPDATE instances SET reports_seats = true
+WHERE region = @region AND id = ANY (@instance_ids::text[]) AND NOT reports_seats
+RETURNING id;
+
+-- name: HoldByToken :exec
+-- Run it after StartReporting has committed. Like a resolve it must not wait for seats; one it skips is held for longer
+-- than needed.
+WITH locked AS (
+    SELECT st.session_id, st.sub FROM seats st JOIN sessions s ON s.region = st.region AND s.id = st.session_id
+    WHERE s.region = @region AND s.instance_id = ANY (@instance_ids::text[]) AND st.state = 'reserved' AND st.resolved_at IS NOT NULL
+    FOR NO KEY UPDATE OF st SKIP LOCKED
+)
+UPDATE seats st SET expires_at = least(st.expires_at, now() + sqlc.arg(token_hold)::interval)
+FROM locked k WHERE st.region = @region AND st.session_id = k.session_id AND st.sub = k.sub;
+
+-- name: LockSessionsOfExpiredSeats :many
+-- Sessions with seats that nobody connected to in time. Held without waiting: what somebody is busy with comes next time.
+SELECT s.id FROM sessions s
+WHERE s.region = @region AND s.id IN (
+    SELECT st.session_id FROM seats st
+    WHERE st.region = @region AND st.state = 'reserved' AND st.expires_at <= now() ORDER BY st.expires_at LIMIT @batch)
+ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: ExpiredSeats :many
+-- Judged again under the session's lock.
+SELECT session_id, sub FROM seats
+WHERE region = @region AND session_id = ANY (@session_ids::uuid[]) AND state = 'reserved' AND expires_at <= now();
+
+-- name: PruneRedeemedTokens :execrows
+DELETE FROM redeemed_tokens WHERE (region, jti) IN (
+    SELECT r.region, r.jti FROM redeemed_tokens r WHERE r.region = @region AND r.expires_at <= now()
+    ORDER BY r.expires_at LIMIT @batch FOR UPDATE SKIP LOCKED);

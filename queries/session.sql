@@ -1,0 +1,52 @@
+-- name: ResolveSeats :many
+-- Gives players the way to their seats, all that asked together. From now on a seat is held until its token is used:
+-- where the instance reports seats, until the token has expired and some grace; where it does not, much longer. It
+-- does not hold the sessions, so it must not wait for seats: one that is just being changed is skipped, and asked for
+-- again.
+WITH asked AS (
+    SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub
+), locked AS (
+    SELECT st.region, st.session_id, st.sub, v.handle, v.endpoint, v.reports_seats
+    FROM asked a
+    JOIN live_sessions v ON v.region = @region AND v.handle = a.handle
+    JOIN seats st ON st.region = v.region AND st.session_id = v.id AND st.sub = a.sub
+    FOR NO KEY UPDATE OF st SKIP LOCKED
+)
+UPDATE seats st SET
+    resolved_at = coalesce(st.resolved_at, now()),
+    expires_at = CASE
+        WHEN st.state = 'connected' THEN st.expires_at
+        WHEN locked.reports_seats THEN least(now() + sqlc.arg(token_hold)::interval, st.reserved_at + sqlc.arg(longest_hold)::interval)
+        ELSE now() + sqlc.arg(unreported_hold)::interval END
+FROM locked
+WHERE st.region = @region AND st.session_id = locked.session_id AND st.sub = locked.sub
+RETURNING st.session_id, st.sub, locked.handle, locked.endpoint, now()::timestamptz AS issued_at;
+
+-- name: Unresolved :many
+-- Why a resolve found no seat: the session lives (and the seat may be there after all), has ended (remembered for a
+-- while), or never was.
+SELECT a.handle::text AS handle, a.sub::text AS sub,
+       EXISTS (SELECT 1 FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle)::bool AS live,
+       EXISTS (SELECT 1 FROM sessions s JOIN seats st ON st.region = s.region AND st.session_id = s.id AND st.sub = a.sub
+               WHERE s.region = @region AND s.handle = a.handle)::bool AS seated,
+       (EXISTS (SELECT 1 FROM sessions s WHERE s.region = @region AND s.handle = a.handle)
+        OR EXISTS (SELECT 1 FROM session_history h WHERE h.region = @region AND h.handle = a.handle
+                   AND h.closed_at > now() - sqlc.arg(memory)::interval))::bool AS ended
+FROM (SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub) a;
+
+-- name: GetSession :one
+SELECT id, handle, endpoint, region, mode, player_count, max_players FROM live_sessions WHERE region = @region AND id = @id;
+
+-- name: SessionEnded :one
+-- Whether a session that does not live any more is remembered: ended within memory, or waiting for the reaper.
+SELECT (EXISTS (SELECT 1 FROM sessions s WHERE s.region = @region AND s.id = @id)
+     OR EXISTS (SELECT 1 FROM session_history h WHERE h.region = @region AND h.id = @id
+                AND h.closed_at > now() - sqlc.arg(memory)::interval))::bool AS ended;
+
+-- name: CloseSessions :many
+SELECT close_sessions(@region, @ids::uuid[], @reason)::uuid AS id;
+
+-- name: CloseEmptySessions :many
+-- Closes those of the named sessions that nobody is left in. The caller holds them.
+SELECT close_sessions(@region, ARRAY(
+    SELECT s.id FROM sessions s WHERE s.region = @region AND s.id = ANY (@ids::uuid[]) AND s.player_count = 0), 'empty')::uuid AS id;
