@@ -1,0 +1,181 @@
+package rest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+func TestFleetToken(t *testing.T) {
+	t.Parallel()
+	const old, current = "old-secret-0123456", "new-secret-0123456"
+	for name, tc := range map[string]struct {
+		secrets []string
+		open    bool
+		sent    string
+		want    int
+	}{
+		"first of two":                 {[]string{current, old}, false, current, 200},
+		"second of two":                {[]string{current, old}, false, old, 200},
+		"wrong":                        {[]string{current, old}, false, current + "x", 401},
+		"prefix":                       {[]string{current}, false, current[:8], 401},
+		"missing":                      {[]string{current}, false, "", 401},
+		"missing, open is no way past": {[]string{current}, true, "", 401},
+		"none, open":                   {nil, true, "", 200},
+		"none, open, some sent":        {nil, true, "any", 200},
+		"none, not open":               {nil, false, "any", 401},
+		"an empty secret opens no one": {[]string{""}, false, "", 401},
+	} {
+		b := setup(t, rest.Options{}, rest.FleetToken(tc.secrets, tc.open, nil))
+		w := b.post(with(`"seats":1`), "X-Fleet-Token", tc.sent)
+		require.Equal(t, tc.want, w.Code, name)
+		if tc.want == 401 {
+			require.Equal(t, "unauthorized", problem(t, w).Code)
+			require.Equal(t, `FleetToken realm="director"`, w.Header().Get("WWW-Authenticate"))
+		}
+	}
+}
+
+// verifyTest accepts tokens that say whom they are for.
+func verifyTest(_ context.Context, raw string) (string, error) {
+	if sub, ok := strings.CutPrefix(raw, "for-"); ok {
+		return sub, nil
+	}
+	return "", errors.New("\"exp\" not satisfied:\r\n\\x")
+}
+
+func TestBearer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil))
+	for _, header := range []string{"Bearer for-alice", "bearer for-alice", "BEARER   for-alice "} {
+		w := b.post(with(`"seats":1`), "Authorization", header)
+		require.Equal(t, http.StatusOK, w.Code, header)
+		require.Contains(t, w.Body.String(), `"caller":"alice"`)
+	}
+	for _, header := range []string{
+		"", "Bearer", "Bearer ", "Basic for-alice", "for-alice", "Bearerfor-alice", "Bearer\tfor-alice",
+	} {
+		w := b.post(with(`"seats":1`), "Authorization", header)
+		require.Equal(t, http.StatusUnauthorized, w.Code, header)
+		require.Equal(t, `Bearer realm="director"`, w.Header().Get("WWW-Authenticate"),
+			"no error without a token: RFC 6750 section 3.1")
+		require.Equal(t, "unauthorized", problem(t, w).Code)
+	}
+}
+
+// A verifier's words must not be able to add a header, or end the quotes of one.
+func TestBearerSaysWhyInQuotes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil))
+	w := b.post(with(`"seats":1`), "Authorization", "Bearer expired")
+	require.Equal(t, http.StatusUnauthorized, w.Code)
+	require.Equal(t, `Bearer realm="director", error="invalid_token", error_description="'exp' not satisfied:  'x"`,
+		w.Header().Get("WWW-Authenticate"))
+	require.Equal(t, http.StatusUnauthorized, b.post("", "Authorization", "Bearer for-"+strings.Repeat("x", 9000)).Code)
+}
+
+// A signed sub is still a string that strangers chose: NUL in it would be a 500 of Postgres.
+func TestBearerRefusesSubsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	for _, sub := range []string{"", "a\x00b", "\xff", strings.Repeat("x", 256)} {
+		b := setup(t, rest.Options{}, rest.Bearer(func(context.Context, string) (string, error) { return sub, nil }, nil))
+		w := b.post(with(`"seats":1`), "Authorization", "Bearer x")
+		require.Equal(t, http.StatusUnauthorized, w.Code, "%q", sub)
+		require.Contains(t, w.Header().Get("WWW-Authenticate"), "invalid_token")
+	}
+}
+
+// Not knowing the keys says nothing about the token: 401 would make players sign in again, in crowds.
+func TestBearerThatCannotJudgeIsUnavailable(t *testing.T) {
+	t.Parallel()
+	failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 1})
+	for _, err := range []error{&db.Error{Kind: db.Unavailable, Detail: "No keys yet."}, context.DeadlineExceeded} {
+		b := setup(t, rest.Options{}, rest.Bearer(func(context.Context, string) (string, error) { return "", err }, failures))
+		for range 3 {
+			w := b.post(with(`"seats":1`), "Authorization", "Bearer x")
+			require.Equal(t, http.StatusServiceUnavailable, w.Code)
+			require.NotEmpty(t, w.Header().Get("Retry-After"))
+		}
+	}
+}
+
+// One attacker behind a school's or a carrier's address must not lock the others out.
+func TestValidCallerBehindAnAttackersAddress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 5})
+		play := setup(t, rest.Options{}, rest.Bearer(verifyTest, failures))
+		fleet := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, failures))
+		counts := map[int]int{}
+		for range 100 {
+			w := play.post(with(`"seats":1`), "Authorization", "Bearer guess")
+			counts[w.Code]++
+			if w.Code == http.StatusTooManyRequests {
+				require.Equal(t, "rate_limited", problem(t, w).Code)
+				require.Equal(t, "1", w.Header().Get("Retry-After"))
+			}
+			require.Equal(t, http.StatusOK, play.post(with(`"seats":1`), "Authorization", "Bearer for-alice").Code)
+			require.Equal(t, http.StatusOK, fleet.post(with(`"seats":1`), "X-Fleet-Token", "secret").Code)
+		}
+		require.Equal(t, map[int]int{401: 5, 429: 95}, counts)
+		require.Equal(t, http.StatusTooManyRequests, fleet.post("", "X-Fleet-Token", "guess").Code)
+
+		<-time.After(time.Second) // In the bubble: what the attacker waits, not what the test does.
+		require.Equal(t, http.StatusUnauthorized, play.post("", "Authorization", "Bearer guess").Code)
+	})
+}
+
+// Whoever has one address of an IPv6 /64 has them all; a neighbour in another /64, or another IPv4, is somebody else.
+func TestFailuresAreChargedToNetworks(t *testing.T) {
+	t.Parallel()
+	failures := rest.NewLimiter(rest.Rate{PerSecond: .001, Burst: 1})
+	b := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, failures))
+	from := func(address string) int {
+		r := request(http.MethodPost, "/join", "")
+		r.RemoteAddr = address
+		return b.serve(r).Code
+	}
+	require.Equal(t, 401, from("[2001:db8:1:2::1]:999"))
+	require.Equal(t, 429, from("[2001:db8:1:2:ffff::7]:1"))
+	require.Equal(t, 401, from("[2001:db8:1:3::1]:999"))
+	require.Equal(t, 401, from("192.0.2.7:1"))
+	require.Equal(t, 429, from("[::ffff:192.0.2.7]:1"))
+	require.Equal(t, 401, from("192.0.2.8:1"))
+	require.Equal(t, 401, from("nonsense"))
+}
+
+func TestLimitCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limit := rest.LimitCaller(rest.NewLimiter(rest.Rate{PerSecond: 0.5, Burst: 3}))
+		b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil), limit)
+		post := func(sub string) (int, string) {
+			w := b.post(with(`"seats":1`), "Authorization", "Bearer for-"+sub)
+			return w.Code, w.Header().Get("Retry-After")
+		}
+		for range 3 {
+			code, _ := post("alice")
+			require.Equal(t, http.StatusOK, code)
+		}
+		code, wait := post("alice")
+		require.Equal(t, http.StatusTooManyRequests, code)
+		require.Equal(t, "2", wait)
+		for i := range 50 {
+			code, _ = post("bob" + strconv.Itoa(i))
+			require.Equal(t, http.StatusOK, code)
+		}
+		<-time.After(2 * time.Second) // What Retry-After promised, by the bubble's clock.
+		code, _ = post("alice")
+		require.Equal(t, http.StatusOK, code)
+	})
+}

@@ -1,0 +1,76 @@
+package rest
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Format is what a string may look like, and how that is told to a caller who got it wrong.
+type Format struct {
+	Allowed string // ends the sentence "must be …"
+	Valid   func(string) bool
+}
+
+// The formats that all faces share, as the specification's "Limits" give them.
+var (
+	ID = Format{
+		Allowed: "1 to 128 characters of A-Z a-z 0-9 . _ : -",
+		Valid:   made(1, 128, letters+digits+"._:-"),
+	}
+	Region = Format{
+		Allowed: "1 to 32 characters of a-z 0-9 -",
+		Valid:   made(1, 32, lower+digits+"-"),
+	}
+	Mode = Format{
+		Allowed: "1 to 64 characters of A-Z a-z 0-9 . _ -",
+		Valid:   made(1, 64, letters+digits+"._-"),
+	}
+	// JTI is the id of a session token (RFC 7519 section 4.1.7).
+	JTI = Format{
+		Allowed: "1 to 128 visible ASCII characters",
+		Valid:   made(1, 128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+	}
+	// Sub is a player, as the access token's issuer names them (RFC 7519 section 4.1.2).
+	Sub = Format{
+		Allowed: "1 to 255 bytes of UTF-8 without control characters",
+		Valid:   validSub,
+	}
+)
+
+const (
+	lower   = "abcdefghijklmnopqrstuvwxyz"
+	letters = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
+)
+
+// made tells whether a string has lo to hi bytes, all from the alphabet. A table is looked up for each byte: these run
+// on every request, and regexp takes ten times as long.
+func made(lo, hi int, alphabet string) func(string) bool {
+	var in [256]bool
+	for _, b := range []byte(alphabet) {
+		in[b] = true
+	}
+	return func(s string) bool {
+		if len(s) < lo || len(s) > hi {
+			return false
+		}
+		for i := range len(s) {
+			if !in[s[i]] {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func validSub(s string) bool {
+	if len(s) < 1 || len(s) > 255 || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// unmatched is the route of requests that no route matched.
+const unmatched = "unmatched"
+
+// route is the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and handles and
+// are never logged or used as labels.
+func route(c *gin.Context) string {
+	if pattern := c.FullPath(); pattern != "" {
+		return pattern
+	}
+	return unmatched
+}
+
+// accessLog writes one line for each request. Failures of ours carry the cause, which the caller is not told.
+func accessLog(log *slog.Logger, quiet map[string]bool) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		start := time.Now()
+		defer func() {
+			level := accessLevel(c, quiet)
+			ctx := c.Request.Context()
+			if log.Enabled(ctx, level) {
+				log.LogAttrs(ctx, level, "request", accessAttrs(c, time.Since(start))...)
+			}
+		}()
+		c.Next()
+	}
+}
+
+func accessLevel(c *gin.Context, quiet map[string]bool) slog.Level {
+	switch status := c.Writer.Status(); {
+	case status == http.StatusInternalServerError:
+		return slog.LevelError
+	case status > http.StatusInternalServerError:
+		return slog.LevelWarn
+	case quiet[c.FullPath()]:
+		return slog.LevelDebug
+	default:
+		return slog.LevelInfo
+	}
+}
+
+func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
+	status := c.Writer.Status()
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs,
+		slog.String("method", methodLabel(c.Request.Method)),
+		slog.String("route", route(c)),
+		slog.Int("status", status),
+		slog.Duration("duration", took),
+		slog.Int("bytes", max(0, c.Writer.Size())),
+	)
+	s := scopeOf(c)
+	if s.code != "" {
+		attrs = append(attrs, slog.String("code", s.code))
+	}
+	if s.cause != nil && status >= http.StatusInternalServerError {
+		attrs = append(attrs, slog.Any("error", s.cause))
+	}
+	return attrs
+}
+
+// methodLabel keeps methods that somebody made up out of logs and metrics.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace:
+		return method
+	default:
+		return "other"
+	}
+}

@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts requests: rate, errors and duration for each route pattern. Several engines may share one.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	statuses [600]string
+}
+
+// NewMetrics registers the metrics; it fails when something of their names is registered already.
+func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "director_http_requests_total",
+			Help: "HTTP requests answered. Status 499: the caller left before the answer.",
+		}, []string{"route", "method", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "director_http_request_duration_seconds",
+			Help:    "How long HTTP requests took, from their headers to the end of the answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"route", "method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "director_http_requests_in_flight",
+			Help: "HTTP requests being served now.",
+		}),
+	}
+	for status := range m.statuses {
+		m.statuses[status] = strconv.Itoa(status)
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) observe(c *gin.Context) {
+	start := time.Now()
+	m.inFlight.Inc()
+	defer func() {
+		m.inFlight.Dec()
+		pattern, method := route(c), methodLabel(c.Request.Method)
+		m.requests.WithLabelValues(pattern, method, m.status(c.Writer.Status())).Inc()
+		m.duration.WithLabelValues(pattern, method).Observe(time.Since(start).Seconds())
+	}()
+	c.Next()
+}
+
+// status is the number as text, which strconv would allocate on each request.
+func (m *Metrics) status(code int) string {
+	if code < 0 || code >= len(m.statuses) {
+		return "other"
+	}
+	return m.statuses[code]
+}

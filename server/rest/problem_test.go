@@ -1,0 +1,120 @@
+package rest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+func TestEveryKindHasItsStatus(t *testing.T) {
+	t.Parallel()
+	want := map[db.Kind]int{
+		db.NotFound: 404, db.Conflict: 409, db.NoCapacity: 409, db.Superseded: 409, db.Gone: 410, db.Forbidden: 403,
+		db.Invalid: 400, db.Mismatch: 422, db.TooMany: 429, db.Unavailable: 503,
+	}
+	for kind := db.NotFound; kind <= db.Unavailable; kind++ {
+		err := fmt.Errorf("place: %w", &db.Error{Kind: kind, Code: "some_code", Detail: "Words.", Err: errors.New("cause")})
+		w := setup(t, rest.Options{}).fails(err).get("/fail")
+		require.Equal(t, want[kind], w.Code, "kind %d", kind)
+		p := problem(t, w)
+		require.Equal(t, "some_code", p.Code)
+		require.Equal(t, "Words.", p.Detail)
+		require.NotContains(t, w.Body.String(), "cause", "the cause is for the log")
+	}
+	w := setup(t, rest.Options{}).fails(&db.Error{Kind: 99, Code: "new", Detail: "?"}).get("/fail")
+	require.Equal(t, http.StatusInternalServerError, w.Code, "a kind that this table does not know")
+}
+
+func TestFieldOfTheStoreIsNamed(t *testing.T) {
+	t.Parallel()
+	err := &db.Error{Kind: db.Invalid, Field: "party", Detail: "must contain the caller"}
+	w := setup(t, rest.Options{}).fails(err).get("/fail")
+	p := problem(t, w)
+	require.Equal(t, "invalid_request", p.Code, "a kind's code where the store gives none")
+	require.Equal(t, []rest.FieldError{{Field: "party", Detail: "must contain the caller"}}, p.Errors)
+}
+
+// A Retry-After of 0 makes clients storm.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		kind db.Kind
+		wait time.Duration
+		want string
+	}{
+		{db.Unavailable, 0, "1"},
+		{db.Unavailable, time.Millisecond, "1"},
+		{db.Unavailable, 1001 * time.Millisecond, "2"},
+		{db.TooMany, 0, "1"},
+		{db.Conflict, 3 * time.Second, "3"},
+		{db.Conflict, 0, ""},
+	} {
+		w := setup(t, rest.Options{}).fails(&db.Error{Kind: tc.kind, Detail: "x", RetryAfter: tc.wait}).get("/fail")
+		require.Equal(t, tc.want, w.Header().Get("Retry-After"), "%+v", tc)
+	}
+}
+
+// What is not an answer on purpose may hold anything: SQL, addresses, keys.
+func TestInternalTextGoesToTheLogOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t, rest.Options{}).fails(errors.New("relation seats: permission denied"))
+	w := b.get("/fail", "X-Request-Id", "find-me")
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Equal(t, "internal", problem(t, w).Code)
+	require.NotContains(t, w.Body.String(), "seats")
+
+	lines := b.lines(t)
+	require.Len(t, lines, 1)
+	require.Equal(t, "relation seats: permission denied", lines[0]["error"])
+	require.Equal(t, "find-me", lines[0]["request_id"])
+	require.Equal(t, "ERROR", lines[0]["level"])
+}
+
+// Postgres away: callers hear so within the deadline, and that trying again makes sense.
+func TestDeadlineIsUnavailable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, rest.Options{})
+		b.GET("/slow", rest.Deadline(900*time.Millisecond), rest.Handle(http.StatusOK,
+			func(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
+				<-ctx.Done()
+				return rest.None{}, fmt.Errorf("acquire: %w", ctx.Err())
+			}))
+		start := time.Now()
+		w := b.get("/slow")
+		require.Equal(t, 900*time.Millisecond, time.Since(start))
+		require.Equal(t, http.StatusServiceUnavailable, w.Code)
+		require.Equal(t, "1", w.Header().Get("Retry-After"))
+		require.Equal(t, "unavailable", problem(t, w).Code)
+	})
+}
+
+// Callers who hang up are no failures of ours: counted as 503 they would wake somebody at night.
+func TestClientGone(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{context.Canceled, &db.Error{Kind: db.Unavailable, Detail: "x"}, errors.New("broken pipe")} {
+		b := setup(t, rest.Options{}).fails(err)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		w := b.serve(request(http.MethodGet, "/fail", "").WithContext(ctx))
+		require.Equal(t, 499, w.Code)
+		require.Empty(t, w.Body.String())
+		require.Equal(t, "INFO", b.lines(t)[0]["level"])
+	}
+}
+
+// The caller waits, but what the call waited for was shut down.
+func TestCanceledWithoutTheClientIsUnavailable(t *testing.T) {
+	t.Parallel()
+	w := setup(t, rest.Options{}).fails(context.Canceled).get("/fail")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+}

@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"log/slog"
+	"math/rand/v2"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const headerRequestID = "X-Request-Id"
+
+// requestID takes the caller's X-Request-Id when it has the form of an [ID], else makes one, and puts it on the answer.
+func requestID(c *gin.Context) {
+	s := scopeOf(c)
+	s.id[0] = c.GetHeader(headerRequestID)
+	if !ID.Valid(s.id[0]) {
+		s.id[0] = newRequestID()
+	}
+	c.Writer.Header()[headerRequestID] = s.id[:]
+}
+
+// newRequestID is 128 random bits in hex. They find a line in a log, they protect nothing.
+func newRequestID() string {
+	var id [16]byte
+	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	var text [32]byte
+	hex.Encode(text[:], id[:])
+	return string(text[:])
+}
+
+// RequestID is the id of the request that the context belongs to, "" outside of requests.
+func RequestID(ctx context.Context) string {
+	if s, ok := scopeIn(ctx); ok {
+		return s.id[0]
+	}
+	return ""
+}
+
+// LogHandler makes every record that is logged with a request's context carry request_id, and trace_id when the request
+// is traced: packages that know no HTTP only have to log with their context. Wrapping twice is the same as once.
+func LogHandler(next slog.Handler) slog.Handler {
+	if h, ok := next.(logHandler); ok {
+		return h
+	}
+	return logHandler{next}
+}
+
+type logHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if id := RequestID(ctx); id != "" {
+		r.AddAttrs(slog.String("request_id", id))
+	}
+	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+		r.AddAttrs(slog.String("trace_id", span.TraceID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{h.Handler.WithGroup(name)}
+}
