@@ -16,7 +16,7 @@ import (
 // Problem is an error document (RFC 9457). Code is stable and for machines, Detail is for people and may change.
 // As an error it can be returned from any handler; most return a *db.Error or a failed [Check] instead.
 type Problem struct {
-	Type      string        `json:"type"` // a URN made of Code; Fail fills it in
+	Type      string        `json:"type"` // a URI reference made of Code; Fail fills it in
 	Title     string        `json:"title"`
 	Status    int           `json:"status"`
 	Detail    string        `json:"detail,omitempty"`
@@ -36,7 +36,8 @@ type FieldError struct {
 func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
 const (
-	typePrefix = "urn:lattice-director:problem:"
+	// typePrefix leads to the code in the manual that the director itself serves.
+	typePrefix = "/docs#"
 
 	// statusClientGone is what logs and metrics call a request whose caller left before its answer; nothing is sent.
 	statusClientGone = 499

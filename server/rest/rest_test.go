@@ -135,7 +135,7 @@ func problem(t helper, w *httptest.ResponseRecorder) rest.Problem {
 	require.Equal(t, w.Code, p.Status)
 	require.NotEmpty(t, p.Title)
 	require.NotEmpty(t, p.Detail)
-	require.Equal(t, "urn:lattice-director:problem:"+p.Code, p.Type)
+	require.Equal(t, "/docs#"+p.Code, p.Type)
 	require.Equal(t, w.Header().Get("X-Request-Id"), p.RequestID)
 	return p
 }
