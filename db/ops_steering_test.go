@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -45,13 +46,34 @@ func TestOpsDrainRefusesWhatIsNotThere(t *testing.T) {
 	require.Empty(t, d.table(`SELECT kind FROM ops.events WHERE kind ~ 'drain'`))
 }
 
-// A registration decides on the status under the same lock; without it one of the two would be lost.
-func TestOpsDrainWaitsForWhoeverHoldsTheInstance(t *testing.T) {
+// What is judged before the lock is held may be wrong once it is: an instance that ended meanwhile must not come back
+// to life as a draining one.
+func TestOpsDrainJudgesUnderTheLock(t *testing.T) {
 	t.Parallel()
-	d := newOpsDB(t)
+	d, ctx := newOpsDB(t), context.Background()
 	d.instance("eu", "arena", "1 minute", "duel")
-	d.hold(`SELECT 1 FROM instances WHERE region = 'eu' AND id = 'arena' FOR NO KEY UPDATE`)
-	refused(t, lockTimeout, d.fail(`SELECT set_config('lock_timeout', '1ms', true), ops.drain('arena')`))
+	ending, err := d.pool.Begin(ctx)
+	require.NoError(t, err)
+	defer func() { _ = ending.Rollback(ctx) }()
+	_, err = ending.Exec(ctx, `SELECT end_instance('eu', 'arena', 'deregistered')`)
+	require.NoError(t, err)
+
+	drained := make(chan error, 1)
+	go func() { drained <- d.fail(`SELECT ops.drain('arena')`) }()
+	d.untilBlocked(`SELECT ops.drain('arena')`)
+	require.NoError(t, ending.Commit(ctx))
+	require.Equal(t, "instance 'arena' is gone", refused(t, wrongState, <-drained))
+}
+
+// untilBlocked returns once the statement waits for a lock of another connection.
+func (d *opsDB) untilBlocked(sql string) {
+	d.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		if len(d.table(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query = $1 AND pg_blocking_pids(pid) <> '{}'`, sql)) > 0 {
+			return
+		}
+		require.True(d.t, time.Now().Before(deadline), "never blocked: %s", sql)
+	}
 }
 
 func TestOpsCloseSessionGivesTheRoomBack(t *testing.T) {
@@ -99,7 +121,8 @@ func TestOpsTaintKeyHandsTheTurnToTheNextKey(t *testing.T) {
 	require.Equal(t, []string{"t"}, d.table(`SELECT ops.taint_key('a')`))
 	require.Equal(t, []string{"a|tainted", "b|signing", "c|next"}, d.table(`SELECT kid, state FROM ops.keys ORDER BY kid`))
 	require.Equal(t, before, d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until}'::text[] FROM signing_keys k WHERE kid = 'a'`))
-	require.Equal(t, []string{"t"}, d.table(`SELECT verify_until = tainted_at AND tainted_at <= clock_timestamp() FROM ops.keys WHERE kid = 'a'`))
+	require.Equal(t, []string{"t|t"}, d.table(`SELECT a.verify_until = a.tainted_at AND a.tainted_at <= clock_timestamp(), b.sign_from = a.tainted_at
+		FROM ops.keys a, ops.keys b WHERE a.kid = 'a' AND b.kid = 'b'`), "not verified from that moment on, and no sign in the name of the past")
 	require.Equal(t, []string{"|key.tainted|t|a|b|t"}, d.table(`SELECT region, kind, actor = 'sql:' || session_user, detail ->> 'kid', detail ->> 'next',
 		(detail ->> 'next_signs_from')::timestamptz = (SELECT sign_from FROM ops.keys WHERE kid = 'b') FROM ops.events`))
 	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))

@@ -87,18 +87,21 @@ ORDER BY i.id FOR NO KEY UPDATE OF i;
 
 -- name: StillPlaceable :many
 -- Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
--- answered to the others. A session that a member of the party plays in already does not count.
+-- answered to the others. A session that a member of the party plays in already does not count. The order keeps the
+-- planner from betting that a scan of the whole fleet will meet a free instance soon; EXISTS would drop it.
 WITH wanted AS (
     SELECT unnest(@requests::int[]) AS request, unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players,
            unnest(@sizes::int[]) AS size
 )
 SELECT w.request::int AS request FROM wanted w
-WHERE EXISTS (
-    SELECT 1 FROM open_hosts h WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
-) OR EXISTS (
-    SELECT 1 FROM fillable_sessions f
+WHERE (
+    SELECT true FROM open_hosts h WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
+    ORDER BY h.bucket LIMIT 1
+) OR (
+    SELECT true FROM fillable_sessions f
     WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
       AND NOT f.id = ANY (@played_in::uuid[])
+    ORDER BY f.player_count DESC LIMIT 1
 );
 
 -- name: WritePlacements :exec

@@ -77,17 +77,20 @@ func reach(ctx context.Context, container testcontainers.Container, password str
 	if err != nil {
 		return "", err
 	}
-	var failed error
-	for range 10 {
+	for {
 		for _, host := range []string{guess, "127.0.0.1", "host.docker.internal"} {
 			u := url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password),
 				Host: net.JoinHostPort(host, port.Port()), Path: "/postgres", RawQuery: "sslmode=disable"}
-			if failed = ping(ctx, u.String()); failed == nil {
+			if err = ping(ctx, u.String()); err == nil {
 				return u.String(), nil
 			}
 		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return "", fmt.Errorf("the container runs but does not answer on port %s: %w", port.Port(), err)
+		}
 	}
-	return "", fmt.Errorf("the container runs but does not answer on port %s: %w", port.Port(), failed)
 }
 
 func ping(ctx context.Context, address string) error {

@@ -70,7 +70,7 @@ func sweep(ctx context.Context, conn *pgx.Conn, inUse string) error {
 	}
 	rows, _ := conn.Query(ctx, `
 		select datname from pg_database
-		where datname ^@ $1 and shobj_description(oid, 'pg_database') < $2
+		where datname ^@ $1 and coalesce(shobj_description(oid, 'pg_database'), '') < $2
 		   or datname ^@ $3 and split_part(datname, '_', 3) < $4`,
 		templatePrefix, now.Add(-keepTemplates).Format(time.RFC3339),
 		testPrefix, fmt.Sprint(now.Add(-keepDatabases).Unix()))

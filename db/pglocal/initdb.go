@@ -90,7 +90,7 @@ func readPassword(path string) (string, error) {
 func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	p, err := launch(cmd, as, syscall.SIGKILL)
+	p, err := launch(cmd, as, syscall.SIGKILL, nil)
 	if err != nil {
 		return err
 	}

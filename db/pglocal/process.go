@@ -16,14 +16,17 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // how it ended, to be read after done
+	// lock is only held here: a file that nothing refers to any more is closed by the garbage collector, and a server
+	// may well outlive the last reference to its Cluster.
+	lock *os.File
 }
 
-// launch starts cmd as the account.
-func launch(cmd *exec.Cmd, as account, whenWeEnd syscall.Signal) (*process, error) {
+// launch starts cmd as the account, under the directory's lock.
+func launch(cmd *exec.Cmd, as account, whenWeEnd syscall.Signal, lock *os.File) (*process, error) {
 	cmd.SysProcAttr = attributes(as, whenWeEnd)
 	cmd.Dir = "/" // ours may be one that the account cannot enter
 	cmd.Env = environment(os.Environ())
-	p := &process{cmd: cmd, done: make(chan struct{})}
+	p := &process{cmd: cmd, done: make(chan struct{}), lock: lock}
 	started := make(chan error, 1)
 	go p.run(whenWeEnd, started)
 	return p, <-started

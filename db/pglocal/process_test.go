@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -63,6 +64,25 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	require.ErrorAs(t, pglocal.Remove(t.Context(), dir), &inUse)
 	require.ErrorContains(t, c.Start(t.Context()), "running already")
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select 1"))
+}
+
+// The lock was once in a file that the garbage collector closed, and a sweep took the directory of a running server.
+func TestLockOutlivesTheLastReference(t *testing.T) {
+	t.Parallel()
+	dir := seeded(t)
+	c, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir})
+	require.NoError(t, err)
+	done := c.Done()
+	runtime.GC()
+	runtime.GC()
+	var inUse *pglocal.InUseError
+	require.ErrorAs(t, pglocal.Remove(t.Context(), dir), &inUse)
+	require.NoError(t, syscall.Kill(inUse.PID, syscall.SIGQUIT))
+	<-done
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return pglocal.Remove(t.Context(), dir) == nil
+	}, 5*time.Second, time.Millisecond)
 }
 
 // Whoever runs the other tests, root or not, this one proves that no privileges are needed.

@@ -76,7 +76,7 @@ func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, 
 	defer func() { _ = output.Close() }()
 	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.at, c.port)...)
 	cmd.Stdout, cmd.Stderr = output, output
-	server, err := launch(cmd, as, c.whenWeEnd())
+	server, err := launch(cmd, as, c.whenWeEnd(), c.lock)
 	if err != nil {
 		return nil, err
 	}

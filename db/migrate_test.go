@@ -1,0 +1,41 @@
+package db_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/migrations"
+)
+
+// A schema in use goes back a step and forth again without losing what is in it, and all the way down and up.
+func TestMigrationsWithData(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("ann", 8))
+	b.rotate(false)
+
+	_, err := migrations.Redo(t.Context(), b.url, nil)
+	require.NoError(t, err)
+	b.Pool().Reset()
+	require.Equal(t, p, b.place(wish("ann", 8)))
+	b.requireSound()
+
+	_, err = migrations.Down(t.Context(), b.url, int(migrations.Latest()), nil)
+	require.NoError(t, err)
+	b.Pool().Reset()
+	version, err := b.SchemaVersion(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, version)
+	_, err = migrations.Up(t.Context(), b.url, nil)
+	require.NoError(t, err)
+	b.Pool().Reset()
+	version, err = b.SchemaVersion(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, migrations.Latest(), version)
+	b.register("a", 16)
+	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
+	requireKind(t, db.NotFound, "session_unknown", err)
+}
