@@ -22,9 +22,10 @@ func (q *Queries) ClockReading(ctx context.Context) (time.Time, error) {
 }
 
 const oldestSnapshotAge = `-- name: OldestSnapshotAge :one
-SELECT oldest_snapshot_age()::float8 AS seconds
+SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot
 `
 
+// Seconds vacuum has been kept from cleaning behind the hot tables.
 func (q *Queries) OldestSnapshotAge(ctx context.Context) (float64, error) {
 	row := q.db.QueryRow(ctx, oldestSnapshotAge)
 	var seconds float64

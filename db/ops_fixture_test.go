@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -102,11 +103,11 @@ func (d *opsDB) connect(session, player, jti string) {
 		WHERE region || '.' || session_id = $1 AND sub = $2`, session, player, jti)
 }
 
-// leave writes the history of a seat that a player took and left so long ago (intervals), in a session of its own.
-func (d *opsDB) leave(player, taken, left string) {
+// leave writes the history of a seat in a session of its own, which the player took at one time and left at another.
+func (d *opsDB) leave(player string, taken, left time.Time) {
 	d.t.Helper()
 	d.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
-		VALUES ('eu', gen_random_uuid(), $1, 'duel', gen_random_uuid(), $1, now() - $2::text::interval, now() - $3::text::interval, 'left')`, player, taken, left)
+		VALUES ('eu', gen_random_uuid(), $1, 'duel', gen_random_uuid(), $1, $2, $3, 'left')`, player, taken, left)
 }
 
 // key makes one that signs between the two offsets (intervals from now). It was published an hour before that, with a

@@ -2,8 +2,10 @@ package db_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -82,12 +84,14 @@ func TestOpsPlacementsCountSeatsThatLeft(t *testing.T) {
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")
 	d.session("eu", "arena", "duel", "ann", "bob")
-	d.exec(`UPDATE seats SET reserved_at = '2020-01-01' WHERE sub = 'bob'`)
-	d.leave("cid", "2 hours", "1 hour")
-	d.leave("dan", "25 hours", "1 hour")
+	minute := time.Now().Truncate(time.Minute).Add(-2 * time.Hour)
+	d.exec(`UPDATE seats SET reserved_at = CASE sub WHEN 'ann' THEN $1::timestamptz ELSE '2020-01-01' END`, minute)
+	d.leave("cid", minute.Add(59*time.Second), minute.Add(time.Hour))
+	d.leave("dan", minute.Add(-time.Second), minute)
+	d.leave("eve", minute.Add(-23*time.Hour), minute)
 
-	require.Equal(t, []string{"t|eu|duel|1", "t|eu|duel|1"}, d.table(`SELECT minute IN (date_trunc('minute', now()), date_trunc('minute', now() - interval '2 hours')),
-		region, mode, placements FROM ops.placements_per_minute ORDER BY minute`))
+	require.Equal(t, []string{fmt.Sprintf("%d|eu|duel|1", minute.Unix()-60), fmt.Sprintf("%d|eu|duel|2", minute.Unix())},
+		d.table(`SELECT extract(epoch FROM minute)::bigint, region, mode, placements FROM ops.placements_per_minute ORDER BY minute`))
 }
 
 // A dashboard that asks every few seconds must not read the whole history.
@@ -99,7 +103,7 @@ func TestOpsHistoryViewsReadNoOldPartition(t *testing.T) {
 	}
 	for _, view := range []string{"placements_per_minute", "seat_outcomes", "session_lifetimes"} {
 		plan := strings.Join(d.table(`EXPLAIN SELECT * FROM ops.`+view), "\n")
-		require.Contains(t, plan, "Subplans Removed: 1", view)
+		require.Contains(t, plan, "Subplans Removed: ", view)
 		require.NotContains(t, plan, "20200101", view)
 	}
 }
@@ -107,13 +111,14 @@ func TestOpsHistoryViewsReadNoOldPartition(t *testing.T) {
 func TestOpsSeatOutcomesTellWhySeatsWereLeft(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
-	d.leave("ann", "3 hours", "1 hour")
-	d.leave("bob", "2 hours", "1 hour")
-	d.leave("cid", "30 hours", "25 hours")
-	d.exec(`UPDATE seat_history SET connected_at = now() WHERE sub = 'ann'`)
+	minute := time.Now().Truncate(time.Minute).Add(-time.Hour)
+	d.leave("ann", minute.Add(-time.Hour), minute)
+	d.leave("bob", minute.Add(-time.Hour), minute.Add(59*time.Second))
+	d.leave("cid", minute.Add(-30*time.Hour), minute.Add(-25*time.Hour))
+	d.exec(`UPDATE seat_history SET connected_at = reserved_at WHERE sub = 'ann'`)
 
-	require.Equal(t, []string{"t|eu|duel|left|2|1"}, d.table(`SELECT minute = date_trunc('minute', now() - interval '1 hour'), region, mode, reason, seats, had_connected
-		FROM ops.seat_outcomes`))
+	require.Equal(t, []string{fmt.Sprintf("%d|eu|duel|left|2|1", minute.Unix())},
+		d.table(`SELECT extract(epoch FROM minute)::bigint, region, mode, reason, seats, had_connected FROM ops.seat_outcomes`))
 }
 
 func TestOpsSessionLifetimesCoverADay(t *testing.T) {
@@ -124,8 +129,8 @@ func TestOpsSessionLifetimesCoverADay(t *testing.T) {
 	d.exec(`SELECT close_sessions('eu', ARRAY(SELECT id FROM sessions), 'ended')`)
 	d.exec(`UPDATE session_history SET closed_at = now() - interval '25 hours' WHERE region || '.' || id = $1`, old)
 
-	require.Equal(t, []string{"eu|" + s + "|duel|arena|00:10:00|1|4|ended|t"}, d.table(`SELECT region, session, mode, instance,
-		date_trunc('minute', lifetime), players, max_players, reason, closed_at - opened_at = lifetime FROM ops.session_lifetimes`))
+	require.Equal(t, []string{"eu|" + s + "|duel|arena|t|1|4|ended|t"}, d.table(`SELECT region, session, mode, instance,
+		lifetime BETWEEN '10 minutes' AND '1 hour', players, max_players, reason, closed_at - opened_at = lifetime FROM ops.session_lifetimes`))
 }
 
 func TestOpsKeysTellWhoseTurnItIs(t *testing.T) {
@@ -184,23 +189,21 @@ func TestOpsAmnestyTellsSinceWhenAndUntilWhen(t *testing.T) {
 func TestOpsPartitionsTellHowFarAheadTheyReach(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
-	reach := `SELECT table_name, days, first_day - (now() AT TIME ZONE 'UTC')::date, days_ahead, last_day - first_day, default_bytes > 0
-		FROM ops.partitions ORDER BY table_name`
-	require.Equal(t, []string{"events|8|0|7|7|f", "seat_history|8|0|7|7|f", "session_history|8|0|7|7|f"}, d.table(reach))
-
-	d.exec(`INSERT INTO events (kind, at) VALUES ('from afar', now() + interval '1 year')`)
-	for _, part := range d.table(`SELECT relname FROM pg_class WHERE relkind = 'r' AND (relname ~ '^seat_history_[0-9]'
-		OR relname ~ '^session_history_[0-9]' AND right(relname, 8) > to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'))`) {
+	for _, part := range d.table(`SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^(events|seat_history|session_history)_[0-9]'`) {
 		d.exec(`DROP TABLE ` + part)
 	}
-	require.Equal(t, []string{"events|8|0|7|7|t", "seat_history|0||-1||f", "session_history|1|0|0|0|f"}, d.table(reach))
+	d.exec(`SELECT ensure_day_partitions('events', 7), ensure_day_partitions('seat_history', 0)`)
+	d.exec(`INSERT INTO events (kind, at) VALUES ('from afar', now() + interval '1 year')`)
+	require.Equal(t, []string{"events|8|0|7|7|t", "seat_history|1|0|0|0|f", "session_history|0||-1||f"}, d.table(`SELECT table_name, days,
+		first_day - (now() AT TIME ZONE 'UTC')::date, days_ahead, last_day - first_day, default_bytes > 0 FROM ops.partitions ORDER BY table_name`))
 }
 
 func TestOpsOldestSnapshotFindsWhoHoldsVacuumBack(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
-	kinds := `SELECT kind, holders, age > '0', transactions > 0, oldest LIKE '%forgetful%' FROM ops.oldest_snapshot ORDER BY kind`
-	require.Equal(t, []string{"prepared transaction|0|f|f|", "replication slot|0|f|f|", "transaction|0|f|f|"}, d.table(kinds))
+	require.Equal(t, []string{"prepared transaction", "replication slot", "transaction"}, d.table(`SELECT kind FROM ops.oldest_snapshot ORDER BY kind`))
+	transactions := `SELECT holders, age > '0', transactions > 0, oldest LIKE '%forgetful%' FROM ops.oldest_snapshot WHERE kind = 'transaction'`
+	require.Equal(t, []string{"0|f|f|"}, d.table(transactions))
 
 	// Idle after a write, a transaction holds no snapshot; its own id is what vacuum has to respect.
 	config := d.pool.Config().ConnConfig.Copy()
@@ -211,7 +214,7 @@ func TestOpsOldestSnapshotFindsWhoHoldsVacuumBack(t *testing.T) {
 	_, err = idle.Exec(context.Background(), `BEGIN; INSERT INTO events (kind) VALUES ('x')`)
 	require.NoError(t, err)
 	d.exec(`INSERT INTO events (kind) VALUES ('y')`)
-	require.Equal(t, "transaction|1|t|t|t", d.table(kinds)[2])
+	require.Equal(t, []string{"1|t|t|t"}, d.table(transactions))
 }
 
 // What a column means has to be found in the database: \d+ is what an operator has at three in the morning.

@@ -2,7 +2,7 @@
 --
 -- Every hot table starts its primary key with region, the shard key of a title that outgrows one Postgres.
 -- Whoever locks rows takes them in this order, and inside one table by primary key, so that nobody can deadlock:
---   advisory opener lock → sessions → instances → instance_leases → instance_modes → seats.
+--   advisory opener lock → sessions → instances → instance_leases → instance_modes.
 -- A row of sessions is the lock for its seats: who holds it may wait for a seat. A resolve changes seats without it, and
 -- therefore never waits.
 
@@ -352,14 +352,6 @@ END
 $$;
 -- +goose StatementEnd
 
--- Seconds the oldest snapshot of this database has been open: what keeps vacuum from cleaning behind the hot tables.
--- +goose StatementBegin
-CREATE FUNCTION oldest_snapshot_age() RETURNS double precision LANGUAGE sql STABLE AS $$
-    SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8
-    FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
-$$;
--- +goose StatementEnd
-
 -- The newest migration this schema has.
 -- +goose StatementBegin
 CREATE FUNCTION schema_version() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
@@ -429,6 +421,6 @@ SELECT ensure_day_partitions(t, 7) FROM unnest(ARRAY['session_history', 'seat_hi
 DROP VIEW fillable_sessions, open_hosts, live_sessions;
 DROP TABLE events, seat_history, session_history, signing_keys, idempotency_keys, redeemed_tokens, seats, sessions,
     instance_modes, instance_leases, instance_directory, fleet_clock CASCADE;
-DROP FUNCTION schema_version, oldest_snapshot_age, drop_day_partitions, ensure_day_partitions, end_instance, close_stranded, close_sessions, refresh_shares,
+DROP FUNCTION schema_version, drop_day_partitions, ensure_day_partitions, end_instance, close_stranded, close_sessions, refresh_shares,
     share_bucket(instances), load_bucket, lease_horizon;
 DROP TABLE instances;

@@ -128,7 +128,7 @@ COMMENT ON COLUMN ops.capacity.sessions_with_room IS 'Open sessions that a playe
 
 -- A seat leaves after it was reserved, so what was reserved in the last day and has left lies in the partitions of that day.
 CREATE VIEW ops.placements_per_minute AS
-SELECT date_trunc('minute', reserved_at) AS minute, region, mode, count(*) AS placements
+SELECT date_bin('1 minute', reserved_at, timestamptz 'epoch') AS minute, region, mode, count(*) AS placements
 FROM (
     SELECT region, mode, reserved_at FROM seats
     UNION ALL
@@ -143,7 +143,7 @@ COMMENT ON COLUMN ops.placements_per_minute.mode IS 'For what.';
 COMMENT ON COLUMN ops.placements_per_minute.placements IS 'Seats, which is players and not requests: a party of three counts three.';
 
 CREATE VIEW ops.seat_outcomes AS
-SELECT date_trunc('minute', left_at) AS minute, region, mode, reason, count(*) AS seats,
+SELECT date_bin('1 minute', left_at, timestamptz 'epoch') AS minute, region, mode, reason, count(*) AS seats,
        count(*) FILTER (WHERE connected_at IS NOT NULL) AS had_connected
 FROM seat_history
 WHERE left_at >= now() - interval '24 hours'

@@ -15,7 +15,8 @@ WHERE (pulse_at < statement_timestamp() - lease_ttl / 20 OR lease_ttl <> sqlc.ar
 SELECT clock_timestamp()::timestamptz AS now;
 
 -- name: OldestSnapshotAge :one
-SELECT oldest_snapshot_age()::float8 AS seconds;
+-- Seconds vacuum has been kept from cleaning behind the hot tables.
+SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot;
 
 -- name: Regions :many
 -- Workers go region by region, because locking reads must name one.

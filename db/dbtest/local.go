@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/lattice-director/director/db/internal/lastwill"
@@ -71,7 +72,20 @@ func sweepDirs(ctx context.Context) {
 	for _, base := range []string{"/dev/shm", os.TempDir()} {
 		dirs, _ := filepath.Glob(filepath.Join(base, dirPrefix+"*")) // the pattern is well-formed
 		for _, dir := range dirs {
-			_ = pglocal.Remove(ctx, dir) // in use, or another user's
+			if !ownerLives(dir) {
+				_ = pglocal.Remove(ctx, dir) // another user's stay
+			}
 		}
 	}
+}
+
+// ownerLives tells whether the test process that made a directory still runs. Its cluster may be stopped at the moment,
+// by a test of exactly that.
+func ownerLives(dir string) bool {
+	var pid int
+	if _, err := fmt.Sscanf(filepath.Base(dir), dirPrefix+"%d-", &pid); err != nil {
+		return false
+	}
+	p, err := os.FindProcess(pid)
+	return err == nil && p.Signal(syscall.Signal(0)) == nil
 }

@@ -85,8 +85,7 @@ func (a account) mayReach(path string) error {
 			return err
 		}
 		if !a.mayPass(info) {
-			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s): take another directory, "+
-				"such as /var/lib/director", a.name, dir, info.Mode())
+			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s)", a.name, dir, info.Mode())
 		}
 		if dir == filepath.Dir(dir) {
 			return nil

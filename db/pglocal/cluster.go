@@ -100,7 +100,7 @@ func (c *Cluster) Err() error {
 	if c.asked || c.server.running() {
 		return nil
 	}
-	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.server.err, c.at.log)
+	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.server.cmd.ProcessState, c.at.log)
 }
 
 // Stop ends the server: open transactions are rolled back, everything is written to disk. When ctx ends first it stops

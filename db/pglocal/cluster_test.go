@@ -126,8 +126,7 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 func TestHalfMadeDataDirectoryIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	dir := scratch(t)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data.partial"), 0o711))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "data.partial", "PG_VERSION"), []byte("15\n"), 0o600))
+	oddData(t, dir, "data.partial", "15")
 	c := start(t, pglocal.Options{Dir: dir})
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select 1"))
 }

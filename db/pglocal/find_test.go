@@ -22,7 +22,8 @@ func TestFindObeysTheEnvironment(t *testing.T) {
 		"13.9":                 "15 or newer is needed",
 		"19beta1":              "",
 	} {
-		dir := fakeInstallation(t, "postgres (PostgreSQL) "+version)
+		dir := t.TempDir()
+		fake(t, dir, "postgres (PostgreSQL) "+version)
 		t.Setenv(pglocal.EnvBinDir, dir)
 		found, err := pglocal.Find()
 		if complaint != "" {
@@ -56,13 +57,25 @@ func TestNotInstalledSaysWhatToDo(t *testing.T) {
 func TestOtherMajorIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	dir := scratch(t)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o711))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "data", "PG_VERSION"), []byte("12\n"), 0o600))
+	oddData(t, dir, "data", "12")
 	found, err := pglocal.Find()
 	require.NoError(t, err)
 	_, err = pglocal.Start(t.Context(), pglocal.Options{Dir: dir})
 	require.ErrorContains(t, err, "made by Postgres 12")
 	require.ErrorContains(t, err, fmt.Sprintf("are version %d", found.Major))
+}
+
+// After an upgrade of the system two versions lie side by side, and the newest cannot read the data.
+func TestTheVersionThatMadeTheDataIsPreferred(t *testing.T) {
+	dir := scratch(t)
+	programs := filepath.Join(filepath.Dir(dir), "bin")
+	require.NoError(t, os.Mkdir(programs, 0o755))
+	fake(t, programs, "postgres (PostgreSQL) 99.1")
+	t.Setenv(pglocal.EnvBinDir, "")
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	oddData(t, dir, "data", "99")
+	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir})
+	require.ErrorContains(t, err, "did not start (exit status 0): postgres (PostgreSQL) 99.1")
 }
 
 // A mistake in a setting is only in the server's log, which nobody knows of yet.
@@ -93,13 +106,11 @@ func TestDefaultDir(t *testing.T) {
 	}
 }
 
-// fakeInstallation is a directory whose postgres only knows its version.
-func fakeInstallation(t *testing.T, version string) string {
+// fake makes an installation whose postgres only knows its version.
+func fake(t *testing.T, dir, version string) {
 	t.Helper()
-	dir := t.TempDir()
 	for _, name := range []string{"initdb", "postgres"} {
 		script := "#!/bin/sh\necho '" + version + "'\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
-	return dir
 }

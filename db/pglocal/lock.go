@@ -16,15 +16,14 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("%s is in use by another process (postmaster pid %d): stop that one, "+
-		"set DATABASE_URL to use its server, or take another directory", e.Dir, e.PID)
+	return fmt.Sprintf("%s is in use (postmaster pid %d): stop the process that runs it, "+
+		"or set DATABASE_URL to use its server, or take another directory", e.Dir, e.PID)
 }
 
 // acquire makes the directory and takes its lock, which the kernel drops when this process ends.
 func acquire(at layout) (*os.File, error) {
 	for {
-		// Others may pass, to reach the files of their own below; data/ and run/ are closed to them.
-		if err := os.MkdirAll(at.dir, 0o711); err != nil {
+		if err := makeDir(at.dir); err != nil {
 			return nil, err
 		}
 		file, err := os.OpenFile(at.lock, os.O_RDWR|os.O_CREATE, 0o600)
@@ -44,6 +43,18 @@ func acquire(at layout) (*os.File, error) {
 		}
 		release(file) // the directory was removed between opening and locking
 	}
+}
+
+// makeDir makes the directory, whatever the umask, so that others may pass to what is theirs below it: for root, Postgres
+// is another. data/ and run/ are closed to everybody else.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o711)
 }
 
 func stillAt(path string, file *os.File) bool {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -33,13 +34,14 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	syscall.Umask(0o022) // the directories that the tests make are not closed to the user of Postgres
 	code := m.Run()
 	_ = pglocal.Remove(context.Background(), seedDir())
 	os.Exit(code)
 }
 
 func beParent(dir string) error {
-	c, err := pglocal.Start(context.Background(), pglocal.Options{Dir: dir})
+	c, err := pglocal.Start(context.Background(), pglocal.Options{Dir: dir, Durable: true})
 	if err != nil {
 		return err
 	}
@@ -100,6 +102,13 @@ func seeded(t *testing.T) string {
 	require.NoError(t, seed())
 	require.NoError(t, exec.Command("cp", "-a", seedDir(), dir).Run())
 	return dir
+}
+
+// oddData puts a directory with nothing but a version into a cluster's directory.
+func oddData(t *testing.T, dir, name, version string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o711))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name, "PG_VERSION"), []byte(version+"\n"), 0o600))
 }
 
 func fastDir() string {

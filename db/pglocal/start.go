@@ -2,7 +2,6 @@ package pglocal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -107,8 +106,11 @@ func (c *Cluster) prepare(ctx context.Context) (as account, b Binaries, err erro
 	if as, err = accountFor(c.at.data); err != nil {
 		return as, b, err
 	}
-	if err := errors.Join(as.mayReach(b.Dir), as.mayReach(c.at.dir)); err != nil {
+	if err := as.mayReach(b.Dir); err != nil {
 		return as, b, err
+	}
+	if err := as.mayReach(c.at.dir); err != nil {
+		return as, b, fmt.Errorf("%w: take another directory, such as /var/lib/director", err)
 	}
 	if err := as.privateDir(c.at.socket); err != nil {
 		return as, b, err
@@ -144,7 +146,7 @@ func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
 		}
 		select {
 		case <-server.done:
-			return fmt.Errorf("Postgres did not start (%v): %s", server.err, tail(c.at.log))
+			return fmt.Errorf("Postgres did not start (%v): %s", server.cmd.ProcessState, tail(c.at.log))
 		case <-ctx.Done():
 			_ = server.end(context.Background(), syscall.SIGQUIT)
 			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tail(c.at.log))

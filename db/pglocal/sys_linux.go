@@ -17,6 +17,9 @@ func guard(int, syscall.Signal) (release func(), err error) { return func() {}, 
 // zombie is none, nor is a process we may not look at: a postmaster runs as the directory's owner.
 func runsIn(pid int, data string) bool {
 	cwd, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
-	real, badPath := filepath.EvalSymlinks(data)
-	return err == nil && badPath == nil && cwd == real
+	if err != nil {
+		return false
+	}
+	resolved, err := filepath.EvalSymlinks(data)
+	return err == nil && cwd == resolved
 }

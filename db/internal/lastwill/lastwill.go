@@ -6,6 +6,7 @@
 package lastwill
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,7 +23,8 @@ func Leave(line string, args ...string) (revoke func(), err error) {
 	}
 	defer func() { _ = read.Close() }()
 	script := "trap '' INT TERM HUP QUIT; cat >/dev/null; " + line
-	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
+	// It outlives every context of ours.
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
 	cmd.Stdin, cmd.Dir = read, "/"
 	// Out of our process group: Ctrl-C in a terminal and kill -9 of the group are meant for us.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
