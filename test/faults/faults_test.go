@@ -1,0 +1,208 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// load is players who matchmake, each once, and remember what they were told.
+type load struct {
+	*rig
+	acked sync.Map // sub → session_id
+	count atomic.Int64
+	wg    sync.WaitGroup
+	stop  context.CancelFunc
+}
+
+func (r *rig) load(callers int) *load {
+	ctx, stop := context.WithCancel(r.t.Context())
+	l := &load{rig: r, stop: stop}
+	r.t.Cleanup(l.end)
+	for c := range callers {
+		l.wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				sub := fmt.Sprintf("p-%d-%d", c, n)
+				answer, err := r.insist(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+				if err == nil {
+					l.acked.Store(sub, answer["session_id"])
+					l.count.Add(1)
+				} else if ctx.Err() == nil {
+					r.t.Errorf("%s: %v", sub, err)
+				}
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) end() { l.stop(); l.wg.Wait() }
+
+// until waits for n more acknowledged placements, and tells how long that took.
+func (l *load) until(n int64) time.Duration {
+	l.t.Helper()
+	start, want := time.Now(), l.count.Load()+n
+	require.Eventually(l.t, func() bool { return l.count.Load() >= want }, 60*time.Second, 5*time.Millisecond)
+	return time.Since(start)
+}
+
+// requireKept holds what callers were told against the database: every acknowledged seat is there, nobody has two.
+func (l *load) requireKept() {
+	l.t.Helper()
+	var subs, sessions []string
+	l.acked.Range(func(sub, session any) bool {
+		subs, sessions = append(subs, sub.(string)), append(sessions, session.(string))
+		return true
+	})
+	require.Zero(l.t, one[int](l.rig, `
+		SELECT count(*) FROM unnest($1::text[], $2::text[]) AS told(sub, session)
+		WHERE NOT EXISTS (SELECT 1 FROM seats st WHERE st.region || '.' || st.session_id = told.session AND st.sub = told.sub)`, subs, sessions),
+		"acknowledged seats that are not there")
+	require.Zero(l.t, one[int](l.rig, "SELECT count(*) FROM (SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1) twice"), "players seated twice")
+	l.requireSound()
+	l.t.Logf("%d placements acknowledged", len(subs))
+}
+
+// A replica dies in the middle of its batches: what it had acknowledged is there, what it had not can be asked again.
+func TestKilledReplicaLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	victim := r.serve()
+	r.serve()
+	r.keepAlive(time.Second, "a", "b", "c")
+	l := r.load(64)
+	l.until(100)
+	require.NoError(t, victim.Process.Signal(syscall.SIGKILL))
+	<-victim.exited
+	l.until(100)
+	l.end()
+	l.requireKept()
+}
+
+// Postgres stops as in a power cut, and starts again: what was acknowledged is there, and service is back at once.
+func TestPostgresStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.serve()
+	r.serve("--work")
+	r.keepAlive(time.Second, "a", "b", "c")
+	l := r.load(64)
+	for range 2 {
+		l.until(50)
+		require.NoError(t, r.cluster.StopImmediate())
+		require.NoError(t, r.cluster.Start(t.Context()))
+		require.Less(t, l.until(1), 5*time.Second)
+	}
+	l.until(50)
+	l.end()
+	r.pool.Reset()
+	l.requireKept()
+}
+
+// A tenth of all answers get lost, and callers ask again without an idempotency key: one seat per player.
+func TestLostAnswersSeatNobodyTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 2 {
+		r.serve()
+	}
+	for i, u := range r.urls {
+		r.urls[i] = forgetful(t, u)
+	}
+	r.keepAlive(time.Second, "a", "b", "c")
+	l := r.load(64)
+	l.until(400)
+	l.end()
+	l.requireKept()
+}
+
+// forgetful is a proxy that loses every tenth answer after the work was done.
+func forgetful(t *testing.T, to string) string {
+	t.Helper()
+	target, err := url.Parse(to)
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	var n atomic.Int64
+	proxy.ModifyResponse = func(*http.Response) error {
+		if n.Add(1)%10 == 0 {
+			return errNoAnswer
+		}
+		return nil
+	}
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	srv := httptest.NewServer(proxy)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// Postgres is away for four leases. The fleet could not be heard meanwhile, so nothing of it expires.
+func TestLongOutageClosesNoSession(t *testing.T) {
+	t.Parallel()
+	const lease = 3 * time.Second
+	r := newRig(t, "DIRECTOR_LEASE_TTL="+lease.String(), "DIRECTOR_SEAT_TTL=10m")
+	r.serve("--work")
+	r.keepAlive(lease/3, "a", "b", "c")
+	l := r.load(16)
+	l.until(64)
+	l.end()
+	sessions := one[int](r, "SELECT count(*) FROM sessions")
+	before := one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances")
+	// The amnesty of the young installation must be over: it would excuse everything.
+	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 30*time.Second, 50*time.Millisecond)
+
+	require.NoError(t, r.cluster.Stop(t.Context()))
+	rest(t.Context(), 4*lease)
+	require.NoError(t, r.cluster.Start(t.Context()))
+	r.pool.Reset()
+	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 60*time.Second, 50*time.Millisecond)
+	require.Equal(t, sessions, one[int](r, "SELECT count(*) FROM sessions"), "sessions that were open")
+	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"), "nobody had to begin anew")
+	l.requireKept()
+}
+
+// A game server sleeps past its lease, as under SIGSTOP or in a partition, and its place is taken. When it wakes up, all
+// it says is refused.
+func TestSleeperIsFenced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "DIRECTOR_LEASE_TTL=1s")
+	r.serve("--work")
+	registration := fields{"instance_id": "sleeper", "endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64, "boot_id": "one"}
+	status, first, err := r.fleet("/fleet/register", registration)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	seat, err := r.insist(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*) FROM sessions") == 0 }, 30*time.Second, 20*time.Millisecond)
+
+	says := func(path string, more fields) int {
+		body := fields{"instance_id": "sleeper", "incarnation": first["incarnation"]}
+		for k, v := range more {
+			body[k] = v
+		}
+		status, _, err := r.fleet(path, body)
+		require.NoError(t, err)
+		return status
+	}
+	require.Equal(t, http.StatusNotFound, says("/fleet/heartbeat", nil), "its lease is past: it may register again")
+	registration["boot_id"] = "two"
+	status, _, err = r.fleet("/fleet/register", registration)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	joined := []fields{{"sub": "ann", "jti": "j1"}}
+	require.Equal(t, http.StatusConflict, says("/fleet/heartbeat", nil))
+	require.Equal(t, http.StatusConflict, says("/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined}))
+	require.Equal(t, http.StatusConflict, says("/fleet/drain", fields{"drain": true}))
+	require.Equal(t, http.StatusConflict, says("/fleet/deregister", nil))
+	require.Equal(t, "ready", one[string](r, "SELECT status FROM instances"))
+	r.requireSound()
+}
