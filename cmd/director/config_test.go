@@ -1,0 +1,299 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md's tables anew")
+
+const everybody = ^readers(0)
+
+func loadWith(t *testing.T, args []string, environ ...string) (*loaded, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addFlags(flags, everybody)
+	require.NoError(t, flags.Parse(args))
+	return load(flags, newEnvironment(environ), everybody)
+}
+
+// sample is two values that a setting may have, as it shows them, and some that it may not.
+type sample struct {
+	one, other string
+	bad        []string
+}
+
+var samples = map[string]sample{
+	"database-url":                {"postgres://a@h/d", "host=h user=a dbname=d", []string{"postgres://h:port/d", "host"}},
+	"database-url-direct":         {"postgres://a@h/d", "host=h user=a dbname=d", []string{"postgres://h:port/d"}},
+	"pooler":                      {"pgbouncer", "none", []string{"odyssey"}},
+	"max-conns":                   {"4", "40", []string{"1", "1001", "four"}},
+	"addr":                        {":8081", "[::1]:0", []string{"8080", "localhost", "host:http", ":70000"}},
+	"metrics-addr":                {":9091", "127.0.0.1:9092", []string{"9090"}},
+	"tls-cert":                    {"/a/cert.pem", "b.pem", nil},
+	"tls-key":                     {"/a/key.pem", "b.pem", nil},
+	"trusted-proxies":             {"10.0.0.0/8", "10.0.0.1,fd00::/8", []string{"balancer", "10.0.0.0/8,x"}},
+	"cors-origins":                {"https://a.example", "https://a.example,https://b.example", nil},
+	"drain-delay":                 {"5s", "0s", []string{"5", "-1s", "11m"}},
+	"shutdown-timeout":            {"30s", "1m", []string{"0s", "x"}},
+	"allow-open-fleet":            {"true", "false", []string{"maybe"}},
+	"auth-jwks":                   {"/a/jwks.json", "https://login.example/jwks", nil},
+	"auth-jwks-plain-http":        {"true", "false", []string{"maybe"}},
+	"auth-issuer":                 {"https://a", "https://b", nil},
+	"auth-audience":               {"a", "b", nil},
+	"log-format":                  {"json", "text", []string{"xml"}},
+	"log-level":                   {"debug", "error", []string{"loud"}},
+	"otel-exporter-otlp-endpoint": {"http://localhost:4318", "https://b", []string{"localhost:4318", ":x", "grpc://b"}},
+	"lease-ttl":                   {"20s", "1m", []string{"15", "0s", "2h"}},
+	"seat-ttl":                    {"30s", "2m", []string{"0s"}},
+	"unreported-seat-ttl":         {"1h", "3h", []string{"1s"}},
+	"mode":                        {"duel=2", "duel=4,ffa=16", []string{"duel", "duel=0", "duel=1025", "du el=2", "=2"}},
+	"max-reserved":                {"1", "2048", []string{"0"}},
+	"session-token-ttl":           {"1m", "3m", []string{"1s", "11m"}},
+	"key-period":                  {"12h", "48h", []string{"1s"}},
+	"jwks-max-age":                {"1m", "10m", []string{"0s"}},
+	"token-alg":                   {"Ed25519", "EdDSA", []string{"HS256", "none", "eddsa"}},
+	"call-timeout":                {"2s", "500ms", []string{"0s", "1h"}},
+	"max-in-flight":               {"10", "20", []string{"0"}},
+	"player-rate":                 {"0", "7", []string{"-1"}},
+	"player-burst":                {"1", "7", []string{"0"}},
+	"failure-rate":                {"0", "7", []string{"-1"}},
+	"failure-burst":               {"1", "7", []string{"0"}},
+	"work":                        {"true", "false", []string{"yes!"}},
+	"reap-interval":               {"500ms", "2s", []string{"0s"}},
+	"history-retention":           {"48h", "1000h", []string{"1h"}},
+	"data":                        {"/a", "b", nil},
+	"issuer-key":                  {"/a", "b", nil},
+}
+
+// Pins a setting that one of its names does not reach, or that loses to what it should win over.
+func TestEverySettingByEveryName(t *testing.T) {
+	t.Parallel()
+	for i, s := range new(Config).settings() {
+		if s.value.kind == "secret" {
+			continue // TestSecretSettings
+		}
+		t.Run(s.flag, func(t *testing.T) {
+			t.Parallel()
+			with := samples[s.flag]
+			require.NotEmpty(t, with.one, "a setting without a sample")
+			shows := func(want string, from source, args []string, environ ...string) {
+				t.Helper()
+				l, err := loadWith(t, args, environ...)
+				require.NoError(t, err)
+				require.Equal(t, want, l.settings[i].value.show())
+				require.Equal(t, from, l.sources[i])
+				require.Equal(t, from, l.from(s.flag))
+			}
+			if s.flag == "mode" {
+				return // TestModes
+			}
+			if s.def == "" {
+				shows("", fromDefault, nil)
+			} else {
+				l, err := loadWith(t, nil)
+				require.NoError(t, err)
+				require.Equal(t, fromDefault, l.sources[i])
+				require.NoError(t, s.value.set(s.def))
+				require.Equal(t, s.value.show(), l.settings[i].value.show())
+			}
+			byFlag := []string{"--" + s.flag + "=" + with.one}
+			for _, name := range append([]string{s.variable()}, s.aliases...) {
+				shows(with.one, fromEnv(name), nil, name+"="+with.one)
+				shows(with.one, fromFlag(s.flag), byFlag, name+"="+with.other)
+			}
+			shows(with.one, fromFlag(s.flag), byFlag)
+			if len(s.aliases) > 0 {
+				shows(with.one, fromEnv(s.variable()), nil, s.variable()+"="+with.one, s.aliases[0]+"="+with.other)
+			}
+			l, err := loadWith(t, nil, s.variable()+"=")
+			require.NoError(t, err)
+			require.Equal(t, fromDefault, l.sources[i], "an empty variable is not set")
+		})
+	}
+}
+
+// Pins a wrong value that is taken for something else, or an error that does not say what would be right.
+func TestValuesThatAreNotAllowed(t *testing.T) {
+	t.Parallel()
+	for _, s := range new(Config).settings() {
+		for _, bad := range samples[s.flag].bad {
+			_, err := loadWith(t, []string{"--" + s.flag + "=" + bad})
+			require.ErrorContains(t, err, "--"+s.flag+" / "+s.variable()+": ", "%s=%q", s.flag, bad)
+			require.ErrorContains(t, err, "(from the flag --"+s.flag+") is not allowed: ")
+			require.ErrorContains(t, err, s.value.allowed)
+			require.Equal(t, 2, exitCode(err))
+			if s.flag == "mode" {
+				continue
+			}
+			_, err = loadWith(t, nil, s.variable()+"="+bad)
+			require.ErrorContains(t, err, "(from the environment "+s.variable()+")", "%s=%q", s.flag, bad)
+			if !s.secret {
+				require.ErrorContains(t, err, `"`+bad+`"`)
+			}
+		}
+	}
+	_, err := loadWith(t, []string{"--lease-ttl=1"}, "DIRECTOR_SEAT_TTL=1")
+	require.ErrorContains(t, err, "--lease-ttl")
+	require.ErrorContains(t, err, "--seat-ttl", "all of them are named at once")
+}
+
+// Pins a secret in an error, in --print-config, or in what a terminal scrolls by.
+func TestSecretSettings(t *testing.T) {
+	t.Parallel()
+	const fleet, second, password = "first-secret-0123456789", "second-secret-0123456789", "geheim"
+	secretEnv := env("DIRECTOR_FLEET_TOKEN="+fleet+","+second, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK,
+		"DATABASE_URL=postgres://user:"+password+"@h/d", "DATABASE_URL_DIRECT=host=h password='"+password+"'",
+		"DIRECTOR_AUTH_JWKS=https://user:"+password+"@login.example/jwks",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:"+password+"@otel.example")
+	for _, format := range []string{"table", "json"} {
+		r := run(t, secretEnv, "", "serve", "--print-config", "--output", format)
+		require.NoError(t, r.err)
+		for _, secret := range []string{fleet, second, testKEK, password} {
+			require.NotContains(t, r.stdout+r.stderr, secret)
+		}
+		require.Contains(t, r.stdout, "******** (2 of them)")
+		require.Contains(t, r.stdout, "postgres://user:xxxxx@h/d")
+	}
+	for _, c := range []struct{ variable, secret string }{
+		{"DIRECTOR_FLEET_TOKEN", "too-short"},
+		{"DIRECTOR_FLEET_TOKEN", fleet + ",too-short"},
+		{"Fleet__Token", "too-short"},
+		{"Fleet:Token", "too-short"},
+		{"DIRECTOR_FLEET_TOKENS", "too-short"},
+		{"DIRECTOR_KEY_ENCRYPTION_KEY", "c2hvcnQ="},
+		{"DIRECTOR_KEY_ENCRYPTION_KEY", testKEK + ",%%%"},
+		{"DATABASE_URL", "postgres://user:geheim@h:x/d"},
+		{"DATABASE_URL", "password=geheim =x"},
+	} {
+		_, err := loadWith(t, nil, c.variable+"="+c.secret)
+		require.ErrorContains(t, err, "the secret (from the environment "+c.variable+") is not allowed")
+		for part := range strings.SplitSeq(c.secret, ",") {
+			require.NotContains(t, err.Error(), part)
+		}
+		require.NotContains(t, err.Error(), "geheim")
+	}
+	l, err := loadWith(t, []string{"--fleet-token", fleet}, "Fleet__Token="+second)
+	require.NoError(t, err)
+	require.Equal(t, []string{fleet}, l.FleetTokens)
+	l, err = loadWith(t, nil, "Fleet:Token="+fleet+" , "+second, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK+","+testKEK)
+	require.NoError(t, err)
+	require.Equal(t, []string{fleet, second}, l.FleetTokens)
+	require.Len(t, l.KEKs, 2)
+}
+
+// Pins what scripts read from --print-config.
+func TestPrintConfig(t *testing.T) {
+	t.Parallel()
+	var lines []configLine
+	text := ok(t, env("DIRECTOR_SEAT_TTL=30s"), "serve", "--print-config", "--lease-ttl", "20s", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(text), &lines))
+	got := map[string]configLine{}
+	for _, l := range lines {
+		got[l.Setting] = l
+	}
+	require.Equal(t, configLine{"DIRECTOR_LEASE_TTL", "--lease-ttl", "20s", "flag --lease-ttl", false}, got["DIRECTOR_LEASE_TTL"])
+	require.Equal(t, configLine{"DIRECTOR_SEAT_TTL", "--seat-ttl", "30s", "environment DIRECTOR_SEAT_TTL", false}, got["DIRECTOR_SEAT_TTL"])
+	require.Equal(t, configLine{"DIRECTOR_TOKEN_ALG", "--token-alg", "EdDSA", "default", false}, got["DIRECTOR_TOKEN_ALG"])
+	for _, s := range new(Config).settings() {
+		_, printed := got[s.variable()]
+		require.Equal(t, s.by&byServe != 0, printed, s.flag)
+	}
+}
+
+// Pins a mode that a shell cannot name, and a wrong guess that beats what somebody wrote.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	l, err := loadWith(t, nil, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_FREE_FOR_ALL=16", "DIRECTOR_MODE_free-for-all=12", "DIRECTOR_MODE_Ranked.2v2=4")
+	require.NoError(t, err)
+	for mode, n := range map[string]int{"duel": 2, "DUEL": 2, "free_for_all": 16, "free-for-all": 12, "FREE_FOR_ALL": 16, "Ranked.2v2": 4} {
+		require.Equal(t, n, l.Modes[mode], mode)
+	}
+	l, err = loadWith(t, []string{"--mode", "duel=4, ffa=8"}, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_X=3")
+	require.NoError(t, err)
+	require.Equal(t, modeSizes{"duel": 4, "ffa": 8}, l.Modes, "the flag wins as a whole")
+	require.Equal(t, "duel=4,ffa=8", l.Modes.String())
+	_, err = loadWith(t, nil, "DIRECTOR_MODE_DUEL=lots")
+	require.ErrorContains(t, err, "DIRECTOR_MODE_DUEL=lots")
+}
+
+// Pins a typo in a deployment that is believed for months.
+func TestVariablesThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	got := newEnvironment([]string{
+		"DIRECTOR_LEASE_TLL=15s", "DIRECTOR_JWKS={}", "DIRECTOR_GRPC_ADDR=:1", "DIRECTOR_NOTHING_LIKE_IT_AT_ALL=1", "DIRECTOR_MODE_=3", "DIRECTOR_MAX_CONN=3",
+		// These are somebody's.
+		"DIRECTOR_LEASE_TTL=15s", "DIRECTOR_MODE_DUEL=2", "DIRECTOR_FLEET_TOKENS=x", "DIRECTOR_PG_BINDIR=/x", "DIRECTOR_EMPTY=",
+		"DIRECTOR_SERVICE_HOST=10.0.0.1", "DIRECTOR_PORT_8080_TCP=tcp://10.0.0.1:8080", "OTHER=1",
+	}).strangers()
+	require.Equal(t, []stranger{
+		{"DIRECTOR_GRPC_ADDR", ""},
+		{"DIRECTOR_JWKS", "DIRECTOR_AUTH_JWKS"},
+		{"DIRECTOR_LEASE_TLL", "DIRECTOR_LEASE_TTL"},
+		{"DIRECTOR_MAX_CONN", "DIRECTOR_MAX_CONNS"},
+		{"DIRECTOR_MODE_", ""},
+		{"DIRECTOR_NOTHING_LIKE_IT_AT_ALL", ""},
+	}, got)
+	warned := run(t, env("DIRECTOR_LEASE_TLL=15s"), "", "serve", "--print-config").stderr
+	require.Contains(t, warned, `"variable":"DIRECTOR_LEASE_TLL","did_you_mean":"DIRECTOR_LEASE_TTL"`)
+}
+
+// Pins replicas that believe in a schedule of keys that cannot hold.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	l, err := loadWith(t, nil)
+	require.NoError(t, err)
+	policy := l.schedule().Policy()
+	require.Equal(t, 24*time.Hour, policy.Period)
+	require.GreaterOrEqual(t, policy.Lead, l.JWKSMaxAge+30*time.Second, "caches and clocks")
+	require.GreaterOrEqual(t, policy.Overlap, l.SessionTokenTTL+30*time.Second)
+
+	l, err = loadWith(t, []string{"--key-period=5m"})
+	require.NoError(t, err)
+	require.ErrorContains(t, l.checkCommon(), "DIRECTOR_KEY_PERIOD: 5m is too short")
+}
+
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]time.Duration{"24h": day, "2m": 2 * time.Minute, "1m30s": 90 * time.Second, "0s": 0, "900ms": 900 * time.Millisecond, "1h0m1s": time.Hour + time.Second, "10m": 10 * time.Minute, "1h30m": 90 * time.Minute} {
+		require.Equal(t, want, brief(d))
+	}
+}
+
+// Pins a page that tells of settings that are not there, or keeps silent about those that are.
+func TestConfigurationPage(t *testing.T) {
+	t.Parallel()
+	const path, begin, end = "../../docs/configuration.md", "<!-- settings -->\n", "<!-- end -->"
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var want strings.Builder
+	told := map[string]bool{}
+	for part := range strings.SplitSeq(string(page), "\n## ") {
+		title, _, _ := strings.Cut(part, "\n")
+		if before, rest, found := strings.Cut(part, begin); found {
+			_, after, closed := strings.Cut(rest, end)
+			require.True(t, closed, title)
+			part = before + begin + settingsTable(title) + end + after
+			told[title] = true
+		}
+		if want.Len() > 0 {
+			want.WriteString("\n## ")
+		}
+		want.WriteString(part)
+	}
+	for _, s := range new(Config).settings() {
+		require.True(t, told[s.section], "no table for section %q", s.section)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(want.String()), 0o644))
+		return
+	}
+	require.Equal(t, want.String(), string(page), "the tables are out of date: go test ./cmd/director -run TestConfigurationPage -update")
+}

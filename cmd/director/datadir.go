@@ -1,0 +1,108 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/token"
+)
+
+// dataDir is where `director dev` keeps what has to outlive it: its Postgres (package pglocal says how), and beside it
+//
+//	issuer.jwk           the private key that signs players' access tokens
+//	key-encryption-key   seals the private signing keys in its database
+//	database-url         leads other commands to the database while dev runs
+type dataDir string
+
+// dataDir is the one of the settings.
+func (c *Config) dataDir() (dataDir, error) {
+	if c.Data != "" {
+		path, err := filepath.Abs(c.Data)
+		return dataDir(path), err
+	}
+	path, err := pglocal.DefaultDir()
+	return dataDir(path), err
+}
+
+func (d dataDir) path(name string) string { return filepath.Join(string(d), name) }
+func (d dataDir) issuerKey() string       { return d.path("issuer.jwk") }
+
+// make creates the directory. Others may pass through it, as Postgres must, but the files in it are its owner's.
+func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
+
+// issuer gives the development issuer, made at the first time.
+func (d dataDir) issuer() (issuer, error) {
+	fresh, err := newIssuer()
+	if err != nil {
+		return issuer{}, err
+	}
+	if err := d.keepFirst("issuer.jwk", fresh.file()); err != nil {
+		return issuer{}, err
+	}
+	return readIssuer(d.issuerKey())
+}
+
+// keks gives the key-encryption key, made at the first time.
+func (d dataDir) keks() ([][]byte, error) {
+	fresh := make([]byte, token.KEKBytes)
+	_, _ = rand.Read(fresh) // it never fails (crypto/rand)
+	if err := d.keepFirst("key-encryption-key", []byte(base64.StdEncoding.EncodeToString(fresh)+"\n")); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(d.path("key-encryption-key"))
+	if err != nil {
+		return nil, err
+	}
+	keks, err := token.ParseKEKs(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.path("key-encryption-key"), err)
+	}
+	return keks, nil
+}
+
+// keepFirst writes a file that only its owner may read, unless it is there. Of two that write at once one wins, and
+// nobody ever reads half a file.
+func (d dataDir) keepFirst(name string, content []byte) error {
+	if _, err := os.Stat(d.path(name)); err == nil {
+		return nil
+	}
+	draft, err := os.CreateTemp(string(d), name+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft.Name()) }()
+	_, err = draft.Write(content)
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(draft.Name(), d.path(name)); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+const urlFile = "database-url"
+
+// publish leads other commands of this machine to the database, until the function that it gives is called.
+func (d dataDir) publish(url string) (retract func(), err error) {
+	if err := os.WriteFile(d.path(urlFile), []byte(url+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return func() { _ = os.Remove(d.path(urlFile)) }, nil
+}
+
+// runningDatabase is the database of a `director dev` that runs in this directory.
+func (d dataDir) runningDatabase() (string, error) {
+	text, err := os.ReadFile(d.path(urlFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", usage(fmt.Errorf("there is no database: DATABASE_URL is not set, and no 'director dev' runs in %s", d))
+	}
+	return strings.TrimSpace(string(text)), err
+}

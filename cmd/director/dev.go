@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/migrations"
+	"github.com/lattice-director/director/server"
+)
+
+func (p *program) dev() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything on this machine, with a Postgres of its own",
+		Long: "Runs a replica and a worker in one process, for development. It takes the Postgres of DATABASE_URL, else starts a private one\n" +
+			"from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, makes the keys it\n" +
+			"needs, and issues players' access tokens ('director token mint'). Ctrl-C ends all that it started.\n\n" +
+			"Without a fleet token anybody who reaches it may register game servers, so it then listens on this machine only.",
+		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081",
+		Args:    exactly(0),
+	}
+	addFlags(cmd.Flags(), byDev)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		conf, err := load(cmd.Flags(), p.environ, byDev)
+		if err != nil {
+			return err
+		}
+		if err := conf.checkOpen(); err != nil {
+			return usage(err)
+		}
+		return p.runDev(cmd.Context(), conf)
+	}
+	return cmd
+}
+
+// checkOpen lets everybody in only where nobody else can come.
+func (c *Config) checkOpen() error {
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return err
+	}
+	ip := net.ParseIP(host)
+	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet && host != "localhost" && !ip.IsLoopback() {
+		return fmt.Errorf("%s can be reached from elsewhere, where anybody could register game servers: "+
+			"set DIRECTOR_FLEET_TOKEN, or say --allow-open-fleet", c.Addr)
+	}
+	c.AllowOpenFleet = true
+	return nil
+}
+
+// developing is a `director dev` that runs.
+type developing struct {
+	*program
+
+	conf    *loaded
+	log     *slog.Logger
+	data    dataDir
+	private *pglocal.Cluster // nil with a DATABASE_URL
+}
+
+func (p *program) runDev(ctx context.Context, conf *loaded) (err error) {
+	d := &developing{program: p, conf: conf, log: p.newLog(conf)}
+	p.warnStrangers(ctx, d.log)
+	if d.data, err = conf.dataDir(); err != nil {
+		return err
+	}
+	if err := d.data.make(); err != nil {
+		return err
+	}
+	if conf.DatabaseURL == "" {
+		var stop func() error
+		if ctx, stop, err = d.startPostgres(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	if err := d.prepare(ctx); err != nil {
+		return err
+	}
+	return d.serve(ctx)
+}
+
+// stopPatience is for the connections that are still busy; the data is safe without it.
+const stopPatience = 20 * time.Second
+
+// startPostgres runs the private cluster. The context it gives ends also when that cluster does.
+func (d *developing) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
+	d.private, err = pglocal.Start(ctx, pglocal.Options{Dir: string(d.data), Durable: true, Log: d.log})
+	if inUse := (*pglocal.InUseError)(nil); errors.As(err, &inUse) {
+		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop that one, or take another directory with --data", d.data)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	d.conf.DatabaseURL = d.private.URL("postgres")
+	d.conf.DatabaseURLDirect = d.conf.DatabaseURL
+	retract, err := d.data.publish(d.conf.DatabaseURL)
+	if err != nil {
+		return nil, nil, errors.Join(err, d.private.StopImmediate())
+	}
+	running, end := context.WithCancelCause(ctx)
+	died := d.private.Done()
+	go func() { <-died; end(d.private.Err()) }()
+	return running, func() error {
+		retract()
+		ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+		defer cancel()
+		return errors.Join(d.private.Err(), d.private.Stop(ctx))
+	}, nil
+}
+
+// prepare brings the schema up to date and makes what a login and an operator would have set.
+func (d *developing) prepare(ctx context.Context) (err error) {
+	if _, err := migrations.Up(ctx, d.conf.direct(), d.log); err != nil {
+		return err
+	}
+	if d.conf.KEKs == nil {
+		if d.conf.KEKs, err = d.data.keks(); err != nil {
+			return err
+		}
+	}
+	issuer, err := d.data.issuer()
+	if err != nil {
+		return err
+	}
+	if d.conf.JWKS == "" {
+		d.conf.JWKS = issuer.jwks()
+	}
+	if d.conf.MetricsAddr == "" {
+		d.conf.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
+	}
+	return d.conf.checkServe()
+}
+
+// freeOr is the address if it is free, else any port there.
+func freeOr(ctx context.Context, addr string) string {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	_ = listener.Close()
+	return addr
+}
+
+func (d *developing) serve(ctx context.Context) error {
+	proc, err := newProcess(ctx, d.conf, d.log)
+	if err != nil {
+		return err
+	}
+	defer proc.close()
+	if err := proc.checkSchema(ctx); err != nil { // it may be of a newer build
+		return err
+	}
+	return proc.serve(ctx, true, func(s *server.Server) { d.welcome(s) })
+}

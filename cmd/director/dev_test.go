@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/token"
+)
+
+// Patience for a busy machine; what is waited for takes milliseconds on a quiet one.
+const (
+	deadline = 30 * time.Second
+	tick     = 5 * time.Millisecond
+)
+
+// scratch is a data directory that Postgres may use whoever we are.
+func scratch(t *testing.T) string {
+	t.Helper()
+	base, err := os.MkdirTemp(fast(), "director-dev-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(base, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
+	return filepath.Join(base, "data")
+}
+
+func fast() string {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+// devProcess is `director dev` as a process of its own, in a process group as a shell would make one.
+type devProcess struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout *lines
+	stderr *lines
+	over   chan struct{} // closed when it has ended
+	err    error         // how, to be read after that
+}
+
+func startDev(t *testing.T, data string, more ...string) *devProcess {
+	t.Helper()
+	p := &devProcess{t: t, stdout: newLines(), stderr: newLines(), over: make(chan struct{})}
+	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, more...)...)
+	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, pgBinaries()...)
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		p.err = p.cmd.Wait()
+		p.stdout.end()
+		p.stderr.end()
+		close(p.over)
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-p.over:
+		default:
+			_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		}
+	})
+	return p
+}
+
+func pgBinaries() []string {
+	if dir := os.Getenv(pglocal.EnvBinDir); dir != "" {
+		return []string{pglocal.EnvBinDir + "=" + dir}
+	}
+	return nil
+}
+
+// api waits for the welcome and says where the API is.
+func (p *devProcess) api() string {
+	p.t.Helper()
+	defer func() {
+		if p.t.Failed() {
+			p.t.Log(p.stderr.String())
+		}
+	}()
+	return strings.Fields(p.stdout.wait(p.t, "  API "))[1]
+}
+
+// interrupt presses Ctrl-C: the terminal sends the signal to all of the process group.
+func (p *devProcess) interrupt() {
+	p.t.Helper()
+	require.NoError(p.t, syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT))
+	<-p.over
+	require.NoError(p.t, p.err, p.stderr.String())
+}
+
+// postgresGone waits until the postmaster of a data directory is.
+func postgresGone(t *testing.T, data string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		pid, err := os.ReadFile(filepath.Join(data, "data", "postmaster.pid"))
+		if os.IsNotExist(err) {
+			return true
+		}
+		number, _, _ := strings.Cut(string(pid), "\n")
+		_, err = os.Stat("/proc/" + number)
+		return os.IsNotExist(err)
+	}, deadline, tick)
+}
+
+// Pins the first ten minutes of a newcomer: one command, a server, a player, a token that verifies, and everything still
+// there after Ctrl-C and after a crash, with no Postgres left behind.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	data := scratch(t)
+	first := startDev(t, data)
+	api := first.api()
+
+	second := startDev(t, data)
+	<-second.over
+	require.Error(t, second.err)
+	require.Contains(t, second.stderr.String(), "another 'director dev' runs in "+data)
+
+	status, body := post(t, api+"/fleet/register", "", object{
+		"instance_id": "my-server", "endpoint": "127.0.0.1:7777", "region": "local", "modes": []string{"duel"}, "capacity": 64})
+	require.Equal(t, http.StatusOK, status, body)
+	alice := "Authorization: Bearer " + strings.TrimSpace(ok(t, env(), "token", "mint", "--sub", "alice", "--data", data))
+	status, body = post(t, api+"/matchmake", alice, object{"region": "local", "mode": "duel"})
+	require.Equal(t, http.StatusOK, status, body)
+	session := field(t, body, "session_id")
+	status, body = post(t, api+"/resolve", alice, object{"session_handle": field(t, body, "session_handle")})
+	require.Equal(t, http.StatusOK, status, body)
+	verifies(t, api, field(t, body, "session_token"), session)
+	status, _ = get(t, api+"/readyz")
+	require.Equal(t, http.StatusOK, status)
+	status, _ = get(t, strings.Fields(first.stdout.wait(t, "  Metrics "))[1])
+	require.Equal(t, http.StatusOK, status)
+
+	// Other commands find the database by the directory.
+	require.Len(t, read[[]instanceLine](t, env(), "fleet", "list", "--data", data), 1)
+	keys := read[[]keyLine](t, env(), "keys", "list", "--data", data)
+	require.Len(t, keys, 2)
+	require.Contains(t, ok(t, env(), "keys", "rotate", "--data", data), "Nothing is due")
+
+	first.interrupt()
+	postgresGone(t, data)
+	require.ErrorContains(t, run(t, env(), "", "fleet", "list", "--data", data).err, "no 'director dev' runs in")
+
+	again := startDev(t, data)
+	again.api()
+	require.Equal(t, session, read[[]sessionLine](t, env(), "sessions", "list", "--data", data)[0].Session)
+	require.Equal(t, keys, read[[]keyLine](t, env(), "keys", "list", "--data", data))
+
+	require.NoError(t, again.cmd.Process.Kill())
+	<-again.over
+	postgresGone(t, data)
+	afterCrash := startDev(t, data)
+	afterCrash.api()
+	require.Len(t, read[[]sessionLine](t, env(), "sessions", "list", "--data", data), 1)
+	afterCrash.interrupt()
+	postgresGone(t, data)
+}
+
+// verifies checks a session token as a game server would: by the published keys alone.
+func verifies(t *testing.T, api, raw, session string) {
+	t.Helper()
+	keys, err := token.NewKeySource(api+"/.well-known/jwks.json", token.SourceOptions{PlainHTTP: true})
+	require.NoError(t, err)
+	claims, err := token.NewSessionVerifier(keys, 0).Verify(t.Context(), raw, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, session, claims.SessionID)
+	require.Equal(t, "alice", claims.Subject)
+}
+
+// Pins a `dev` that starts a Postgres although one was named, or writes its password into the data directory.
+func TestDevOnADatabaseOfYours(t *testing.T) {
+	t.Parallel()
+	data := scratch(t)
+	url := dbtest.Empty(t)
+	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0")
+	welcome := r.stdout.wait(t, "/fleet/register")
+	require.Contains(t, welcome, `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
+	status, body := post(t, r.api()+"/fleet/register", fleetHeader, myServer)
+	require.Equal(t, http.StatusOK, status, body)
+	require.NoError(t, r.stop())
+	require.NotContains(t, r.stdout.String()+r.log.String(), testFleetToken)
+
+	files, err := os.ReadDir(data)
+	require.NoError(t, err)
+	require.Len(t, files, 2, "the issuer's key and the key-encryption key, no Postgres")
+}
+
+// Pins an open fleet that the whole network can reach.
+func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{":8080", "0.0.0.0:8080", "[::]:8080", "192.0.2.1:8080"} {
+		require.ErrorContains(t, run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).err, "set DIRECTOR_FLEET_TOKEN")
+	}
+	for _, addr := range []string{"127.0.0.1:0", "localhost:8080", "[::1]:8080"} {
+		require.NoError(t, (&Config{Addr: addr}).checkOpen())
+	}
+	require.NoError(t, (&Config{Addr: ":8080", FleetTokens: []string{testFleetToken}}).checkOpen())
+}
+
+// Pins a Postgres that dies under a `dev` which goes on as if nothing were.
+func TestDevEndsWithItsPostgres(t *testing.T) {
+	t.Parallel()
+	data := scratch(t)
+	p := startDev(t, data)
+	p.api()
+	pid, err := os.ReadFile(filepath.Join(data, "data", "postmaster.pid"))
+	require.NoError(t, err)
+	number, _, _ := strings.Cut(string(pid), "\n")
+	require.NoError(t, exec.CommandContext(context.WithoutCancel(t.Context()), "kill", "-QUIT", number).Run())
+	<-p.over
+	require.Error(t, p.err)
+	require.Contains(t, p.stderr.String(), "Postgres ended by itself")
+}
+
+// Pins an impatient Ctrl-C that leaves a Postgres behind, or is answered with a page of errors.
+func TestDevInterruptedWhileItStarts(t *testing.T) {
+	t.Parallel()
+	data := scratch(t)
+	p := startDev(t, data)
+	p.stderr.wait(t, `"postgres started"`)
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	<-p.over
+	require.NotContains(t, p.stderr.String(), "context canceled")
+	postgresGone(t, data)
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "/a/b-c.d", quote("/a/b-c.d"))
+	require.Equal(t, `'it'\''s here'`, quote("it's here"))
+	require.Equal(t, "''", quote(""))
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) fleet() *cobra.Command {
+	return family(&cobra.Command{
+		Use:     "fleet",
+		Short:   "Look at the game servers, drain and undrain them",
+		Long:    "What the director knows of the game servers. The same in SQL: view ops.fleet, functions ops.drain and ops.undrain.",
+		Example: "  director fleet list --region eu-west\n  director fleet drain eu-arena-7\n  director fleet undrain eu-arena-7",
+	}, p.fleetList(), p.fleetDrain(), p.fleetUndrain())
+}
+
+// instanceLine is a row of ops.fleet.
+type instanceLine struct {
+	Region        string            `json:"region"`
+	Instance      string            `json:"instance"`
+	Endpoint      string            `json:"endpoint"`
+	Status        string            `json:"status"`
+	Alive         bool              `json:"alive"`
+	Modes         []string          `json:"modes"`
+	Labels        map[string]string `json:"labels"`
+	Version       *string           `json:"version"`
+	Load          *float64          `json:"load"`
+	Capacity      int               `json:"capacity"`
+	ReservedSeats int               `json:"reserved_seats"`
+	Available     int               `json:"available"`
+	Players       int               `json:"players"`
+	OpenSessions  int               `json:"open_sessions"`
+	MaxSessions   *int              `json:"max_sessions"`
+	ReportsSeats  bool              `json:"reports_seats"`
+	LastHeartbeat *time.Time        `json:"last_heartbeat"`
+	LeaseAge      *float64          `json:"lease_age"` // seconds
+	RegisteredAt  time.Time         `json:"registered_at"`
+	EndedAt       *time.Time        `json:"ended_at"`
+}
+
+const selectFleet = `SELECT region, instance, endpoint, status, alive, modes, labels, version, load, capacity, reserved_seats, available, players,
+    open_sessions, max_sessions, reports_seats, last_heartbeat, extract(epoch FROM lease_age)::float8 AS lease_age, registered_at, ended_at
+FROM ops.fleet
+WHERE ($1 = '' OR region = $1) AND ($2 = '' OR $2 = ANY (modes)) AND ($3 OR status <> 'gone')
+ORDER BY region, instance`
+
+func (p *program) fleetList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the game servers",
+		Long:  "Lists the game servers with what they offer and what is taken of it. Reserved counts max_players of each open session, filled or not.",
+		Example: "  director fleet list\n  director fleet list --region eu-west --mode duel\n" +
+			"  director fleet list -o json | jq -r '.[] | select(.alive | not) | .instance'",
+		Args: exactly(0),
+	}
+	region := cmd.Flags().String("region", "", "Only this region")
+	mode := cmd.Flags().String("mode", "", "Only those that offer this mode")
+	all := cmd.Flags().Bool("all", false, "Also those that ended lately")
+	addFlags(cmd.Flags(), byLook)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			fleet, err := rows[instanceLine](ctx, l.Store, selectFleet, *region, *mode, *all)
+			if err != nil {
+				return err
+			}
+			header := []string{"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available", "players", "sessions", "heartbeat", "endpoint"}
+			return write(l.out, fleet, header, func(i instanceLine) []any {
+				return []any{
+					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats, i.Available, i.Players,
+					i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
+				}
+			})
+		})
+	}
+	return cmd
+}
+
+func orBlank[T any](p *T) any {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// ago tells of seconds that have passed, as a person would.
+func ago(seconds *float64) string {
+	if seconds == nil {
+		return ""
+	}
+	d := time.Duration(*seconds * float64(time.Second))
+	if d > time.Minute {
+		return brief(d.Round(time.Second)) + " ago"
+	}
+	return brief(d.Round(100*time.Millisecond)) + " ago"
+}
+
+func (p *program) fleetDrain() *cobra.Command {
+	return p.steer(&cobra.Command{
+		Use:     "drain INSTANCE…",
+		Short:   "Let no new player onto game servers; their sessions go on",
+		Long:    "Lets no new player onto the game servers; their sessions go on until they end. A draining server stays so when it heartbeats.",
+		Example: "  director fleet drain eu-arena-7\n  director fleet drain eu-arena-7 eu-arena-8",
+	}, "SELECT ops.drain($1)", "ready")
+}
+
+func (p *program) fleetUndrain() *cobra.Command {
+	return p.steer(&cobra.Command{
+		Use:     "undrain INSTANCE…",
+		Short:   "Let players onto draining game servers again",
+		Long:    "Takes back a drain: the game servers get new players again.",
+		Example: "  director fleet undrain eu-arena-7",
+	}, "SELECT ops.undrain($1)", "draining")
+}
+
+// steer calls a function of schema ops for each instance that is named; Tab offers those with the status. One that is
+// refused ends it: those before it are done, and doing them again changes nothing.
+func (p *program) steer(cmd *cobra.Command, call, status string) *cobra.Command {
+	cmd.Args = atLeast(1)
+	cmd.ValidArgsFunction = p.completes("SELECT instance FROM ops.fleet WHERE status = '" + status +
+		"' AND starts_with(instance, $1) AND NOT instance = ANY ($2) ORDER BY instance LIMIT 100")
+	addFlags(cmd.Flags(), byLook)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, instances []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			var lines []changeLine
+			for _, id := range instances {
+				did, err := changed(ctx, l.Store, call, id)
+				if err != nil {
+					return err
+				}
+				lines = append(lines, changeLine{id, did})
+			}
+			return writeChanges(l.out, "instance", lines)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/keymint"
+	"github.com/lattice-director/director/token"
+)
+
+func (p *program) keys() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "keys",
+		Short: "Look at the keys that sign session tokens, rotate and taint them",
+		Long: "The keys that sign session tokens lie in the database, their private part sealed. Workers rotate them by themselves:\n" +
+			"there is always one that signs and a next one that verifiers know already.",
+		Example: "  director keys list\n  director keys rotate --force\n  director keys taint 3q2-7wSxF0",
+	}, p.keysList(), p.keysRotate(), p.keysTaint())
+}
+
+// keyLine is a row of ops.keys.
+type keyLine struct {
+	KID         string     `json:"kid" db:"kid"`
+	Alg         string     `json:"alg"`
+	State       string     `json:"state"`
+	PublishAt   time.Time  `json:"publish_at"`
+	SignFrom    time.Time  `json:"sign_from"`
+	SignUntil   time.Time  `json:"sign_until"`
+	VerifyUntil time.Time  `json:"verify_until"`
+	TaintedAt   *time.Time `json:"tainted_at"`
+	SealedBy    string     `json:"sealed_by"`
+}
+
+const selectKeys = `SELECT kid, alg, state, publish_at, sign_from, sign_until, verify_until, tainted_at, sealed_by FROM ops.keys
+WHERE $1 OR state NOT IN ('expired', 'tainted') OR tainted_at > now() - interval '1 day' ORDER BY sign_from, kid`
+
+func (p *program) keysList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the signing keys and whose turn it is",
+		Long: "Lists the signing keys: next (signs later), signing, retiring (its tokens may still be valid), expired, tainted.\n" +
+			"Sealed by names the key-encryption key: one that no row names can be retired.",
+		Example: "  director keys list\n  director keys list --all\n  director keys list -o json | jq -r '.[] | select(.state == \"signing\") | .kid'",
+		Args:    exactly(0),
+	}
+	all := cmd.Flags().Bool("all", false, "Also those that are expired, and those that were tainted more than a day ago")
+	addFlags(cmd.Flags(), byLook)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			keys, err := rows[keyLine](ctx, l.Store, selectKeys, *all)
+			if err != nil {
+				return err
+			}
+			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by"}
+			return write(l.out, keys, header, func(k keyLine) []any {
+				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
+			})
+		})
+	}
+	return cmd
+}
+
+// madeLine is a key that was made.
+type madeLine struct {
+	KID       string    `json:"kid"`
+	Alg       string    `json:"alg"`
+	SignFrom  time.Time `json:"sign_from"`
+	SignUntil time.Time `json:"sign_until"`
+}
+
+func (p *program) keysRotate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Make the signing keys that are due; with --force bring the next one's turn forward",
+		Long: "Makes the keys that are due, as a worker does: the first one, and always a next one. Nothing is due most of the time.\n" +
+			"With --force the next key signs as soon as verifiers may know it, and one to follow it is made. Tokens that the old key\n" +
+			"signed stay valid; if it may have leaked, taint it instead.",
+		Example: "  director keys rotate\n  director keys rotate --force",
+		Args:    exactly(0),
+	}
+	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
+	addFlags(cmd.Flags(), byLook|byKeys)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withLook(cmd, byLook|byKeys, func(ctx context.Context, l look) error {
+			sealer, err := l.sealer()
+			if err != nil {
+				return err
+			}
+			made, err := l.RotateKeys(ctx, l.schedule().Policy(), *force, keymint.With(sealer, l.TokenAlg))
+			if err != nil {
+				return err
+			}
+			if len(made) == 0 && !l.out.json {
+				fmt.Fprintln(l.out.to, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
+				return nil
+			}
+			return writeMade(l.out, made)
+		})
+	}
+	return cmd
+}
+
+func writeMade(out output, made []db.SigningKey) error {
+	lines := make([]madeLine, len(made))
+	for i, k := range made {
+		lines[i] = madeLine{k.KID, k.Alg, k.SignFrom, k.SignUntil}
+	}
+	return write(out, lines, []string{"made", "alg", "sign from", "sign until"}, func(m madeLine) []any {
+		return []any{m.KID, m.Alg, m.SignFrom, m.SignUntil}
+	})
+}
+
+// changeLine says whether a command changed anything.
+type changeLine struct {
+	ID      string `json:"id"`
+	Changed bool   `json:"changed"`
+}
+
+func writeChanges(out output, what string, lines []changeLine) error {
+	return write(out, lines, []string{what, "changed"}, func(c changeLine) []any { return []any{c.ID, c.Changed} })
+}
+
+func (p *program) keysTaint() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "taint KID",
+		Short: "Take a signing key that may have leaked out of use at once",
+		Long: "The key leaves the JWKS now and never signs again; the next key, which is published already, takes over as soon as\n" +
+			"verifiers may know it. Game servers refuse its tokens as soon as their copy of the key set is older than its max-age;\n" +
+			"players resolve again.",
+		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
+		Args:              exactly(1),
+		ValidArgsFunction: p.completes("SELECT kid FROM ops.keys WHERE state <> 'tainted' AND starts_with(kid, $1) AND NOT kid = ANY ($2) ORDER BY sign_from DESC"),
+	}
+	addFlags(cmd.Flags(), byLook)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			did, err := changed(ctx, l.Store, "SELECT ops.taint_key($1)", args[0])
+			if err != nil {
+				return err
+			}
+			return writeChanges(l.out, "kid", []changeLine{{args[0], did}})
+		})
+	}
+	return cmd
+}
+
+// sealer opens and seals private keys, as the settings say.
+func (c *Config) sealer() (*token.Sealer, error) {
+	if len(c.KEKs) == 0 {
+		return nil, usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +
+			"the same in every replica and worker ('openssl rand -base64 32' makes one)"))
+	}
+	return token.NewSealer(c.KEKs...)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+)
+
+// newLog writes to stderr: stdout is for what a command was asked for.
+func (p *program) newLog(conf *loaded) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(conf.LogLevel)) // one of the words that are allowed
+	options := &slog.HandlerOptions{Level: level}
+	if conf.LogFormat == "json" || conf.LogFormat == "auto" && !isTerminal(p.stderr) {
+		return slog.New(slog.NewJSONHandler(p.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(p.stderr, options))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// warnStrangers tells of variables that somebody believes in and nobody reads.
+func (p *program) warnStrangers(ctx context.Context, log *slog.Logger) {
+	for _, s := range p.environ.strangers() {
+		attrs := []slog.Attr{slog.String("variable", s.name)}
+		if s.meant != "" {
+			attrs = append(attrs, slog.String("did_you_mean", s.meant))
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "this variable is no setting and has no effect", attrs...)
+	}
+}

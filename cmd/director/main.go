@@ -1,0 +1,104 @@
+// Command director is the whole control plane in one binary: it serves the API, runs the workers, moves the schema and
+// lets operators look and steer. `director help` lists its sub-commands; each lies in the file of its name.
+//
+// This package reads what it is told (config.go) and puts the parts together; it decides nothing that db, server, worker or token could.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	code := exitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	stop()
+	os.Exit(code)
+}
+
+// Run is the program: args are those after its name, environ is written as os.Environ writes it. It returns when the
+// command is done or, for those that run until told otherwise, when ctx ends and they have cleaned up. What went wrong
+// is returned and has been said on stderr.
+func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	p := &program{environ: newEnvironment(environ), stdout: stdout, stderr: stderr, stdin: stdin}
+	root := p.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted // it was still starting, and what it could not do then is nobody's concern
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "director: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndirector: "))
+		if isUsage(err) {
+			fmt.Fprintf(stderr, "Run '%s --help' for how to use it.\n", cmd.CommandPath())
+		}
+	}
+	return err
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// program is what all sub-commands share.
+type program struct {
+	environ        environment
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func (p *program) root() *cobra.Command {
+	root := family(&cobra.Command{
+		Use:   "director",
+		Short: "The control plane for multiplayer game servers, on Postgres",
+		Long: "Lattice Director: game servers register and send heartbeats, players get a seat on one of them and a short-lived\n" +
+			"signed token, operators see and steer all of it. All state is in Postgres.\n\n" +
+			"Every setting is a flag and an environment variable of the same name: --lease-ttl is DIRECTOR_LEASE_TTL. The flag wins.",
+		Example: "  director dev                      # everything on this machine, with a Postgres of its own\n" +
+			"  director migrate up               # bring the schema of DATABASE_URL up to date\n" +
+			"  director serve                    # a replica\n" +
+			"  director work                     # a worker",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.version())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // key ids may
+	})
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.InitDefaultHelpCmd()
+	describeCompletion(root) // after SetOut, which it looks at once
+	return root
+}
+
+// usageError says that the program was called in a way it does not know.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usage(err error) error { return usageError{err} }
+
+func isUsage(err error) bool {
+	var u usageError
+	return errors.As(err, &u)
+}
+
+// exitCode is 0 when all went well, 2 when the program was called in a wrong way, and 1 for everything else.
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case isUsage(err):
+		return 2
+	default:
+		return 1
+	}
+}

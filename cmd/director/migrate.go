@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/migrations"
+)
+
+func (p *program) migrate() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "migrate",
+		Short: "Move the schema of the database",
+		Long: "Moves the schema of the database. The migrations are in the binary. Any number may run at once: one works, the others wait.\n" +
+			"Behind a pooler set DATABASE_URL_DIRECT: through it the lock that they wait for protects nothing.",
+		Example: "  director migrate up\n  director migrate status\n  director migrate down --steps 1 --yes",
+	}, p.migrateUp(), p.migrateDown(), p.migrateStatus(), p.migrateRedo())
+}
+
+// migrationLine is a migration and whether the database has it.
+type migrationLine struct {
+	Version   int64      `json:"version"`
+	Name      string     `json:"name"`
+	Applied   bool       `json:"applied"`
+	AppliedAt *time.Time `json:"applied_at"`
+}
+
+// moving is what the sub-commands of migrate share.
+func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out output) error) *cobra.Command {
+	cmd.Args = exactly(0)
+	addFlags(cmd.Flags(), byMigrate)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		out, err := outputOf(cmd)
+		if err != nil {
+			return err
+		}
+		conf, err := load(cmd.Flags(), p.environ, byMigrate)
+		if err != nil {
+			return err
+		}
+		url := conf.direct()
+		if url == "" {
+			return usage(errors.New("there is no database: set DATABASE_URL, or DATABASE_URL_DIRECT behind a pooler ('director dev' migrates its own)"))
+		}
+		return run(cmd, conf, url, out)
+	}
+	return cmd
+}
+
+// direct is the way to Postgres past any pooler.
+func (c *Config) direct() string {
+	if c.DatabaseURLDirect != "" {
+		return c.DatabaseURLDirect
+	}
+	return c.DatabaseURL
+}
+
+func (p *program) migrateUp() *cobra.Command {
+	return p.moving(&cobra.Command{
+		Use:     "up",
+		Short:   "Apply what is pending",
+		Long:    "Applies every pending migration. Running replicas of the release before go on.",
+		Example: "  DATABASE_URL=postgres://director@db.internal/director director migrate up",
+	}, func(cmd *cobra.Command, conf *loaded, url string, out output) error {
+		done, err := migrations.Up(cmd.Context(), url, p.newLog(conf))
+		return moved(cmd.Context(), url, out, "applied", done, err)
+	})
+}
+
+func (p *program) migrateDown() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Take back the newest migrations, with the data in them",
+		Long: "Takes back the newest migrations, and with them the tables they made and all that is in those. It asks before it does.\n" +
+			"It is for development: to go back a release, run the old binary on the new schema.",
+		Example: "  director migrate down\n  director migrate down --steps 2 --yes",
+	}
+	steps := cmd.Flags().Int("steps", 1, "How many to take back")
+	yes := addYes(cmd)
+	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out output) error {
+		if *steps < 1 {
+			return usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
+		}
+		if err := p.confirmDown(cmd.Context(), url, *steps, *yes); err != nil {
+			return err
+		}
+		done, err := migrations.Down(cmd.Context(), url, *steps, p.newLog(conf))
+		return moved(cmd.Context(), url, out, "taken back", done, err)
+	})
+}
+
+func addYes(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "Do not ask") }
+
+var errNotConfirmed = errors.New("nothing was changed: answer yes, or say --yes")
+
+// confirmDown has a person read what goes.
+func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bool) error {
+	if yes {
+		return nil
+	}
+	all, err := migrations.Status(ctx, url)
+	if err != nil {
+		return err
+	}
+	applied := slices.DeleteFunc(all, func(m migrations.Migration) bool { return !m.Applied() })
+	slices.Reverse(applied)
+	fmt.Fprintf(p.stderr, "This takes back, with all data in them, on %s:\n", withoutPassword(url))
+	for _, m := range applied[:min(steps, len(applied))] {
+		fmt.Fprintf(p.stderr, "  %s\n", m.Name)
+	}
+	fmt.Fprint(p.stderr, "Type yes to go on: ")
+	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+	if strings.TrimSpace(answer) != "yes" {
+		return errNotConfirmed
+	}
+	return nil
+}
+
+func (p *program) migrateStatus() *cobra.Command {
+	return p.moving(&cobra.Command{
+		Use:     "status",
+		Short:   "List the migrations and which the database has",
+		Long:    "Lists the migrations in this binary and when the database got each. It waits for nobody.",
+		Example: "  director migrate status\n  director migrate status -o json | jq '.[] | select(.applied | not)'",
+	}, func(cmd *cobra.Command, _ *loaded, url string, out output) error {
+		all, err := migrations.Status(cmd.Context(), url)
+		if err != nil {
+			return err
+		}
+		return writeMigrations(out, all)
+	})
+}
+
+func writeMigrations(out output, all []migrations.Migration) error {
+	lines := make([]migrationLine, len(all))
+	for i, m := range all {
+		lines[i] = migrationLine{Version: m.Version, Name: m.Name, Applied: m.Applied()}
+		if m.Applied() {
+			lines[i].AppliedAt = &all[i].AppliedAt
+		}
+	}
+	return write(out, lines, []string{"version", "name", "applied", "at"}, func(m migrationLine) []any {
+		return []any{m.Version, m.Name, m.Applied, m.AppliedAt}
+	})
+}
+
+func (p *program) migrateRedo() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "redo",
+		Short:   "Take back the newest migration and apply it again",
+		Long:    "Takes back the newest migration and applies it again, for whoever is writing it. What is in its tables is lost; it asks before.",
+		Example: "  director migrate redo --yes",
+	}
+	yes := addYes(cmd)
+	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out output) error {
+		if err := p.confirmDown(cmd.Context(), url, 1, *yes); err != nil {
+			return err
+		}
+		done, err := migrations.Redo(cmd.Context(), url, p.newLog(conf))
+		return moved(cmd.Context(), url, out, "done", done, err)
+	})
+}
+
+// movedLine is what a run did, and where the schema is now.
+type movedLine struct {
+	Versions []int64 `json:"versions"`
+	Schema   int64   `json:"schema"`
+}
+
+// moved tells what was done, which the log of a run that failed tells as well.
+func moved(ctx context.Context, url string, out output, word string, done []int64, failed error) error {
+	if failed != nil {
+		return failed
+	}
+	version, err := migrations.Version(ctx, url)
+	if err != nil {
+		return err
+	}
+	if out.json {
+		return writeJSON(out.to, movedLine{append([]int64{}, done...), version})
+	}
+	if len(done) == 0 {
+		fmt.Fprintf(out.to, "Nothing to do: the schema is at version %d.\n", version)
+		return nil
+	}
+	fmt.Fprintf(out.to, "%d %s: the schema is at version %d.\n", len(done), word, version)
+	return nil
+}

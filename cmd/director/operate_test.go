@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/migrations"
+)
+
+// Pins a schema that cannot be moved by hand, or that is lost by one key pressed too fast.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Empty(t)
+	// Migrations take the direct way where there is one.
+	environ := env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere", "DATABASE_URL_DIRECT="+url)
+	latest := migrations.Latest()
+
+	all := read[[]migrationLine](t, environ, "migrate", "status")
+	require.Len(t, all, int(latest))
+	require.False(t, all[0].Applied)
+
+	up := read[movedLine](t, environ, "migrate", "up")
+	require.Len(t, up.Versions, int(latest))
+	require.Equal(t, latest, up.Schema)
+	require.Equal(t, movedLine{[]int64{}, latest}, read[movedLine](t, environ, "migrate", "up"))
+	require.Contains(t, ok(t, environ, "migrate", "up"), "Nothing to do")
+	require.True(t, read[[]migrationLine](t, environ, "migrate", "status")[0].Applied)
+
+	for _, command := range []string{"down", "redo"} {
+		hesitant := run(t, environ, "no\n", "migrate", command)
+		require.ErrorIs(t, hesitant.err, errNotConfirmed)
+		require.Contains(t, hesitant.stderr, all[latest-1].Name, "it says what would go")
+		require.NotContains(t, hesitant.stderr, all[0].Name)
+		require.ErrorIs(t, run(t, environ, "", "migrate", command).err, errNotConfirmed, "nobody is there to ask")
+	}
+	require.Equal(t, latest, read[movedLine](t, environ, "migrate", "up").Schema)
+
+	require.NoError(t, run(t, environ, "yes\n", "migrate", "down").err)
+	require.Equal(t, movedLine{[]int64{latest}, latest}, read[movedLine](t, environ, "migrate", "up"))
+	require.Equal(t, movedLine{[]int64{latest, latest}, latest}, read[movedLine](t, environ, "migrate", "redo", "--yes"))
+	require.Zero(t, read[movedLine](t, environ, "migrate", "down", "--yes", "--steps", "99").Schema)
+	require.Equal(t, 2, exitCode(run(t, environ, "", "migrate", "down", "--steps", "0").err))
+}
+
+// Pins keys that cannot be rotated or taken out of use when it matters.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_TOKEN_ALG=Ed25519")
+	require.Empty(t, read[[]keyLine](t, environ, "keys", "list"))
+	require.Equal(t, "[]\n", ok(t, environ, "keys", "list", "-o", "json"), "never null")
+
+	require.Len(t, read[[]madeLine](t, environ, "keys", "rotate"), 2)
+	keys := read[[]keyLine](t, environ, "keys", "list")
+	require.Equal(t, "signing", keys[0].State)
+	require.Equal(t, "next", keys[1].State)
+	require.Equal(t, "Ed25519", keys[0].Alg)
+	require.Contains(t, ok(t, environ, "keys", "rotate"), "Nothing is due")
+
+	ok(t, environ, "keys", "rotate", "--force")
+	forced := read[[]keyLine](t, environ, "keys", "list")
+	require.Equal(t, keys[1].KID, forced[1].KID)
+	require.Less(t, forced[1].SignFrom.Sub(forced[0].SignFrom), time.Hour, "its turn comes as soon as verifiers know it")
+
+	for _, changes := range []bool{true, false} {
+		var lines []changeLine
+		text := ok(t, environ, "keys", "taint", "--output", "json", "--", keys[0].KID)
+		require.NoError(t, json.Unmarshal([]byte(text), &lines))
+		require.Equal(t, []changeLine{{keys[0].KID, changes}}, lines)
+	}
+	require.ErrorContains(t, run(t, environ, "", "keys", "taint", "-q2w7").err, "put -- before a name that begins with a dash")
+	require.Equal(t, "tainted", read[[]keyLine](t, environ, "keys", "list")[0].State)
+	require.Contains(t, ok(t, environ, "keys", "list"), keys[0].KID)
+
+	unknown := run(t, environ, "", "keys", "taint", "nobody")
+	require.Equal(t, 1, exitCode(unknown.err))
+	require.Equal(t, "director: there is no key 'nobody'\n", unknown.stderr)
+	require.ErrorContains(t, run(t, environ[:2], "", "keys", "rotate").err, "DIRECTOR_KEY_ENCRYPTION_KEY")
+}
+
+// Pins a drain that placement does not see.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	registerOn(t, s, "eu-1")
+
+	require.Equal(t, []changeLine{{"eu-1", true}}, read[[]changeLine](t, environ, "fleet", "drain", "eu-1"))
+	_, err := placeOn(t, s, "anna")
+	require.True(t, db.IsKind(err, db.NoCapacity), "%v", err)
+	require.Equal(t, "draining", read[[]instanceLine](t, environ, "fleet", "list")[0].Status)
+
+	require.Equal(t, []changeLine{{"eu-1", true}}, read[[]changeLine](t, environ, "fleet", "undrain", "eu-1"))
+	_, err = placeOn(t, s, "anna")
+	require.NoError(t, err)
+	fleet := read[[]instanceLine](t, environ, "fleet", "list", "--region", "eu", "--mode", "duel")
+	require.Len(t, fleet, 1)
+	require.Equal(t, 1, fleet[0].Players)
+	require.Equal(t, 2, fleet[0].ReservedSeats)
+	require.Equal(t, []string{"duel"}, fleet[0].Modes)
+	require.Contains(t, ok(t, environ, "fleet", "list"), "eu-1:7777")
+	require.Empty(t, read[[]instanceLine](t, environ, "fleet", "list", "--region", "us"))
+	require.Empty(t, read[[]instanceLine](t, environ, "fleet", "list", "--mode", "ffa"))
+
+	require.NoError(t, s.Deregister(t.Context(), db.InstanceRef{InstanceID: "eu-1"}))
+	require.Empty(t, read[[]instanceLine](t, environ, "fleet", "list"))
+	require.Len(t, read[[]instanceLine](t, environ, "fleet", "list", "--all"), 1)
+	require.Equal(t, "director: instance 'eu-1' is gone\n", run(t, environ, "", "fleet", "drain", "eu-1").stderr)
+}
+
+// Pins a session that nobody can find again, open or closed.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	registerOn(t, s, "eu-1")
+	p, err := placeOn(t, s, "anna")
+	require.NoError(t, err)
+
+	open := read[[]sessionLine](t, environ, "sessions", "list", "--region", "eu", "--mode", "duel", "--instance", "eu-1")
+	require.Len(t, open, 1)
+	require.Equal(t, p.SessionID, open[0].Session)
+	require.Empty(t, read[[]sessionLine](t, environ, "sessions", "list", "--mode", "ffa"))
+
+	one := read[shown](t, environ, "sessions", "show", p.SessionID)
+	require.Equal(t, "open", one.State)
+	require.Equal(t, "anna", one.Seats[0].Player)
+	table := ok(t, environ, "sessions", "show", p.SessionID)
+	require.Contains(t, table, "anna")
+	require.NotContains(t, table, p.SessionHandle)
+
+	_, err = s.Pool().Exec(t.Context(), "SELECT ops.close_session($1, 'a test')", p.SessionID)
+	require.NoError(t, err)
+	require.Equal(t, "a test", read[shown](t, environ, "sessions", "show", p.SessionID).Closed.Reason)
+	require.Contains(t, ok(t, environ, "sessions", "show", p.SessionID), "a test")
+	require.ErrorContains(t, run(t, environ, "", "sessions", "show", "eu.x").err, `there is no session "eu.x"`)
+}
+
+// Pins an error of Postgres where an operator needs to be told what to do.
+func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	empty := run(t, env("DATABASE_URL="+dbtest.Empty(t)), "", "fleet", "list")
+	require.ErrorContains(t, empty.err, "run 'director migrate up'")
+	away := run(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"), "", "fleet", "list")
+	require.ErrorContains(t, away.err, "the database cannot be reached, look at DATABASE_URL")
+	require.NotContains(t, away.stderr, "geheim")
+	require.Equal(t, 1, exitCode(away.err))
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// configLine is a setting as `serve --print-config` shows it.
+type configLine struct {
+	Setting string `json:"setting"`
+	Flag    string `json:"flag"`
+	Value   string `json:"value"`
+	Source  string `json:"source"`
+	Secret  bool   `json:"secret"`
+}
+
+// printConfig writes what applies and where it comes from, secrets masked.
+func (l *loaded) printConfig(out output) error {
+	lines := make([]configLine, len(l.settings))
+	for i, s := range l.settings {
+		lines[i] = configLine{s.variable(), "--" + s.flag, s.value.show(), string(l.sources[i]), s.secret}
+	}
+	return write(out, lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
+}
+
+// settingsTable is the part of docs/configuration.md that tells of a section.
+func settingsTable(section string) string {
+	var b strings.Builder
+	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
+	for _, s := range new(Config).settings() {
+		if s.section == section {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.def), s.value.allowed, s.story())
+		}
+	}
+	return b.String()
+}
+
+func (s setting) names() string {
+	return code(strings.Join(append([]string{s.variable()}, s.aliases...), "`, `"))
+}
+
+func (s setting) story() string {
+	story := s.help + "."
+	if s.fleetWide {
+		story = "*Fleet-wide.* " + story
+	}
+	return story
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}

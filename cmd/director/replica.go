@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/migrations"
+	"github.com/lattice-director/director/server"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server/telemetry"
+	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/worker"
+)
+
+// process is what every long-running command stands on.
+type process struct {
+	conf     *loaded
+	log      *slog.Logger
+	tracing  tracing
+	registry *prometheus.Registry
+	metrics  *telemetry.Metrics
+	store    *db.Store
+	sealer   *token.Sealer
+}
+
+// newProcess opens everything that needs no database to be up. The caller closes it.
+func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
+	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}
+	var err error
+	if p.sealer, err = conf.sealer(); err != nil {
+		return nil, err
+	}
+	if p.metrics, err = telemetry.New(p.registry, buildVersion().Version); err != nil {
+		return nil, err
+	}
+	if p.tracing, err = startTracing(ctx, conf.OTLPEndpoint, log); err != nil {
+		return nil, err
+	}
+	cfg := conf.store()
+	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queries()
+	if p.store, err = db.Open(ctx, cfg); err != nil {
+		p.tracing.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) close() {
+	p.store.Close()
+	p.tracing.stop()
+}
+
+// store is how the database is used. What a command does not read has the default.
+func (c *Config) store() db.Config {
+	timing := db.DefaultTiming()
+	timing.LeaseTTL = cmp.Or(c.LeaseTTL, timing.LeaseTTL)
+	timing.SeatTTL = cmp.Or(c.SeatTTL, timing.SeatTTL)
+	timing.UnreportedSeatTTL = cmp.Or(c.UnreportedSeatTTL, timing.UnreportedSeatTTL)
+	timing.TokenTTL = cmp.Or(c.SessionTokenTTL, timing.TokenTTL)
+	pooler := c.Pooler
+	if pooler == "none" {
+		pooler = ""
+	}
+	return db.Config{URL: c.DatabaseURL, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, Timing: timing}
+}
+
+// schedule is how signing keys take turns.
+func (c *Config) schedule() keyring.Schedule {
+	return keyring.Schedule{Period: c.KeyPeriod, MaxAge: c.JWKSMaxAge, TokenTTL: c.SessionTokenTTL}
+}
+
+// schemaPatience is how long to wait for the database before starting without having seen its schema.
+const schemaPatience = 5 * time.Second
+
+// checkSchema refuses a schema that is older than this build needs. A database that is away is no reason not to start:
+// it may be back before whoever restarts us is.
+func (p *process) checkSchema(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, schemaPatience)
+	defer cancel()
+	version, err := p.store.SchemaVersion(ctx)
+	latest := migrations.Latest()
+	switch {
+	case db.IsKind(err, db.Unavailable):
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the database is away: starting all the same, not ready until it is back", slog.Any("error", err))
+		return nil
+	case err != nil:
+		return explain(err)
+	case version < latest:
+		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director migrate up' first", version, latest)
+	case version > latest:
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is fine by one release", slog.Int64("schema", version), slog.Int64("build", latest))
+	}
+	return nil
+}
+
+// serve runs a replica, and a worker beside it when wanted, until ctx ends. It calls started once it listens.
+func (p *process) serve(ctx context.Context, withWorker bool, started func(*server.Server)) error {
+	options, err := p.serverOptions()
+	if err != nil {
+		return err
+	}
+	s, err := server.New(options)
+	if err != nil {
+		return err
+	}
+	var w *worker.Worker
+	if withWorker {
+		if w, err = p.worker(); err != nil {
+			return err
+		}
+	}
+	if err := s.Listen(ctx); err != nil {
+		return listenError(err)
+	}
+	started(s)
+	return beside(ctx, w, s.Run)
+}
+
+// beside runs the worker, if there is one, until run has returned.
+func beside(ctx context.Context, w *worker.Worker, run func(context.Context) error) error {
+	if w == nil {
+		return run(ctx)
+	}
+	working, stop := context.WithCancel(ctx)
+	var loops sync.WaitGroup
+	loops.Go(func() { w.Run(working) })
+	err := run(ctx)
+	stop()
+	loops.Wait()
+	return err
+}
+
+func listenError(err error) error {
+	return fmt.Errorf("%w; take another address with --addr or --metrics-addr (:0 is any free port)", err)
+}
+
+func (p *process) serverOptions() (server.Options, error) {
+	c := p.conf
+	keys, err := token.NewKeySource(c.JWKS, token.SourceOptions{PlainHTTP: c.JWKSPlainHTTP, Log: p.log})
+	if err != nil {
+		return server.Options{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+	}
+	return server.Options{
+		Store: p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()),
+		Access:      token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience},
+		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, Modes: play.Modes(c.Modes),
+		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
+		TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins,
+		CallTimeout: c.CallTimeout, MaxInFlight: c.MaxInFlight,
+		CallerRate: rate(c.PlayerRate, c.PlayerBurst), FailureRate: rate(c.FailureRate, c.FailureBurst),
+		DrainDelay: c.DrainDelay, ShutdownTimeout: c.ShutdownBudget,
+		Log: p.log, Tracer: p.tracing.provider(), Metrics: p.metrics,
+	}, nil
+}
+
+func rate(perSecond, burst int) rest.Rate {
+	if perSecond == 0 {
+		perSecond = -1 // to server, zero is its default
+	}
+	return rest.Rate{PerSecond: float64(perSecond), Burst: burst}
+}
+
+func (p *process) worker() (*worker.Worker, error) {
+	return worker.New(worker.Options{
+		Store: p.store, Sealer: p.sealer, Alg: p.conf.TokenAlg, Policy: p.conf.schedule().Policy(),
+		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, Log: p.log, Metrics: p.registry,
+	})
+}
+
+// checkCommon judges what replicas and workers both need.
+func (c *Config) checkCommon() error {
+	var missing []error
+	if c.DatabaseURL == "" {
+		missing = append(missing, errors.New("there is no database: set DATABASE_URL, such as postgres://director@db.internal/director "+
+			"('director dev' brings its own)"))
+	} else if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
+		missing = append(missing, err)
+	}
+	if _, err := c.sealer(); err != nil {
+		missing = append(missing, err)
+	}
+	if lead := c.schedule().Policy().Lead; c.KeyPeriod < lead {
+		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is published for %s before it signs, "+
+			"which follows from DIRECTOR_JWKS_MAX_AGE", brief(c.KeyPeriod), brief(lead)))
+	}
+	return errors.Join(missing...)
+}
+
+// checkServe judges what only replicas need.
+func (c *Config) checkServe() error {
+	missing := []error{c.checkCommon()}
+	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
+		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
+			"('openssl rand -hex 24' makes one), or say --allow-open-fleet if that is what you want"))
+	}
+	if c.JWKS == "" {
+		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set DIRECTOR_AUTH_JWKS "+
+			"to your login's JWKS, as an https URL, a file or JSON"))
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
+	}
+	return errors.Join(missing...)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/server"
+)
+
+func (p *program) serve() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a replica: the API for game servers and players",
+		Long: "Runs a replica of the API. Any number of them serve the same database, behind any balancer that asks /readyz.\n" +
+			"On SIGTERM it says that it is not ready, finishes the calls under way and ends.\n\n" +
+			"It starts also when the database is away, and is ready once that is back. It refuses a schema older than it needs.",
+		Example: "  DATABASE_URL=postgres://director@db.internal/director director serve\n" +
+			"  director serve --addr :8080 --metrics-addr :9090 --work\n" +
+			"  director serve --print-config",
+		Args: exactly(0),
+	}
+	show := cmd.Flags().Bool("print-config", false, "Print every setting and where it comes from, secrets masked, and end")
+	addFlags(cmd.Flags(), byServe)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		conf, err := load(cmd.Flags(), p.environ, byServe)
+		if err != nil {
+			return err
+		}
+		if *show {
+			out, err := outputOf(cmd)
+			if err != nil {
+				return err
+			}
+			p.warnStrangers(cmd.Context(), p.newLog(conf))
+			return conf.printConfig(out)
+		}
+		if err := conf.checkServe(); err != nil {
+			return usage(err)
+		}
+		return p.runServe(cmd.Context(), conf)
+	}
+	return cmd
+}
+
+func (p *program) runServe(ctx context.Context, conf *loaded) error {
+	log := p.newLog(conf)
+	p.warnStrangers(ctx, log)
+	proc, err := newProcess(ctx, conf, log)
+	if err != nil {
+		return err
+	}
+	defer proc.close()
+	if err := proc.checkSchema(ctx); err != nil {
+		return err
+	}
+	return proc.serve(ctx, conf.Work, func(*server.Server) {})
+}

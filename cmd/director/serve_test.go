@@ -1,0 +1,252 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/migrations"
+)
+
+// login is an issuer of access tokens and what a replica is told of it.
+func login(t *testing.T) issuer {
+	t.Helper()
+	i, err := newIssuer()
+	require.NoError(t, err)
+	return i
+}
+
+func bearer(t *testing.T, i issuer, sub string) string {
+	t.Helper()
+	raw, _, err := i.mint(accessClaims{Subject: sub}, 5*60*1e9)
+	require.NoError(t, err)
+	return "Authorization: Bearer " + raw
+}
+
+type object map[string]any
+
+func field(t *testing.T, body, name string) string {
+	t.Helper()
+	var o object
+	require.NoError(t, json.Unmarshal([]byte(body), &o), body)
+	text, _ := o[name].(string)
+	return text
+}
+
+var myServer = object{"instance_id": "eu-1", "endpoint": "127.0.0.1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8}
+
+// Pins a replica that starts although it cannot be right, or that does not say what it lacks.
+func TestServeRefuses(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	i := login(t)
+	full := serving(url, i.jwks())
+	without := func(name string) (rest []string) {
+		for _, pair := range full {
+			if !strings.HasPrefix(pair, name+"=") {
+				rest = append(rest, pair)
+			}
+		}
+		return rest
+	}
+	stale := dbtest.New(t)
+	_, err := migrations.Down(t.Context(), stale, 1, nil)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		environ []string
+		says    string
+	}{
+		"open fleet":    {without("DIRECTOR_FLEET_TOKEN"), "set DIRECTOR_FLEET_TOKEN"},
+		"short secret":  {append(full, "DIRECTOR_FLEET_TOKEN=short"), "16 characters or more"},
+		"no KEK":        {without("DIRECTOR_KEY_ENCRYPTION_KEY"), "set DIRECTOR_KEY_ENCRYPTION_KEY"},
+		"no key set":    {without("DIRECTOR_AUTH_JWKS"), "set DIRECTOR_AUTH_JWKS"},
+		"bad key set":   {append(full, `DIRECTOR_AUTH_JWKS={"keys":[]}`), "DIRECTOR_AUTH_JWKS: "},
+		"plain key set": {append(full, "DIRECTOR_AUTH_JWKS=http://login.example/jwks"), "DIRECTOR_AUTH_JWKS: "},
+		"no database":   {without("DATABASE_URL"), "set DATABASE_URL"},
+		"half of TLS":   {append(full, "DIRECTOR_TLS_CERT=cert.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"},
+		"no schema":     {serving(dbtest.Empty(t), i.jwks()), "run 'director migrate up'"},
+		"old schema":    {serving(stale, i.jwks()), "run 'director migrate up'"},
+	} {
+		r := run(t, c.environ, "", "serve")
+		require.ErrorContains(t, r.err, c.says, name)
+		require.Contains(t, r.stderr, "director: ", name)
+		require.NotContains(t, r.stderr, testFleetToken)
+	}
+	require.ErrorContains(t, run(t, serving(dbtest.Empty(t), "x"), "", "work").err, "run 'director migrate up'")
+	taken := httptest.NewServer(http.NotFoundHandler())
+	defer taken.Close()
+	inUse := run(t, full, "", "serve", "--addr", taken.Listener.Addr().String())
+	require.ErrorContains(t, inUse.err, "take another address with --addr")
+}
+
+func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
+	t.Parallel()
+	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_AUTH_JWKS="+login(t).jwks()),
+		"serve", "--allow-open-fleet", "--addr", "127.0.0.1:0")
+	status, body := post(t, r.api()+"/fleet/register", "", myServer)
+	require.Equal(t, http.StatusOK, status, body)
+	require.NoError(t, r.stop())
+}
+
+// Pins a fleet that cannot start because Postgres starts a second later.
+func TestServeStartsWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	r := start(t, serving("postgres://u@127.0.0.1:1/d", login(t).jwks()), "serve", "--work")
+	api := r.api()
+	status, _ := get(t, api+"/healthz")
+	require.Equal(t, http.StatusOK, status)
+	status, body := get(t, api+"/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "database")
+	require.NoError(t, r.stop())
+	require.Contains(t, r.log.String(), "the database is away")
+}
+
+// Pins an upgrade that takes down the replicas of the release before.
+func TestServeRunsOnANewerSchema(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	_, err := storeOn(t, url).Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)", migrations.Latest()+1)
+	require.NoError(t, err)
+	r := start(t, serving(url, login(t).jwks(), "DIRECTOR_LEASE_TLL=1s"), "serve")
+	r.api()
+	require.NoError(t, r.stop())
+	require.Contains(t, r.log.String(), "the schema is newer than this build")
+	require.Contains(t, r.log.String(), "DIRECTOR_LEASE_TTL", "a typo is warned about")
+}
+
+// Pins the whole way of a player through the program as it is deployed: a replica, a worker, settings by environment.
+func TestServeAndWork(t *testing.T) {
+	t.Parallel()
+	url, i := dbtest.New(t), login(t)
+	w := start(t, serving(url, i.jwks(), "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "work")
+	metrics := "http://" + w.logged("working", "metrics")
+	r := start(t, serving(url, i.jwks(), "DIRECTOR_MODE_DUEL=2", "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "serve")
+	api := r.api()
+
+	status, body := post(t, api+"/fleet/register", fleetHeader, myServer)
+	require.Equal(t, http.StatusOK, status, body)
+	status, _ = post(t, api+"/fleet/register", "X-Fleet-Token: wrong", myServer)
+	require.Equal(t, http.StatusUnauthorized, status)
+	anna := bearer(t, i, "anna")
+	status, body = post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
+	require.Equal(t, http.StatusOK, status, body)
+	require.Contains(t, body, `"max_players":2`)
+	handle := field(t, body, "session_handle")
+	require.Eventually(t, func() bool {
+		status, body = post(t, api+"/resolve", anna, object{"session_handle": handle})
+		return status == http.StatusOK // once the first key is made
+	}, deadline, tick)
+
+	require.Eventually(t, func() bool {
+		_, page := get(t, metrics+"/metrics")
+		return strings.Contains(page, `director_worker_runs_total{loop="history",result="ok"} 1`)
+	}, deadline, tick)
+	require.NoError(t, w.stop())
+	require.NoError(t, r.stop())
+	for _, log := range []string{w.log.String(), r.log.String()} {
+		for _, secret := range []string{testFleetToken, testKEK, handle, strings.TrimPrefix(anna, "Authorization: Bearer "), field(t, body, "session_token")} {
+			require.NotContains(t, log, secret)
+		}
+	}
+}
+
+// Pins calls that are cut off, and answers that are lost, when a replica is told to stop.
+func TestServeFinishesCallsUnderWay(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	s := storeOn(t, url)
+	r := start(t, serving(url, login(t).jwks(), "DIRECTOR_CALL_TIMEOUT=1m", "DIRECTOR_SHUTDOWN_TIMEOUT=1m"), "serve")
+	api := r.api()
+
+	holder, err := s.Pool().BeginTx(t.Context(), pgx.TxOptions{})
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), "LOCK TABLE instance_directory IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	answered := make(chan int, 1)
+	go func() {
+		req, _ := http.NewRequest(http.MethodPost, api+"/fleet/register", strings.NewReader(
+			`{"instance_id":"eu-1","endpoint":"127.0.0.1:7777","region":"eu","modes":["duel"],"capacity":8}`))
+		req.Header.Set("X-Fleet-Token", testFleetToken)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		_ = resp.Body.Close()
+		answered <- resp.StatusCode
+	}()
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := s.Pool().QueryRow(t.Context(), `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+			WHERE NOT l.granted AND d.datname = current_database()`).Scan(&waiting)
+		return err == nil && waiting > 0
+	}, deadline, tick)
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.stop() }()
+	r.log.wait(t, `"msg":"draining"`)
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.Equal(t, http.StatusOK, <-answered)
+	require.NoError(t, <-stopped)
+	require.Contains(t, r.log.String(), `"clean":true`)
+}
+
+// Pins spans that are lost at the end, and secrets that leave the house in them.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var sent strings.Builder
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		sent.WriteString(req.URL.Path + " ")
+		sent.Write(body)
+	}))
+	defer collector.Close()
+	url, i := dbtest.New(t), login(t)
+	r := start(t, serving(url, i.jwks(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL+"/", "DIRECTOR_MODE_DUEL=2"), "serve")
+	api := r.api()
+	post(t, api+"/fleet/register", fleetHeader, myServer)
+	anna := bearer(t, i, "anna")
+	_, body := post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
+	handle := field(t, body, "session_handle")
+	require.NotEmpty(t, handle, body)
+	require.NoError(t, r.stop())
+
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{"/v1/traces ", "POST /matchmake", "ClaimInstanceID", "service.name"} {
+		require.Contains(t, sent.String(), want)
+	}
+	for _, secret := range []string{testFleetToken, testKEK, handle, strings.TrimPrefix(anna, "Authorization: Bearer ")} {
+		require.NotContains(t, sent.String(), secret)
+	}
+}
+
+func TestQueryNames(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "Heartbeats", queryName("-- name: Heartbeats :many\nSELECT 1"))
+	require.Equal(t, "begin", queryName("begin"))
+}
+
+// Pins escape codes and missing fields where a machine reads the log.
+func TestOnlyATerminalIsATerminal(t *testing.T) {
+	t.Parallel()
+	require.False(t, isTerminal(io.Discard))
+	file, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	require.False(t, isTerminal(file))
+	require.NoError(t, file.Close())
+}

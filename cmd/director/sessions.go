@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) sessions() *cobra.Command {
+	return family(&cobra.Command{
+		Use:     "sessions",
+		Short:   "Look at sessions and who sits in them",
+		Long:    "What is played. The same in SQL: views ops.sessions, ops.seats and ops.session_lifetimes; ops.close_session closes one.",
+		Example: "  director sessions list --region eu-west --mode duel\n  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
+	}, p.sessionsList(), p.sessionsShow())
+}
+
+// sessionLine is a row of ops.sessions.
+type sessionLine struct {
+	Region        string    `json:"region"`
+	Session       string    `json:"session"`
+	Mode          string    `json:"mode"`
+	Instance      string    `json:"instance"`
+	InstanceAlive bool      `json:"instance_alive"`
+	Players       int       `json:"players"`
+	Connected     int       `json:"connected"`
+	MaxPlayers    int       `json:"max_players"`
+	OpenedAt      time.Time `json:"opened_at"`
+	Age           float64   `json:"age"` // seconds
+}
+
+const sessionColumns = `SELECT region, session, mode, instance, instance_alive, players, connected, max_players, opened_at,
+    extract(epoch FROM age)::float8 AS age FROM ops.sessions `
+
+func (p *program) sessionsList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List open sessions",
+		Long:  "Lists open sessions, youngest first. Players counts seats taken, connected those whose player the game server has let in.",
+		Example: "  director sessions list\n  director sessions list --region eu-west --mode duel\n" +
+			"  director sessions list --instance eu-arena-7 -o json",
+		Args: exactly(0),
+	}
+	region := cmd.Flags().String("region", "", "Only this region")
+	mode := cmd.Flags().String("mode", "", "Only this mode")
+	instance := cmd.Flags().String("instance", "", "Only those on this game server")
+	limit := cmd.Flags().Int("limit", 1000, "At most so many")
+	addFlags(cmd.Flags(), byLook)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE ($1 = '' OR region = $1) AND ($2 = '' OR mode = $2)
+				AND ($3 = '' OR instance = $3) ORDER BY opened_at DESC, session LIMIT $4`, *region, *mode, *instance, *limit)
+			if err != nil {
+				return err
+			}
+			return writeSessions(l.out, open)
+		})
+	}
+	return cmd
+}
+
+func writeSessions(out output, open []sessionLine) error {
+	header := []string{"session", "mode", "instance", "alive", "players", "connected", "max", "opened"}
+	return write(out, open, header, func(s sessionLine) []any {
+		return []any{s.Session, s.Mode, s.Instance, s.InstanceAlive, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age)}
+	})
+}
+
+// seatLine is a row of ops.seats.
+type seatLine struct {
+	Player      string     `json:"player"`
+	State       string     `json:"state"`
+	Party       string     `json:"party"`
+	ReservedBy  string     `json:"reserved_by"`
+	ReservedAt  time.Time  `json:"reserved_at"`
+	ResolvedAt  *time.Time `json:"resolved_at"`
+	ConnectedAt *time.Time `json:"connected_at"`
+	ExpiresAt   *time.Time `json:"expires_at"`
+}
+
+const selectSeats = `SELECT player, state, party::text AS party, reserved_by, reserved_at, resolved_at, connected_at, expires_at
+FROM ops.seats WHERE region = split_part($1, '.', 1) AND session = $1 ORDER BY reserved_at, player`
+
+// closedLine is a row of ops.session_lifetimes.
+type closedLine struct {
+	Region     string    `json:"region"`
+	Session    string    `json:"session"`
+	Mode       string    `json:"mode"`
+	Instance   string    `json:"instance"`
+	OpenedAt   time.Time `json:"opened_at"`
+	ClosedAt   time.Time `json:"closed_at"`
+	Players    int       `json:"players"`
+	MaxPlayers int       `json:"max_players"`
+	Reason     string    `json:"reason"`
+}
+
+const selectClosed = `SELECT region, session, mode, instance, opened_at, closed_at, players, max_players, reason
+FROM ops.session_lifetimes WHERE region = split_part($1, '.', 1) AND session = $1`
+
+// shown is what `sessions show` prints: an open session with its seats, or one that closed.
+type shown struct {
+	State  string       `json:"state"` // open or closed
+	Open   *sessionLine `json:"open,omitempty"`
+	Seats  []seatLine   `json:"seats,omitempty"`
+	Closed *closedLine  `json:"closed,omitempty"`
+}
+
+func (p *program) sessionsShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "show SESSION",
+		Short:             "Show a session and who sits in it",
+		Long:              "Shows an open session with its seats, or why and when one closed that did so in the last 24 hours.",
+		Example:           "  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
+		Args:              exactly(1),
+		ValidArgsFunction: p.completes("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND cardinality($2::text[]) = 0 ORDER BY opened_at DESC LIMIT 100"),
+	}
+	addFlags(cmd.Flags(), byLook)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			s, err := l.show(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if l.out.json {
+				return writeJSON(l.out.to, s)
+			}
+			return s.write(l.out)
+		})
+	}
+	return cmd
+}
+
+func (l look) show(ctx context.Context, id string) (s shown, err error) {
+	open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE region = split_part($1, '.', 1) AND session = $1`, id)
+	if err != nil {
+		return s, err
+	}
+	if len(open) == 1 {
+		s = shown{State: "open", Open: &open[0]}
+		s.Seats, err = rows[seatLine](ctx, l.Store, selectSeats, id)
+		return s, err
+	}
+	closed, err := rows[closedLine](ctx, l.Store, selectClosed, id)
+	if err != nil {
+		return s, err
+	}
+	if len(closed) == 0 {
+		return s, fmt.Errorf("there is no session %q, nor did one close in the last 24 hours; 'director sessions list' shows those that are open", id)
+	}
+	return shown{State: "closed", Closed: &closed[0]}, nil
+}
+
+func (s shown) write(out output) error {
+	if c := s.Closed; c != nil {
+		header := []string{"session", "mode", "instance", "opened", "closed", "players", "max", "reason"}
+		return write(out, []closedLine{*c}, header, func(c closedLine) []any {
+			return []any{c.Session, c.Mode, c.Instance, c.OpenedAt, c.ClosedAt, c.Players, c.MaxPlayers, c.Reason}
+		})
+	}
+	if err := writeSessions(out, []sessionLine{*s.Open}); err != nil {
+		return err
+	}
+	fmt.Fprintln(out.to)
+	header := []string{"player", "state", "reserved by", "reserved at", "resolved at", "connected at", "expires at"}
+	return write(out, s.Seats, header, func(t seatLine) []any {
+		return []any{t.Player, t.State, t.ReservedBy, t.ReservedAt, t.ResolvedAt, t.ConnectedAt, t.ExpiresAt}
+	})
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// setting is a row of the table of settings.
+type setting struct {
+	flag      string   // its flag without the dashes
+	env       string   // its variable; "" is DIRECTOR_ and the flag's name
+	aliases   []string // further names of the variable, that other systems use
+	section   string
+	def       string // as one would write it; "" is none
+	help      string // what it is for
+	secret    bool   // never shown
+	fleetWide bool   // replicas and workers of one database must agree on it
+	by        readers
+	value     value
+}
+
+// variable is the name of the setting's environment variable.
+func (s setting) variable() string {
+	if s.env != "" {
+		return s.env
+	}
+	return "DIRECTOR_" + strings.ToUpper(strings.ReplaceAll(s.flag, "-", "_"))
+}
+
+// plain is help without the marks of Markdown.
+func (s setting) plain() string { return strings.ReplaceAll(s.help, "`", "") }
+
+// source is where a setting's value comes from.
+type source string
+
+const fromDefault source = "default"
+
+func fromFlag(name string) source { return source("flag --" + name) }
+func fromEnv(name string) source  { return source("environment " + name) }
+
+// loaded is a configuration and where each value of it comes from, in the order of the table.
+type loaded struct {
+	Config
+
+	settings []setting
+	sources  []source
+}
+
+// rawFlag keeps what was given on the command line; it is judged together with the environment.
+type rawFlag struct{ text, kind string }
+
+func (f *rawFlag) String() string     { return f.text }
+func (f *rawFlag) Set(s string) error { f.text = s; return nil }
+func (f *rawFlag) Type() string       { return f.kind }
+
+// addFlags gives a command the flags of what it reads.
+func addFlags(flags *pflag.FlagSet, who readers) {
+	flags.SortFlags = false // --help shows them as the table has them, what belongs together side by side
+	for _, s := range new(Config).settings() {
+		if s.by&who == 0 {
+			continue
+		}
+		flag := flags.VarPF(&rawFlag{s.def, s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plain(), s.variable()))
+		if s.value.kind == kindBool {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+// load reads the settings of a command: its flags, else the environment, else the defaults. The error names all values
+// that are not allowed.
+func load(flags *pflag.FlagSet, environ environment, who readers) (*loaded, error) {
+	l := &loaded{}
+	var bad []error
+	for _, s := range l.Config.settings() {
+		if s.by&who == 0 {
+			continue
+		}
+		text, from := s.find(flags, environ)
+		if err := s.assign(text, from); err != nil {
+			bad = append(bad, err)
+		}
+		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
+	}
+	if len(bad) > 0 {
+		return nil, usage(errors.Join(bad...))
+	}
+	return l, nil
+}
+
+// find is the text of a setting and where it stands.
+func (s setting) find(flags *pflag.FlagSet, environ environment) (string, source) {
+	if f := flags.Lookup(s.flag); f != nil && f.Changed {
+		return f.Value.String(), fromFlag(s.flag)
+	}
+	if strings.HasSuffix(s.env, ">") {
+		if all := environ.gather(modePrefix); all != "" {
+			return all, fromEnv(s.env)
+		}
+		return s.def, fromDefault
+	}
+	for _, name := range append([]string{s.variable()}, s.aliases...) {
+		if text, ok := environ.lookup(name); ok {
+			return text, fromEnv(name)
+		}
+	}
+	return s.def, fromDefault
+}
+
+func (s setting) assign(text string, from source) error {
+	if text == "" {
+		return nil // not set
+	}
+	err := s.value.set(text)
+	if err == nil {
+		return nil
+	}
+	said := fmt.Sprintf("%q", withoutPassword(text))
+	if s.secret {
+		said = "the secret"
+	}
+	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variable(), said, from, err)
+}
+
+// from tells where a setting's value comes from.
+func (l *loaded) from(flag string) source {
+	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.flag == flag })
+	return l.sources[i]
+}

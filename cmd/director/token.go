@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/token"
+)
+
+func (p *program) token() *cobra.Command {
+	return family(&cobra.Command{
+		Use:     "token",
+		Short:   "Make players' access tokens for development",
+		Long:    "Makes access tokens such as a title's own login would, with the key of the development issuer. 'director dev' believes them.",
+		Example: "  director token mint --sub alice",
+	}, p.tokenMint())
+}
+
+// tokenLine is a token that was made.
+type tokenLine struct {
+	Token     string    `json:"token"`
+	Subject   string    `json:"sub"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+func (p *program) tokenMint() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mint --sub PLAYER",
+		Short: "Make a player's access token, for development only",
+		Long: "Makes an access token for a player, signed by the development issuer, whose key 'director dev' has put into its data\n" +
+			"directory. A director in production believes another issuer, your login, and refuses it.",
+		Example: "  director token mint --sub alice\n" +
+			"  curl localhost:8080/matchmake -H \"Authorization: Bearer $(director token mint --sub alice)\" -d '{\"region\":\"local\",\"mode\":\"duel\"}'",
+		Args: exactly(0),
+	}
+	sub := cmd.Flags().String("sub", "", "The player's name, required")
+	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid")
+	addFlags(cmd.Flags(), byToken)
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		out, err := outputOf(cmd)
+		if err != nil {
+			return err
+		}
+		conf, err := load(cmd.Flags(), p.environ, byToken)
+		if err != nil {
+			return err
+		}
+		return conf.mint(out, *sub, *ttl)
+	}
+	return cmd
+}
+
+func (c *Config) mint(out output, sub string, ttl time.Duration) error {
+	if !token.ValidSubject(sub) {
+		return usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))
+	}
+	if ttl < time.Second {
+		return usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
+	}
+	path := c.IssuerKey
+	if path == "" {
+		data, err := c.dataDir()
+		if err != nil {
+			return err
+		}
+		path = data.issuerKey()
+	}
+	i, err := readIssuer(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
+	}
+	if err != nil {
+		return err
+	}
+	raw, expires, err := i.mint(accessClaims{Issuer: c.AuthIssuer, Audience: c.AuthAudience, Subject: sub}, ttl)
+	if err != nil {
+		return err
+	}
+	if out.json {
+		return writeJSON(out.to, tokenLine{raw, sub, expires.UTC()})
+	}
+	fmt.Fprintln(out.to, raw)
+	return nil
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/token"
+)
+
+// value is a kind of setting, bound to the variable that holds it.
+type value struct {
+	kind    string // for --help: duration, number, …
+	allowed string // for people
+	set     func(text string) error
+	show    func() string // without secrets
+}
+
+const (
+	kindBool = "bool"
+	mask     = "********"
+	day      = 24 * time.Hour
+	// modePrefix begins the variables that give the size of one mode each.
+	modePrefix = "DIRECTOR_MODE_"
+	// shortestSecret is in bytes: fewer can be guessed.
+	shortestSecret = 16
+)
+
+func (v value) must(ok bool) error {
+	if ok {
+		return nil
+	}
+	return errors.New("it must be " + v.allowed)
+}
+
+func text(p *string, allowed string) value {
+	v := value{kind: "text", allowed: allowed, show: func() string { return *p }}
+	v.set = func(text string) error { *p = text; return nil }
+	return v
+}
+
+func boolean(p *bool) value {
+	v := value{kind: kindBool, allowed: "true or false", show: func() string { return strconv.FormatBool(*p) }}
+	v.set = func(text string) (err error) {
+		*p, err = strconv.ParseBool(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+func integer(p *int, least, most int) value {
+	v := value{kind: "number", allowed: fmt.Sprintf("%d to %d", least, most), show: func() string { return strconv.Itoa(*p) }}
+	v.set = func(text string) (err error) {
+		*p, err = strconv.Atoi(text)
+		return v.must(err == nil && least <= *p && *p <= most)
+	}
+	return v
+}
+
+func duration(p *time.Duration, least, most time.Duration) value {
+	v := value{kind: "duration", allowed: brief(least) + " to " + brief(most), show: func() string { return brief(*p) }}
+	v.set = func(text string) (err error) {
+		*p, err = time.ParseDuration(text)
+		if err != nil {
+			return errors.New("it must be a duration such as 90s, 2m or 24h, " + v.allowed)
+		}
+		return v.must(least <= *p && *p <= most)
+	}
+	return v
+}
+
+// brief writes a duration without the units that are zero: 24h and not 24h0m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func choice(p *string, words ...string) value {
+	v := value{kind: "word", allowed: strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], show: func() string { return *p }}
+	v.set = func(text string) error {
+		*p = text
+		return v.must(slices.Contains(words, text))
+	}
+	return v
+}
+
+func splitList(text string) []string {
+	var items []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func list(p *[]string, allowed string) value {
+	return value{
+		kind: "list", allowed: allowed + ", comma-separated", show: func() string { return strings.Join(*p, ",") },
+		set: func(text string) error { *p = splitList(text); return nil },
+	}
+}
+
+func networks(p *[]string) value {
+	v := list(p, "addresses or CIDRs")
+	v.set = func(text string) error {
+		*p = splitList(text)
+		for _, item := range *p {
+			_, notAddr := netip.ParseAddr(item)
+			if _, notNet := netip.ParsePrefix(item); notAddr != nil && notNet != nil {
+				return v.must(false)
+			}
+		}
+		return nil
+	}
+	return v
+}
+
+func address(p *string) value {
+	v := value{kind: "address", allowed: "host:port", show: func() string { return *p }}
+	v.set = func(text string) error {
+		*p = text
+		_, port, err := net.SplitHostPort(text)
+		_, notPort := strconv.ParseUint(port, 10, 16)
+		return v.must(err == nil && notPort == nil)
+	}
+	return v
+}
+
+func endpoint(p *string) value {
+	v := value{kind: "url", allowed: "an http or https URL such as http://localhost:4318", show: func() string { return redact(*p) }}
+	v.set = func(text string) error {
+		*p = text
+		u, err := url.Parse(text)
+		return v.must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
+	}
+	return v
+}
+
+// keySet is not shown where it is given as JSON: it is long, and somebody may have taken the private one.
+func keySet(p *string) value {
+	v := text(p, "a JWKS as JSON, a file, or an https URL")
+	v.show = func() string {
+		if strings.HasPrefix(strings.TrimSpace(*p), "{") {
+			return fmt.Sprintf("JSON of %d bytes", len(*p))
+		}
+		return redact(*p)
+	}
+	return v
+}
+
+func redact(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}
+
+func secrets(p *[]string) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more, several comma-separated", shortestSecret)}
+	v.show = func() string { return masked(len(*p)) }
+	v.set = func(text string) error {
+		*p = splitList(text)
+		for _, secret := range *p {
+			if len(secret) < shortestSecret {
+				return v.must(false)
+			}
+		}
+		return v.must(len(*p) > 0)
+	}
+	return v
+}
+
+func masked(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return mask
+	default:
+		return fmt.Sprintf("%s (%d of them)", mask, n)
+	}
+}
+
+func keks(p *[][]byte) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d bytes in base64, several comma-separated", token.KEKBytes)}
+	v.show = func() string { return masked(len(*p)) }
+	v.set = func(text string) (err error) {
+		*p, err = token.ParseKEKs(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+// databaseURL is taken apart once here, so that a typo is found before anything starts. Its errors hold no password.
+func databaseURL(p *string) value {
+	v := value{kind: "url", allowed: "postgres://user:password@host:port/database, or key=value"}
+	v.show = func() string { return withoutPassword(*p) }
+	v.set = func(text string) error {
+		*p = text
+		_, err := pgx.ParseConfig(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+var passwordWord = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)`)
+
+func withoutPassword(text string) string {
+	return passwordWord.ReplaceAllString(redact(text), "${1}xxxxx")
+}
+
+// modeSizes are the seats of sessions, by mode.
+type modeSizes map[string]int
+
+func (m modeSizes) String() string {
+	var items []string
+	for _, mode := range slices.Sorted(maps.Keys(m)) {
+		items = append(items, mode+"="+strconv.Itoa(m[mode]))
+	}
+	return strings.Join(items, ",")
+}
+
+// spellings are the modes that a name in a variable may mean: shells want capitals and know no dash.
+func spellings(name string) []string {
+	low := strings.ToLower(name)
+	return []string{name, low, strings.ReplaceAll(low, "_", "-")}
+}
+
+var modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func sizes(p *modeSizes) value {
+	v := value{kind: "list", allowed: "mode=seats with 1 to 1024 seats, comma-separated"}
+	v.show = func() string { return p.String() }
+	v.set = func(text string) error {
+		*p = modeSizes{}
+		for _, item := range splitList(text) {
+			name, number, _ := strings.Cut(item, "=")
+			variable, fromEnv := strings.CutPrefix(name, modePrefix)
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 || n > 1024 || !modeName.MatchString(variable) {
+				return fmt.Errorf("%s: %w", item, v.must(false))
+			}
+			(*p)[variable] = n
+			if fromEnv {
+				p.alsoSpelled(variable, n)
+			}
+		}
+		return nil
+	}
+	return v
+}
+
+// alsoSpelled keeps what a more literal name said.
+func (m modeSizes) alsoSpelled(variable string, n int) {
+	for _, mode := range spellings(variable) {
+		if _, said := m[mode]; !said {
+			m[mode] = n
+		}
+	}
+}

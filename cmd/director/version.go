@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/migrations"
+)
+
+// version is set by the linker: -ldflags "-X main.version=v1.2.3".
+var version string
+
+// build says what runs.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Schema   int64  `json:"schema"` // what it brings and needs
+}
+
+func buildVersion() build {
+	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: migrations.Latest()}
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		b.Version = cmp.Or(b.Version, info.Main.Version)
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				b.Commit = s.Value
+			}
+		}
+	}
+	b.Version = cmp.Or(b.Version, "dev")
+	return b
+}
+
+func (p *program) version() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print what this is",
+		Long:    "Prints the version of this build, and of the schema that it brings and needs.",
+		Example: "  director version\n  director version -o json | jq -r .schema",
+		Args:    exactly(0),
+	}
+	addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		out, err := outputOf(cmd)
+		if err != nil {
+			return err
+		}
+		b := buildVersion()
+		if out.json {
+			return writeJSON(out.to, b)
+		}
+		fmt.Fprintf(out.to, "director %s (schema %d, %s, %s)\n", b.Version, b.Schema, b.Go, b.Platform)
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) work() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Run a worker: reap, rotate, prune",
+		Long: "Runs a worker: it ends instances whose lease is past, frees seats nobody came for, rotates the signing keys and\n" +
+			"forgets what is old. Any number may run; one is enough. It waits for a database that is away.",
+		Example: "  DATABASE_URL=postgres://director@db.internal/director director work\n" +
+			"  director work --metrics-addr :9090",
+		Args: exactly(0),
+	}
+	addFlags(cmd.Flags(), byWork)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		conf, err := load(cmd.Flags(), p.environ, byWork)
+		if err != nil {
+			return err
+		}
+		if err := conf.checkCommon(); err != nil {
+			return usage(err)
+		}
+		return p.runWork(cmd.Context(), conf)
+	}
+	return cmd
+}
+
+func (p *program) runWork(ctx context.Context, conf *loaded) error {
+	log := p.newLog(conf)
+	p.warnStrangers(ctx, log)
+	proc, err := newProcess(ctx, conf, log)
+	if err != nil {
+		return err
+	}
+	defer proc.close()
+	if err := proc.checkSchema(ctx); err != nil {
+		return err
+	}
+	w, err := proc.worker()
+	if err != nil {
+		return err
+	}
+	if conf.MetricsAddr == "" {
+		log.LogAttrs(ctx, slog.LevelInfo, "working")
+		w.Run(ctx)
+		return nil
+	}
+	return beside(ctx, w, proc.serveMetrics)
+}
+
+// serveMetrics answers /metrics and /debug/pprof/ until ctx ends.
+func (p *process) serveMetrics(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.MetricsAddr)
+	if err != nil {
+		return listenError(err)
+	}
+	s := &http.Server{Handler: p.metrics.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 90 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", listener.Addr().String()))
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package keymint_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/keymint"
+	"github.com/lattice-director/director/token"
+)
+
+func sealer(t *testing.T, keks ...byte) *token.Sealer {
+	t.Helper()
+	secrets := make([][]byte, len(keks))
+	for i, b := range keks {
+		secrets[i] = bytes.Repeat([]byte{b}, token.KEKBytes)
+	}
+	s, err := token.NewSealer(secrets...)
+	require.NoError(t, err)
+	return s
+}
+
+// Pins a row that the ring of another replica could not open.
+func TestWhatIsMintedOpensElsewhere(t *testing.T) {
+	t.Parallel()
+	made, err := keymint.With(sealer(t, 1), token.AlgEdDSA)()
+	require.NoError(t, err)
+	_, err = sealer(t, 1).Open(token.Material(made))
+	require.NoError(t, err)
+	require.NotEmpty(t, made.SealedBy)
+
+	_, err = keymint.With(sealer(t, 1), "HS256")()
+	require.Error(t, err)
+}
+
+// Pins a change of the key-encryption key after which some keys cannot be opened, or are written for nothing.
+func TestResealMovesAKeyOnce(t *testing.T) {
+	t.Parallel()
+	old, err := keymint.With(sealer(t, 1), token.AlgEdDSA)()
+	require.NoError(t, err)
+
+	anew, changed, err := keymint.Reseal(sealer(t, 2, 1), old)
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, old.KID, anew.KID)
+	_, err = sealer(t, 2).Open(token.Material(anew))
+	require.NoError(t, err)
+
+	_, changed, err = keymint.Reseal(sealer(t, 2, 1), anew)
+	require.NoError(t, err)
+	require.False(t, changed)
+	_, _, err = keymint.Reseal(sealer(t, 3), db.KeyMaterial(anew))
+	require.ErrorIs(t, err, token.ErrSealed)
+}

@@ -1,0 +1,176 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxDocumentBytes = 1 << 20                      // a JWK Set with a thousand RSA keys is half of this
+	fileAge          = 5 * time.Second              // after which a file is looked at again
+	defaultURLAge    = 5 * time.Minute              // for answers that do not say
+	minURLAge        = 5 * time.Second              // no-store would mean one request per token
+	maxURLAge        = 24 * time.Hour               // withdrawn keys must go some day
+	forever          = time.Duration(math.MaxInt64) // age of what cannot change
+)
+
+// Document is one reading of a key set.
+type Document struct {
+	JSON        []byte
+	ETag        string        // handed to the next reading
+	MaxAge      time.Duration // how long the reading counts
+	NotModified bool          // the set with the etag asked about still counts; JSON and ETag are not looked at
+}
+
+// Fetch reads a key set; etag is that of the last good reading, or empty. Its context ends after
+// SourceOptions.Timeout.
+type Fetch func(ctx context.Context, etag string) (Document, error)
+
+// fetchSpec tells the three kinds apart: no path starts with a brace, and none of ours holds "://".
+func fetchSpec(spec string, opt SourceOptions) (Fetch, error) {
+	spec = strings.TrimSpace(spec)
+	switch {
+	case spec == "":
+		return nil, errors.New("key source: empty")
+	case spec[0] == '{':
+		return fetchText(spec)
+	case strings.Contains(spec, "://"):
+		return fetchURL(spec, opt)
+	}
+	return fetchFile(spec), nil
+}
+
+func fetchText(spec string) (Fetch, error) {
+	set, err := ParseKeySet([]byte(spec))
+	if err != nil {
+		return nil, fmt.Errorf("key source: %w", err)
+	}
+	if set.Len() == 0 {
+		return nil, errors.New("key source: the JWK set holds no public key for signatures")
+	}
+	document := Document{JSON: []byte(spec), MaxAge: forever}
+	return func(context.Context, string) (Document, error) { return document, nil }, nil
+}
+
+// fetchFile reads the file every time: comparing its content, which KeySource does, is safer than comparing times of change.
+func fetchFile(path string) Fetch {
+	return func(context.Context, string) (Document, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return Document{}, err
+		}
+		if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+			return Document{}, fmt.Errorf("key set %s: not a regular file", path)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return Document{}, err
+		}
+		text, err := readBounded(file)
+		_ = file.Close() // nothing was written
+		return Document{JSON: text, MaxAge: fileAge}, err
+	}
+}
+
+func fetchURL(spec string, opt SourceOptions) (Fetch, error) {
+	u, err := url.Parse(spec)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("key source: not a URL")
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !opt.PlainHTTP && !loopback(u.Hostname())) {
+		return nil, fmt.Errorf("key source: %s://%s: keys that travel in the clear can be swapped on the way; use https", u.Scheme, u.Host)
+	}
+	client := http.Client{}
+	if opt.Client != nil {
+		client = *opt.Client
+	}
+	// A key set is where the operator said it is.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return func(ctx context.Context, etag string) (Document, error) {
+		document, err := get(ctx, &client, u, etag)
+		if err != nil {
+			return document, fmt.Errorf("key set of %s: %w", u.Host, err)
+		}
+		return document, nil
+	}, nil
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+func get(ctx context.Context, client *http.Client, u *url.URL, etag string) (Document, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return Document{}, err
+	}
+	request.Header.Set("Accept", "application/jwk-set+json, application/json")
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return Document{}, bare(err)
+	}
+	defer response.Body.Close()
+	document := Document{ETag: response.Header.Get("ETag"), MaxAge: freshness(response.Header)}
+	switch response.StatusCode {
+	case http.StatusOK:
+		document.JSON, err = readBounded(response.Body)
+	case http.StatusNotModified:
+		document.NotModified = true
+	default:
+		err = fmt.Errorf("answered %d", response.StatusCode)
+	}
+	return document, err
+}
+
+// bare drops the URL from an error of net/http: its query may hold a secret.
+func bare(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// freshness is max-age less the Age that the answer already spent in shared caches (RFC 9111 section 4.2): a verifier
+// that forgot the latter would hold keys for up to twice as long as the issuer reckons with.
+func freshness(h http.Header) time.Duration {
+	age := defaultURLAge
+	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return minURLAge
+		case "max-age":
+			age = seconds(strings.Trim(value, `"`))
+		}
+	}
+	return min(max(age-seconds(h.Get("Age")), minURLAge), maxURLAge)
+}
+
+func seconds(value string) time.Duration {
+	n, err := strconv.ParseUint(value, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+func readBounded(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxDocumentBytes+1))
+	if err == nil && len(text) > maxDocumentBytes {
+		err = fmt.Errorf("longer than %d bytes", maxDocumentBytes)
+	}
+	return text, err
+}

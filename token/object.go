@@ -1,0 +1,172 @@
+package token
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// member is a place for one member of a JSON object. read takes the member's JSON text and answers false when the
+// type is wrong or the member was seen before: of two members with one name, parsers disagree on which counts
+// (RFC 8725 section 2.6), so neither does.
+type member interface{ read(json string) bool }
+
+// readObject reads the members that want knows from a JSON object; want answers nil for the others. Names are
+// compared exactly: encoding/json would take "SUB" for "sub".
+func readObject(raw []byte, want func(name string) member) error {
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return Malformed
+	}
+	text := string(raw)
+	if text[skipSpace(text, 0)] != '{' {
+		return Malformed
+	}
+	for name, value := range members(text) {
+		if m := want(name); m != nil && !m.read(value) {
+			return BadClaim
+		}
+	}
+	return nil
+}
+
+// members walks name and JSON text of each member of a JSON object, which must be valid: there are no bounds to
+// check then.
+func members(object string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		i := skipSpace(object, skipSpace(object, 0)+1)
+		for object[i] != '}' {
+			nameEnd := stringEnd(object, i)
+			start := skipSpace(object, skipSpace(object, nameEnd)+1)
+			end := valueEnd(object, start)
+			name, _ := unquote(object[i:nameEnd])
+			if !yield(name, object[start:end]) {
+				return
+			}
+			if i = skipSpace(object, end); object[i] == ',' {
+				i = skipSpace(object, i+1)
+			}
+		}
+	}
+}
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r' || s[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+func stringEnd(s string, i int) int {
+	for i++; s[i] != '"'; i++ {
+		if s[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func valueEnd(s string, i int) int {
+	switch s[i] {
+	case '"':
+		return stringEnd(s, i)
+	case '{', '[':
+		return nestedEnd(s, i)
+	default:
+		return i + strings.IndexAny(s[i:], ",} \t\r\n")
+	}
+}
+
+func nestedEnd(s string, i int) int {
+	for depth := 0; ; i++ {
+		switch s[i] {
+		case '"':
+			i = stringEnd(s, i) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+}
+
+func unquote(value string) (string, bool) {
+	if value[0] != '"' {
+		return "", false
+	}
+	if !strings.Contains(value, `\`) {
+		return value[1 : len(value)-1], true
+	}
+	var s string
+	err := json.Unmarshal([]byte(value), &s)
+	return s, err == nil
+}
+
+// text is a string member.
+type text struct {
+	value string
+	set   bool
+}
+
+func (t *text) read(value string) (ok bool) {
+	if t.set {
+		return false
+	}
+	t.value, t.set = unquote(value)
+	return t.set
+}
+
+// lastDate is the last second of the year 9999, beyond which RFC 3339 and time.Time's JSON form have no notation.
+const lastDate = 253402300799
+
+// date is a NumericDate (RFC 7519 section 2) in whole seconds; a fraction is cut off.
+type date struct {
+	unix int64
+	set  bool
+}
+
+func (d *date) read(value string) bool {
+	if d.set || (value[0] != '-' && (value[0] < '0' || value[0] > '9')) {
+		return false
+	}
+	seconds, err := strconv.ParseFloat(value, 64)
+	if err != nil || seconds < 0 || seconds > lastDate {
+		return false
+	}
+	d.unix, d.set = int64(seconds), true
+	return true
+}
+
+// audience is the aud claim: one string or a list of them (RFC 7519 section 4.1.3).
+type audience struct {
+	one  text
+	list []*string
+	set  bool
+}
+
+func (a *audience) read(value string) bool {
+	if a.set {
+		return false
+	}
+	a.set = true
+	if value[0] != '[' {
+		return a.one.read(value)
+	}
+	return json.Unmarshal([]byte(value), &a.list) == nil && !slices.Contains(a.list, nil)
+}
+
+func (a *audience) holds(name string) bool {
+	if a.one.set {
+		return a.one.value == name
+	}
+	return slices.ContainsFunc(a.list, func(s *string) bool { return *s == name })
+}
+
+// refused is a member that must not be there at all.
+type refused struct{}
+
+func (refused) read(string) bool { return false }

@@ -1,0 +1,134 @@
+package token
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// KEKBytes is the length of a key-encryption key: AES-256.
+const KEKBytes = 32
+
+// ErrSealed means that a sealed private key cannot be opened: its key-encryption key is not configured, or the
+// sealed bytes were altered or belong to another kid.
+var ErrSealed = errors.New("sealed key cannot be opened")
+
+// The sealed form: one byte of version, eight that name the key-encryption key, a random 96-bit nonce, and the
+// 32-byte Ed25519 seed under AES-256-GCM with its tag. The kid is authenticated along with it, so a sealed key that is moved
+// to another row does not open. A random nonce is safe for 2^32 keys under one key-encryption key.
+const (
+	sealVersion = 1
+	kekIDBytes  = 8
+	sealHeader  = 1 + kekIDBytes
+)
+
+// Sealer keeps private keys under key-encryption keys. The first of these seals, any opens, which is how they are
+// rotated: put the new one first, reseal every row, take the old one away. Safe for concurrent use.
+type Sealer struct {
+	first kek
+	byID  map[string]kek
+}
+
+type kek struct {
+	id   string
+	aead cipher.AEAD
+}
+
+// NewSealer wants at least one key-encryption key of KEKBytes.
+func NewSealer(keks ...[]byte) (*Sealer, error) {
+	if len(keks) == 0 {
+		return nil, errors.New("no key-encryption key")
+	}
+	s := &Sealer{byID: make(map[string]kek, len(keks))}
+	for i, secret := range keks {
+		k, err := newKEK(secret)
+		if err != nil {
+			return nil, fmt.Errorf("key-encryption key %d of %d: %w", i+1, len(keks), err)
+		}
+		if i == 0 {
+			s.first = k
+		}
+		s.byID[k.id] = k
+	}
+	return s, nil
+}
+
+// ParseKEKs reads key-encryption keys from a setting: base64, standard or URL alphabet, padded or not,
+// comma-separated. Errors name the position, never the value.
+func ParseKEKs(setting string) ([][]byte, error) {
+	var keks [][]byte
+	alphabet := strings.NewReplacer("-", "+", "_", "/")
+	for i, word := range strings.Split(setting, ",") {
+		plain := strings.TrimRight(alphabet.Replace(strings.TrimSpace(word)), "=")
+		secret, err := base64.RawStdEncoding.DecodeString(plain)
+		if err != nil || len(secret) != KEKBytes {
+			return nil, fmt.Errorf("key-encryption key %d is not %d bytes of base64", i+1, KEKBytes)
+		}
+		keks = append(keks, secret)
+	}
+	return keks, nil
+}
+
+func newKEK(secret []byte) (kek, error) {
+	if len(secret) != KEKBytes {
+		return kek{}, fmt.Errorf("has %d bytes, not %d", len(secret), KEKBytes)
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return kek{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return kek{}, err
+	}
+	name := sha256.Sum256(append([]byte("lattice-director key-encryption key\x00"), secret...))
+	return kek{id: string(name[:kekIDBytes]), aead: aead}, nil
+}
+
+// Open gives the private key of m, and has proved then that it was sealed here for this kid and that the kid is its
+// thumbprint. ErrSealed otherwise.
+func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
+	if len(m.Sealed) < sealHeader || m.Sealed[0] != sealVersion {
+		return nil, fmt.Errorf("%w: kid %q: not in a known format", ErrSealed, m.KID)
+	}
+	k, known := s.byID[string(m.Sealed[1:sealHeader])]
+	if !known {
+		return nil, fmt.Errorf("%w: kid %q: key-encryption key %x is not configured", ErrSealed, m.KID, m.Sealed[1:sealHeader])
+	}
+	seed, err := k.aead.Open(nil, nil, m.Sealed[sealHeader:], []byte(m.KID))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%w: kid %q: altered, or of another kid", ErrSealed, m.KID)
+	}
+	private := ed25519.NewKeyFromSeed(seed)
+	if kid, err := thumbprint(private); err != nil || kid != m.KID {
+		return nil, fmt.Errorf("%w: kid %q is not the key's thumbprint", ErrSealed, m.KID)
+	}
+	return private, nil
+}
+
+// Reseal puts m under the first key-encryption key; false means that it was already.
+func (s *Sealer) Reseal(m Material) (Material, bool, error) {
+	private, err := s.Open(m)
+	if err != nil {
+		return m, false, err
+	}
+	if bytes.Equal(m.Sealed[1:sealHeader], []byte(s.first.id)) {
+		return m, false, nil
+	}
+	s.seal(&m, private)
+	return m, true, nil
+}
+
+// seal also names the key-encryption key beside the sealed bytes, for people who read the table.
+func (s *Sealer) seal(m *Material, private ed25519.PrivateKey) {
+	sealed := append([]byte{sealVersion}, s.first.id...)
+	m.Sealed = s.first.aead.Seal(sealed, nil, private.Seed(), []byte(m.KID)) //nolint:gosec // G407: this AEAD makes its own random nonces
+	m.SealedBy = hex.EncodeToString([]byte(s.first.id))
+}

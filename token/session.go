@@ -1,0 +1,97 @@
+package token
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+)
+
+// Issuer and Audience are the iss and aud of every session token.
+const (
+	Issuer   = "lattice-director"
+	Audience = "lattice-gameserver"
+)
+
+// SessionClaims say that a player may take a seat of a session. All fields are required. Times count in whole
+// seconds in the token; what is below is cut off.
+type SessionClaims struct {
+	Subject   string    // sub: the player; see ValidSubject
+	SessionID string    // sid
+	Handle    string    // hdl: the session handle that was exchanged for the token
+	Endpoint  string    // ep: where the game server listens
+	Region    string    // region
+	ID        string    // jti: unique to the token
+	IssuedAt  time.Time // iat, by the database's clock
+	Expires   time.Time // exp, by the database's clock
+}
+
+// sessionJSON is the payload in the order in which it is written.
+type sessionJSON struct {
+	Issuer    string `json:"iss"`
+	Audience  string `json:"aud"`
+	Subject   string `json:"sub"`
+	SessionID string `json:"sid"`
+	Handle    string `json:"hdl"`
+	Endpoint  string `json:"ep"`
+	Region    string `json:"region"`
+	ID        string `json:"jti"`
+	IssuedAt  int64  `json:"iat"`
+	Expires   int64  `json:"exp"`
+}
+
+func (c SessionClaims) encode() ([]byte, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(sessionJSON{
+		Issuer: Issuer, Audience: Audience, Subject: c.Subject, SessionID: c.SessionID, Handle: c.Handle,
+		Endpoint: c.Endpoint, Region: c.Region, ID: c.ID, IssuedAt: c.IssuedAt.Unix(), Expires: c.Expires.Unix(),
+	})
+}
+
+// check holds for every token that Sign makes and Verify accepts. Invalid UTF-8 would be replaced when it is
+// written, and the token would then name somebody else.
+func (c SessionClaims) check() error {
+	for _, s := range [...]string{c.SessionID, c.Handle, c.Endpoint, c.Region, c.ID} {
+		if s == "" {
+			return MissingClaim
+		}
+		if !utf8.ValidString(s) {
+			return BadClaim
+		}
+	}
+	iat, exp := c.IssuedAt.Unix(), c.Expires.Unix()
+	if !ValidSubject(c.Subject) || iat < 0 || exp <= iat || exp > lastDate {
+		return BadClaim
+	}
+	return nil
+}
+
+// sessionMembers are the places into which a payload is read.
+type sessionMembers struct {
+	registered
+	sid, hdl, ep, region, jti text
+}
+
+func (m *sessionMembers) member(name string) member {
+	switch name {
+	case "sid":
+		return &m.sid
+	case "hdl":
+		return &m.hdl
+	case "ep":
+		return &m.ep
+	case "region":
+		return &m.region
+	case "jti":
+		return &m.jti
+	}
+	return m.registered.member(name)
+}
+
+func (m *sessionMembers) claims() SessionClaims {
+	return SessionClaims{
+		Subject: m.sub.value, SessionID: m.sid.value, Handle: m.hdl.value, Endpoint: m.ep.value,
+		Region: m.region.value, ID: m.jti.value, IssuedAt: m.times.iat.time(), Expires: m.times.exp.time(),
+	}
+}

@@ -1,0 +1,179 @@
+package token
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v2/jwa"
+	"github.com/lestrrat-go/jwx/v2/jwk"
+	"github.com/lestrrat-go/jwx/v2/jws"
+	"github.com/stretchr/testify/require"
+)
+
+// start is when virtual clocks begin. It lies in the past, so that a call that looks at the real clock by
+// mistake finds every token expired.
+var start = time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
+
+// clock is a clock that tests set.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: start} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func (c *clock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = t
+}
+
+func newSealer(t require.TestingT) *Sealer {
+	secret := make([]byte, KEKBytes)
+	_, _ = rand.Read(secret)
+	sealer, err := NewSealer(secret)
+	require.NoError(t, err)
+	return sealer
+}
+
+// mint makes a key that signs and is published around start, for a day each way.
+func mint(t require.TestingT, sealer *Sealer, alg string) Key {
+	m, err := sealer.Mint(alg)
+	require.NoError(t, err)
+	from, until := start.Add(-24*time.Hour), start.Add(24*time.Hour)
+	return Key{Material: m, PublishAt: from, SignFrom: from, SignUntil: until, VerifyUntil: until}
+}
+
+func newRing(t require.TestingT, sealer *Sealer, keys ...Key) *Ring {
+	ring, err := NewRing(keys, sealer, start, time.Minute)
+	require.NoError(t, err)
+	return ring
+}
+
+func someClaims() SessionClaims {
+	return SessionClaims{
+		Subject: "alice", SessionID: "eu-west.0190c0de-0000-7000-8000-000000000001", Handle: "eu-west.h4ndle",
+		Endpoint: "203.0.113.7:7777", Region: "eu-west", ID: "0190c0de-0000-7000-8000-000000000002",
+		IssuedAt: start, Expires: start.Add(2 * time.Minute),
+	}
+}
+
+// published is a source of what ring publishes at start.
+func published(ring *Ring) *KeySource {
+	document, etag := ring.JWKS(start)
+	return fixed(Document{JSON: document, ETag: etag, MaxAge: forever})
+}
+
+func fixed(document Document) *KeySource {
+	return NewKeySourceFunc(func(context.Context, string) (Document, error) { return document, nil },
+		SourceOptions{Now: newClock().Now})
+}
+
+// issuer is an identity provider with one key of each kind.
+type issuer struct {
+	ed  ed25519.PrivateKey
+	ec  *ecdsa.PrivateKey
+	rsa *rsa.PrivateKey
+}
+
+// theIssuer is made once: an RSA key costs a fair part of a second under the race detector.
+var theIssuer = sync.OnceValue(func() issuer {
+	_, ed, _ := ed25519.GenerateKey(nil)
+	ec, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	rs, _ := rsa.GenerateKey(rand.Reader, 2048)
+	return issuer{ed: ed, ec: ec, rsa: rs}
+})
+
+// jwkOf is the JWK of a key, with fields such as kid and alg.
+func jwkOf(t require.TestingT, key any, fields map[string]any) jwk.Key {
+	k, err := jwk.FromRaw(key)
+	require.NoError(t, err)
+	for name, value := range fields {
+		require.NoError(t, k.Set(name, value))
+	}
+	return k
+}
+
+func jwksOf(t require.TestingT, keys ...jwk.Key) []byte {
+	list := make([]json.RawMessage, 0, len(keys))
+	for _, k := range keys {
+		raw, err := json.Marshal(k)
+		require.NoError(t, err)
+		list = append(list, raw)
+	}
+	document, err := json.Marshal(map[string]any{"keys": list})
+	require.NoError(t, err)
+	return document
+}
+
+// jwks publishes the three keys as "ed", "ec" and "rsa".
+func (i issuer) jwks(t require.TestingT) []byte {
+	return jwksOf(t,
+		jwkOf(t, i.ed.Public(), map[string]any{"kid": "ed", "alg": "EdDSA", "use": "sig"}),
+		jwkOf(t, i.ec.Public(), map[string]any{"kid": "ec"}),
+		jwkOf(t, i.rsa.Public(), map[string]any{"kid": "rsa", "alg": "RS256"}),
+	)
+}
+
+func (i issuer) key(alg string) (any, string) {
+	switch alg {
+	case AlgES256:
+		return i.ec, "ec"
+	case AlgRS256:
+		return i.rsa, "rsa"
+	}
+	return i.ed, "ed"
+}
+
+// sign makes a token with jwx, as an identity provider would.
+func (i issuer) sign(t require.TestingT, alg string, claims map[string]any) string {
+	key, kid := i.key(alg)
+	payload, err := json.Marshal(claims)
+	require.NoError(t, err)
+	headers := jws.NewHeaders()
+	require.NoError(t, headers.Set("kid", kid))
+	signed, err := jws.Sign(payload, jws.WithKey(jwa.SignatureAlgorithm(alg), key, jws.WithProtectedHeaders(headers)))
+	require.NoError(t, err)
+	return string(signed)
+}
+
+// forge signs any header and payload text with an Ed25519 key, the sound and the absurd.
+func forge(key ed25519.PrivateKey, header, payload string) string {
+	signed := b64.EncodeToString([]byte(header)) + "." + b64.EncodeToString([]byte(payload))
+	return signed + "." + b64.EncodeToString(ed25519.Sign(key, []byte(signed)))
+}
+
+func access(t require.TestingT, cfg AccessConfig) *AccessVerifier {
+	if cfg.Keys == nil {
+		cfg.Keys = fixed(Document{JSON: theIssuer().jwks(t), MaxAge: forever})
+	}
+	if cfg.Now == nil {
+		cfg.Now = newClock().Now
+	}
+	v, err := NewAccessVerifier(cfg)
+	require.NoError(t, err)
+	return v
+}
+
+func claimsOf(sub string) map[string]any {
+	return map[string]any{"sub": sub, "iss": "https://id.example", "aud": "game", "exp": start.Add(time.Hour).Unix()}
+}

@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+)
+
+// What one transaction of the reaper takes on. An ended instance closes all its sessions, so few of them are many rows;
+// small enough that nobody who waits for one of these rows notices.
+const (
+	reapInstances = 32
+	reapSeats     = 256
+)
+
+// reaper ends what is past its time.
+type reaper struct{ store *db.Store }
+
+func (r reaper) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	return done, eachRegion(ctx, r.store, func(region string) error {
+		if err := r.instances(ctx, region, done); err != nil {
+			return err
+		}
+		return r.seats(ctx, region, done)
+	})
+}
+
+func (r reaper) instances(ctx context.Context, region string, done Done) error {
+	return drain(reapInstances, func() (int, error) {
+		ended, sessions, err := r.store.ReapInstances(ctx, region, reapInstances)
+		done.add("instances", ended)
+		done.add("sessions", sessions)
+		return ended, err
+	})
+}
+
+func (r reaper) seats(ctx context.Context, region string, done Done) error {
+	return drain(reapSeats, func() (int, error) {
+		seats, sessions, err := r.store.ReapSeats(ctx, region, reapSeats)
+		done.add("seats", seats)
+		done.add("sessions", sessions)
+		return seats, err
+	})
+}

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// Pins a reaper that forgets a region, closes sessions of the living, or leaves the room of the dead taken.
+func TestReapEndsInstancesPastTheirLease(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu", "eu-1", 8)
+	b.register("us", "us-1", 8)
+	b.place("eu", "anna", "ben")
+	alive := b.place("us", "carl")
+	b.silence("eu")
+	b.steady()
+
+	reap := loopOf(t, b.options(), "reap")
+	require.Equal(t, Done{"instances": 1, "sessions": 1}, once(t, reap))
+	require.Empty(t, once(t, reap), "what is done is not done again")
+
+	require.Equal(t, "lease expired", one[string](b, "SELECT reason FROM session_history"))
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seat_history"))
+	require.Equal(t, "gone", one[string](b, "SELECT status FROM instances WHERE id = 'eu-1'"))
+	_, err := b.Session(t.Context(), alive.SessionID)
+	require.NoError(t, err)
+	b.requireSound()
+}
+
+// Pins a reaper that stops after its first batch and needs a minute for what a region lost in a second; and several
+// that get in each other's way.
+func TestReapTakesABacklogInOneRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 2*reapInstances + 1 {
+		b.register("eu", fmt.Sprintf("eu-%03d", i), 8)
+	}
+	b.silence("eu")
+	b.steady()
+
+	require.Equal(t, Done{"instances": 2*reapInstances + 1}, once(t, loopOf(t, b.options(), "reap")))
+}
+
+func TestReapersShareTheWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 2 * reapInstances {
+		b.register("eu", fmt.Sprintf("eu-%03d", i), 2)
+		b.place("eu", fmt.Sprintf("player-%03d", i), fmt.Sprintf("friend-%03d", i))
+	}
+	b.silence("eu")
+	b.steady()
+
+	require.Equal(t, Done{"instances": 2 * reapInstances, "sessions": 2 * reapInstances}, b.race(10, "reap", b.options()))
+	require.Equal(t, 2*reapInstances, one[int](b, "SELECT count(*) FROM session_history"))
+	b.requireSound()
+}
+
+// Pins an outage of ours that kills the fleet: nobody could be heard, so nobody is late.
+func TestReapHoldsStillDuringAnAmnesty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu", "eu-1", 8)
+	b.silence("eu")
+
+	require.Empty(t, once(t, loopOf(t, b.options(), "reap")))
+	require.Equal(t, "ready", one[string](b, "SELECT status FROM instances"))
+}
+
+// Pins seats that nobody came for and that nobody else gets either.
+func TestReapFreesSeatsNobodyCameFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu", "eu-1", 8)
+	abandoned, kept := b.place("eu", "anna", "ben"), b.place("eu", "carl", "dora")
+	b.exec("UPDATE seats SET expires_at = now() - interval '1 second' WHERE sub IN ('anna', 'ben', 'carl')")
+
+	reap := loopOf(t, b.options(), "reap")
+	require.Equal(t, Done{"seats": 3, "sessions": 1}, once(t, reap))
+	require.Empty(t, once(t, reap))
+
+	_, err := b.Session(t.Context(), abandoned.SessionID)
+	require.Error(t, err)
+	left, err := b.Session(t.Context(), kept.SessionID)
+	require.NoError(t, err)
+	require.Equal(t, 1, left.PlayerCount)
+	require.Equal(t, "empty", one[string](b, "SELECT reason FROM session_history"))
+	b.requireSound()
+}
+
+// Pins sessions that outlive their instance because somebody held them at the moment it ended.
+func TestReapComesBackForWhatSomebodyHeld(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu", "eu-1", 8)
+	b.place("eu", "anna")
+	b.silence("eu")
+	b.steady()
+	holder, err := b.Pool().BeginTx(t.Context(), pgx.TxOptions{})
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), "SELECT FROM sessions FOR UPDATE")
+	require.NoError(t, err)
+
+	reap := loopOf(t, b.options(), "reap")
+	require.Equal(t, Done{"instances": 1}, once(t, reap))
+	require.Empty(t, once(t, reap), "it waits for nobody")
+
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.Equal(t, Done{"sessions": 1}, once(t, reap))
+	require.Equal(t, "instance gone", one[string](b, "SELECT reason FROM session_history"))
+	b.requireSound()
+}

@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token"
+)
+
+// Pins two keys that both believe it is their turn, and a fleet without a next key.
+func TestTenWorkersMakeEachKeyOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, Done{"keys": 2}, b.race(10, "rotate", b.options()), "the first one, and the next")
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM signing_keys"))
+
+	for turn := range 3 {
+		b.pass(testPolicy.Period)
+		require.Equal(t, Done{"keys": 1}, b.race(10, "rotate", b.options()), "rotation %d", turn)
+		require.Equal(t, turn+3, one[int](b, "SELECT count(*) FROM signing_keys"))
+		require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ops.keys WHERE state = 'signing'"))
+		require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ops.keys WHERE state = 'next'"))
+	}
+	require.Empty(t, b.race(10, "rotate", b.options()), "nothing is due")
+}
+
+// pass makes the keys older, one after the other because no two may ever sign at one time.
+func (b *bundle) pass(d time.Duration) {
+	b.t.Helper()
+	for _, kid := range one[[]string](b, "SELECT array_agg(kid ORDER BY sign_from) FROM signing_keys") {
+		b.exec(`UPDATE signing_keys SET publish_at = publish_at - $2::interval, sign_from = sign_from - $2::interval,
+			sign_until = sign_until - $2::interval, verify_until = verify_until - $2::interval WHERE kid = $1`, kid, d)
+	}
+}
+
+// Pins a key-encryption key that can never be retired, because rows stay sealed by it.
+func TestRotateSealsAnewWithTheFirstKEK(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, Done{"keys": 2}, once(t, loopOf(t, b.options(), "rotate")))
+
+	newer := loopOf(t, b.options(2), "rotate")
+	require.Equal(t, Done{"resealed": 2}, once(t, newer))
+	require.Empty(t, once(t, newer))
+
+	keys, _, err := b.Keys(t.Context())
+	require.NoError(t, err)
+	require.Len(t, keys, 2)
+	for _, k := range keys {
+		_, err := sealer(t, 2).Open(token.Material(k.KeyMaterial))
+		require.NoError(t, err, "the new one alone opens it")
+	}
+}
+
+// Pins one key that cannot be opened keeping all others under the old key-encryption key, or keeping silent about it.
+func TestRotateGoesOnPastAKeyItCannotOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	once(t, loopOf(t, b.options(), "rotate"))
+	b.exec("UPDATE signing_keys SET sealed_private = '\\x00' WHERE sign_from > now()")
+
+	done, err := loopOf(t, b.options(2), "rotate").runOnce(t.Context())
+	require.ErrorIs(t, err, token.ErrSealed)
+	require.Equal(t, Done{"resealed": 1}, done)
+}
+
+// Pins a tainted key that leaves the fleet without a next one until its period is over.
+func TestRotateReplacesATaintedKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	rotate := loopOf(t, b.options(), "rotate")
+	once(t, rotate)
+	keys, _, err := b.Keys(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, b.TaintKey(t.Context(), keys[0].KID))
+
+	_, err = rotate.runOnce(t.Context())
+	require.NoError(t, err)
+	b.pass(testPolicy.Lead)
+	_, err = rotate.runOnce(t.Context())
+	require.NoError(t, err)
+	keys, now, err := b.Keys(t.Context())
+	require.NoError(t, err)
+	require.True(t, signs(keys, now), "a key signs again once verifiers know it")
+}
+
+func signs(keys []db.SigningKey, now time.Time) bool {
+	for _, k := range keys {
+		if !now.Before(k.SignFrom) && now.Before(k.SignUntil) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/token"
+)
+
+// A private test cluster keeps a goroutine of its own for as long as the process lives.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+}
+
+// bundle is a database of its own for a test, and stores on it.
+type bundle struct {
+	*db.Store
+	t   *testing.T
+	url string
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: dbtest.New(t)}
+	b.Store = b.replica(b.url)
+	return b
+}
+
+func (b *bundle) replica(url string) *db.Store {
+	b.t.Helper()
+	s, err := db.Open(b.t.Context(), db.Config{URL: url, MaxConns: 4, FlightTimeout: time.Minute})
+	require.NoError(b.t, err)
+	b.t.Cleanup(s.Close)
+	return s
+}
+
+var testPolicy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 6 * time.Minute, Overlap: 9 * time.Minute}
+
+func (b *bundle) options(keks ...byte) Options {
+	return Options{Store: b.Store, Sealer: sealer(b.t, append(keks, 1)...), Policy: testPolicy}
+}
+
+func sealer(t *testing.T, keks ...byte) *token.Sealer {
+	t.Helper()
+	secrets := make([][]byte, len(keks))
+	for i, k := range keks {
+		secrets[i] = bytes.Repeat([]byte{k}, token.KEKBytes)
+	}
+	s, err := token.NewSealer(secrets...)
+	require.NoError(t, err)
+	return s
+}
+
+// loopOf is one loop of a worker with the options.
+func loopOf(t *testing.T, o Options, name string) *loop {
+	t.Helper()
+	w, err := New(o)
+	require.NoError(t, err)
+	for _, l := range w.loops {
+		if l.name == name {
+			return l
+		}
+	}
+	require.FailNow(t, "no such loop", name)
+	return nil
+}
+
+// once runs a loop once and wants it to go well.
+func once(t *testing.T, l *loop) Done {
+	t.Helper()
+	done, err := l.runOnce(t.Context())
+	require.NoError(t, err)
+	return done
+}
+
+func (b *bundle) exec(sql string, args ...any) {
+	b.t.Helper()
+	_, err := b.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+}
+
+func one[T any](b *bundle, sql string, args ...any) (v T) {
+	b.t.Helper()
+	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
+	return v
+}
+
+// steady ends the amnesty of a young database, as an hour of serving would.
+func (b *bundle) steady() {
+	b.t.Helper()
+	b.exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
+}
+
+func (b *bundle) register(region, id string, capacity int) db.Registered {
+	b.t.Helper()
+	r, err := b.Register(b.t.Context(), db.Registration{
+		InstanceID: id, Endpoint: id + ":7777", Region: region, Modes: []string{"duel"}, Capacity: capacity, BootID: "boot",
+	})
+	require.NoError(b.t, err)
+	return r
+}
+
+func (b *bundle) place(region string, players ...string) db.Placement {
+	b.t.Helper()
+	p, err := b.Place(b.t.Context(), db.PlaceRequest{
+		Caller: players[0], Region: region, Mode: "duel", Party: players, MaxPlayers: len(players),
+	})
+	require.NoError(b.t, err)
+	return p
+}
+
+// silence makes the last heartbeats of all instances of a region older than any lease.
+func (b *bundle) silence(region string) {
+	b.t.Helper()
+	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE region = $1", region)
+}
+
+// requireSound asks every invariant view: all of them are empty when all is well.
+func (b *bundle) requireSound() {
+	b.t.Helper()
+	require.Zero(b.t, one[int](b, "SELECT coalesce(sum(violations), 0)::int FROM ops.invariants"))
+}
+
+// race runs a step on n workers at once, each with connections of its own, and adds up what they did.
+func (b *bundle) race(n int, loop string, o Options) Done {
+	b.t.Helper()
+	type outcome struct {
+		done Done
+		err  error
+	}
+	outcomes, start := make(chan outcome, n), make(chan struct{})
+	for range n {
+		o.Store = b.replica(b.url)
+		l := loopOf(b.t, o, loop)
+		require.NoError(b.t, o.Store.Ping(b.t.Context()))
+		go func() {
+			<-start
+			done, err := l.runOnce(context.WithoutCancel(b.t.Context()))
+			outcomes <- outcome{done, err}
+		}()
+	}
+	close(start)
+	total := Done{}
+	for range n {
+		o := <-outcomes
+		require.NoError(b.t, o.err)
+		for what, k := range o.done {
+			total.add(what, k)
+		}
+	}
+	return total
+}
