@@ -370,6 +370,9 @@ DECLARE
     part text;
     made integer := 0;
 BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtext('director.history.' || p_table)) THEN
+        RETURN 0; -- another worker is at it
+    END IF;
     PERFORM set_config('lock_timeout', '2s', true);
     FOR day IN SELECT d::date FROM generate_series((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + p_ahead, interval '1 day') d LOOP
         part := p_table || '_' || to_char(day, 'YYYYMMDD');
@@ -379,8 +382,8 @@ BEGIN
             EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                 p_table, part, day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC');
             made := made + 1;
-        EXCEPTION WHEN check_violation OR duplicate_table OR lock_not_available THEN
-            NULL; -- rows of that day are in the default partition, or another worker was first
+        EXCEPTION WHEN check_violation OR lock_not_available THEN
+            NULL; -- rows of that day are in the default partition, or somebody reads it
         END;
     END LOOP;
     RETURN made;
@@ -396,6 +399,9 @@ DECLARE
     part    text;
     dropped integer := 0;
 BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtext('director.history.' || p_table)) THEN
+        RETURN 0; -- another worker is at it
+    END IF;
     PERFORM set_config('lock_timeout', '2s', true);
     FOR part IN
         SELECT c.relname FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid
@@ -406,8 +412,8 @@ BEGIN
         BEGIN
             EXECUTE format('DROP TABLE %I', part);
             dropped := dropped + 1;
-        EXCEPTION WHEN lock_not_available OR undefined_table THEN
-            EXIT; -- somebody reads it, or another worker was first: next time
+        EXCEPTION WHEN lock_not_available THEN
+            EXIT; -- somebody reads it: next time
         END;
     END LOOP;
     RETURN dropped;

@@ -45,7 +45,9 @@ func socketDir(dir string) string {
 // socketURL addresses a database over the socket, as the superuser.
 func (l layout) socketURL(database string, port int) string {
 	query := url.Values{"host": {l.socket}, "port": {itoa(port)}, "user": {superuser}, "sslmode": {"disable"}}
-	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: query.Encode(), OmitHost: false}
+	// pgx takes a "+" for itself: the default directory of macOS has a space in it.
+	spaces := strings.ReplaceAll(query.Encode(), "+", "%20")
+	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: spaces, OmitHost: false}
 	return u.String()
 }
 
