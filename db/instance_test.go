@@ -68,7 +68,8 @@ func TestLegacyServerKeepsItsIncarnation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	legacy := func(r *db.Registration) { r.BootID = "" }
-	require.Equal(t, b.register("a", 16, legacy).Incarnation, b.register("a", 16, legacy).Incarnation)
+	first := b.register("a", 16, legacy)
+	require.Equal(t, first.Incarnation, b.register("a", 16, legacy).Incarnation)
 }
 
 func TestHeartbeatsOfTheUnknown(t *testing.T) {

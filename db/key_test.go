@@ -90,7 +90,7 @@ func TestForcedRotationWaitsForVerifiers(t *testing.T) {
 	b := setup(t)
 	b.rotate(false)
 	_, next := b.turns()
-	require.Len(t, b.rotate(true), 0, "the next key exists: only its turn moves")
+	require.Empty(t, b.rotate(true), "the next key exists: only its turn moves")
 	signing, moved := b.turns()
 	require.Equal(t, next.KID, moved.KID)
 	require.WithinDuration(t, next.PublishAt.Add(policy.Lead), moved.SignFrom, time.Millisecond)
@@ -99,7 +99,7 @@ func TestForcedRotationWaitsForVerifiers(t *testing.T) {
 	b.rotate(true)
 	signing, _ = b.turns()
 	require.Equal(t, next.KID, signing.KID, "known long enough, it signs at once")
-	require.Len(t, b.rotate(false), 0)
+	require.Empty(t, b.rotate(false))
 	b.requireSound()
 }
 

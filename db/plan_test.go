@@ -142,6 +142,7 @@ func TestHotPlansScanNoTable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := &explainer{pool: pool}
 			require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
 			require.NoError(t, e.err)

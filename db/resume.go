@@ -33,66 +33,96 @@ type verdict struct {
 // A seat in a session that does not live any more counts for nothing. seats are those of the party's members, and those
 // the caller reserved.
 func resume(r PlaceRequest, seats []SeatsAroundRow, maxReserved int) verdict {
-	var v verdict
-	held, reserved := 0, map[string]SeatsAroundRow{}
-	connected := map[string][]SeatsAroundRow{}
-	for _, st := range seats {
-		switch {
-		case st.Mode != r.Mode:
-			if st.State == "reserved" && st.ReservedBy == r.Caller {
-				held++
-			}
-		case st.State == "reserved":
-			reserved[st.Sub] = st
-		case st.Live:
-			connected[st.Sub] = append(connected[st.Sub], st)
-		}
+	h := holdings{reserved: map[string]SeatsAroundRow{}, connected: map[string][]SeatsAroundRow{}}
+	h.take(r, seats)
+	if again := h.unusedSeat(r); again != nil {
+		return verdict{answer: again}
 	}
-	own, waiting := reserved[r.Caller]
-	if waiting && own.Live && own.Party == partyKey(r.Party) && int(own.MaxPlayers) == r.MaxPlayers && allIn(r.Party, own.SessionID, reserved, connected) {
-		v.answer = own.placement(r.Region)
-		return v
+	if rejoin := h.playing(r); rejoin != nil {
+		return verdict{answer: rejoin}
 	}
-	for sub, st := range reserved {
-		mine := sub == r.Caller || st.ReservedBy == r.Caller
-		switch {
-		case mine, !ownsSeat(st):
-			v.giveUp = append(v.giveUp, seatRef{st.SessionID, sub})
-		default:
-			v.err = newError(Conflict, "party_conflict", "player %q of the party holds a seat elsewhere in this mode", sub)
-		}
-	}
-	for _, st := range connected[r.Caller] {
-		if allIn(r.Party, st.SessionID, reserved, connected) {
-			return verdict{answer: st.placement(r.Region)}
-		}
-	}
-	if v.err == nil && held+len(r.Party) > maxReserved {
+	v := verdict{playedIn: h.playedIn(r.Party)}
+	v.giveUp, v.err = h.supersede(r)
+	if v.err == nil && h.elsewhere+len(r.Party) > maxReserved {
 		v.err = &Error{Kind: TooMany, Code: "too_many_reserved", RetryAfter: retryAfter,
 			Detail: "the caller holds too many reserved seats: have them resolved, or let them expire"}
-	}
-	for _, sub := range r.Party {
-		for _, st := range connected[sub] {
-			v.playedIn = append(v.playedIn, st.SessionID)
-		}
 	}
 	return v
 }
 
-// ownsSeat says that the player reserved the seat, or resolved it: nobody else's call takes it away.
-func ownsSeat(st SeatsAroundRow) bool { return st.Live && (st.ReservedBy == st.Sub || st.Resolved) }
+// holdings are the seats around a request, by player.
+type holdings struct {
+	reserved  map[string]SeatsAroundRow // in the request's mode: a constraint allows one a player
+	connected map[string][]SeatsAroundRow
+	elsewhere int // seats the caller holds reserved in other modes, for whomever
+}
 
-func allIn(subs []string, session uuid.UUID, reserved map[string]SeatsAroundRow, connected map[string][]SeatsAroundRow) bool {
+func (h *holdings) take(r PlaceRequest, seats []SeatsAroundRow) {
+	for _, st := range seats {
+		switch {
+		case st.Mode == r.Mode && st.State == "reserved":
+			h.reserved[st.Sub] = st
+		case st.Mode == r.Mode && st.Live:
+			h.connected[st.Sub] = append(h.connected[st.Sub], st)
+		case st.Mode != r.Mode && st.State == "reserved" && st.ReservedBy == r.Caller:
+			h.elsewhere++
+		}
+	}
+}
+
+func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
+	own, ok := h.reserved[r.Caller]
+	same := ok && own.Live && own.Party == partyKey(r.Party) && int(own.MaxPlayers) == r.MaxPlayers
+	if same && h.allIn(r.Party, own.SessionID) {
+		return own.placement(r.Region)
+	}
+	return nil
+}
+
+func (h *holdings) playing(r PlaceRequest) *Placement {
+	for _, st := range h.connected[r.Caller] {
+		if h.allIn(r.Party, st.SessionID) {
+			return st.placement(r.Region)
+		}
+	}
+	return nil
+}
+
+// supersede tells which unused seats this request takes the place of, and refuses to take a member's own.
+func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *Error) {
+	for sub, st := range h.reserved {
+		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {
+			return nil, newError(Conflict, "party_conflict", "player %q of the party holds a seat elsewhere in this mode", sub)
+		}
+		giveUp = append(giveUp, seatRef{st.SessionID, sub})
+	}
+	return giveUp, nil
+}
+
+func (h *holdings) playedIn(subs []string) (sessions []uuid.UUID) {
 	for _, sub := range subs {
-		st, ok := reserved[sub]
+		for _, st := range h.connected[sub] {
+			sessions = append(sessions, st.SessionID)
+		}
+	}
+	return sessions
+}
+
+// allIn tells whether all of them have seats in the session.
+func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
+	for _, sub := range subs {
+		st, ok := h.reserved[sub]
 		in := ok && st.SessionID == session ||
-			slices.ContainsFunc(connected[sub], func(st SeatsAroundRow) bool { return st.SessionID == session })
+			slices.ContainsFunc(h.connected[sub], func(st SeatsAroundRow) bool { return st.SessionID == session })
 		if !in {
 			return false
 		}
 	}
 	return true
 }
+
+// ownsSeat says that the player reserved the seat, or resolved it: nobody else's call takes it away.
+func ownsSeat(st SeatsAroundRow) bool { return st.Live && (st.ReservedBy == st.Sub || st.Resolved) }
 
 func (st SeatsAroundRow) placement(region string) *Placement {
 	return &Placement{

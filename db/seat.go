@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -122,7 +123,7 @@ func (s *Store) reportTogether(ctx context.Context, region string, calls []*repo
 	if len(started) > 0 {
 		err = s.q.HoldByToken(ctx, HoldByTokenParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
 		if err != nil {
-			s.cfg.Log.Warn("seats of instances that began to report are held for longer than needed", "error", err)
+			s.cfg.Log.Warn("seats of instances that began to report are held for longer than needed", slog.Any("error", err))
 		}
 	}
 	return nil

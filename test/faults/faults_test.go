@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -186,9 +187,7 @@ func TestSleeperIsFenced(t *testing.T) {
 
 	says := func(path string, more fields) int {
 		body := fields{"instance_id": "sleeper", "incarnation": first["incarnation"]}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		status, _, err := r.fleet(path, body)
 		require.NoError(t, err)
 		return status

@@ -1,0 +1,178 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// What placement does for those whom no open session takes: with the opener locks held it waits for sessions that
+// others fill, gives up what its players give up, and opens sessions on hosts.
+
+func (p placing) openerLocks(wishes []*wish) []int64 {
+	locks := make([]int64, len(wishes))
+	for i, w := range wishes {
+		locks[i] = lockKey("open", p.region, w.req.Mode, strconv.Itoa(w.req.MaxPlayers))
+	}
+	return locks
+}
+
+// open seats wishes in open sessions, waiting for those that others fill, and then in new ones. It says NoCapacity to
+// those a fresh snapshot shows no room for, and leaves the others without an answer.
+func (p placing) open(ctx context.Context, wishes []*wish) error {
+	if len(wishes) == 0 {
+		return nil
+	}
+	if err := p.q.WaitForOpeners(ctx, p.openerLocks(wishes)); err != nil {
+		return err
+	}
+	b, givenUp, err := p.lockRooms(ctx, wishes)
+	if err != nil {
+		return err
+	}
+	seated := b.pack(wishes)
+	if len(seated) < len(wishes) {
+		if err := p.lockHosts(ctx, b, wishes, givenUp); err != nil {
+			return err
+		}
+		seated = b.pack(wishes)
+	}
+	if len(seated) > 0 {
+		if err := p.write(ctx, b, seated); err != nil {
+			return err
+		}
+	}
+	if len(givenUp) > 0 {
+		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: roomIDs(givenUp)}); err != nil {
+			return err
+		}
+	}
+	return p.refuse(ctx, wishes)
+}
+
+// lockRooms locks the sessions that may be filled and those whose seats are given up, and gives these up.
+func (p placing) lockRooms(ctx context.Context, wishes []*wish) (*board, []givenUpRoom, error) {
+	k := wanted(wishes)
+	refs := seatsGivenUp(wishes)
+	rows, err := p.q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{
+		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties, Also: refs.SessionIds,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	freed := map[uuid.UUID]int{}
+	if len(refs.Subs) > 0 {
+		refs.Region, refs.Reason = p.region, "given up"
+		gone, err := p.q.ReleaseSeats(ctx, refs)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, g := range gone {
+			freed[g.SessionID]++
+		}
+	}
+	b := newBoard(p.region)
+	var givenUp []givenUpRoom
+	for _, r := range rows {
+		players := int(r.PlayerCount) - freed[r.ID]
+		if r.Fillable {
+			b.addRoom(room{shape{r.Mode, int(r.MaxPlayers)}, r.ID, players, alreadyOpen}, r.Handle, r.Endpoint)
+		}
+		if freed[r.ID] > 0 {
+			givenUp = append(givenUp, givenUpRoom{r.ID, r.InstanceID, players == 0})
+		}
+	}
+	return b, givenUp, nil
+}
+
+// givenUpRoom is a session in which seats were given up.
+type givenUpRoom struct {
+	id       uuid.UUID
+	instance string
+	empty    bool
+}
+
+func roomIDs(rooms []givenUpRoom) []uuid.UUID {
+	ids := make([]uuid.UUID, len(rooms))
+	for i, r := range rooms {
+		ids[i] = r.id
+	}
+	return ids
+}
+
+func seatsGivenUp(wishes []*wish) ReleaseSeatsParams {
+	var p ReleaseSeatsParams
+	for _, w := range wishes {
+		for _, ref := range w.giveUp {
+			p.SessionIds = append(p.SessionIds, ref.session)
+			p.Subs = append(p.Subs, ref.sub)
+		}
+	}
+	return p
+}
+
+// lockHosts locks instances that could open sessions for wishes without a room, together with those that get room back
+// because a session that was given up is empty now; then closes these sessions.
+func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenUp []givenUpRoom) error {
+	var unseated []*wish
+	for _, w := range wishes {
+		if w.room < 0 {
+			unseated = append(unseated, w)
+		}
+	}
+	k := wanted(unseated)
+	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Parties: k.parties}
+	var empty []uuid.UUID
+	for _, g := range givenUp {
+		if g.empty {
+			empty = append(empty, g.id)
+			arg.Also = append(arg.Also, g.instance)
+		}
+	}
+	rows, err := p.q.LockHosts(ctx, arg)
+	if err == nil && len(empty) > 0 {
+		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
+			b.dropRooms(empty)
+			rows, err = p.q.LockHosts(ctx, arg) // they have more room now, and are ours already
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Open {
+			b.addHost(r)
+		}
+	}
+	return nil
+}
+
+// refuse says NoCapacity to wishes that a fresh snapshot shows no room for, whoever holds it.
+func (p placing) refuse(ctx context.Context, wishes []*wish) error {
+	arg := StillPlaceableParams{Region: p.region}
+	for i, w := range wishes {
+		if w.answer == nil {
+			arg.Requests = append(arg.Requests, int32(i))
+			arg.Modes = append(arg.Modes, w.req.Mode)
+			arg.MaxPlayers = append(arg.MaxPlayers, int32(w.req.MaxPlayers))
+			arg.Sizes = append(arg.Sizes, int32(len(w.req.Party)))
+			arg.PlayedIn = append(arg.PlayedIn, w.playedIn...)
+		}
+	}
+	if len(arg.Requests) == 0 {
+		return nil
+	}
+	placeable, err := p.q.StillPlaceable(ctx, arg)
+	if err != nil {
+		return err
+	}
+	for _, i := range arg.Requests {
+		if !slices.Contains(placeable, i) {
+			w := wishes[i]
+			w.err = newError(NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, w.req.Mode, w.req.MaxPlayers)
+		}
+	}
+	return nil
+}
