@@ -10,6 +10,17 @@ import (
 	"time"
 )
 
+const analyzeGrown = `-- name: AnalyzeGrown :one
+SELECT analyze_grown()::int AS analyzed
+`
+
+func (q *Queries) AnalyzeGrown(ctx context.Context) (int32, error) {
+	row := q.db.QueryRow(ctx, analyzeGrown)
+	var analyzed int32
+	err := row.Scan(&analyzed)
+	return analyzed, err
+}
+
 const clockReading = `-- name: ClockReading :one
 SELECT clock_timestamp()::timestamptz AS now
 `

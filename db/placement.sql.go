@@ -161,17 +161,23 @@ func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHos
 }
 
 const seatsAround = `-- name: SeatsAround :many
-SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved,
+WITH around AS MATERIALIZED (
+    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved
+    FROM (SELECT DISTINCT unnest($1::text[]) AS sub) p JOIN seats st ON st.region = $2 AND st.sub = p.sub
+    UNION
+    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool
+    FROM (SELECT DISTINCT unnest($3::text[]) AS sub) p JOIN seats st ON st.region = $2 AND st.reserved_by = p.sub AND st.state = 'reserved'
+)
+SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, a.resolved,
        s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
-FROM seats st
-JOIN sessions s ON s.region = st.region AND s.id = st.session_id
-LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
-WHERE st.region = $1 AND (st.sub = ANY ($2::text[]) OR (st.reserved_by = ANY ($3::text[]) AND st.state = 'reserved'))
+FROM around a
+JOIN sessions s ON s.region = a.region AND s.id = a.session_id
+LEFT JOIN live_sessions v ON v.region = a.region AND v.id = a.session_id
 `
 
 type SeatsAroundParams struct {
-	Region  string
 	Subs    []string
+	Region  string
 	Callers []string
 }
 
@@ -192,7 +198,7 @@ type SeatsAroundRow struct {
 
 // The seats that bear on these requests: those the players hold, and those the callers hold for others.
 func (q *Queries) SeatsAround(ctx context.Context, arg SeatsAroundParams) ([]SeatsAroundRow, error) {
-	rows, err := q.db.Query(ctx, seatsAround, arg.Region, arg.Subs, arg.Callers)
+	rows, err := q.db.Query(ctx, seatsAround, arg.Subs, arg.Region, arg.Callers)
 	if err != nil {
 		return nil, err
 	}

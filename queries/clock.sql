@@ -24,3 +24,6 @@ SELECT DISTINCT region FROM instance_directory ORDER BY region;
 
 -- name: SchemaVersion :one
 SELECT schema_version()::bigint AS version;
+
+-- name: AnalyzeGrown :one
+SELECT analyze_grown()::int AS analyzed;

@@ -19,12 +19,18 @@ SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest(@locks::bigint
 
 -- name: SeatsAround :many
 -- The seats that bear on these requests: those the players hold, and those the callers hold for others.
-SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved,
+WITH around AS MATERIALIZED (
+    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved
+    FROM (SELECT DISTINCT unnest(@subs::text[]) AS sub) p JOIN seats st ON st.region = @region AND st.sub = p.sub
+    UNION
+    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool
+    FROM (SELECT DISTINCT unnest(@callers::text[]) AS sub) p JOIN seats st ON st.region = @region AND st.reserved_by = p.sub AND st.state = 'reserved'
+)
+SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, a.resolved,
        s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
-FROM seats st
-JOIN sessions s ON s.region = st.region AND s.id = st.session_id
-LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
-WHERE st.region = @region AND (st.sub = ANY (@subs::text[]) OR (st.reserved_by = ANY (@callers::text[]) AND st.state = 'reserved'));
+FROM around a
+JOIN sessions s ON s.region = a.region AND s.id = a.session_id
+LEFT JOIN live_sessions v ON v.region = a.region AND v.id = a.session_id;
 
 -- name: FillOpenSessions :many
 -- The fullest open sessions that have room for a party of that size: as many as there are parties of it. Sessions

@@ -184,7 +184,9 @@ func TestEntityTagFollowsTheContent(t *testing.T) {
 func TestSignRefusesWhatVerifyWould(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
-	ring := newRing(t, sealer, mint(t, sealer, AlgEdDSA))
+	key := mint(t, sealer, AlgEdDSA)
+	key.SignFrom = time.Time{}
+	ring := newRing(t, sealer, key)
 	for want, spoil := range map[Invalid][]func(*SessionClaims){
 		MissingClaim: {
 			func(c *SessionClaims) { c.SessionID = "" },
@@ -200,6 +202,7 @@ func TestSignRefusesWhatVerifyWould(t *testing.T) {
 			func(c *SessionClaims) { c.Subject = strings.Repeat("a", 256) },
 			func(c *SessionClaims) { c.Endpoint = "\xff" },
 			func(c *SessionClaims) { c.Expires = c.IssuedAt },
+			func(c *SessionClaims) { c.IssuedAt = time.Unix(-1, 0) },
 			func(c *SessionClaims) { c.Expires = time.Unix(lastDate+1, 0) },
 		},
 		TooLarge: {func(c *SessionClaims) { c.Endpoint = strings.Repeat("a", MaxTokenBytes) }},

@@ -123,6 +123,9 @@ func TestSourceRenewsByETag(t *testing.T) {
 	now.Add(44 * time.Second)
 	require.True(t, has(t, s, "a"))
 	require.Equal(t, 2, o.count(), "the 304 counts as a reading")
+	now.Add(time.Minute)
+	require.True(t, has(t, s, "a"))
+	require.Equal(t, []string{"", "[a]", "[a]"}, o.etags, "a 304 need not repeat the tag")
 
 	o.set(Document{JSON: o.document.JSON, MaxAge: time.Minute, ETag: "other"}, nil)
 	now.Add(time.Minute)
@@ -284,6 +287,17 @@ func TestSourceReadsOnceForAll(t *testing.T) {
 		require.EqualValues(t, 50, good.Load())
 		require.EqualValues(t, 1, reads.Load())
 	})
+}
+
+// A caller that judged a set which was replaced meanwhile does not have it read once more.
+func TestSourceReadsOnceForTheSlowToo(t *testing.T) {
+	t.Parallel()
+	o := &origin{document: keysNamed("a")}
+	s, _ := newSource(o)
+	seen := s.state.Load()
+	require.True(t, has(t, s, "a"))
+	require.Nil(t, s.read(context.Background(), seen))
+	require.Equal(t, 1, o.count())
 }
 
 // A caller that gives up does not end the reading others wait for, and a reading that hangs ends by itself.

@@ -9,6 +9,7 @@
 //	rotate   There is always a key that signs and a next one that verifiers know already, and no key stays sealed by a
 //	         key-encryption key that is on its way out.
 //	prune    What is remembered for a while is forgotten after it: stored answers, redeemed token ids, ended instances, old keys.
+//	analyze  The planner knows of hot tables that grew by half within seconds, so that a young installation is not slow.
 //	history  Tomorrow's partitions are there days before they are needed, and days past the retention are dropped whole.
 //
 // A loop runs at once when its worker starts, and then at its interval, spread by a tenth either way so that a fleet of
@@ -83,6 +84,7 @@ func New(o Options) (*Worker, error) {
 		{name: "reap", every: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", every: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", every: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
+		{name: "analyze", every: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "history", every: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},
 	}}
 	for _, l := range w.loops {

@@ -1,0 +1,46 @@
+package db_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+// BenchmarkPlace places players that nobody knows yet, as many callers at once as the name says.
+func BenchmarkPlace(b *testing.B) {
+	for _, callers := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			store, err := db.Open(b.Context(), db.Config{URL: dbtest.New(b), Timing: db.DefaultTiming()})
+			require.NoError(b, err)
+			b.Cleanup(store.Close)
+			for i := range 10 {
+				id := fmt.Sprintf("i%d", i)
+				_, err := store.Register(b.Context(), db.Registration{InstanceID: id, Endpoint: id + ":1", Region: "eu", Modes: []string{"duel"}, Capacity: 100_000})
+				require.NoError(b, err)
+			}
+			var n atomic.Int64
+			for range 500 { // what the planner shall know of, as after the first seconds of an installation
+				_, err := store.Place(b.Context(), wish(fmt.Sprintf("early%d", n.Add(1)), 8))
+				require.NoError(b, err)
+			}
+			_, err = store.Pool().Exec(b.Context(), "ANALYZE")
+			require.NoError(b, err)
+			b.SetParallelism((callers + 1) / 2) // of GOMAXPROCS goroutines each
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := store.Place(b.Context(), wish(fmt.Sprintf("p%d", n.Add(1)), 8)); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "placements/s")
+		})
+	}
+}

@@ -1,0 +1,17 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+)
+
+// analyst keeps the planner informed while tables are young and grow fast.
+type analyst struct{ store *db.Store }
+
+func (a analyst) runOnce(ctx context.Context) (Done, error) {
+	tables, err := a.store.AnalyzeGrown(ctx)
+	done := Done{}
+	done.add("tables_analyzed", tables)
+	return done, err
+}
