@@ -114,17 +114,17 @@ func (s *Store) reportTogether(ctx context.Context, region string, calls []*repo
 	if err != nil {
 		return err
 	}
+	if len(started) > 0 {
+		err := s.q.HoldByToken(ctx, HoldByTokenParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
+		if err != nil {
+			s.cfg.Log.Warn("seats of instances that began to report are held for longer than needed", slog.Any("error", err))
+		}
+	}
 	for _, r := range reports {
 		r.call.answer(r.result, nil)
 	}
 	for _, c := range strangers {
 		c.answer(s.reportOnNothing(ctx, c.req))
-	}
-	if len(started) > 0 {
-		err = s.q.HoldByToken(ctx, HoldByTokenParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
-		if err != nil {
-			s.cfg.Log.Warn("seats of instances that began to report are held for longer than needed", slog.Any("error", err))
-		}
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/token"
 )
@@ -51,6 +50,6 @@ func TestResealMovesAKeyOnce(t *testing.T) {
 	_, changed, err = keymint.Reseal(sealer(t, 2, 1), anew)
 	require.NoError(t, err)
 	require.False(t, changed)
-	_, _, err = keymint.Reseal(sealer(t, 3), db.KeyMaterial(anew))
+	_, _, err = keymint.Reseal(sealer(t, 3), anew)
 	require.ErrorIs(t, err, token.ErrSealed)
 }

@@ -66,7 +66,8 @@ func Fail(c *gin.Context, err error) {
 	if c.Writer.Written() {
 		return
 	}
-	if errors.Is(c.Request.Context().Err(), context.Canceled) {
+	// net/http also cancels the context when it gives up on a slow body; that caller is still there.
+	if errors.Is(c.Request.Context().Err(), context.Canceled) && !errors.Is(err, errBodyTooSlow) {
 		c.AbortWithStatus(statusClientGone)
 		return
 	}
