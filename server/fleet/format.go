@@ -1,0 +1,40 @@
+package fleet
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// The formats that only game servers send, as api/openapi.yaml has them.
+var (
+	endpoint = matching(255, "host:port ([host]:port for IPv6) or a URL, up to 255 characters",
+		`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
+	certDigest = matching(128, "up to 128 characters of A-Z a-z 0-9 : + / = _ -", `^[A-Za-z0-9:+/=_-]*$`)
+	labelKey   = matching(63, "1 to 63 characters of A-Z a-z 0-9 . _ / -", `^[A-Za-z0-9._/-]+$`)
+	labelValue = text(0, 255)
+	version    = text(0, 64)
+	tokenID    = text(1, 128)
+)
+
+// matching is for registrations, which are rare: regexp takes longer than a table.
+func matching(longest int, allowed, pattern string) rest.Format {
+	re := regexp.MustCompile(pattern)
+	return rest.Format{Allowed: allowed, Valid: func(s string) bool { return len(s) <= longest && re.MatchString(s) }}
+}
+
+// text has a length in characters, none of them a control character: Postgres has no place for U+0000, and terminals
+// do strange things with the others.
+func text(shortest, longest int) rest.Format {
+	return rest.Format{
+		Allowed: fmt.Sprintf("%d to %d characters without control characters", shortest, longest),
+		Valid: func(s string) bool {
+			n := utf8.RuneCountInString(s)
+			return n >= shortest && n <= longest && !strings.ContainsFunc(s, unicode.IsControl)
+		},
+	}
+}

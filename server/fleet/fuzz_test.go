@@ -1,0 +1,91 @@
+package fleet_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/fleet"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// sink takes what reaches the store, and wants it within the limits of the contract.
+type sink struct{ t *testing.T }
+
+func (s sink) Register(_ context.Context, r db.Registration) (db.Registered, error) {
+	require.True(s.t, rest.ID.Valid(r.InstanceID) && rest.Region.Valid(r.Region) && !slices.ContainsFunc(r.Modes, bad(rest.Mode)), "%+v", r)
+	require.True(s.t, r.Capacity >= 1 && r.Capacity <= 100_000 && (r.MaxSessions == nil || *r.MaxSessions >= 1), "%+v", r)
+	for key, value := range r.Labels {
+		s.storable(key, value)
+	}
+	s.storable(r.Endpoint, r.Version, r.BootID, r.CertDigest)
+	return db.Registered{InstanceID: r.InstanceID, Incarnation: uuid.New()}, s.load(r.Load)
+}
+
+func (s sink) Heartbeat(_ context.Context, ref db.InstanceRef, load *float64) (int, error) {
+	require.True(s.t, rest.ID.Valid(ref.InstanceID))
+	return 0, s.load(load)
+}
+
+func (s sink) Deregister(context.Context, db.InstanceRef) error { return nil }
+
+func (s sink) SetDrain(context.Context, db.InstanceRef, bool) (int, error) { return 0, nil }
+
+func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResult, error) {
+	for _, j := range r.Joined {
+		require.True(s.t, rest.Sub.Valid(j.Sub))
+		s.storable(j.JTI)
+	}
+	require.False(s.t, slices.ContainsFunc(r.Left, bad(rest.Sub)))
+	return db.SeatReportResult{}, nil
+}
+
+func bad(f rest.Format) func(string) bool { return func(s string) bool { return !f.Valid(s) } }
+
+// storable is what Postgres takes as text.
+func (s sink) storable(texts ...string) {
+	for _, text := range texts {
+		require.True(s.t, utf8.ValidString(text) && len(text) <= 4*255 && !strings.Contains(text, "\x00"), "%q", text)
+	}
+}
+
+func (s sink) load(load *float64) error {
+	require.True(s.t, load == nil || *load >= 0 && *load <= 1e9)
+	return nil
+}
+
+var paths = []string{"register", "heartbeat", "deregister", "seats", "drain"}
+
+// FuzzFleet pins a body that breaks the face, or that gets past it to the store and breaks that.
+func FuzzFleet(f *testing.F) {
+	for _, body := range []string{
+		`{"instance_id":"a","endpoint":"[::1]:7","region":"eu","modes":["duel"],"capacity":8,"load":0.5,"labels":{"a":"b","c":null},"max_sessions":1,` +
+			`"version":"1","reports_seats":true,"cert_digest":"sha-256:x=","boot_id":"b"}`,
+		`{"instance_id":"a","incarnation":"0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33","load":1e308,"drain":true}`,
+		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j"},null],"left":["bob",""],"ended":true}`,
+		`{"instance_id":null}`, `{"incarnation":"{}"}`, "[[[", "\xff", "",
+	} {
+		for i := range paths {
+			f.Add(i, body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, path int, body string) {
+		if path < 0 || path >= len(paths) {
+			return
+		}
+		engine, err := rest.New(rest.Options{})
+		require.NoError(t, err)
+		fleet.Mount(engine, sink{t})
+		w := httptest.NewRecorder()
+		engine.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/fleet/"+paths[path], strings.NewReader(body)))
+		require.Less(t, w.Code, 500, "%s", w.Body)
+	})
+}

@@ -1,0 +1,86 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+type registerRequest struct {
+	InstanceID   string             `json:"instance_id"`
+	Endpoint     string             `json:"endpoint"`
+	Region       string             `json:"region"`
+	Modes        []string           `json:"modes"`
+	Capacity     int                `json:"capacity"`
+	Load         *float64           `json:"load"`
+	Labels       map[string]*string `json:"labels"` // nil is no label
+	MaxSessions  *int               `json:"max_sessions"`
+	Version      string             `json:"version"`
+	ReportsSeats bool               `json:"reports_seats"`
+	CertDigest   string             `json:"cert_digest"`
+	BootID       string             `json:"boot_id"`
+}
+
+const maxCapacity = 100_000
+
+// Validate implements rest.Validator.
+func (r *registerRequest) Validate(c *rest.Check) {
+	c.Match("instance_id", r.InstanceID, rest.ID)
+	c.Match("endpoint", r.Endpoint, endpoint)
+	c.Match("region", r.Region, rest.Region)
+	c.Count("modes", len(r.Modes), 1, 32)
+	c.Each("modes", r.Modes, rest.Mode)
+	c.Unique("modes", r.Modes)
+	c.Range("capacity", r.Capacity, 1, maxCapacity)
+	checkLoad(c, r.Load)
+	r.checkLabels(c)
+	if r.MaxSessions != nil {
+		c.Range("max_sessions", *r.MaxSessions, 1, maxCapacity)
+	}
+	c.Match("version", r.Version, version)
+	c.Match("cert_digest", r.CertDigest, certDigest)
+	if r.BootID != "" {
+		c.Match("boot_id", r.BootID, rest.ID)
+	}
+}
+
+func (r *registerRequest) checkLabels(c *rest.Check) {
+	c.Count("labels", len(r.Labels), 0, 64)
+	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
+		if !labelKey.Valid(key) {
+			c.That(false, "labels", "must have names of "+labelKey.Allowed)
+		} else if value := r.Labels[key]; value != nil {
+			c.Match("labels."+key, *value, labelValue)
+		}
+	}
+}
+
+func (r *registerRequest) registration() db.Registration {
+	labels := make(map[string]string, len(r.Labels))
+	for key, value := range r.Labels {
+		if value != nil {
+			labels[key] = *value
+		}
+	}
+	return db.Registration{
+		InstanceID: r.InstanceID, Endpoint: r.Endpoint, Region: r.Region, Modes: r.Modes, Capacity: r.Capacity, Load: r.Load,
+		Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID, CertDigest: r.CertDigest,
+		ReportsSeats: r.ReportsSeats,
+	}
+}
+
+type registered struct {
+	status
+
+	Incarnation uuid.UUID `json:"incarnation"`
+}
+
+func (f face) register(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
+	r, err := f.store.Register(ctx, in.Body.registration())
+	return registered{status{r.InstanceID, "registered", r.Available}, r.Incarnation}, err
+}

@@ -1,0 +1,88 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+type seatsRequest struct {
+	caller
+
+	SessionID string    `json:"session_id"`
+	Joined    []*joined `json:"joined"`
+	Left      []string  `json:"left"`
+	Ended     bool      `json:"ended"`
+}
+
+type joined struct {
+	Sub string `json:"sub"`
+	JTI string `json:"jti"`
+}
+
+// maxEntries of each list: a session has no more seats.
+const maxEntries = 1024
+
+// Validate implements rest.Validator.
+func (r *seatsRequest) Validate(c *rest.Check) {
+	r.check(c)
+	c.Match("session_id", r.SessionID, rest.ID)
+	c.Count("joined", len(r.Joined), 0, maxEntries)
+	for i, j := range r.Joined {
+		if j == nil {
+			c.That(false, fmt.Sprintf("joined[%d]", i), "must be an object")
+			continue
+		}
+		at := c.At("joined", i)
+		at.Match("sub", j.Sub, rest.Sub)
+		at.Match("jti", j.JTI, tokenID)
+	}
+	c.Count("left", len(r.Left), 0, maxEntries)
+	c.Each("left", r.Left, rest.Sub)
+}
+
+func (r *seatsRequest) report() db.SeatReport {
+	report := db.SeatReport{
+		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)), Left: r.Left, Ended: r.Ended,
+	}
+	for i, j := range r.Joined {
+		report.Joined[i] = db.Joined(*j)
+	}
+	return report
+}
+
+type seatsAnswer struct {
+	SessionID   string       `json:"session_id"`
+	Joined      int          `json:"joined"` // entries that are ok
+	Left        int          `json:"left"`
+	PlayerCount int          `json:"player_count"`
+	Closed      bool         `json:"closed"`
+	Results     []seatResult `json:"results"` // as asked, those who joined first
+}
+
+type seatResult struct {
+	Sub    string        `json:"sub"`
+	JTI    string        `json:"jti,omitempty"` // of those who joined
+	Result db.SeatResult `json:"result"`
+	Status int           `json:"status"`
+}
+
+// statuses say the results as HTTP would.
+var statuses = map[db.SeatResult]int{
+	db.SeatOK:      http.StatusOK,
+	db.SeatReplay:  http.StatusConflict,
+	db.SeatGone:    http.StatusGone,
+	db.SeatUnknown: http.StatusNotFound,
+}
+
+func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
+	res, err := f.store.ReportSeats(ctx, in.Body.report())
+	results := make([]seatResult, len(res.Outcomes))
+	for i, o := range res.Outcomes {
+		results[i] = seatResult{o.Sub, o.JTI, o.Result, statuses[o.Result]}
+	}
+	return seatsAnswer{in.Body.SessionID, res.Joined, res.Left, res.PlayerCount, res.Closed, results}, err
+}

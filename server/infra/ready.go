@@ -1,0 +1,114 @@
+package infra
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	// maxOffset is how wrong a clock may be without being corrected: as much skew as access tokens are forgiven.
+	maxOffset = 30 * time.Second
+	// freshReading is the age up to which a measured offset still says how wrong the clock is now.
+	freshReading = time.Minute
+)
+
+// Database is what of db.Store readiness asks.
+type Database interface {
+	SchemaVersion(ctx context.Context) (int64, error)
+	ClockReading() (r db.ClockReading, ok bool)
+	Now() time.Time
+}
+
+// Readiness decides whether this replica should get traffic.
+type Readiness struct {
+	Database Database
+	Keys     Keys
+	Schema   int64         // the oldest schema that this build runs on
+	Timeout  time.Duration // for the database's answer
+	Draining func() bool   // whether this replica is shutting down
+}
+
+// check is one thing that has to be so.
+type check struct {
+	Name   string `json:"name"`
+	Detail string `json:"detail"`
+	failed bool
+}
+
+type readyAnswer struct {
+	Status string  `json:"status"`
+	Checks []check `json:"checks"`
+}
+
+var errDraining = &rest.Problem{
+	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down", Retry: time.Second,
+}
+
+func (r Readiness) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
+	if r.Draining() {
+		return readyAnswer{}, errDraining
+	}
+	checks := append(r.database(ctx), r.signingKey(), r.clock())
+	if err := failures(checks); err != nil {
+		return readyAnswer{}, err
+	}
+	return readyAnswer{"ready", checks}, nil
+}
+
+// failures is a problem that names every check that failed, nil if none did.
+func failures(checks []check) error {
+	p := &rest.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable", Retry: time.Second}
+	var reasons []string
+	for _, c := range checks {
+		if c.failed {
+			reasons = append(reasons, c.Detail)
+			p.Errors = append(p.Errors, rest.FieldError{Field: c.Name, Detail: c.Detail})
+		}
+	}
+	if reasons == nil {
+		return nil
+	}
+	p.Detail = strings.Join(reasons, "; ")
+	return p
+}
+
+// database asks one question for both: whether there is an answer, and what it is.
+func (r Readiness) database(ctx context.Context) []check {
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	version, err := r.Database.SchemaVersion(ctx)
+	reachable := check{"database", "the database answers", false}
+	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.Schema), version < r.Schema}
+	switch {
+	case db.IsKind(err, db.Unavailable):
+		reachable = check{"database", "the database cannot be reached", true}
+		schema = check{"schema", "the version of the schema is unknown", false}
+	case err != nil:
+		schema = check{"schema", "the version of the schema cannot be read", true}
+	}
+	return []check{reachable, schema}
+}
+
+func (r Readiness) signingKey() check {
+	if err := r.Keys.Usable(); err != nil {
+		return check{"signing_key", err.Error(), true}
+	}
+	return check{"signing_key", "a signing key can be used", false}
+}
+
+// clock fails where access tokens would be judged by a time that is wrong and cannot be put right.
+func (r Readiness) clock() check {
+	reading, ok := r.Database.ClockReading()
+	if !ok {
+		return check{"clock", "the clock was not compared with the database's yet", true}
+	}
+	age := r.Database.Now().Sub(reading.At.Add(reading.Offset))
+	detail := fmt.Sprintf("the clock is %s off and corrected, compared %s ago", reading.Offset.Round(time.Millisecond), age.Round(time.Second))
+	return check{"clock", detail, reading.Offset.Abs() > maxOffset && age > freshReading}
+}

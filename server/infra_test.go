@@ -1,0 +1,117 @@
+package server_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/api"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/token"
+)
+
+// Pins verifiers that fetch the set more often than they have to, or keep an old one.
+func TestTheKeySet(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.get("/.well-known/jwks.json")
+	require.Len(t, a.ok(http.StatusOK)["keys"], 2, "the first and the next")
+	require.Equal(t, "public, max-age=300", a.header.Get("Cache-Control"))
+	require.Equal(t, "application/json", a.header.Get("Content-Type"))
+	require.NotContains(t, string(a.body), `"d"`, "the private half")
+	etag := a.header.Get("ETag")
+
+	for _, known := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
+		same := b.get("/.well-known/jwks.json", header("If-None-Match", known))
+		require.Empty(t, same.ok(http.StatusNotModified))
+		require.Equal(t, etag, same.header.Get("ETag"))
+		require.Equal(t, "public, max-age=300", same.header.Get("Cache-Control"))
+	}
+	for _, unknown := range []string{`"other"`, strings.Trim(etag, `"`), `""`} {
+		require.Equal(t, a.body, b.get("/.well-known/jwks.json", header("If-None-Match", unknown)).body)
+	}
+}
+
+// Pins a tainted key that is still published, and a next one that does not take over.
+func TestATaintedKeyLeavesTheSet(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	_, resolved := b.seat("alice")
+	etag := b.get("/.well-known/jwks.json").header.Get("ETag")
+	var kid string
+	require.NoError(t, b.store.Pool().QueryRow(t.Context(), "SELECT kid FROM ops.keys WHERE state = 'signing'").Scan(&kid))
+	require.NoError(t, b.store.TaintKey(t.Context(), kid))
+	require.NoError(t, b.keys.Refresh(t.Context()))
+	a := b.get("/.well-known/jwks.json", header("If-None-Match", etag))
+	require.Equal(t, http.StatusOK, a.status)
+	require.NotContains(t, string(a.body), kid)
+	require.NotEmpty(t, resolved)
+}
+
+// Pins readiness that says yes without reason, or no without one.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ready := b.get("/readyz").ok(http.StatusOK)
+	require.Equal(t, "ready", ready["status"])
+	var names []string
+	for _, c := range ready["checks"].([]any) {
+		names = append(names, c.(map[string]any)["name"].(string))
+	}
+	require.Equal(t, []string{"database", "schema", "signing_key", "clock"}, names)
+}
+
+// Pins an old schema that a new build runs on, and a newer one that an old build refuses.
+func TestReadinessAndTheSchema(t *testing.T) {
+	t.Parallel()
+	old := setup(t, func(c *config) { c.Schema = 1_000_000 })
+	a := old.get("/readyz")
+	f := a.problem(http.StatusServiceUnavailable, "unavailable")
+	require.Contains(t, f["detail"], "1000000")
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, []any{map[string]any{"field": "schema", "detail": f["detail"]}}, f["errors"])
+
+	newer := setup(t, func(c *config) { c.Schema = 1 })
+	newer.get("/readyz").ok(http.StatusOK)
+}
+
+// Pins the contract and its page, which need nothing from elsewhere.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, "ok", b.get("/healthz").ok(http.StatusOK)["status"])
+	contract, page := b.get("/openapi.yaml"), b.get("/docs")
+	require.Equal(t, string(api.OpenAPI()), string(contract.body))
+	require.Equal(t, "application/yaml", contract.header.Get("Content-Type"))
+	require.Equal(t, string(api.Docs()), string(page.body))
+	require.Equal(t, "text/html; charset=utf-8", page.header.Get("Content-Type"))
+}
+
+// Pins a replica without the right key-encryption key: it says what is missing and hands out nothing that nobody could
+// verify, and all else goes on.
+func TestKeysThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	store, err := db.Open(t.Context(), db.Config{URL: url})
+	require.NoError(t, err)
+	defer store.Close()
+	others, err := token.NewSealer(bytes.Repeat([]byte{9}, token.KEKBytes))
+	require.NoError(t, err)
+	require.NoError(t, keyring.New(store, others, token.AlgEdDSA, keyring.Schedule{}).Refresh(t.Context()))
+
+	b := start(t, url)
+	require.NoError(t, b.store.ReadClock(t.Context()))
+	b.register("a")
+	session := b.matchmake("alice", duel).ok(http.StatusOK)
+	b.resolve("alice", session["session_handle"]).problem(http.StatusServiceUnavailable, "unavailable")
+	b.get("/.well-known/jwks.json").problem(http.StatusServiceUnavailable, "unavailable")
+	f := b.get("/readyz").problem(http.StatusServiceUnavailable, "unavailable")
+	require.Equal(t, "the signing keys could not be read yet", f["detail"])
+	b.eventually(func() bool { return strings.Contains(b.log.String(), "key-encryption key") })
+}

@@ -1,0 +1,210 @@
+package keyring_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/token"
+)
+
+// bundle is a key table and what keeps its keys.
+type bundle struct {
+	*keyring.Keeper
+	t     *testing.T
+	store *db.Store
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t), MaxConns: 4})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return &bundle{keyring.New(store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{}), t, store}
+}
+
+func sealer(t *testing.T, kek byte) *token.Sealer {
+	t.Helper()
+	s, err := token.NewSealer(bytes.Repeat([]byte{kek}, token.KEKBytes))
+	require.NoError(t, err)
+	return s
+}
+
+func (b *bundle) refresh() {
+	b.t.Helper()
+	require.NoError(b.t, b.Refresh(b.t.Context()))
+}
+
+func (b *bundle) exec(sql string, args ...any) {
+	b.t.Helper()
+	_, err := b.store.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+}
+
+func one[T any](b *bundle, sql string) (v T) {
+	b.t.Helper()
+	require.NoError(b.t, b.store.Pool().QueryRow(b.t.Context(), sql).Scan(&v))
+	return v
+}
+
+// claims of a token that is issued some time from now, by the database's clock.
+func (b *bundle) claims(from time.Duration) token.SessionClaims {
+	b.t.Helper()
+	issued := one[time.Time](b, "SELECT now()").Add(from).Truncate(time.Second)
+	return token.SessionClaims{
+		Subject: "alice", SessionID: "eu.1", Handle: "eu.h", Endpoint: "a:1", Region: "eu", ID: "jti",
+		IssuedAt: issued, Expires: issued.Add(2 * time.Minute),
+	}
+}
+
+// published is the kids of the key set, which has to be good.
+func (b *bundle) published() (kids []string) {
+	b.t.Helper()
+	document, etag, err := b.JWKS()
+	require.NoError(b.t, err)
+	require.NotEmpty(b.t, etag)
+	var set struct{ Keys []struct{ Kid string } }
+	require.NoError(b.t, json.Unmarshal(document, &set))
+	for _, k := range set.Keys {
+		kids = append(kids, k.Kid)
+	}
+	return kids
+}
+
+// Pins a first start that waits for a worker, and several replicas that each make a first key.
+func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Error(t, b.Usable())
+	_, _, err := b.JWKS()
+	require.True(t, db.IsKind(err, db.Unavailable))
+	_, known := b.State()
+	require.False(t, known)
+
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			k := keyring.New(b.store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{})
+			if err := k.Refresh(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	b.refresh()
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM signing_keys"), "one that signs, one to come")
+	require.NoError(t, b.Usable())
+	require.Len(t, b.published(), 2)
+}
+
+// Pins a token that cannot be signed in the very second in which its key's turn began: tokens count in whole seconds.
+func TestAKeySignsFromItsFirstSecondOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.refresh()
+	c := b.claims(0)
+	c.IssuedAt = one[time.Time](b, "SELECT min(sign_from) FROM signing_keys").Truncate(time.Second)
+	_, err := b.Sign(c)
+	require.NoError(t, err)
+}
+
+// Pins replicas that stop issuing tokens when no worker follows a turn: the next key is there before the last one ends.
+func TestATurnThatNobodyFollows(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]string{"is about to end": "8 seconds", "has ended": "-1 hour"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.refresh()
+			b.exec("DELETE FROM signing_keys WHERE sign_from > now()")
+			b.exec("UPDATE signing_keys SET publish_at = now() - interval '2 days', sign_from = now() - interval '1 day', sign_until = now() + $1::interval", left)
+			b.refresh()
+			require.NoError(t, b.Usable())
+			for _, from := range []time.Duration{0, 8 * time.Second, time.Minute} {
+				_, err := b.Sign(b.claims(from))
+				require.NoError(t, err, from)
+			}
+		})
+	}
+}
+
+// Pins an outage in which the keys are lost that were read before it, and one in which they are believed for too long:
+// another key may sign by then, and a tainted one would go on.
+func TestKeysThatCannotBeReadAnew(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.refresh()
+	before := b.published()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	lead := keyring.Schedule{}.Policy().Lead
+	within, beyond := b.claims(lead-10*time.Second), b.claims(lead+10*time.Second)
+
+	require.Error(t, b.Refresh(gone))
+	require.Equal(t, before, b.published())
+	require.NoError(t, b.Usable())
+	_, err := b.Sign(within)
+	require.NoError(t, err)
+	_, err = b.Sign(beyond)
+	require.True(t, db.IsKind(err, db.Unavailable))
+	require.ErrorIs(t, err, token.ErrStale)
+	<-b.Wanted() // the loop shall not wait for its next turn
+}
+
+// Pins a key that this replica cannot open, after which it serves less than before.
+func TestAKeyUnderAnotherKeyEncryptionKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.refresh()
+	before := b.published()
+	foreign, err := sealer(t, 2).Mint(token.AlgEdDSA)
+	require.NoError(t, err)
+	b.exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
+		SELECT $1, $2, $3, $4, $5, now(), max(sign_until), max(sign_until) + interval '1 day', max(verify_until) + interval '2 days', lead, max(overlap)
+		FROM signing_keys WHERE lead > interval '0' GROUP BY lead`, foreign.KID, foreign.Alg, foreign.PublicJWK, foreign.Sealed, foreign.SealedBy)
+	require.ErrorIs(t, b.Refresh(t.Context()), token.ErrSealed)
+	require.Equal(t, before, b.published())
+	require.NoError(t, b.Usable())
+}
+
+// Pins a tainted key that goes on signing, or stays published, after the next reading.
+func TestATaintedKeyIsOutAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.refresh()
+	kid := one[string](b, "SELECT kid FROM ops.keys WHERE state = 'signing'")
+	require.NoError(t, b.store.TaintKey(t.Context(), kid))
+	b.refresh()
+	require.NotContains(t, b.published(), kid)
+}
+
+// Pins what dashboards are told about keys.
+func TestState(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.refresh()
+	s, known := b.State()
+	require.True(t, known)
+	require.Equal(t, 2, s.Published)
+	require.InDelta(t, 24*time.Hour, s.TurnLeft, float64(time.Minute))
+	require.Less(t, s.Age, time.Minute)
+	require.Equal(t, 5*time.Minute, b.MaxAge())
+	require.Equal(t, 5*time.Second, b.Every())
+}
+
+// Pins a schedule whose waits do not cover what happens on the way from the key table to a game server.
+func TestTheScheduleCoversItsDelays(t *testing.T) {
+	t.Parallel()
+	p := keyring.Schedule{}.Policy()
+	require.Equal(t, db.KeyPolicy{Period: 24 * time.Hour, Lead: 5*time.Minute + 10*time.Second + 30*time.Second, Overlap: 2*time.Minute + p.Lead + 30*time.Second}, p)
+	short := keyring.Schedule{MaxAge: time.Second, Refresh: time.Second, TokenTTL: time.Second, Skew: time.Second, Period: time.Minute}.Policy()
+	require.Equal(t, db.KeyPolicy{Period: time.Minute, Lead: 4 * time.Second, Overlap: 6 * time.Second}, short)
+}

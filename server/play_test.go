@@ -1,0 +1,186 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/play"
+)
+
+// Pins what a player gets: a seat, a look at the session, and the numbers of both.
+func TestAPlayerGetsASeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	got := b.matchmake("alice", duel).ok(http.StatusOK)
+	require.True(t, strings.HasPrefix(got["session_id"].(string), "eu."))
+	require.True(t, strings.HasPrefix(got["session_handle"].(string), "eu."))
+	require.Equal(t, fields{
+		"session_handle": got["session_handle"], "session_id": got["session_id"], "endpoint": "a.example:7777", "region": "eu", "mode": "duel",
+		"player_count": 1.0, "max_players": 8.0,
+	}, got)
+	b.matchmake("bob", duel).ok(http.StatusOK)
+	require.Equal(t, got.with("player_count", 2.0), b.session("carol", got["session_id"].(string)).ok(http.StatusOK))
+}
+
+// Pins the size of a session that nobody names: 8, or what the operator set for the mode.
+func TestTheSizeOfAMode(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.Modes = play.Modes{"race": 3} })
+	b.register("a", func(f fields) { f["modes"] = []string{"duel", "race"} })
+	for i, row := range []struct {
+		body fields
+		want float64
+	}{
+		{duel, 8},
+		{duel.with("mode", "race"), 3},
+		{duel.with("mode", "race").with("max_players", nil), 3},
+		{duel.with("mode", "race").with("max_players", 2), 2},
+	} {
+		require.EqualValues(t, row.want, b.matchmake(string(rune('a'+i)), row.body).ok(http.StatusOK)["max_players"])
+	}
+	b.matchmake("a", duel.with("max_players", 1024)).problem(http.StatusConflict, "no_capacity")
+}
+
+// Pins a party that is torn apart, or seated in part.
+func TestAPartyIsSeatedTogetherOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", func(f fields) { f["capacity"] = 4 })
+	four := duel.with("max_players", 4)
+	b.matchmake("dave", four).ok(http.StatusOK)
+	b.matchmake("erin", four).ok(http.StatusOK)
+	b.matchmake("alice", four.with("party", []string{"alice", "bob", "carol"})).problem(http.StatusConflict, "no_capacity")
+	require.Equal(t, 2, count(b, "SELECT count(*) FROM seats"))
+
+	got := b.matchmake("alice", four.with("party", []string{"bob", "alice"})).ok(http.StatusOK)
+	require.EqualValues(t, 4, got["player_count"])
+	for _, sub := range []string{"alice", "bob"} {
+		require.Equal(t, got["session_id"], b.resolve(sub, got["session_handle"]).ok(http.StatusOK)["session_id"])
+	}
+}
+
+// Pins parties that make no sense: without the caller, with somebody twice, with nobody, larger than the session.
+func TestPartiesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.Modes = play.Modes{"duel": 2} })
+	b.register("a")
+	for name, row := range map[string]struct {
+		body  fields
+		field string
+	}{
+		"without the caller":     {duel.with("party", []string{"bob"}), "party"},
+		"twice":                  {duel.with("party", []string{"alice", "bob", "bob"}), "party[2]"},
+		"empty":                  {duel.with("party", []string{}), "party"},
+		"no name":                {duel.with("party", []any{"alice", ""}), "party[1]"},
+		"a control character":    {duel.with("party", []any{"alice", "b\tob"}), "party[1]"},
+		"larger than the size":   {duel.with("party", []string{"alice", "bob"}).with("max_players", 1), "max_players"},
+		"larger than the mode's": {duel.with("party", []string{"alice", "bob", "carol"}), "max_players"},
+	} {
+		require.Equal(t, []string{row.field}, b.matchmake("alice", row.body).named(), name)
+	}
+	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
+}
+
+// Pins asking again: the same seat for the same wish, a new one for another, never two.
+func TestAskingAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	first := b.matchmake("alice", duel).ok(http.StatusOK)
+	require.Equal(t, first, b.matchmake("alice", duel).ok(http.StatusOK))
+	b.resolve("alice", first["session_handle"]).ok(http.StatusOK)
+	require.Equal(t, first, b.matchmake("alice", duel.with("party", []string{"alice"})).ok(http.StatusOK))
+
+	other := b.matchmake("alice", duel.with("max_players", 2)).ok(http.StatusOK)
+	require.NotEqual(t, first["session_id"], other["session_id"])
+	require.Equal(t, 1, count(b, "SELECT count(*) FROM seats"))
+	b.session("alice", first["session_id"].(string)).problem(http.StatusGone, "session_closed")
+}
+
+// Pins a crashed game client that cannot come back into its match.
+func TestRejoin(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	me := b.register("a")
+	session, _ := b.seat("alice")
+	report := me.with("session_id", session["session_id"])
+	b.fleet("seats", report.with("joined", joined("alice", "j1"))).ok(http.StatusOK)
+
+	again := b.matchmake("alice", duel).ok(http.StatusOK)
+	require.Equal(t, session["session_id"], again["session_id"])
+	token := b.resolve("alice", again["session_handle"]).ok(http.StatusOK)["session_token"].(string)
+	res := b.fleet("seats", report.with("joined", []fields{{"sub": "alice", "jti": claimsOf(t, token)["jti"]}})).ok(http.StatusOK)
+	require.Equal(t, []string{"alice ok 200"}, results(res))
+	require.EqualValues(t, 1, res["player_count"])
+}
+
+// Pins a stranger who keeps a player in a party they never asked for.
+func TestOnesOwnCallSupersedesSomebodyElsesParty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	theirs := b.matchmake("mallory", duel.with("max_players", 2).with("party", []string{"mallory", "alice"})).ok(http.StatusOK)
+	own := b.matchmake("alice", duel).ok(http.StatusOK)
+	require.NotEqual(t, theirs["session_id"], own["session_id"])
+	b.resolve("alice", theirs["session_handle"]).problem(http.StatusForbidden, "no_seat")
+
+	b.matchmake("bob", duel.with("party", []string{"bob", "alice"})).problem(http.StatusConflict, "party_conflict")
+	require.Equal(t, own, b.matchmake("alice", duel).ok(http.StatusOK))
+}
+
+// Pins a caller who reserves the fleet full with made-up friends.
+func TestACallerHoldsOnlySoMany(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.db.MaxReserved = 3 })
+	b.register("a", func(f fields) { f["modes"] = []string{"duel", "race"} })
+	b.matchmake("mallory", duel.with("party", []string{"mallory", "x1", "x2"})).ok(http.StatusOK)
+	a := b.matchmake("mallory", fields{"region": "eu", "mode": "race"})
+	a.problem(http.StatusTooManyRequests, "too_many_reserved")
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+}
+
+// Pins an Idempotency-Key that answers anew, that minds how a body is written, or that does not mind what it says.
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	me := b.register("a")
+	key := header("Idempotency-Key", "9b2d7c1e-match-4")
+	first := b.matchmake("alice", `{"region":"eu","mode":"duel","party":["alice","bob"]}`, key).ok(http.StatusOK)
+	b.fleet("seats", me.with("session_id", first["session_id"]).with("ended", true)).ok(http.StatusOK)
+
+	for name, body := range map[string]string{
+		"other spaces and order": "{\n \"party\": [\"alice\", \"bob\"],\r\n \"mode\" : \"duel\", \"region\": \"e\\u0075\"}",
+		"party in another order": `{"region":"eu","mode":"duel","party":["bob","alice"]}`,
+		"null is absent":         `{"region":"eu","mode":"duel","party":["alice","bob"],"max_players":null}`,
+		"unknown fields":         `{"region":"eu","mode":"duel","party":["alice","bob"],"client_version":7}`,
+	} {
+		require.Equal(t, first, b.matchmake("alice", body, key).ok(http.StatusOK), name)
+	}
+	for name, body := range map[string]fields{
+		"another mode":  duel.with("mode", "race").with("party", []string{"alice", "bob"}),
+		"another size":  duel.with("max_players", 8).with("party", []string{"alice", "bob"}),
+		"another party": duel,
+	} {
+		require.NotEmpty(t, b.matchmake("alice", body, key).problem(http.StatusUnprocessableEntity, "idempotency_mismatch"), name)
+	}
+	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
+	b.matchmake("bob", duel, key).ok(http.StatusOK) // another caller's key is another key
+
+	for _, bad := range []string{"with space", strings.Repeat("k", 129), "ü"} {
+		require.Equal(t, []string{"Idempotency-Key"}, b.matchmake("alice", duel, header("Idempotency-Key", bad)).named())
+	}
+}
+
+// Pins an error that is stored, so that the retry for which the key is there can never succeed.
+func TestErrorsAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := header("Idempotency-Key", "k")
+	b.matchmake("alice", duel, key).problem(http.StatusConflict, "no_capacity")
+	b.register("a")
+	b.matchmake("alice", duel, key).ok(http.StatusOK)
+}

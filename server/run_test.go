@@ -1,0 +1,216 @@
+package server_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/telemetry"
+)
+
+// stoppable is a replica that the test stops itself.
+func stoppable(t *testing.T, change ...func(*config)) (b *bundle, stop func(), stopped <-chan error) {
+	t.Helper()
+	b = &bundle{t: t, log: new(logBuffer), issuer: newIssuer(t)}
+	b.config = defaults(t, dbtest.New(t))
+	for _, c := range change {
+		c(&b.config)
+	}
+	b.open()
+	b.client = newClient(t)
+	require.NoError(t, b.server.Listen(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	done := make(chan error, 1)
+	go func() { done <- b.server.Run(ctx) }()
+	b.untilReady()
+	return b, cancel, done
+}
+
+// Pins a replica that drops calls because the balancer has not noticed yet that it is going.
+func TestStoppingSaysSoFirst(t *testing.T) {
+	t.Parallel()
+	b, stop, stopped := stoppable(t, func(c *config) { c.DrainDelay = 2 * time.Second })
+	b.register("a")
+	stop()
+	b.eventually(func() bool { return b.get("/readyz").status == http.StatusServiceUnavailable })
+	a := b.get("/readyz")
+	a.problem(http.StatusServiceUnavailable, "draining")
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	b.matchmake("alice", duel).ok(http.StatusOK)
+	b.get("/healthz").ok(http.StatusOK)
+	require.NoError(t, <-stopped)
+	require.False(t, b.accepts())
+}
+
+// Pins a call that is cut off although it only needed a moment more.
+func TestStoppingWaitsForCalls(t *testing.T) {
+	t.Parallel()
+	b, stop, stopped := stoppable(t)
+	release := b.hold()
+	slow := make(chan answer, 1)
+	go func() { slow <- b.fleet("register", registration("a")) }()
+	b.untilBlocked()
+	stop()
+	b.eventually(func() bool { return !b.accepts() })
+	release()
+	(<-slow).ok(http.StatusOK)
+	require.NoError(t, <-stopped)
+}
+
+// Pins a replica that never ends because a call does not.
+func TestStoppingCutsOffInTheEnd(t *testing.T) {
+	t.Parallel()
+	b, stop, stopped := stoppable(t, func(c *config) { c.ShutdownTimeout = 200 * time.Millisecond })
+	release := b.hold()
+	cut := make(chan error, 1)
+	r := b.request(http.MethodPost, "/fleet/register", registration("a"), b.anybody)
+	go func() {
+		res, err := b.client.Do(r)
+		if err == nil {
+			err = res.Body.Close()
+		}
+		cut <- err
+	}()
+	b.untilBlocked()
+	stop()
+	require.ErrorContains(t, <-stopped, "cut off")
+	require.Error(t, <-cut)
+	release()
+}
+
+func (b *bundle) accepts() bool {
+	conn, err := net.Dial("tcp", b.server.Addr().String())
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
+
+// hold keeps registrations waiting until they are released, at the latest when the test is over.
+func (b *bundle) hold() (release func()) {
+	b.t.Helper()
+	tx, err := b.store.Pool().Begin(b.t.Context())
+	require.NoError(b.t, err)
+	release = func() { _ = tx.Rollback(context.Background()) } // the second time there is nothing to roll back
+	b.t.Cleanup(release)
+	_, err = tx.Exec(b.t.Context(), "LOCK TABLE instance_directory IN ACCESS EXCLUSIVE MODE")
+	require.NoError(b.t, err)
+	return release
+}
+
+func (b *bundle) untilBlocked() {
+	b.t.Helper()
+	b.eventually(func() bool {
+		return count(b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+	})
+}
+
+// Pins a replica that goes on although its listener is gone, and an address that is taken.
+func TestAListenerThatFails(t *testing.T) {
+	t.Parallel()
+	b, _, stopped := stoppable(t)
+	require.NoError(t, b.config.Listener.Close())
+	require.Error(t, <-stopped)
+
+	taken := listen(t)
+	defer taken.Close()
+	other := &bundle{t: t, log: new(logBuffer), issuer: b.issuer, config: defaults(t, b.config.db.URL)}
+	require.NoError(t, other.config.Listener.Close())
+	other.config.Listener, other.config.Addr = nil, taken.Addr().String()
+	other.open()
+	require.Error(t, other.server.Run(t.Context()))
+}
+
+// Pins metrics that are public, that are not there, or that Prometheus does not take.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := telemetry.New(registry, "1.2.3")
+	require.NoError(t, err)
+	b := setup(t, func(c *config) {
+		c.Metrics, c.db.Observer, c.MetricsListener = metrics, metrics, listen(t)
+	})
+	b.register("a")
+	b.seat("alice")
+	b.eventually(func() bool { return metrics.SampleSnapshot(t.Context(), b.store) == nil })
+
+	text := plain(t, "http://"+b.server.MetricsAddr().String()+"/metrics")
+	for _, line := range []string{
+		`director_http_requests_total{method="POST",route="/matchmake",status="200"} 1`,
+		`director_group_calls_count{group="placement"} 1`, `director_group_wait_seconds_count{group="resolve"} 1`,
+		"director_signing_keys_published 2", "director_db_connections_max 8", `director_build_info{go="go1.`, `version="1.2.3"} 1`,
+		"director_clock_offset_seconds ", "director_oldest_snapshot_age_seconds ", "director_signing_key_turn_seconds 86", "go_goroutines ",
+	} {
+		require.Contains(t, text, line)
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	require.Contains(t, plain(t, "http://"+b.server.MetricsAddr().String()+"/debug/pprof/"), "goroutine")
+	require.Equal(t, http.StatusNotFound, b.get("/metrics").status, "not where players are")
+	require.Nil(t, setup(t).server.MetricsAddr(), "not unless asked for")
+}
+
+// plain reads what no contract describes.
+func plain(t *testing.T, url string) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(url)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	return string(text)
+}
+
+// Pins TLS that is configured and not spoken.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, key := certificate(t)
+	b := setup(t, func(c *config) { c.TLSCert, c.TLSKey = cert, key })
+	pool := x509.NewCertPool()
+	text, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	require.True(t, pool.AppendCertsFromPEM(text))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "director"}, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
+	res, err := client.Get("https://" + b.server.Addr().String() + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, 2, res.ProtoMajor)
+}
+
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"director"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	require.NoError(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	return cert, key
+}

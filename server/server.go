@@ -1,0 +1,116 @@
+// Package server is a replica: it mounts the faces with what stands before them (authentication, limits, deadlines),
+// listens, keeps the keys, the clock and the pulse going, and stops without losing a call. What the faces say is in
+// fleet, play and infra, how they say it in rest; nothing of the state is here.
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/fleet"
+	"github.com/lattice-director/director/server/infra"
+	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+// Server is one replica. Make it with [New], then [Server.Run] it, once.
+type Server struct {
+	options  Options
+	engine   *gin.Engine
+	api      *http.Server
+	metrics  *http.Server
+	draining atomic.Bool
+
+	listener, metricsListener net.Listener // after Listen
+}
+
+// New makes a replica that does nothing yet. It needs no database. Errors: an option that is missing or wrong, metrics
+// that are registered already.
+func New(options Options) (*Server, error) {
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: o}
+	if err := s.mount(); err != nil {
+		return nil, err
+	}
+	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
+		return nil, err
+	}
+	config, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	s.api = s.httpServer(s.handler())
+	s.api.TLSConfig = config
+	s.api.ReadTimeout, s.api.WriteTimeout = 10*time.Second, 30*time.Second
+	s.metrics = s.httpServer(o.Metrics.Handler()) // without these two: a profile takes as long as it is asked to
+	return s, nil
+}
+
+func (s *Server) mount() error {
+	o := s.options
+	access, err := o.verifier()
+	if err != nil {
+		return err
+	}
+	s.engine, err = rest.New(rest.Options{
+		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
+		QuietRoutes: []string{"/healthz", "/readyz", "/.well-known/jwks.json"},
+	})
+	if err != nil {
+		return err
+	}
+	failures := rest.NewLimiter(o.FailureRate)
+	calls := s.engine.Group("", rest.InFlight(o.MaxInFlight), rest.Deadline(o.CallTimeout))
+	fleet.Mount(calls.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), o.Store)
+	play.Mount(calls.Group("", rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), o.Store, o.Keys, o.Modes)
+	infra.Mount(s.engine, o.Keys, infra.Readiness{
+		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
+	})
+	return nil
+}
+
+// verifier tells whose access token that is. It does not blame the player for a key set that cannot be read.
+func (o Options) verifier() (func(ctx context.Context, raw string) (string, error), error) {
+	o.Access.Now = o.Store.Now
+	access, err := token.NewAccessVerifier(o.Access)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, raw string) (string, error) {
+		claims, err := access.Verify(ctx, raw)
+		if errors.Is(err, token.ErrKeysUnavailable) {
+			err = &db.Error{
+				Kind: db.Unavailable, Code: "unavailable", Detail: "access tokens cannot be judged now", RetryAfter: time.Second, Err: err,
+			}
+		}
+		return claims.Subject, err
+	}, nil
+}
+
+// handler lets rest see only those cross-origin calls that are meant to be: by the pages listed, to the player routes.
+// Without its Origin any other request is nothing special; the browser keeps the answer from the page that asked.
+func (s *Server) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !play.Serves(r.URL.Path) || !s.options.lists(r.Header.Get("Origin")) {
+			r.Header.Del("Origin")
+		}
+		s.engine.ServeHTTP(w, r)
+	})
+}
+
+// lists tells whether pages of an origin may call.
+func (o Options) lists(origin string) bool {
+	return slices.Contains(o.CORSOrigins, "*") || slices.Contains(o.CORSOrigins, origin)
+}

@@ -1,0 +1,34 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// groups are the grouped calls of db: under load the flights get larger, not more.
+type groups struct {
+	calls, wait, took *prometheus.HistogramVec
+}
+
+func newGroups() groups {
+	seconds := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"group"})
+	}
+	return groups{
+		calls: histogram("director_group_calls", "Calls decided together in one flight.", prometheus.ExponentialBuckets(1, 2, 12)),
+		wait:  histogram("director_group_wait_seconds", "How long the oldest call of a flight had waited for it.", seconds),
+		took:  histogram("director_group_flight_seconds", "How long a flight took.", seconds),
+	}
+}
+
+func (g groups) collectors() []prometheus.Collector {
+	return []prometheus.Collector{g.calls, g.wait, g.took}
+}
+
+func (g groups) flight(group string, calls int, waited, took time.Duration) {
+	g.calls.WithLabelValues(group).Observe(float64(calls))
+	g.wait.WithLabelValues(group).Observe(waited.Seconds())
+	g.took.WithLabelValues(group).Observe(took.Seconds())
+}
