@@ -1,0 +1,181 @@
+package sdk_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sdk/sdktest"
+	"github.com/lattice-director/director/token"
+)
+
+func (w *wire) connected(sub string) bool {
+	for _, s := range w.director.Sessions() {
+		if s.Seats[sub] {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAdmitConnectsTheSeat(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		seat := w.token("alice")
+		alice, err := s.Admit(t.Context(), seat.SessionToken)
+		require.NoError(t, err)
+		require.Equal(t, "alice", alice.Sub)
+		require.Equal(t, seat.SessionID, alice.SessionID)
+		require.True(t, w.connected("alice"))
+		alice.Leave()
+		alice.Leave()
+		<-alice.Done()
+		require.ErrorIs(t, alice.Err(), sdk.ErrLeft)
+		require.False(t, w.connected("alice"))
+		require.Len(t, w.to("/fleet/seats"), 2)
+	})
+}
+
+// What a stranger can present, and must not get in with.
+func TestAdmitRefusesBadTokens(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		genuine := w.token("alice").SessionToken
+		other, err := sdktest.New(sdktest.Options{})
+		require.NoError(t, err)
+		claims := token.SessionClaims{
+			Subject: "alice", SessionID: "eu.1", Handle: "eu.h", Endpoint: endpoint, Region: "eu", ID: "jti-1",
+			IssuedAt: time.Now(), Expires: time.Now().Add(time.Minute),
+		}
+		sign := func(d *sdktest.Director, edit func(*token.SessionClaims)) string {
+			c := claims
+			edit(&c)
+			raw, err := d.Sign(c)
+			require.NoError(t, err)
+			return raw
+		}
+		same := func(*token.SessionClaims) {}
+		head, body, _ := strings.Cut(genuine, ".")
+		payload, signature, _ := strings.Cut(body, ".")
+		for name, c := range map[string]struct {
+			raw  string
+			want error
+		}{
+			"nothing":       {"", sdk.ErrBadToken},
+			"garbage":       {"a.b.c", sdk.ErrBadToken},
+			"huge":          {strings.Repeat("a", 1<<20), sdk.ErrBadToken},
+			"no signature":  {head + "." + payload + ".", sdk.ErrBadToken},
+			"cut signature": {head + "." + payload + "." + signature[:40], sdk.ErrBadToken},
+			"another key":   {sign(other, same), sdk.ErrBadToken},
+			"expired": {sign(w.director, func(c *token.SessionClaims) {
+				c.IssuedAt, c.Expires = c.IssuedAt.Add(-time.Hour), c.Expires.Add(-time.Hour)
+			}), sdk.ErrBadToken},
+			"another server":  {sign(w.director, func(c *token.SessionClaims) { c.Endpoint = "ws://elsewhere:1" }), sdk.ErrWrongServer},
+			"no such session": {sign(w.director, same), sdk.ErrNotFound},
+		} {
+			_, err := s.Admit(t.Context(), c.raw)
+			require.ErrorIs(t, err, c.want, name)
+		}
+		require.Len(t, w.to("/fleet/seats"), 1, "forgeries cost the director nothing")
+		_, err = s.Admit(t.Context(), genuine)
+		require.NoError(t, err)
+	})
+}
+
+// A token that was overheard must not work a second time: not while its owner plays, which the director would take for
+// a retry, nor after.
+func TestAdmitRefusesReplays(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		raw := w.token("alice").SessionToken
+		alice, err := s.Admit(t.Context(), raw)
+		require.NoError(t, err)
+		_, err = s.Admit(t.Context(), raw)
+		require.ErrorIs(t, err, sdk.ErrReplay)
+		require.NoError(t, alice.Err())
+		_, err = s.Admit(t.Context(), w.token("bob").SessionToken) // Keeps the session open.
+		require.NoError(t, err)
+		alice.Leave()
+		<-alice.Done()
+		_, err = s.Admit(t.Context(), raw)
+		require.ErrorIs(t, err, sdk.ErrReplay)
+	})
+}
+
+// After a crash of the process nothing is remembered here; the director still knows.
+func TestAdmitObeysTheDirector(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		for result, want := range map[string]error{
+			"replay": sdk.ErrReplay, "seat_gone": sdk.ErrSeatGone, "unknown": sdk.ErrNoSeat, "something_new": sdk.ErrNoSeat,
+		} {
+			seat := w.token(result)
+			w.spoil(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
+				return jsonAnswer(`{"closed":false,"results":[{"sub":"` + result + `","result":"` + result + `"}]}`), nil
+			})))
+			_, err := s.Admit(t.Context(), seat.SessionToken)
+			require.ErrorIs(t, err, want)
+		}
+		seat := w.token("eve")
+		w.spoil(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
+			return jsonAnswer(`{"closed":false,"results":[]}`), nil
+		})))
+		_, err := s.Admit(t.Context(), seat.SessionToken)
+		require.Error(t, err, "no result is no admission")
+	})
+}
+
+// One player over two connections: the newer wins, and the older one's end does not free the newer one's seat.
+func TestNewerConnectionReplacesOlder(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		first, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		second, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		<-first.Done()
+		require.ErrorIs(t, first.Err(), sdk.ErrReplaced)
+		first.Leave()
+		synctest.Wait()
+		require.True(t, w.connected("alice"))
+		require.NoError(t, second.Err())
+		second.Leave()
+		synctest.Wait()
+		require.False(t, w.connected("alice"))
+	})
+}
+
+// The older connection ends while the newer one is still at the door: the order of events must not free the seat.
+func TestLeaveWhileTheSamePlayerJoins(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		first, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		again := w.token("alice").SessionToken
+		w.spoil(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
+			first.Leave()
+			return nil, errNoFault
+		})))
+		second, err := s.Admit(t.Context(), again)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.True(t, w.connected("alice"))
+		require.NoError(t, second.Err())
+		require.Len(t, w.to("/fleet/seats"), 2)
+	})
+}
+
+func jsonAnswer(body string) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: readCloser(body)}
+}

@@ -1,0 +1,141 @@
+package sdk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a director says no with. Test for them with errors.Is; errors.As with *[Error] has the details.
+var (
+	// ErrInvalid: 400, 413, 415 or 422; the request itself is wrong and repeating it is useless. Error.Fields has the fields.
+	ErrInvalid = errors.New("invalid request")
+	// ErrUnauthorized: 401; the fleet token or access token is missing, wrong or expired.
+	ErrUnauthorized = errors.New("unauthorized")
+	// ErrForbidden: 403; on Resolve, the caller holds no seat in that session.
+	ErrForbidden = errors.New("forbidden")
+	// ErrNotFound: 404; no such session or handle, and on fleet calls also [ErrUnknownInstance].
+	ErrNotFound = errors.New("not found")
+	// ErrUnknownInstance: 404 on a fleet call; the instance is unknown or its lease has expired. Older directors send
+	// no code with it.
+	ErrUnknownInstance = errors.New("unknown instance")
+	// ErrNoCapacity: 409 on Matchmake; no instance can host the party now. Worth another try later.
+	ErrNoCapacity = errors.New("no capacity")
+	// ErrPartyConflict: 409 on Matchmake; another member of the party holds a seat of their own there.
+	ErrPartyConflict = errors.New("party conflict")
+	// ErrSuperseded: 409 on a fleet call; another process has registered under this instance id. Final.
+	ErrSuperseded = errors.New("superseded")
+	// ErrGone: 410; the session is closed.
+	ErrGone = errors.New("session closed")
+	// ErrUnavailable: nobody could be reached, or 429, 502, 503, 504. Calls repeat these until their context ends.
+	ErrUnavailable = errors.New("director unavailable")
+)
+
+// Error is a refusal by the director, decoded from its problem document (RFC 9457).
+type Error struct {
+	// Call is the method and path, such as "POST /matchmake".
+	Call string
+	// Status is the HTTP status; Code the director's stable, machine-readable word for the reason. Code is empty when
+	// something in between, such as a proxy, answered.
+	Status int
+	Code   string
+	// Detail is for people. Fields names what is wrong with a request, for status 400.
+	Detail string
+	Fields []FieldError
+	// RequestID finds the request in the director's logs.
+	RequestID string
+	// RetryAfter is how long the director asks to wait; 0 when it does not say.
+	RetryAfter time.Duration
+}
+
+// FieldError says what is wrong with one field of a request.
+type FieldError struct {
+	Field  string `json:"field"`
+	Detail string `json:"detail"`
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "sdk: %s: %d", e.Call, e.Status)
+	for _, part := range []string{e.Code, e.Detail} {
+		if part != "" {
+			b.WriteString(" " + part)
+		}
+	}
+	for _, f := range e.Fields {
+		fmt.Fprintf(&b, " [%s: %s]", f.Field, f.Detail)
+	}
+	if e.RequestID != "" {
+		fmt.Fprintf(&b, " (request %s)", e.RequestID)
+	}
+	return b.String()
+}
+
+// Is says whether the refusal is of the kind target, one of the Err… values of this package.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case ErrUnknownInstance:
+		return e.Status == http.StatusNotFound && e.fleet() && (e.Code == "instance_unknown" || e.Code == "")
+	case ErrSuperseded:
+		return e.Status == http.StatusConflict && e.Code == "superseded"
+	case ErrNoCapacity:
+		return e.Status == http.StatusConflict && e.Code == "no_capacity"
+	case ErrPartyConflict:
+		return e.Status == http.StatusConflict && e.Code == "party_conflict"
+	}
+	return target != nil && target == kindOf(e.Status)
+}
+
+func (e *Error) fleet() bool { return strings.Contains(e.Call, " /fleet/") }
+
+func kindOf(status int) error {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return ErrInvalid
+	case http.StatusUnauthorized:
+		return ErrUnauthorized
+	case http.StatusForbidden:
+		return ErrForbidden
+	case http.StatusNotFound:
+		return ErrNotFound
+	case http.StatusGone:
+		return ErrGone
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return ErrUnavailable
+	}
+	return nil
+}
+
+// decodeError makes an *Error of any answer that is not a success, whether or not it carries a problem document.
+func decodeError(resp *http.Response, k call, body []byte) error {
+	var problem struct {
+		Title  string       `json:"title"`
+		Detail string       `json:"detail"`
+		Code   string       `json:"code"`
+		Errors []FieldError `json:"errors"`
+	}
+	_ = json.Unmarshal(body, &problem) // A proxy's page has no code and no fields, and its status says enough.
+	if problem.Detail == "" {
+		problem.Detail = problem.Title
+	}
+	return &Error{
+		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
+		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+	}
+}
+
+// retryAfter reads seconds or an HTTP date (RFC 9110, 10.2.3); what is neither, or in the past, is 0.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}

@@ -1,0 +1,140 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"sync/atomic"
+	"time"
+
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sdk/sdktest"
+)
+
+// demo stands in for real addresses: a director, and one game server that is registered with it.
+func demo() (client *sdk.Client, server *sdk.GameServer, stop func()) {
+	d, err := sdktest.New(sdktest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	web := httptest.NewServer(d)
+	client, err = sdk.New(sdk.Options{URLs: []string{web.URL}})
+	if err != nil {
+		panic(err)
+	}
+	server, err = sdk.Start(context.Background(), client, sdk.ServerOptions{
+		InstanceID: "arena-1", Endpoint: "203.0.113.7:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 64,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return client, server, func() {
+		_ = server.Close(context.Background())
+		client.Close()
+		web.Close()
+	}
+}
+
+// A game server: register, admit who shows a token, report who leaves, and go when told to.
+func ExampleStart() {
+	director, err := sdktest.New(sdktest.Options{FleetToken: "a-long-shared-secret"})
+	if err != nil {
+		panic(err)
+	}
+	web := httptest.NewServer(director)
+	defer web.Close()
+	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+
+	var players atomic.Int64
+	server, err := sdk.Start(context.Background(), client, sdk.ServerOptions{
+		InstanceID: "arena-1",
+		Endpoint:   "203.0.113.7:7777",
+		Region:     "eu",
+		Modes:      []string{"duel"},
+		Capacity:   64,
+		FleetToken: "a-long-shared-secret",
+		Load:       func() float64 { return float64(players.Load()) / 64 },
+	})
+	if err != nil {
+		panic(err)
+	}
+	// A program that only serves would block here: err = server.RunUntilSignal(ctx, time.Minute)
+	fmt.Println("in service:", director.Instances()["arena-1"].Available, "seats")
+	fmt.Println("left:", server.Close(context.Background()))
+	// Output:
+	// in service: 64 seats
+	// left: <nil>
+}
+
+// A player gets from "I want to play" to an endpoint and a token in one call.
+func ExamplePlayer_Seat() {
+	client, _, stop := demo()
+	defer stop()
+	alice := sdk.NewPlayer(client, func(context.Context) (string, error) { return "alice", nil })
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	seat, err := alice.Seat(ctx, sdk.MatchRequest{Region: "eu", Mode: "duel"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("connect to %s, player %d of %d\n", seat.Endpoint, seat.PlayerCount, seat.MaxPlayers)
+	// Output: connect to 203.0.113.7:7777, player 1 of 8
+}
+
+// Friends are seated together; each resolves the handle that one of them got.
+func ExamplePlayer_Matchmake() {
+	client, _, stop := demo()
+	defer stop()
+	login := func(sub string) *sdk.Player {
+		return sdk.NewPlayer(client, func(context.Context) (string, error) { return sub, nil })
+	}
+	ctx := context.Background()
+	party := []string{"alice", "bob"}
+	match, err := login("alice").Matchmake(ctx, sdk.MatchRequest{Region: "eu", Mode: "duel", Party: party})
+	if err != nil {
+		panic(err)
+	}
+	for _, sub := range party {
+		ticket, err := login(sub).Resolve(ctx, match.Handle)
+		fmt.Println(sub, ticket.SessionID == match.SessionID, err)
+	}
+	_, err = login("mallory").Resolve(ctx, match.Handle)
+	fmt.Println("mallory", errors.Is(err, sdk.ErrForbidden))
+	// Output:
+	// alice true <nil>
+	// bob true <nil>
+	// mallory true
+}
+
+// For each connection a game server admits the player first, and watches Done beside its own traffic.
+func ExampleGameServer_Admit() {
+	client, server, stop := demo()
+	defer stop()
+	alice := sdk.NewPlayer(client, func(context.Context) (string, error) { return "alice", nil })
+	seat, err := alice.Seat(context.Background(), sdk.MatchRequest{Region: "eu", Mode: "duel"})
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	admission, err := server.Admit(ctx, seat.SessionToken)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(admission.Sub, "plays")
+	_, err = server.Admit(ctx, seat.SessionToken)
+	fmt.Println(err)
+	server.End(admission.SessionID)
+	<-admission.Done()
+	fmt.Println(admission.Err())
+	// Output:
+	// alice plays
+	// sdk: session token was used before
+	// sdk: session was ended
+}

@@ -1,0 +1,68 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	keysPath = "/.well-known/jwks.json"
+	// keysRetry is how often at most strangers can make a game server ask for keys, by tokens that name unknown ones.
+	keysRetry = 5 * time.Second
+)
+
+// newKeySource reads the director's key set from whichever replica answers, and caches it as the director says.
+func newKeySource(c *Client) (*token.KeySource, error) {
+	return token.NewKeySource(c.replicas.pick(time.Now()).base+keysPath, token.SourceOptions{
+		Client:     &http.Client{Transport: keysTransport{c}},
+		Timeout:    time.Duration(c.replicas.count())*c.opts.AttemptTimeout + time.Second,
+		RetryEvery: keysRetry,
+		// Who configures a director over plain HTTP trusts that network with the fleet token already.
+		PlainHTTP: true,
+		Log:       c.opts.Logger,
+	})
+}
+
+// keysTransport sends a request for the key set to one replica after the other until one answers.
+type keysTransport struct{ client *Client }
+
+// RoundTrip implements http.RoundTripper.
+func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	for range t.client.replicas.count() {
+		rep := t.client.replicas.pick(time.Now())
+		resp, err = t.attempt(req, rep.base)
+		if err == nil && resp.StatusCode < http.StatusInternalServerError || req.Context().Err() != nil {
+			return resp, err
+		}
+		t.client.replicas.failed(rep, time.Now())
+	}
+	return resp, err
+}
+
+// attempt reads the whole answer, so that a replica that freezes halfway counts as one that did not answer.
+func (t keysTransport) attempt(req *http.Request, base string) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), t.client.opts.AttemptTimeout)
+	defer cancel()
+	again, err := http.NewRequestWithContext(ctx, req.Method, base+keysPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	again.Header = req.Header.Clone()
+	again.Header.Set("User-Agent", t.client.opts.UserAgent)
+	resp, err := t.client.http.Do(again)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := readBounded(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}

@@ -1,0 +1,136 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// The answer to a matchmake can be lost after the seat was taken. The retry must find that seat, not take another.
+func TestLostAnswersKeepOneSeat(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		w.serve()
+		lostTwice := 0
+		w.spoil(on("/matchmake", func(x exchange, forward func() *http.Response) (*http.Response, error) {
+			if lostTwice++; lostTwice > 2 {
+				return nil, errNoFault
+			}
+			return lost(x, forward)
+		}))
+		match, err := w.player("alice").Matchmake(t.Context(), duel)
+		require.NoError(t, err)
+		require.Equal(t, 1, match.PlayerCount)
+		sent := w.to("/matchmake")
+		require.Len(t, sent, 3)
+		key := sent[0].header.Get("Idempotency-Key")
+		require.NotEmpty(t, key)
+		for _, x := range sent {
+			require.Equal(t, key, x.header.Get("Idempotency-Key"))
+			require.Equal(t, sent[0].body, x.body)
+			require.Equal(t, "Bearer alice", x.header.Get("Authorization"))
+		}
+		_, err = w.player("alice").Matchmake(t.Context(), duel)
+		require.NoError(t, err)
+		require.NotEqual(t, key, w.to("/matchmake")[3].header.Get("Idempotency-Key"), "another wish, another key")
+	})
+}
+
+// A party resolves member by member, with the handle that one of them got.
+func TestPartySitsTogether(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		w.serve()
+		req := sdk.MatchRequest{Region: "eu", Mode: "duel", Party: []string{"alice", "bob"}, MaxPlayers: 4}
+		match, err := w.player("alice").Matchmake(t.Context(), req)
+		require.NoError(t, err)
+		for _, sub := range req.Party {
+			ticket, err := w.player(sub).Resolve(t.Context(), match.Handle)
+			require.NoError(t, err)
+			require.Equal(t, match.SessionID, ticket.SessionID)
+			require.Equal(t, endpoint, ticket.Endpoint)
+		}
+		_, err = w.player("mallory").Resolve(t.Context(), match.Handle)
+		require.ErrorIs(t, err, sdk.ErrForbidden)
+		seen, err := w.player("mallory").Session(t.Context(), match.SessionID)
+		require.NoError(t, err)
+		require.Equal(t, match, seen)
+	})
+}
+
+// Sessions end between the two calls when their server dies: that is no error for who wants to play.
+func TestSeatStartsAnewWhenTheSessionClosed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		w.serve()
+		w.spoil(on("/resolve", once(func(exchange, func() *http.Response) (*http.Response, error) {
+			w.director.CloseSession(w.director.Sessions()[0].ID)
+			return nil, errNoFault
+		})))
+		seat, err := w.player("alice").Seat(t.Context(), duel)
+		require.NoError(t, err)
+		require.Equal(t, w.director.Sessions()[1].ID, seat.SessionID)
+		require.NotEmpty(t, seat.SessionToken)
+		require.Equal(t, 2, w.count("/matchmake"))
+	})
+}
+
+// A seat that was reaped during an outage is taken anew.
+func TestSeatStartsAnewWhenTheSeatIsGone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		w.serve()
+		w.spoil(on("/resolve", once(func(exchange, func() *http.Response) (*http.Response, error) {
+			w.director.Reap(w.director.Sessions()[0].ID, "alice")
+			return nil, errNoFault
+		})))
+		_, err := w.player("alice").Seat(t.Context(), duel)
+		require.NoError(t, err)
+	})
+}
+
+// No capacity is an honest answer that a server coming up changes.
+func TestSeatWaitsForCapacity(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		up := time.AfterFunc(20*time.Second, func() { w.serve() })
+		defer up.Stop()
+		start := time.Now()
+		_, err := w.player("alice").Seat(t.Context(), duel)
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 25*time.Second)
+		require.Less(t, w.count("/matchmake"), 30)
+	})
+}
+
+func TestSeatTellsWhyItGaveUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := w.player("alice").Seat(ctx, duel)
+		require.ErrorIs(t, err, sdk.ErrNoCapacity)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		_, err = w.player("alice").Seat(t.Context(), sdk.MatchRequest{Region: "eu", Mode: "duel", Party: []string{"bob"}})
+		require.ErrorIs(t, err, sdk.ErrInvalid)
+	})
+}
+
+// Without an access token nothing may be sent.
+func TestAccessTokenError(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		loggedOut := errors.New("logged out")
+		p := sdk.NewPlayer(w.client(), func(context.Context) (string, error) { return "", loggedOut })
+		_, err := p.Matchmake(t.Context(), duel)
+		require.ErrorIs(t, err, loggedOut)
+		require.Zero(t, w.count(""))
+	})
+}

@@ -1,0 +1,163 @@
+package sdktest
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+)
+
+type instance struct {
+	registration
+	incarnation string
+	draining    bool
+}
+
+type registration struct {
+	InstanceID string   `json:"instance_id"`
+	Endpoint   string   `json:"endpoint"`
+	Region     string   `json:"region"`
+	Modes      []string `json:"modes"`
+	Capacity   int      `json:"capacity"`
+	BootID     string   `json:"boot_id"`
+	Load       float64  `json:"load"`
+}
+
+// Instance is what the director knows of a game server.
+type Instance struct {
+	ID, Endpoint string
+	Load         float64
+	Available    int
+	Draining     bool
+}
+
+// Instances lists the registered game servers, by id.
+func (d *Director) Instances() map[string]Instance {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[string]Instance{}
+	for id, i := range d.instances {
+		all[id] = Instance{ID: id, Endpoint: i.Endpoint, Load: i.Load, Available: d.available(i), Draining: i.draining}
+	}
+	return all
+}
+
+// Expire lets the lease of an instance run out: its sessions close, its next call is answered 404.
+func (d *Director) Expire(instanceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end(instanceID)
+}
+
+func (d *Director) end(instanceID string) {
+	delete(d.instances, instanceID)
+	for _, s := range d.sessions {
+		if s.instance == instanceID {
+			s.close()
+		}
+	}
+}
+
+func (d *Director) available(i *instance) int {
+	free := i.Capacity
+	for _, s := range d.sessions {
+		if s.instance == i.InstanceID && !s.closed {
+			free -= s.maxPlayers
+		}
+	}
+	return max(0, free)
+}
+
+func (d *Director) fleet(handle func(*http.Request) (any, *refusal)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if d.opts.FleetToken != "" && r.Header.Get("X-Fleet-Token") != d.opts.FleetToken {
+			refuse(http.StatusUnauthorized, "unauthorized", "X-Fleet-Token is missing or wrong").write(w)
+			return
+		}
+		body, no := handle(r)
+		switch {
+		case no != nil:
+			no.write(w)
+		case body == nil:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			writeJSON(w, http.StatusOK, "application/json", body)
+		}
+	}
+}
+
+// register keeps the incarnation of the same boot at the same endpoint, and ends any other.
+func (d *Director) register(r *http.Request) (any, *refusal) {
+	i := &instance{incarnation: uuid.NewString()}
+	if no := read(r, &i.registration); no != nil {
+		return nil, no
+	}
+	if old := d.instances[i.InstanceID]; old != nil && old.BootID == i.BootID && old.Endpoint == i.Endpoint {
+		i.incarnation = old.incarnation
+	} else {
+		d.end(i.InstanceID)
+	}
+	d.instances[i.InstanceID] = i
+	return map[string]any{
+		"instance_id": i.InstanceID, "status": "registered", "available": d.available(i), "incarnation": i.incarnation,
+	}, nil
+}
+
+// instanceRef names the instance a call speaks for.
+type instanceRef struct {
+	InstanceID  string   `json:"instance_id"`
+	Incarnation string   `json:"incarnation"`
+	Load        *float64 `json:"load"`
+}
+
+func (d *Director) find(ref instanceRef) (*instance, *refusal) {
+	i := d.instances[ref.InstanceID]
+	switch {
+	case i == nil:
+		return nil, refuse(http.StatusNotFound, "instance_unknown", "%s is not registered", ref.InstanceID)
+	case ref.Incarnation != "" && ref.Incarnation != i.incarnation:
+		return nil, refuse(http.StatusConflict, "superseded", "a newer incarnation of %s exists", ref.InstanceID)
+	}
+	return i, nil
+}
+
+func (d *Director) heartbeat(r *http.Request) (any, *refusal) {
+	var ref instanceRef
+	i, no := d.caller(r, &ref, &ref)
+	if no != nil {
+		return nil, no
+	}
+	if ref.Load != nil {
+		i.Load = *ref.Load
+	}
+	return map[string]any{"instance_id": i.InstanceID, "status": "alive", "available": d.available(i)}, nil
+}
+
+func (d *Director) caller(r *http.Request, body any, ref *instanceRef) (*instance, *refusal) {
+	if no := read(r, body); no != nil {
+		return nil, no
+	}
+	return d.find(*ref)
+}
+
+func (d *Director) deregister(r *http.Request) (any, *refusal) {
+	var ref instanceRef
+	i, no := d.caller(r, &ref, &ref)
+	if no == nil {
+		d.end(i.InstanceID)
+	}
+	return nil, no
+}
+
+func (d *Director) drain(r *http.Request) (any, *refusal) {
+	var req struct {
+		instanceRef
+		Drain bool `json:"drain"`
+	}
+	i, no := d.caller(r, &req, &req.instanceRef)
+	if no != nil {
+		return nil, no
+	}
+	i.draining = req.Drain
+	status := map[bool]string{true: "draining", false: "ready"}[req.Drain]
+	return map[string]any{"instance_id": i.InstanceID, "status": status, "available": d.available(i)}, nil
+}

@@ -1,0 +1,213 @@
+package sdktest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/token"
+)
+
+// storedAnswer is what a caller with an Idempotency-Key was told.
+type storedAnswer struct {
+	request []byte
+	answer  any
+}
+
+func (d *Director) player(handle func(r *http.Request, sub string) (any, *refusal)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		raw, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		sub, err := d.opts.Access(raw)
+		if !bearer || err != nil || sub == "" {
+			refuse(http.StatusUnauthorized, "unauthorized", "bad access token").write(w)
+			return
+		}
+		body, no := handle(r, sub)
+		if no != nil {
+			no.write(w)
+			return
+		}
+		writeJSON(w, http.StatusOK, "application/json", body)
+	}
+}
+
+type matchRequest struct {
+	Region     string   `json:"region"`
+	Mode       string   `json:"mode"`
+	Party      []string `json:"party"`
+	MaxPlayers int      `json:"max_players"`
+}
+
+func (d *Director) matchmake(r *http.Request, sub string) (any, *refusal) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "invalid_json", "%v", err)
+	}
+	key := sub + "\x00" + r.Header.Get("Idempotency-Key")
+	if stored, found := d.answers[key]; found && !strings.HasSuffix(key, "\x00") {
+		if !bytes.Equal(stored.request, raw) {
+			return nil, refuse(http.StatusUnprocessableEntity, "idempotency_mismatch", "another body")
+		}
+		return stored.answer, nil
+	}
+	answer, no := d.match(raw, sub)
+	if no == nil {
+		d.answers[key] = storedAnswer{raw, answer}
+	}
+	return answer, no
+}
+
+func (d *Director) match(raw []byte, sub string) (any, *refusal) {
+	var req matchRequest
+	if err := json.Unmarshal(raw, &req); err != nil {
+		return nil, refuse(http.StatusBadRequest, "invalid_json", "%v", err)
+	}
+	if len(req.Party) == 0 {
+		req.Party = []string{sub}
+	}
+	if req.MaxPlayers == 0 {
+		req.MaxPlayers = d.opts.MaxPlayers
+	}
+	if !slices.Contains(req.Party, sub) || req.MaxPlayers < len(req.Party) {
+		return nil, refuse(http.StatusBadRequest, "invalid_request", "bad party")
+	}
+	s, no := d.place(req, sub)
+	if no != nil {
+		return nil, no
+	}
+	return s.placement(), nil
+}
+
+// place answers the seat the caller has, or takes new ones for the whole party.
+func (d *Director) place(req matchRequest, sub string) (*session, *refusal) {
+	party := sorted(req.Party)
+	if s := d.seatOf(sub, req.Region, req.Mode); s != nil && s.keeps(sub, party, req.MaxPlayers) {
+		return s, nil
+	}
+	for _, member := range party {
+		s := d.seatOf(member, req.Region, req.Mode)
+		if s != nil && member != sub && (s.seats[member].state == connected || s.seats[member].by == member) {
+			return nil, refuse(http.StatusConflict, "party_conflict", "a member of the party has a seat of their own")
+		}
+	}
+	for _, member := range party {
+		if s := d.seatOf(member, req.Region, req.Mode); s != nil {
+			delete(s.seats, member)
+		}
+	}
+	s := d.room(req)
+	if s == nil {
+		return nil, refuse(http.StatusConflict, "no_capacity", "no instance in %s can host %s", req.Region, req.Mode)
+	}
+	for _, member := range party {
+		s.seats[member] = &seat{party: party, by: sub}
+	}
+	return s, nil
+}
+
+// keeps says that asking again gives the same seat.
+func (s *session) keeps(sub string, party []string, maxPlayers int) bool {
+	seat := s.seats[sub]
+	return seat.state == connected || seat.by == sub && slices.Equal(seat.party, party) && s.maxPlayers == maxPlayers
+}
+
+func (d *Director) seatOf(sub, region, mode string) *session {
+	for _, s := range d.sessions {
+		if seat := s.seats[sub]; seat != nil && seat.state != reaped && s.region == region && s.mode == mode {
+			return s
+		}
+	}
+	return nil
+}
+
+// room is the fullest open session with room for the party, else a new one on the least loaded instance.
+func (d *Director) room(req matchRequest) (best *session) {
+	for _, s := range d.sessions {
+		fits := !s.closed && s.region == req.Region && s.mode == req.Mode && s.maxPlayers == req.MaxPlayers &&
+			s.count()+len(req.Party) <= s.maxPlayers && !d.instances[s.instance].draining
+		if fits && (best == nil || s.count() > best.count()) {
+			best = s
+		}
+	}
+	if best != nil {
+		return best
+	}
+	if host := d.host(req); host != nil {
+		best = &session{
+			id: req.Region + "." + uuid.NewString(), handle: req.Region + "." + rand.Text(), instance: host.InstanceID,
+			endpoint: host.Endpoint, region: req.Region, mode: req.Mode, maxPlayers: req.MaxPlayers, seats: map[string]*seat{},
+		}
+		d.sessions = append(d.sessions, best)
+	}
+	return best
+}
+
+func (d *Director) host(req matchRequest) (best *instance) {
+	for _, i := range d.instances {
+		fits := !i.draining && i.Region == req.Region && slices.Contains(i.Modes, req.Mode) && d.available(i) >= req.MaxPlayers
+		if fits && (best == nil || d.available(i) > d.available(best)) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (s *session) placement() map[string]any {
+	return map[string]any{
+		"session_handle": s.handle, "session_id": s.id, "endpoint": s.endpoint, "region": s.region, "mode": s.mode,
+		"player_count": s.count(), "max_players": s.maxPlayers,
+	}
+}
+
+func (d *Director) resolve(r *http.Request, sub string) (any, *refusal) {
+	var req struct {
+		Handle string `json:"session_handle"`
+	}
+	if no := read(r, &req); no != nil {
+		return nil, no
+	}
+	s, no := d.open(func(s *session) bool { return s.handle == req.Handle })
+	if no != nil {
+		return nil, no
+	}
+	if seat := s.seats[sub]; seat == nil || seat.state == reaped {
+		return nil, refuse(http.StatusForbidden, "no_seat", "you hold no seat in this session")
+	}
+	now := time.Now()
+	signed, err := d.Sign(token.SessionClaims{
+		Subject: sub, SessionID: s.id, Handle: s.handle, Endpoint: s.endpoint, Region: s.region,
+		ID: rand.Text(), IssuedAt: now, Expires: now.Add(d.opts.TokenTTL),
+	})
+	if err != nil {
+		return nil, refuse(http.StatusInternalServerError, "internal", "%v", err)
+	}
+	return map[string]any{"endpoint": s.endpoint, "session_token": signed, "session_id": s.id}, nil
+}
+
+func (d *Director) session(r *http.Request, _ string) (any, *refusal) {
+	s, no := d.open(func(s *session) bool { return s.id == r.PathValue("id") })
+	if no != nil {
+		return nil, no
+	}
+	return s.placement(), nil
+}
+
+func (d *Director) open(matches func(*session) bool) (*session, *refusal) {
+	for _, s := range d.sessions {
+		switch {
+		case !matches(s):
+		case s.closed:
+			return nil, refuse(http.StatusGone, "session_closed", "the session has ended")
+		default:
+			return s, nil
+		}
+	}
+	return nil, refuse(http.StatusNotFound, "session_unknown", "there is no such session")
+}

@@ -1,0 +1,178 @@
+package sdktest
+
+import (
+	"net/http"
+	"slices"
+)
+
+type seatState int
+
+const (
+	reserved seatState = iota
+	connected
+	reaped // given up by the director, not by the player
+)
+
+type session struct {
+	id, handle, instance, endpoint, region, mode string
+	maxPlayers                                   int
+	seats                                        map[string]*seat // by sub
+	closed                                       bool
+}
+
+type seat struct {
+	state seatState
+	party []string // with whom it was asked for, sorted
+	by    string   // who asked
+}
+
+// redemption is where a jti was used.
+type redemption struct{ session, sub string }
+
+// Session is what the director knows of a session. Seats says of each player whether they are connected.
+type Session struct {
+	ID, Instance string
+	Seats        map[string]bool
+	Closed       bool
+}
+
+// Sessions lists all sessions, in the order they were opened.
+func (d *Director) Sessions() (all []Session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.sessions {
+		view := Session{ID: s.id, Instance: s.instance, Seats: map[string]bool{}, Closed: s.closed}
+		for sub, seat := range s.seats {
+			if seat.state != reaped {
+				view.Seats[sub] = seat.state == connected
+			}
+		}
+		all = append(all, view)
+	}
+	return all
+}
+
+// CloseSession ends a session as an operator can.
+func (d *Director) CloseSession(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.byID(id); s != nil {
+		s.close()
+	}
+}
+
+// Reap gives a player's seat up, as the director does when nobody comes for it.
+func (d *Director) Reap(sessionID, sub string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.byID(sessionID); s != nil && s.seats[sub] != nil {
+		s.seats[sub].state = reaped
+	}
+}
+
+func (d *Director) byID(id string) *session {
+	for _, s := range d.sessions {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *session) close() {
+	s.closed = true
+	clear(s.seats)
+}
+
+func (s *session) count() (n int) {
+	for _, seat := range s.seats {
+		if seat.state != reaped {
+			n++
+		}
+	}
+	return n
+}
+
+type joinedSeat struct {
+	Sub string `json:"sub"`
+	JTI string `json:"jti"`
+}
+
+func (d *Director) seats(r *http.Request) (any, *refusal) {
+	var req struct {
+		instanceRef
+		SessionID string       `json:"session_id"`
+		Joined    []joinedSeat `json:"joined"`
+		Left      []string     `json:"left"`
+		Ended     bool         `json:"ended"`
+	}
+	i, no := d.caller(r, &req, &req.instanceRef)
+	if no != nil {
+		return nil, no
+	}
+	s := d.byID(req.SessionID)
+	if s == nil || s.instance != i.InstanceID {
+		return nil, refuse(http.StatusNotFound, "session_unknown", "there is no such session")
+	}
+	report := seatReport{results: []map[string]any{}}
+	for _, join := range req.Joined {
+		report.add(join.Sub, join.JTI, d.join(s, join), &report.joined)
+	}
+	for _, sub := range req.Left {
+		report.add(sub, "", s.leave(sub), &report.left)
+	}
+	if req.Ended || len(req.Left) > 0 && s.count() == 0 {
+		s.close()
+	}
+	return map[string]any{
+		"session_id": s.id, "joined": report.joined, "left": report.left,
+		"player_count": s.count(), "closed": s.closed, "results": report.results,
+	}, nil
+}
+
+type seatReport struct {
+	joined, left int
+	results      []map[string]any
+}
+
+func (r *seatReport) add(sub, jti, result string, ok *int) {
+	status := map[string]int{"ok": 200, "replay": 409, "seat_gone": 410, "unknown": 404}[result]
+	entry := map[string]any{"sub": sub, "result": result, "status": status}
+	if jti != "" {
+		entry["jti"] = jti
+	}
+	if result == "ok" {
+		*ok++
+	}
+	r.results = append(r.results, entry)
+}
+
+func (d *Director) join(s *session, j joinedSeat) string {
+	seat := s.seats[j.Sub]
+	used, known := d.redeemed[j.JTI]
+	switch {
+	case known && (used != redemption{s.id, j.Sub} || seat == nil || seat.state != connected):
+		return "replay"
+	case seat == nil:
+		return "unknown"
+	case seat.state == reaped && s.count() >= s.maxPlayers:
+		return "seat_gone"
+	}
+	seat.state = connected
+	d.redeemed[j.JTI] = redemption{s.id, j.Sub}
+	return "ok"
+}
+
+func (s *session) leave(sub string) string {
+	if seat := s.seats[sub]; seat == nil || seat.state == reaped {
+		return "unknown"
+	}
+	delete(s.seats, sub)
+	return "ok"
+}
+
+func sorted(party []string) []string {
+	party = slices.Clone(party)
+	slices.Sort(party)
+	return party
+}

@@ -1,0 +1,275 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// A rush must not become a report per player, and a slow director must not mix up who was admitted.
+func TestReportsAreBatched(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve(func(o *sdk.ServerOptions) { o.Capacity = 64 })
+		tokens := map[string]string{}
+		for i := range 64 {
+			sub := fmt.Sprintf("player-%02d", i)
+			seat, err := w.player(sub).Seat(t.Context(), sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 64})
+			require.NoError(t, err)
+			tokens[sub] = seat.SessionToken
+		}
+		w.spoil(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
+			pass(time.Second)
+			return nil, errNoFault
+		}))
+		admissions := admitAll(t, s, tokens)
+		require.LessOrEqual(t, w.count("/fleet/seats"), 2, "at most the first alone, all others together")
+		for _, a := range admissions {
+			require.True(t, w.connected(a.Sub))
+			a.Leave()
+		}
+		pass(10 * time.Second)
+		require.LessOrEqual(t, len(w.to("/fleet/seats")), 4)
+		require.True(t, w.director.Sessions()[0].Closed)
+	})
+}
+
+func admitAll(t *testing.T, s *sdk.GameServer, tokens map[string]string) (all []*sdk.Admission) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for sub, raw := range tokens {
+		wg.Go(func() {
+			a, err := s.Admit(t.Context(), raw)
+			if err != nil || a.Sub != sub {
+				t.Errorf("%s: %v", sub, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, a)
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// Reports are repeated until the director has them, through lost answers, refusals that operators mend, and outages.
+func TestLeaveIsRepeatedUntilAcknowledged(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		faults := []fault{lost, cut, answer(503, "unavailable"), answer(401, "unauthorized"), answer(500, "internal")}
+		w.spoil(on("/fleet/seats", func(x exchange, forward func() *http.Response) (*http.Response, error) {
+			if len(faults) == 0 {
+				return nil, errNoFault
+			}
+			next := faults[0]
+			faults = faults[1:]
+			return next(x, forward)
+		}))
+		alice.Leave()
+		<-alice.Done()
+		require.False(t, w.connected("alice"))
+		require.Len(t, w.to("/fleet/seats"), 1+6)
+	})
+}
+
+// The join was carried out but its answer came too late for the player: the seat must not stay taken.
+func TestAbandonedJoinGivesTheSeatBack(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		raw := w.token("alice").SessionToken
+		w.spoil(on("/fleet/seats", lost))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := s.Admit(ctx, raw)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, w.connected("alice"))
+		w.spoil(nil)
+		pass(10 * time.Second)
+		require.False(t, w.connected("alice"))
+	})
+}
+
+// A player leaves during an outage and is back as soon as it is over, before the director has heard of it: a seat that is
+// still taken must not be freed under the new connection.
+func TestBackAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		w.spoil(on("/fleet/seats", cut))
+		alice.Leave()
+		pass(30 * time.Second)
+		seat := w.token("alice")
+		require.Equal(t, alice.SessionID, seat.SessionID)
+		w.spoil(nil)
+		again, err := s.Admit(t.Context(), seat.SessionToken)
+		require.NoError(t, err)
+		pass(30 * time.Second)
+		require.True(t, w.connected("alice"))
+		require.NoError(t, again.Err())
+		require.ErrorIs(t, alice.Err(), sdk.ErrReplaced)
+	})
+}
+
+// Who waits at the door of a server that closes is told so.
+func TestCloseTurnsAwayWhoWaits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		raw := w.token("alice").SessionToken
+		w.spoil(frozen("director.example"))
+		result := make(chan error, 1)
+		go func() {
+			_, err := s.Admit(t.Context(), raw)
+			result <- err
+		}()
+		pass(10 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.Error(t, s.Close(ctx))
+		require.ErrorIs(t, <-result, sdk.ErrClosed)
+	})
+}
+
+// A player who gives up before the report goes out costs no report, and may come again with the same token.
+func TestAbandonedAtTheDoor(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice, bob := w.token("alice"), w.token("bob")
+		w.spoil(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
+			pass(4 * time.Second)
+			return nil, errNoFault
+		}))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := s.Admit(t.Context(), alice.SessionToken)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := s.Admit(ctx, bob.SessionToken)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		wg.Wait()
+		synctest.Wait()
+		require.Len(t, w.to("/fleet/seats"), 1)
+		_, err = s.Admit(t.Context(), bob.SessionToken)
+		require.NoError(t, err)
+	})
+}
+
+// Players at the door of a session that is forgotten are told so, not left waiting.
+func TestForgottenAtTheDoor(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice := w.token("alice")
+		w.director.Expire("arena-1")
+		_, err := s.Admit(t.Context(), alice.SessionToken)
+		require.ErrorIs(t, err, sdk.ErrSessionLost)
+		require.Len(t, w.to("/fleet/register"), 2, "the report found out and registered")
+		_, err = s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+	})
+}
+
+// When many reports find out together that the server is forgotten, one of them registers.
+func TestForgottenAtManyDoors(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		var tokens []string
+		for i := range 4 {
+			seat, err := w.player(fmt.Sprint("player-", i)).Seat(t.Context(), sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 1})
+			require.NoError(t, err)
+			tokens = append(tokens, seat.SessionToken)
+		}
+		w.director.Expire("arena-1")
+		w.spoil(on("/fleet/seats", func(_ exchange, forward func() *http.Response) (*http.Response, error) {
+			resp := forward()
+			pass(time.Second)
+			return resp, nil
+		}))
+		var wg sync.WaitGroup
+		for _, raw := range tokens {
+			wg.Go(func() {
+				if _, err := s.Admit(t.Context(), raw); !errors.Is(err, sdk.ErrSessionLost) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		require.Len(t, w.to("/fleet/register"), 2)
+	})
+}
+
+// The player gave up, the report hangs, and meanwhile the session is forgotten: its late answer concerns nobody.
+func TestForgottenWithAReportInFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice := w.token("alice")
+		w.spoil(on("/fleet/seats", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
+			resp := forward()
+			w.director.Expire("arena-1")
+			pass(20 * time.Second)
+			return resp, nil
+		})))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := s.Admit(ctx, alice.SessionToken)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		pass(30 * time.Second)
+		bob, err := s.Admit(t.Context(), w.token("bob").SessionToken)
+		require.NoError(t, err)
+		require.NoError(t, bob.Err())
+		require.Len(t, w.to("/fleet/seats"), 2)
+	})
+}
+
+func TestEndClosesTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		s.End(alice.SessionID)
+		<-alice.Done()
+		require.ErrorIs(t, alice.Err(), sdk.ErrSessionLost)
+		require.True(t, w.director.Sessions()[0].Closed)
+	})
+}
+
+// An operator closed the session. The game server hears of it with its next report about it.
+func TestOperatorClosesTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		bob, err := s.Admit(t.Context(), w.token("bob").SessionToken)
+		require.NoError(t, err)
+		w.director.CloseSession(alice.SessionID)
+		bob.Leave()
+		<-alice.Done()
+		require.ErrorIs(t, alice.Err(), sdk.ErrSessionLost)
+	})
+}

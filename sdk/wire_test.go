@@ -1,0 +1,201 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sdk/sdktest"
+)
+
+var (
+	errCut     = errors.New("connection cut")
+	errNoFault = errors.New("deliver it as usual")
+)
+
+// exchange is one request that was sent, and what came of it.
+type exchange struct {
+	host, method, path string
+	header             http.Header
+	body               string
+	at                 time.Time
+	done               <-chan struct{} // when the sender stops waiting
+}
+
+// fault replaces or spoils the answer to a request, or says errNoFault. forward delivers the request.
+type fault func(x exchange, forward func() *http.Response) (*http.Response, error)
+
+// wire is the network between the SDK and a director double: it remembers every request, holds each to the contract,
+// and can be made to fail. All its names resolve to the one director behind it.
+type wire struct {
+	t        *testing.T
+	director *sdktest.Director
+
+	mu    sync.Mutex
+	sent  []exchange
+	fault fault
+}
+
+func newWire(t *testing.T, opts sdktest.Options) *wire {
+	d, err := sdktest.New(opts)
+	require.NoError(t, err)
+	return &wire{t: t, director: d}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := readAll(req)
+	x := exchange{req.URL.Host, req.Method, req.URL.Path, req.Header.Clone(), body, time.Now(), req.Context().Done()}
+	w.mu.Lock()
+	w.sent = append(w.sent, x)
+	fault := w.fault
+	w.mu.Unlock()
+	forward := func() *http.Response { return w.forward(req, body) }
+	if fault != nil {
+		if resp, err := fault(x, forward); !errors.Is(err, errNoFault) {
+			return resp, err
+		}
+	}
+	return forward(), req.Context().Err()
+}
+
+func readCloser(body string) io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }
+
+func readAll(req *http.Request) string {
+	if req.Body == nil {
+		return ""
+	}
+	body, _ := io.ReadAll(req.Body)
+	return string(body)
+}
+
+func (w *wire) forward(req *http.Request, body string) *http.Response {
+	served := req.Clone(context.WithoutCancel(req.Context()))
+	served.Body = io.NopCloser(strings.NewReader(body))
+	resp, err := w.director.Transport().RoundTrip(served)
+	require.NoError(w.t, err)
+	answer, err := io.ReadAll(resp.Body)
+	require.NoError(w.t, err)
+	resp.Body = io.NopCloser(bytes.NewReader(answer))
+	checkContract(w.t, req, body, resp, answer)
+	return resp
+}
+
+// spoil makes every request go through f from now on; nil heals the wire.
+func (w *wire) spoil(f fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fault = f
+}
+
+// count is how many requests went to a path.
+func (w *wire) count(path string) int { return len(w.to(path)) }
+
+// to lists the requests to paths with that suffix, in order; "" is all of them.
+func (w *wire) to(suffix string) (found []exchange) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.sent {
+		if strings.HasSuffix(x.path, suffix) {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+func (w *wire) client(urls ...string) *sdk.Client {
+	if len(urls) == 0 {
+		urls = []string{"http://director.example"}
+	}
+	c, err := sdk.New(sdk.Options{URLs: urls, HTTPClient: &http.Client{Transport: w}})
+	require.NoError(w.t, err)
+	return c
+}
+
+func (w *wire) player(sub string) *sdk.Player {
+	return sdk.NewPlayer(w.client(), func(context.Context) (string, error) { return sub, nil })
+}
+
+const endpoint = "ws://game.example:7777/play"
+
+// serve starts a game server with room for 32 players in mode "duel" of region "eu".
+func (w *wire) serve(edit ...func(*sdk.ServerOptions)) *sdk.GameServer {
+	opts := sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu", Modes: []string{"duel"}, Capacity: 32}
+	for _, e := range edit {
+		e(&opts)
+	}
+	s, err := sdk.Start(w.t.Context(), w.client(), opts)
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = s.Close(ctx)
+	})
+	return s
+}
+
+// token takes a seat for sub and returns its session token.
+func (w *wire) token(sub string) sdk.Seat {
+	seat, err := w.player(sub).Seat(w.t.Context(), duel)
+	require.NoError(w.t, err)
+	return seat
+}
+
+var duel = sdk.MatchRequest{Region: "eu", Mode: "duel"}
+
+// on limits a fault to one path.
+func on(path string, f fault) fault {
+	return func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		if x.path != path {
+			return nil, errNoFault
+		}
+		return f(x, forward)
+	}
+}
+
+// once lets only the first request have the fault.
+func once(f fault) fault {
+	var mu sync.Mutex
+	done := false
+	return func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		mu.Lock()
+		first := !done
+		done = true
+		mu.Unlock()
+		if !first {
+			return nil, errNoFault
+		}
+		return f(x, forward)
+	}
+}
+
+// cut fails before the director has heard of the request, lost after it has acted.
+func cut(exchange, func() *http.Response) (*http.Response, error) { return nil, errCut }
+
+func lost(_ exchange, forward func() *http.Response) (*http.Response, error) {
+	forward()
+	return nil, errCut
+}
+
+func answer(status int, code string, header ...string) fault {
+	return func(exchange, func() *http.Response) (*http.Response, error) {
+		h := http.Header{"Content-Type": {"application/problem+json"}}
+		for i := 0; i+1 < len(header); i += 2 {
+			h.Set(header[i], header[i+1])
+		}
+		body := io.NopCloser(strings.NewReader(`{"code":"` + code + `","detail":"on purpose"}`))
+		return &http.Response{StatusCode: status, Header: h, Body: body}, nil
+	}
+}
+
+// pass lets virtual time go by.
+func pass(d time.Duration) { <-time.After(d) }
