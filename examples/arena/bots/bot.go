@@ -1,0 +1,84 @@
+package bots
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// bot is one player.
+type bot struct {
+	swarm  *Swarm
+	name   string
+	player *sdk.Player
+	record
+}
+
+func (s *Swarm) newBot(name string) *bot {
+	token := func(ctx context.Context) (string, error) { return s.cfg.AccessToken(ctx, name) }
+	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.cfg.Director, token)}
+	b.stats = BotStats{Name: name, Errors: map[string]int{}}
+	return b
+}
+
+// play is one match: through the door that the party was given, and when the connection is lost through whatever door the
+// director shows next, until it has been played for as long as planned.
+func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
+	defer b.rests()
+	seat, err := b.resolve(ctx, match)
+	if err != nil {
+		b.failed(ctx, err)
+	}
+	pause := pauses()
+	for left := stay; left > 0 && ctx.Err() == nil; {
+		if err != nil {
+			seat, err = again(ctx, b, func() (sdk.Seat, error) { return b.player.Seat(ctx, b.alone(match)) })
+			if err != nil {
+				return
+			}
+		}
+		var played time.Duration
+		played, err = b.sit(ctx, seat, left)
+		if played > 0 {
+			pause.Reset()
+		}
+		if err != nil {
+			b.failed(ctx, err)
+			b.swarm.pause(ctx, pause.NextBackOff())
+		}
+		left -= played
+	}
+}
+
+func (b *bot) resolve(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
+	ticket, err := b.player.Resolve(ctx, match.Handle)
+	match.Endpoint, match.SessionID = ticket.Endpoint, ticket.SessionID
+	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
+}
+
+// alone asks for the way back in. It brings back the session the bot is connected in, if that still lives.
+func (b *bot) alone(match sdk.Match) sdk.MatchRequest {
+	return sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
+}
+
+// sit connects and plays for at most stay. It returns how long that went well, and what ended it early.
+func (b *bot) sit(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
+	conn, err := b.swarm.connect(ctx, seat)
+	if err != nil {
+		return 0, err
+	}
+	b.seated(seat)
+	start := time.Now()
+	err = conn.play(ctx, b, stay)
+	return time.Since(start), err
+}
+
+func (b *bot) failed(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	b.trouble(err)
+	b.swarm.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name), slog.Any("error", err))
+}

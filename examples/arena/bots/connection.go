@@ -1,0 +1,148 @@
+package bots
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/lattice-director/director/examples/arena/game"
+	"github.com/lattice-director/director/sdk"
+)
+
+// maxFrame bounds what a server sends at once: a world with a thousand players.
+const maxFrame = 1 << 20
+
+// connection is an open connection to a game server that has welcomed the bot.
+type connection struct {
+	ws        *websocket.Conn
+	silentFor time.Duration
+	left      atomic.Bool // by our own will
+}
+
+// connect shows the token of a seat and waits for the welcome.
+func (s *Swarm) connect(ctx context.Context, seat sdk.Seat) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.SilentFor)
+	defer cancel()
+	ws, _, err := websocket.Dial(ctx, playURL(seat.Endpoint), &websocket.DialOptions{HTTPClient: s.http})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotReached, err)
+	}
+	ws.SetReadLimit(maxFrame)
+	c := &connection{ws: ws, silentFor: s.cfg.SilentFor}
+	if err := c.greet(ctx, seat); err != nil {
+		_ = ws.CloseNow()
+		return nil, err
+	}
+	return c, nil
+}
+
+var (
+	errNotReached = errors.New("game server not reached")
+	errCutOff     = errors.New("cut off by the game server")
+)
+
+func playURL(endpoint string) string {
+	if strings.Contains(endpoint, "://") {
+		return endpoint
+	}
+	return "ws://" + endpoint + "/play"
+}
+
+func (c *connection) greet(ctx context.Context, seat sdk.Seat) error {
+	if err := c.send(ctx, game.ClientMessage{Type: game.TypeHello, Token: seat.SessionToken}); err != nil {
+		return err
+	}
+	welcome, err := c.receive(ctx)
+	if err != nil {
+		return err
+	}
+	if welcome.Type != game.TypeWelcome || welcome.SessionID != seat.SessionID {
+		return fmt.Errorf("game server answered %q for session %q, not a welcome to %q", welcome.Type, welcome.SessionID, seat.SessionID)
+	}
+	return nil
+}
+
+// play chases coins until the time is up or ctx ends, both of which are no error.
+func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error {
+	timer := time.AfterFunc(stay, c.leave)
+	defer timer.Stop()
+	stop := context.AfterFunc(ctx, c.leave)
+	defer stop()
+	defer func() { _ = c.ws.CloseNow() }()
+	for {
+		err := c.chase(context.WithoutCancel(ctx), b) // ctx ends by a goodbye, see leave.
+		switch {
+		case err == nil:
+		case c.left.Load():
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// leave says goodbye, which ends the reading in play.
+func (c *connection) leave() {
+	c.left.Store(true)
+	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
+}
+
+// chase looks at one state of the world and steers to the nearest coin. A server that says nothing for long is dead,
+// even if its machine still keeps the connection up.
+func (c *connection) chase(ctx context.Context, b *bot) error {
+	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
+	defer cancel()
+	m, err := c.receive(ctx)
+	if err != nil || m.State == nil {
+		return err
+	}
+	b.saw(m.State)
+	if m.State.Tick%3 != 0 {
+		return nil // Three times a second is enough.
+	}
+	return c.send(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: heading(m.State, b.name)})
+}
+
+func heading(s *game.State, name string) game.Point {
+	var me, best game.Point
+	for _, p := range s.Players {
+		if p.Name == name {
+			me = p.At
+		}
+	}
+	for i, coin := range s.Coins {
+		if i == 0 || me.Distance(coin) < me.Distance(best) {
+			best = coin
+		}
+	}
+	return me.Towards(best)
+}
+
+func (c *connection) send(ctx context.Context, m game.ClientMessage) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return cutOff(c.ws.Write(ctx, websocket.MessageText, raw))
+}
+
+func (c *connection) receive(ctx context.Context) (m game.ServerMessage, err error) {
+	_, raw, err := c.ws.Read(ctx)
+	if err != nil {
+		return m, cutOff(err)
+	}
+	return m, json.Unmarshal(raw, &m)
+}
+
+func cutOff(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errCutOff, err)
+}

@@ -1,0 +1,85 @@
+package bots
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// accessTokenTTL is how long the access tokens of an [Issuer] are good.
+const accessTokenTTL = 10 * time.Minute
+
+// Issuer makes access tokens with a private key of its own, as the login of a real game would. It is for development: the
+// director has to be told to trust its public key. Safe for concurrent use.
+type Issuer struct {
+	key    ed25519.PrivateKey
+	header string
+	// Name and Audience become iss and aud; empty ones are left out. Set them before the first token.
+	Name, Audience string
+}
+
+// LoadIssuer takes an Ed25519 private key as a JWK (RFC 8037): the name of a file, or the JSON itself.
+func LoadIssuer(spec string) (*Issuer, error) {
+	raw := []byte(spec)
+	if !strings.HasPrefix(strings.TrimSpace(spec), "{") {
+		var err error
+		if raw, err = os.ReadFile(spec); err != nil {
+			return nil, fmt.Errorf("issuer key: %w", err)
+		}
+	}
+	return parseIssuer(raw)
+}
+
+// parseIssuer quotes nothing of what it read: it may be a secret.
+func parseIssuer(raw []byte) (*Issuer, error) {
+	var jwk struct {
+		Kty string `json:"kty"`
+		Crv string `json:"crv"`
+		Kid string `json:"kid"`
+		X   string `json:"x"`
+		D   string `json:"d"`
+	}
+	if err := json.Unmarshal(raw, &jwk); err != nil {
+		return nil, errors.New("issuer key: not a JWK")
+	}
+	seed, err := base64.RawURLEncoding.DecodeString(jwk.D)
+	if jwk.Kty != "OKP" || jwk.Crv != "Ed25519" || err != nil || len(seed) != ed25519.SeedSize {
+		return nil, errors.New("issuer key: not an Ed25519 private key")
+	}
+	key := ed25519.NewKeyFromSeed(seed)
+	if public := key[ed25519.SeedSize:]; jwk.X != "" && jwk.X != base64.RawURLEncoding.EncodeToString(public) {
+		return nil, errors.New("issuer key: x and d are not of one key")
+	}
+	header, err := encode(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": jwk.Kid})
+	return &Issuer{key: key, header: header}, err
+}
+
+// AccessToken makes a token for a player (RFC 7515, compact). It fits [Config].
+func (i *Issuer) AccessToken(_ context.Context, sub string) (string, error) {
+	now := time.Now()
+	claims := map[string]any{"sub": sub, "iat": now.Unix(), "exp": now.Add(accessTokenTTL).Unix(), "jti": rand.Text()}
+	if i.Name != "" {
+		claims["iss"] = i.Name
+	}
+	if i.Audience != "" {
+		claims["aud"] = i.Audience
+	}
+	payload, err := encode(claims)
+	if err != nil {
+		return "", err
+	}
+	signed := i.header + "." + payload
+	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.key, []byte(signed))), nil
+}
+
+func encode(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	return base64.RawURLEncoding.EncodeToString(raw), err
+}

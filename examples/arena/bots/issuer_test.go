@@ -1,0 +1,63 @@
+package bots_test
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/token"
+)
+
+// keyPair makes a private JWK and the JWK set with its public half.
+func keyPair(t *testing.T) (private, set string) {
+	public, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	b64 := base64.RawURLEncoding.EncodeToString
+	common := fmt.Sprintf(`"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"dev","x":%q`, b64(public))
+	return fmt.Sprintf(`{%s,"d":%q}`, common, b64(key.Seed())), fmt.Sprintf(`{"keys":[{%s}]}`, common)
+}
+
+// The tokens must be ones that a director takes: judged here by what the director judges them with.
+func TestIssuerMakesTokensTheDirectorTakes(t *testing.T) {
+	t.Parallel()
+	private, set := keyPair(t)
+	file := filepath.Join(t.TempDir(), "issuer.json")
+	require.NoError(t, os.WriteFile(file, []byte(private), 0o600))
+	keys, err := token.NewKeySource(set, token.SourceOptions{})
+	require.NoError(t, err)
+	verifier, err := token.NewAccessVerifier(token.AccessConfig{Keys: keys, Issuer: "dev-login", Audience: "arena"})
+	require.NoError(t, err)
+	for _, spec := range []string{file, private} {
+		issuer, err := bots.LoadIssuer(spec)
+		require.NoError(t, err)
+		issuer.Name, issuer.Audience = "dev-login", "arena"
+		raw, err := issuer.AccessToken(t.Context(), "bot-001")
+		require.NoError(t, err)
+		claims, err := verifier.Verify(t.Context(), raw)
+		require.NoError(t, err)
+		require.Equal(t, "bot-001", claims.Subject)
+	}
+}
+
+// A wrong key must be seen at start, and an error must not show a right one.
+func TestIssuerRefusesOtherKeys(t *testing.T) {
+	t.Parallel()
+	private, set := keyPair(t)
+	other, _ := keyPair(t)
+	_, secret, _ := strings.Cut(private, `"d":"`)
+	for _, bad := range []string{
+		"", "no-such-file", "{", `{"kty":"RSA"}`, set, strings.Replace(private, `"d":"`, `"d":"AA`, 1),
+		strings.Split(private, `"x"`)[0] + other[strings.Index(other, `"x"`):strings.Index(other, `"d"`)] + `"d":"` + secret,
+	} {
+		_, err := bots.LoadIssuer(bad)
+		require.Error(t, err, bad)
+		require.NotContains(t, err.Error(), strings.TrimRight(secret, `"}`))
+	}
+}

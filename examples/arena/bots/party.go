@@ -1,0 +1,95 @@
+package bots
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// party is bots who are matched together. The first of them asks for all; each of them resolves and plays for itself.
+type party struct {
+	swarm   *Swarm
+	members []*bot
+	mode    string
+	rng     *rand.Rand
+}
+
+func (s *Swarm) newParty(members []*bot) *party {
+	n := len(s.parties)
+	return &party{
+		swarm: s, members: members, mode: s.cfg.Modes[n%len(s.cfg.Modes)],
+		rng: rand.New(rand.NewPCG(s.cfg.Seed, uint64(n)+1)),
+	}
+}
+
+// run plays one match after the other.
+func (p *party) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.match(ctx)
+		p.swarm.pause(ctx, p.swarm.cfg.Rest.draw(p.rng))
+	}
+}
+
+func (p *party) match(ctx context.Context) {
+	match, err := p.gather(ctx)
+	if err != nil {
+		return
+	}
+	stay := p.swarm.cfg.PlayFor.draw(p.rng)
+	var playing sync.WaitGroup
+	for _, b := range p.members {
+		playing.Go(func() { b.play(ctx, match, stay) })
+	}
+	playing.Wait()
+}
+
+// gather asks until there are seats for all. No capacity is as likely as a member whose last match the director has not
+// heard the end of, and both pass.
+func (p *party) gather(ctx context.Context) (sdk.Match, error) {
+	leader := p.members[0]
+	req := p.request()
+	for _, b := range p.members[1:] {
+		req.Party = append(req.Party, b.name)
+	}
+	if len(req.Party) > 0 {
+		req.Party = append(req.Party, leader.name)
+	}
+	return again(ctx, leader, func() (sdk.Match, error) { return leader.player.Matchmake(ctx, req) })
+}
+
+func (p *party) request() sdk.MatchRequest {
+	return sdk.MatchRequest{Region: p.swarm.cfg.Region, Mode: p.mode, MaxPlayers: p.swarm.cfg.MaxPlayers}
+}
+
+// again repeats do with growing pauses until it succeeds or ctx ends, and keeps count of what went wrong.
+func again[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) {
+	return backoff.Retry(ctx, func() (T, error) {
+		got, err := do()
+		if err != nil && ctx.Err() == nil {
+			b.failed(ctx, err)
+		}
+		return got, err
+	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
+}
+
+// pauses grow from a fifth of a second to two. A dead server refuses at once, and until its lease is over the director
+// still sends its players there.
+func pauses() *backoff.ExponentialBackOff {
+	p := backoff.NewExponentialBackOff()
+	p.InitialInterval, p.MaxInterval = 200*time.Millisecond, 2*time.Second
+	return p
+}
+
+func (s *Swarm) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

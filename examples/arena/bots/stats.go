@@ -1,0 +1,97 @@
+package bots
+
+import (
+	"slices"
+	"time"
+)
+
+// maxVisits bounds the memory of a bot that plays for days; older visits are forgotten.
+const maxVisits = 256
+
+// Reason says how a bot came to a server.
+type Reason string
+
+// How a visit came about.
+const (
+	Matched  Reason = "matched"  // a new match
+	Rejoined Reason = "rejoined" // cut off, and brought back into the same session
+	Moved    Reason = "moved"    // cut off, and seated in another session
+)
+
+// Visit is one connection that a game server welcomed.
+type Visit struct {
+	At        time.Time `json:"at"`
+	Endpoint  string    `json:"endpoint"`
+	SessionID string    `json:"session_id"`
+	Reason    Reason    `json:"reason"`
+}
+
+// BotStats is what one bot has been through.
+type BotStats struct {
+	Name string `json:"name"`
+	// Playing says that the bot is connected now; its last visit then says where.
+	Playing bool `json:"playing"`
+	// Matches, Rejoins and Moves count the visits by reason, the forgotten ones included.
+	Matches int `json:"matches"`
+	Rejoins int `json:"rejoins"`
+	Moves   int `json:"moves"`
+	// States counts the states of worlds it was shown, Coins what it picked up.
+	States int `json:"states"`
+	Coins  int `json:"coins"`
+	// Errors counts what went wrong by kind, such as "no_capacity" or "cut_off"; LastError is the newest, for people.
+	Errors    map[string]int `json:"errors"`
+	LastError string         `json:"last_error,omitempty"`
+	// Visits are the last 256, oldest first.
+	Visits []Visit `json:"visits"`
+}
+
+// Servers lists the endpoints the bot was welcomed at, in the order of the first visit.
+func (b BotStats) Servers() (endpoints []string) {
+	for _, v := range b.Visits {
+		if !slices.Contains(endpoints, v.Endpoint) {
+			endpoints = append(endpoints, v.Endpoint)
+		}
+	}
+	return endpoints
+}
+
+// Stats is what a swarm has been through.
+type Stats struct {
+	Bots []BotStats `json:"bots"`
+}
+
+// Stats takes a copy of all statistics. It may be called while the swarm runs.
+func (s *Swarm) Stats() Stats {
+	all := Stats{}
+	for _, b := range s.bots {
+		all.Bots = append(all.Bots, b.snapshot())
+	}
+	return all
+}
+
+// Total adds up all bots; name, visits and last error make no sense there and are empty.
+func (s Stats) Total() BotStats {
+	total := BotStats{Errors: map[string]int{}}
+	for _, b := range s.Bots {
+		total.Matches += b.Matches
+		total.Rejoins += b.Rejoins
+		total.Moves += b.Moves
+		total.States += b.States
+		total.Coins += b.Coins
+		for kind, n := range b.Errors {
+			total.Errors[kind] += n
+		}
+	}
+	return total
+}
+
+// Playing counts the bots that are connected, by endpoint.
+func (s Stats) Playing() map[string]int {
+	by := map[string]int{}
+	for _, b := range s.Bots {
+		if b.Playing {
+			by[b.Visits[len(b.Visits)-1].Endpoint]++
+		}
+	}
+	return by
+}

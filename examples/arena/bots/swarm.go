@@ -1,0 +1,123 @@
+// Package bots plays the arena: a swarm of players who get matched, alone or as parties, connect, chase coins for a
+// while, leave, rest and start over. When a server dies under them they ask the director for a way back in.
+//
+// A [Swarm] keeps statistics for whoever runs it, such as a demo or a load test. How players prove who they are is the
+// caller's business; [Issuer] is one way, for a director that trusts a development key.
+package bots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// Config says who plays what. Director, AccessToken, Region and Modes are required.
+type Config struct {
+	Director *sdk.Client
+	// AccessToken yields the access token of a player. It must be safe for concurrent use.
+	AccessToken func(ctx context.Context, sub string) (string, error)
+	// Count is how many bots there are, named bot-001 and so on. Default 8.
+	Count  int
+	Region string
+	// Modes are taken in turn, one for each party.
+	Modes []string
+	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1, everybody alone.
+	MaxParty int
+	// MaxPlayers is the size of the sessions asked for. Default 8.
+	MaxPlayers int
+	// PlayFor and Rest say how long a match is played and how long the pause after it is. Defaults 5 to 20 s, 0.2 to 2 s.
+	PlayFor, Rest Span
+	// SilentFor is how long a server may say nothing before it counts as dead. Default 5 s.
+	SilentFor time.Duration
+	// Logger hears of everything that went wrong; nil is silent.
+	Logger *slog.Logger
+	// Seed makes parties and pauses repeatable. 0 takes a random one.
+	Seed uint64
+}
+
+// Span is a length of time to be drawn at random.
+type Span struct{ Min, Max time.Duration }
+
+func (s Span) draw(rng *rand.Rand) time.Duration {
+	if s.Max <= s.Min {
+		return s.Min
+	}
+	return s.Min + time.Duration(rng.Int64N(int64(s.Max-s.Min)))
+}
+
+func (s Span) or(otherwise Span) Span {
+	if s == (Span{}) {
+		return otherwise
+	}
+	return s
+}
+
+func (c Config) withDefaults() Config {
+	c.Count = max(c.Count, 0)
+	if c.Count == 0 {
+		c.Count = 8
+	}
+	c.MaxParty = max(c.MaxParty, 1)
+	if c.MaxPlayers == 0 {
+		c.MaxPlayers = 8
+	}
+	c.PlayFor = c.PlayFor.or(Span{5 * time.Second, 20 * time.Second})
+	c.Rest = c.Rest.or(Span{200 * time.Millisecond, 2 * time.Second})
+	if c.SilentFor <= 0 {
+		c.SilentFor = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	return c
+}
+
+// Swarm is a number of bots. Stats may be called at any time, also after Run.
+type Swarm struct {
+	cfg     Config
+	http    *http.Client
+	bots    []*bot
+	parties []*party
+}
+
+// New makes the bots and their parties. Nothing is called before Run.
+func New(cfg Config) (*Swarm, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Director == nil || cfg.AccessToken == nil || cfg.Region == "" || len(cfg.Modes) == 0 {
+		return nil, errors.New("bots: Director, AccessToken, Region and Modes are required")
+	}
+	if cfg.MaxParty > cfg.MaxPlayers {
+		return nil, fmt.Errorf("bots: a party of %d does not fit into a session of %d", cfg.MaxParty, cfg.MaxPlayers)
+	}
+	s := &Swarm{cfg: cfg, http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
+	for i := range cfg.Count {
+		s.bots = append(s.bots, s.newBot(fmt.Sprintf("bot-%03d", i+1)))
+	}
+	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
+	for rest := s.bots; len(rest) > 0; {
+		size := min(1+rng.IntN(cfg.MaxParty), len(rest))
+		s.parties = append(s.parties, s.newParty(rest[:size]))
+		rest = rest[size:]
+	}
+	return s, nil
+}
+
+// Run lets the bots play until ctx ends; they leave their servers in good order then. It returns when all have left.
+func (s *Swarm) Run(ctx context.Context) {
+	defer s.http.CloseIdleConnections()
+	var playing sync.WaitGroup
+	for _, p := range s.parties {
+		playing.Go(func() { p.run(ctx) })
+	}
+	playing.Wait()
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+)
+
+func botsCommand(c *common) *cobra.Command {
+	var cfg bots.Config
+	var issuer issuerFlags
+	var playFor time.Duration
+	cmd := &cobra.Command{
+		Use:   "bots",
+		Short: "Let bots play",
+		Long:  "Let bots play until Ctrl-C or the end of --for, then print what they have been through as JSON.",
+		Example: "  arena bots --issuer-key dev-issuer.json --region eu-west --modes duel,ffa --count 60 --max-party 4\n" +
+			"  arena bots --issuer-key dev-issuer.json --for 30s",
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.StringVar(&issuer.key, "issuer-key", "",
+		"file with the Ed25519 private key (JWK) that signs access tokens; the director must trust it (default $ARENA_ISSUER_KEY, file or JSON)")
+	f.StringVar(&issuer.name, "issuer", "", "iss of the access tokens, where the director asks for one")
+	f.StringVar(&issuer.audience, "audience", "", "aud of the access tokens, where the director asks for one")
+	f.IntVar(&cfg.Count, "count", 8, "how many bots")
+	f.StringVar(&cfg.Region, "region", "local", "region to play in")
+	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "modes to play, taken in turn by parties")
+	f.IntVar(&cfg.MaxParty, "max-party", 1, "size of the largest party")
+	f.IntVar(&cfg.MaxPlayers, "max-players", 8, "size of the sessions asked for")
+	f.DurationVar(&playFor, "for", 0, "how long; 0 is until Ctrl-C")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBots(cmd, c, cfg, issuer, playFor) }
+	return cmd
+}
+
+type issuerFlags struct{ key, name, audience string }
+
+func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, playFor time.Duration) error {
+	issuer, err := bots.LoadIssuer(cmp.Or(flags.key, os.Getenv("ARENA_ISSUER_KEY")))
+	if err != nil {
+		return err
+	}
+	issuer.Name, issuer.Audience = flags.name, flags.audience
+	cfg.AccessToken, cfg.Logger = issuer.AccessToken, c.logger()
+	if cfg.Director, err = c.client(cfg.Logger); err != nil {
+		return err
+	}
+	defer cfg.Director.Close()
+	swarm, err := bots.New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(cmd.Context(), playFor)
+	defer stop()
+	swarm.Run(ctx)
+	return errors.Join(json.NewEncoder(cmd.OutOrStdout()).Encode(swarm.Stats()), context.Cause(cmd.Context()))
+}
+
+// untilSignal ends with SIGTERM or Ctrl-C, and after d unless that is 0.
+func untilSignal(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(parent, syscall.SIGTERM, syscall.SIGINT)
+	if d <= 0 {
+		return ctx, stop
+	}
+	timed, cancel := context.WithTimeout(ctx, d)
+	return timed, func() { cancel(); stop() }
+}

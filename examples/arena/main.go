@@ -1,0 +1,57 @@
+// Command arena is a small multiplayer game that a director seats players in: run its servers with "arena server", and
+// players for them with "arena bots". The game servers are in package server, the players in package bots, the rules they
+// share in package game; this package holds nothing but the command line.
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+func main() {
+	if err := command().ExecuteContext(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "arena:", err)
+		os.Exit(1)
+	}
+}
+
+// common is what both sub-commands need.
+type common struct {
+	director []string
+	json     bool
+}
+
+func command() *cobra.Command {
+	var c common
+	root := &cobra.Command{
+		Use: "arena", Short: "A small multiplayer game for the director", SilenceUsage: true, SilenceErrors: true,
+	}
+	root.PersistentFlags().StringSliceVar(&c.director, "director", nil,
+		"base URLs of the director's replicas, comma-separated (default $DIRECTOR_URL, else http://127.0.0.1:8080)")
+	root.PersistentFlags().BoolVar(&c.json, "log-json", false, "log JSON instead of text")
+	root.AddCommand(serverCommand(&c), botsCommand(&c))
+	return root
+}
+
+func (c *common) logger() *slog.Logger {
+	if c.json {
+		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, nil))
+}
+
+func (c *common) client(log *slog.Logger) (*sdk.Client, error) {
+	urls := c.director
+	if len(urls) == 0 {
+		urls = strings.Split(cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"), ",")
+	}
+	return sdk.New(sdk.Options{URLs: urls, Logger: log, UserAgent: "arena"})
+}

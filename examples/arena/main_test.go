@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sdk/sdktest"
+	"github.com/lattice-director/director/token"
+)
+
+// TestMain lets the test binary be the arena itself, for tests that need real processes to kill.
+func TestMain(m *testing.M) {
+	if os.Getenv("ARENA_TEST_RUN") != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// login is the identity provider of the test: a private key, and what the director has to believe of it.
+func login(t *testing.T) (*bots.Issuer, *token.AccessVerifier) {
+	public, private, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	b64 := base64.RawURLEncoding.EncodeToString
+	jwk := fmt.Sprintf(`"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"dev","x":%q`, b64(public))
+	issuer, err := bots.LoadIssuer(fmt.Sprintf(`{%s,"d":%q}`, jwk, b64(private.Seed())))
+	require.NoError(t, err)
+	keys, err := token.NewKeySource(`{"keys":[{`+jwk+`}]}`, token.SourceOptions{})
+	require.NoError(t, err)
+	verifier, err := token.NewAccessVerifier(token.AccessConfig{Keys: keys})
+	require.NoError(t, err)
+	return issuer, verifier
+}
+
+// process is a game server of its own.
+type process struct {
+	cmd *exec.Cmd
+}
+
+func startServer(t *testing.T, director, id string) *process {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "server", "--instance-id", id, "--region", "eu", "--modes", "ffa",
+		"--capacity", "16", "--heartbeat-every", "100ms", "--grace", "3s")
+	cmd.Env = append(os.Environ(), "ARENA_TEST_RUN=1", "DIRECTOR_URL="+director+",http://127.0.0.1:9", "FLEET_TOKEN=fleet-secret")
+	cmd.Stderr = t.Output()
+	require.NoError(t, cmd.Start())
+	return &process{cmd: cmd}
+}
+
+func (p *process) signal(t *testing.T, s syscall.Signal) error {
+	require.NoError(t, p.cmd.Process.Signal(s))
+	return p.cmd.Wait()
+}
+
+// match is a director double, two server processes and eight bots who play.
+type match struct {
+	t        *testing.T
+	director *sdktest.Director
+	servers  map[string]*process // by instance id
+	swarm    *bots.Swarm
+	stop     context.CancelFunc
+	stopped  chan struct{}
+}
+
+func setup(t *testing.T) *match {
+	issuer, verifier := login(t)
+	director, err := sdktest.New(sdktest.Options{FleetToken: "fleet-secret", Access: func(raw string) (string, error) {
+		claims, err := verifier.Verify(context.Background(), raw)
+		return claims.Subject, err
+	}})
+	require.NoError(t, err)
+	web := httptest.NewServer(director)
+	t.Cleanup(web.Close)
+	m := &match{t: t, director: director, servers: map[string]*process{}, stopped: make(chan struct{})}
+	for _, id := range []string{"arena-1", "arena-2"} {
+		m.servers[id] = startServer(t, web.URL, id)
+	}
+	m.eventually("both servers register", func() bool { return len(director.Instances()) == 2 })
+	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	m.swarm, err = bots.New(bots.Config{
+		Director: client, AccessToken: issuer.AccessToken, Count: 8, Region: "eu", Modes: []string{"ffa"}, MaxParty: 3, MaxPlayers: 4,
+		PlayFor: bots.Span{Min: 300 * time.Millisecond, Max: 900 * time.Millisecond}, Seed: 3,
+		Rest: bots.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond},
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	m.stop = stop
+	go func() {
+		defer close(m.stopped)
+		m.swarm.Run(ctx)
+	}()
+	t.Cleanup(func() { stop(); <-m.stopped })
+	return m
+}
+
+func (m *match) eventually(what string, ok func() bool) {
+	require.Eventually(m.t, ok, 20*time.Second, 5*time.Millisecond, what)
+}
+
+func (m *match) every(what string, ok func(bots.BotStats) bool) {
+	m.eventually(what, func() bool {
+		for _, b := range m.swarm.Stats().Bots {
+			if !ok(b) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// busiest is the server with the most players, and who they are.
+func (m *match) busiest() (id string, players map[string]bool) {
+	playing := m.swarm.Stats().Playing()
+	best := ""
+	for name, i := range m.director.Instances() {
+		if best == "" || playing[i.Endpoint] > playing[best] {
+			id, best = name, i.Endpoint
+		}
+	}
+	players = map[string]bool{}
+	for _, b := range m.swarm.Stats().Bots {
+		if b.Playing && b.Visits[len(b.Visits)-1].Endpoint == best {
+			players[b.Name] = true
+		}
+	}
+	return id, players
+}
+
+// The whole story, with real processes: everybody plays, one server is killed, its players are seated on the other, all
+// leave, and the other server goes in good order when it is told to.
+func TestArena(t *testing.T) {
+	t.Parallel()
+	m := setup(t)
+	m.every("everybody plays two matches", func(b bots.BotStats) bool { return b.Matches >= 2 && b.States > 0 })
+	m.eventually("somebody picks up a coin", func() bool { return m.swarm.Stats().Total().Coins > 0 })
+
+	dead, victims := m.busiest()
+	endpoint := m.director.Instances()[dead].Endpoint
+	require.NotEmpty(t, victims)
+	killed := time.Now()
+	require.Error(t, m.servers[dead].signal(t, syscall.SIGKILL))
+	m.director.Expire(dead)
+	m.every("its players play on the other server", func(b bots.BotStats) bool {
+		last := len(b.Visits) - 1
+		return !victims[b.Name] || b.Visits[last].At.After(killed) && b.Visits[last].Endpoint != endpoint
+	})
+
+	m.stop()
+	<-m.stopped
+	m.eventually("the director hears that all have left", func() bool { return m.connected() == 0 })
+	for id, server := range m.servers {
+		if id != dead {
+			require.NoError(t, server.signal(t, syscall.SIGTERM), "exits with status 0")
+		}
+	}
+	require.Empty(t, m.director.Instances())
+	total := m.swarm.Stats().Total()
+	t.Logf("%+v", total)
+	for _, never := range []string{"refused", "unauthorized", "invalid", "other", "replaced"} {
+		require.Zero(t, total.Errors[never], never)
+	}
+}
+
+func (m *match) connected() (n int) {
+	for _, s := range m.director.Sessions() {
+		for _, connected := range s.Seats {
+			if connected {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// SIGTERM with players on: they finish their matches where they are, nobody new comes, and nobody is cut off.
+func TestDrainCutsNobodyOff(t *testing.T) {
+	t.Parallel()
+	m := setup(t)
+	m.every("everybody plays", func(b bots.BotStats) bool { return b.Matches >= 1 })
+	id, _ := m.busiest()
+	require.NoError(t, m.servers[id].signal(t, syscall.SIGTERM))
+	require.NotContains(t, m.director.Instances(), id)
+	m.stop()
+	<-m.stopped
+	total := m.swarm.Stats().Total()
+	require.Zero(t, total.Errors["cut_off"], "%v", total.Errors) // At the door one may still be turned away, politely.
+	for other, server := range m.servers {
+		if other != id {
+			require.NoError(t, server.signal(t, syscall.SIGTERM))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/examples/arena/game"
+)
+
+// rooms are the running sessions.
+type rooms struct {
+	emptyFor time.Duration
+	ended    func(session string)
+	work     sync.WaitGroup
+	closed   <-chan struct{}
+
+	mu   sync.Mutex
+	open map[string]*room
+}
+
+func newRooms(emptyFor time.Duration, ended func(string), closed <-chan struct{}) *rooms {
+	return &rooms{emptyFor: emptyFor, ended: ended, closed: closed, open: map[string]*room{}}
+}
+
+// enter puts a connection into the room of its session, and opens that if it is the first.
+func (r *rooms) enter(c *conn) *room {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	place := r.open[c.session]
+	if place == nil {
+		place = &room{session: c.session, world: game.NewWorld(rand.Uint64()), conns: map[string]*conn{}}
+		r.open[c.session] = place
+		r.work.Go(func() { r.run(place) })
+	}
+	place.enter(c)
+	return place
+}
+
+// run lets the room's time pass, and ends the session when it has been empty for long.
+func (r *rooms) run(place *room) {
+	ticker := time.NewTicker(game.TickEvery)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-r.closed:
+			return
+		case now := <-ticker.C:
+			if place.tick() > 0 {
+				last = now
+			}
+			if now.Sub(last) >= r.emptyFor && r.retire(place) {
+				r.ended(place.session)
+				return
+			}
+		}
+	}
+}
+
+// retire takes an empty room out of service, unless somebody came in at the last moment.
+func (r *rooms) retire(place *room) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if place.count() > 0 {
+		return false
+	}
+	delete(r.open, place.session)
+	return true
+}
+
+func (r *rooms) players() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, place := range r.open {
+		n += place.count()
+	}
+	return n
+}
+
+// room is one session: a world, and who watches it.
+type room struct {
+	session string
+
+	mu    sync.Mutex
+	world *game.World
+	conns map[string]*conn // by player
+}
+
+func (p *room) enter(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.world.Join(c.player)
+	p.conns[c.player] = c
+}
+
+// leave does nothing for a connection whose player has come in over another one.
+func (p *room) leave(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns[c.player] == c {
+		p.world.Leave(c.player)
+		delete(p.conns, c.player)
+	}
+}
+
+func (p *room) steer(c *conn, heading game.Point) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns[c.player] == c {
+		p.world.Steer(c.player, heading)
+	}
+}
+
+// tick moves the world on, shows it to all, and says how many they are. It is encoded once for everybody.
+func (p *room) tick() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.conns) == 0 {
+		return 0
+	}
+	p.world.Step()
+	state := p.world.State()
+	frame, err := json.Marshal(game.ServerMessage{Type: game.TypeState, State: &state})
+	if err != nil {
+		return len(p.conns) // Numbers that JSON has no form for; the next tick has others.
+	}
+	for _, c := range p.conns {
+		c.offer(frame)
+	}
+	return len(p.conns)
+}
+
+func (p *room) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}

@@ -1,0 +1,170 @@
+// Package server is the arena's game server: WebSocket connections in front, one room per session behind, and the
+// director beside it. It admits only players whose session token it has verified and the director has taken.
+//
+// The rules of the game are in ../game. What the director wants to hear (heartbeats, who joined, who left) is the SDK's
+// business; this package calls Admit, Leave and End at the right moments.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// Config is a server's configuration. Director, InstanceID, Region, Modes and Capacity are required.
+type Config struct {
+	Director   *sdk.Client
+	FleetToken string
+	InstanceID string
+	Region     string
+	Modes      []string
+	Capacity   int
+	Version    string
+	// Listen is the TCP address for players. Default "127.0.0.1:0", a free port.
+	Listen string
+	// Advertise is the URL at which players reach it. Default "ws://<address listened on>/play", with the host's name in
+	// it where that is all addresses, as in a container.
+	Advertise string
+	// HeartbeatEvery should be a third of the director's lease. Default 5 s.
+	HeartbeatEvery time.Duration
+	// HelloTimeout bounds how long a connection may take to show its token. Default 5 s.
+	HelloTimeout time.Duration
+	// EmptyFor is how long a session may be without players before the server ends it. Default 10 s, because a
+	// party does not connect in one instant.
+	EmptyFor time.Duration
+	// Logger hears about players and sessions; nil is silent.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	if c.HelloTimeout <= 0 {
+		c.HelloTimeout = 5 * time.Second
+	}
+	if c.EmptyFor <= 0 {
+		c.EmptyFor = 10 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Server is a running game server. Safe for concurrent use.
+type Server struct {
+	cfg   Config
+	fleet *sdk.GameServer
+	rooms *rooms
+	http  *http.Server
+	door  chan struct{}   // held by connections that have not been admitted
+	life  context.Context //nolint:containedctx // ends with the server
+	end   context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup
+}
+
+// Start listens, then registers; ctx bounds the registration. The server then runs until Run or Shutdown end it.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Advertise == "" {
+		cfg.Advertise = "ws://" + reachable(listener.Addr()) + "/play"
+	}
+	s := &Server{cfg: cfg, door: make(chan struct{}, cfg.Capacity+64)}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.rooms = newRooms(cfg.EmptyFor, func(session string) { s.fleet.End(session) }, s.life.Done())
+	s.fleet, err = sdk.Start(ctx, cfg.Director, s.registration())
+	if err != nil {
+		s.end()
+		return nil, errors.Join(err, listener.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /play", s.play)
+	s.http = &http.Server{
+		Handler: mux, ReadHeaderTimeout: cfg.HelloTimeout, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+	}
+	s.work.Go(func() { _ = s.http.Serve(listener) }) // Ends with Close, and has nothing else to say then.
+	cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "arena is open",
+		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", cfg.Advertise))
+	return s, nil
+}
+
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
+}
+
+func (s *Server) registration() sdk.ServerOptions {
+	return sdk.ServerOptions{
+		InstanceID: s.cfg.InstanceID, Endpoint: s.cfg.Advertise, Region: s.cfg.Region, Modes: s.cfg.Modes,
+		Capacity: s.cfg.Capacity, Version: s.cfg.Version, FleetToken: s.cfg.FleetToken,
+		HeartbeatEvery: s.cfg.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
+		Load: func() float64 { return float64(s.Players()) / float64(s.cfg.Capacity) },
+	}
+}
+
+// Endpoint is where players connect.
+func (s *Server) Endpoint() string { return s.cfg.Advertise }
+
+// Players is how many play right now.
+func (s *Server) Players() int { return s.rooms.players() }
+
+// Run serves until SIGTERM, Ctrl-C or the end of ctx, then drains, gives matches up to grace to finish, and leaves. It returns
+// [sdk.ErrSuperseded] when another process has taken the instance id.
+func (s *Server) Run(ctx context.Context, grace time.Duration) error {
+	err := s.fleet.RunUntilSignal(ctx, grace)
+	s.close()
+	return err
+}
+
+// Shutdown is the end of Run without a signal; ctx bounds how long matches may go on.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.fleet.Shutdown(ctx)
+	s.close()
+	return err
+}
+
+// close runs when the SDK has ended: all admissions are done by then, so all players are being sent away.
+func (s *Server) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	_ = s.http.Close()
+	s.work.Wait()
+	s.rooms.work.Wait()
+}
+
+// begin counts a connection that close has to wait for, and says false when it is too late for one: net/http forgets
+// connections that have become WebSockets.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.work.Add(1)
+	}
+	return !s.closed
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"crypto/rand"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/examples/arena/server"
+)
+
+// serverCommand takes the fleet token from the environment alone: a command line can be read by everybody on the host.
+func serverCommand(c *common) *cobra.Command {
+	var cfg server.Config
+	var grace, startWithin time.Duration
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run a game server",
+		Long: "Run a game server until SIGTERM or Ctrl-C; it drains then, and leaves when its players have.\n" +
+			"The fleet token is read from $FLEET_TOKEN.",
+		Example: "  FLEET_TOKEN=… arena server --region eu-west --modes duel,ffa --capacity 64",
+		Args:    cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.InstanceID, "instance-id", "", "name of this server, unique in the fleet (default arena-<random>)")
+	f.StringVar(&cfg.Region, "region", "local", "region to offer seats in")
+	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "game modes to offer")
+	f.IntVar(&cfg.Capacity, "capacity", 64, "players over all sessions")
+	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address for players")
+	f.StringVar(&cfg.Advertise, "advertise", "", "URL players are sent to (default ws://<listen>/play, with the host name where that listens on all addresses)")
+	f.DurationVar(&cfg.HeartbeatEvery, "heartbeat-every", 5*time.Second, "pause between heartbeats, a third of the director's lease")
+	f.DurationVar(&cfg.EmptyFor, "empty-for", 10*time.Second, "how long a session may stand empty")
+	f.DurationVar(&grace, "grace", 30*time.Second, "how long matches may go on after SIGTERM")
+	f.DurationVar(&startWithin, "start-within", time.Minute, "how long to wait for the director at start")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg.FleetToken = os.Getenv("FLEET_TOKEN")
+		if cfg.InstanceID == "" {
+			cfg.InstanceID = "arena-" + strings.ToLower(rand.Text()[:8])
+		}
+		return runServer(cmd, c, cfg, grace, startWithin)
+	}
+	return cmd
+}
+
+func runServer(cmd *cobra.Command, c *common, cfg server.Config, grace, startWithin time.Duration) error {
+	cfg.Logger = c.logger()
+	client, err := c.client(cfg.Logger)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	cfg.Director = client
+	ctx, stop := untilSignal(cmd.Context(), startWithin)
+	s, err := server.Start(ctx, cfg)
+	stop()
+	if err != nil {
+		return err
+	}
+	err = s.Run(cmd.Context(), grace)
+	cfg.Logger.Info("arena is closed")
+	return err
+}

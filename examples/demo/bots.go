@@ -1,0 +1,49 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/sdk"
+)
+
+// players is the swarm, and what it needs to play.
+type players struct {
+	*bots.Swarm
+
+	client  *sdk.Client
+	witness *witness
+	log     *os.File
+}
+
+// newPlayers makes bots that know both replicas, as players' programs would know several addresses, and that log in at
+// login.
+func newPlayers(c *cluster, login *bots.Issuer) (p *players, err error) {
+	p = &players{witness: newWitness()}
+	if p.log, err = os.Create(filepath.Join(c.dir.logs(), "bots.log")); err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewTextHandler(p.log, nil))
+	p.client, err = sdk.New(sdk.Options{
+		URLs: c.urls(), HTTPClient: &http.Client{Transport: p.witness}, Logger: log, UserAgent: "arena-bots",
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Swarm, err = bots.New(bots.Config{
+		Director: p.client, AccessToken: login.AccessToken, Count: c.options.bots, Region: region, Modes: modes,
+		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
+		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second}, Rest: bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
+	})
+	return p, err
+}
+
+// close is for after the swarm's Run.
+func (p *players) close() {
+	p.client.Close()
+	_ = p.log.Close()
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// proof is one promise, whether it was kept, and what shows that.
+type proof struct {
+	ok              bool
+	claim, evidence string
+}
+
+// judge holds what is needed to tell whether the director kept its promises.
+type judge struct {
+	options options
+	ledger  ledger
+	players *players
+	tally   tally
+	deeds   deeds
+}
+
+// proofs asks the database, what the players were told, and what was seen on the way. The play must be over.
+func (j judge) proofs(ctx context.Context) (all []proof, err error) {
+	for _, prove := range []func(context.Context) (proof, error){
+		j.everybodyPlayed, j.nobodyOverCapacity, j.evictedPlayOn, j.nothingLost, j.wentOn, j.drainHeld, j.thiefRefused, j.invariantsHold,
+	} {
+		p, err := prove(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.claim, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (j judge) everybodyPlayed(ctx context.Context) (proof, error) {
+	p := proof{claim: "Every bot played"}
+	redeemed, err := j.ledger.played(ctx)
+	welcomed, visits, stats := 0, 0, j.players.Stats()
+	for _, b := range stats.Bots {
+		visits += b.Matches + b.Rejoins + b.Moves
+		if len(b.Visits) > 0 {
+			welcomed++
+		}
+	}
+	p.ok = welcomed == j.options.bots && redeemed == j.options.bots
+	p.evidence = fmt.Sprintf("%d of %d were let in with a verified token, %d times; %d coins picked up",
+		min(welcomed, redeemed), j.options.bots, visits, stats.Total().Coins)
+	return p, err
+}
+
+func (j judge) nobodyOverCapacity(context.Context) (proof, error) {
+	t := j.tally
+	p := proof{claim: "Nobody over capacity", ok: t.samples > 0 && len(t.over) == 0}
+	p.evidence = fmt.Sprintf("looked %d times; the fullest was %s: matches hold %d of its %d seats",
+		t.samples, t.fullest.Name, t.fullest.Reserved, t.fullest.Capacity)
+	if len(t.over) > 0 {
+		p.evidence = "over capacity: " + strings.Join(t.over, ", ")
+	}
+	return p, nil
+}
+
+func (j judge) evictedPlayOn(ctx context.Context) (proof, error) {
+	p := proof{claim: "The killed server's players play on"}
+	e, err := j.ledger.eviction(ctx, j.deeds.server, j.deeds.serverKilledAt)
+	p.ok = e.inside > 0 && e.over()
+	p.evidence = fmt.Sprintf("%d of %d on %s (%d inside) play elsewhere, the last after %.1f s",
+		e.players-len(e.waiting)-len(e.seatless), e.players, j.deeds.server, e.inside, e.slowest.Seconds())
+	switch {
+	case e.open > 0:
+		p.evidence += fmt.Sprintf("; %d sessions are still open there", e.open)
+	case len(e.seatless) > 0:
+		p.evidence += "; without a seat: " + some(e.seatless)
+	case len(e.waiting) > 0:
+		p.evidence += "; seated, but not there yet: " + some(e.waiting)
+	}
+	return p, err
+}
+
+func (j judge) nothingLost(ctx context.Context) (proof, error) {
+	p := proof{claim: "The killed replica lost nothing"}
+	if j.deeds.replica == nil {
+		p.evidence = "no replica was killed"
+		return p, nil
+	}
+	told := j.players.witness.testimonies(func(testimony) bool { return true })
+	byVictim := j.players.witness.testimonies(func(t testimony) bool {
+		return t.replica == j.deeds.replica.host() && t.at.Before(j.deeds.replicaKilledAt)
+	})
+	unknown, err := j.ledger.unknown(ctx, told)
+	p.ok = len(unknown) == 0 && len(byVictim) > 0
+	p.evidence = fmt.Sprintf("%d answers told of seats, %d of them %s's: the database has all",
+		len(told), len(byVictim), j.deeds.replica.name)
+	if len(unknown) > 0 {
+		p.evidence = fmt.Sprintf("players were told of %d seats that the database does not have: %s", len(unknown), some(unknown))
+	}
+	return p, err
+}
+
+// wentOn: what the others did for players while the replica was dead, and it itself after its return.
+func (j judge) wentOn(context.Context) (proof, error) {
+	p := proof{claim: "Everything went on without it"}
+	d := j.deeds
+	if d.replica == nil || d.replicaBackAt.IsZero() {
+		p.evidence = "no replica was killed and started again"
+		return p, nil
+	}
+	meanwhile, since := j.players.witness.testimonies(d.withoutReplica), j.players.witness.testimonies(d.byReturned)
+	p.ok = len(meanwhile) > 0 && len(since) > 0
+	p.evidence = fmt.Sprintf("%d calls answered while %s was dead; started again, it answered %d",
+		len(meanwhile), d.replica.name, len(since))
+	return p, nil
+}
+
+func (j judge) drainHeld(ctx context.Context) (proof, error) {
+	p := proof{claim: "The drained server took nobody new"}
+	seats, leftWell, err := j.ledger.intruders(ctx, j.deeds.drainedLife, j.deeds.drainedAt)
+	p.ok = j.deeds.drained != "" && seats == 0
+	p.evidence = fmt.Sprintf("%d seats given on %s since; %d players finished their match there", seats, j.deeds.drained, leftWell)
+	return p, err
+}
+
+func (j judge) thiefRefused(context.Context) (proof, error) {
+	d := j.deeds
+	p := proof{claim: "Replayed tokens were refused", ok: d.tokensShown > 0 && d.tokensShown == d.tokensRefused}
+	p.evidence = fmt.Sprintf("%d of %d", d.tokensRefused, d.tokensShown)
+	return p, nil
+}
+
+func (j judge) invariantsHold(ctx context.Context) (proof, error) {
+	p := proof{claim: "All invariants hold"}
+	views, broken, err := j.ledger.violations(ctx)
+	p.ok = views > 0 && len(broken) == 0 && len(j.tally.broken) == 0
+	p.evidence = fmt.Sprintf("%d views ops.invariant_* are empty, now and each of the %d times before", views, j.tally.samples)
+	if len(broken) > 0 {
+		p.evidence = "broken now: " + strings.Join(broken, ", ")
+	} else if len(j.tally.broken) > 0 {
+		p.evidence = "broken on the way: " + strings.Join(j.tally.broken, ", ")
+	}
+	return p, err
+}
+
+// endedWell is the last proof, for when all is over.
+func endedWell(stopped error) proof {
+	p := proof{claim: "Everything stopped when told", ok: stopped == nil, evidence: "every process we did not kill ended with exit code 0"}
+	if stopped != nil {
+		p.evidence = strings.ReplaceAll(stopped.Error(), "\n", "; ")
+	}
+	return p
+}
+
+// some are the first few names of a list.
+func some(names []string) string {
+	if len(names) > 5 {
+		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/sdk"
+)
+
+// history is a database whose past the test writes itself: the proofs must see through one that is not as promised.
+type history struct {
+	t  *testing.T
+	db *pgxpool.Pool
+	judge
+}
+
+// killedAt is the moment around which the tests' stories turn.
+var killedAt = time.Now().Add(-time.Minute)
+
+func newHistory(t *testing.T) *history {
+	victim := &replica{url: "http://victim:1"}
+	db := dbtest.Connect(t)
+	return &history{t, db, judge{
+		ledger: ledger{db}, players: &players{witness: newWitness()},
+		deeds: deeds{server: "dead", serverKilledAt: killedAt, replica: victim, replicaKilledAt: killedAt},
+	}}
+}
+
+func (h *history) exec(sql string, args ...any) {
+	h.t.Helper()
+	_, err := h.db.Exec(h.t.Context(), sql, args...)
+	require.NoError(h.t, err, sql)
+}
+
+// seat writes a seat that somebody had: given and left so many seconds after the kill, in a session of its own on the server.
+func (h *history) seat(player, server, reason string, given, left int) (session, life uuid.UUID) {
+	h.t.Helper()
+	session, life = uuid.New(), uuid.New()
+	h.exec(`INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
+		VALUES ('local', $1, gen_random_uuid(), 'ffa', $2, $3, 1, 8, $4, $5)`, session, server, life, killedAt, reason)
+	at := func(seconds int) time.Time { return killedAt.Add(time.Duration(seconds) * time.Second) }
+	h.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, connected_at, left_at, reason)
+		VALUES ('local', $1, $2, 'ffa', $1, $2, $3, $3, $4, $5)`, session, player, at(given), at(left), reason)
+	return session, life
+}
+
+func (h *history) told(player string, session uuid.UUID, seconds int) {
+	at := killedAt.Add(time.Duration(seconds) * time.Second)
+	h.players.witness.told = append(h.players.witness.told, testimony{
+		session: "local." + session.String(), player: player, replica: "victim:1", asked: at, at: at,
+	})
+}
+
+// A player who lost a seat with the server and was never seated again is found, and so is one who never came to play.
+func TestEvictedPlayersAreMissed(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.seat("ann", "dead", "session lease expired", -9, 5)
+	h.seat("ann", "other", "left", 6, 20)
+	p, err := h.evictedPlayOn(t.Context())
+	require.NoError(t, err)
+	require.True(t, p.ok, p.evidence)
+	require.Equal(t, "1 of 1 on dead (1 inside) play elsewhere, the last after 6.0 s", p.evidence)
+
+	h.seat("ben", "dead", "session lease expired", -9, 5)
+	h.seat("ben", "other", "left", -30, -20) // before, which is no comfort
+	h.seat("ben", "dead", "session lease expired", 1, 5)
+	p, err = h.evictedPlayOn(t.Context())
+	require.NoError(t, err)
+	require.False(t, p.ok)
+	require.Contains(t, p.evidence, "without a seat: ben")
+
+	never, _ := h.seat("ben", "other", "expired", 6, 20)
+	h.exec(`UPDATE seat_history SET connected_at = NULL WHERE session_id = $1`, never)
+	p, err = h.evictedPlayOn(t.Context())
+	require.NoError(t, err)
+	require.False(t, p.ok)
+	require.Contains(t, p.evidence, "not there yet: ben")
+}
+
+// An acknowledged seat that the database does not have is found, also when the player had it at another time or somebody
+// else had it.
+func TestLostSeatsAreMissed(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	session, _ := h.seat("ann", "other", "left", -10, 10)
+	h.told("ann", session, -9)
+	p, err := h.nothingLost(t.Context())
+	require.NoError(t, err)
+	require.True(t, p.ok, p.evidence)
+
+	for _, lie := range []struct {
+		player  string
+		session uuid.UUID
+		at      int
+	}{{"ben", session, -9}, {"ann", session, -11}, {"ann", session, 30}, {"ann", uuid.New(), -9}} {
+		h.players.witness.told = h.players.witness.told[:1]
+		h.told(lie.player, lie.session, lie.at)
+		p, err = h.nothingLost(t.Context())
+		require.NoError(t, err)
+		require.False(t, p.ok)
+		require.Contains(t, p.evidence, lie.player+" in local."+lie.session.String())
+	}
+}
+
+// A seat that was given on a drained server is found; one in a later life of the server is not held against it.
+func TestIntrudersAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	_, life := h.seat("ann", "drained", "left", -10, 10)
+	h.seat("ben", "drained", "left", 5, 10)
+	h.deeds.drained, h.deeds.drainedLife, h.deeds.drainedAt = "drained", life, killedAt
+	p, err := h.drainHeld(t.Context())
+	require.NoError(t, err)
+	require.True(t, p.ok, p.evidence)
+
+	h.deeds.drainedAt = killedAt.Add(-time.Minute)
+	p, err = h.drainHeld(t.Context())
+	require.NoError(t, err)
+	require.False(t, p.ok)
+	require.Contains(t, p.evidence, "1 seats given on drained")
+}
+
+// An invariant that is broken now, or was seen broken once, breaks the promise.
+func TestBrokenInvariantsAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	p, err := h.invariantsHold(t.Context())
+	require.NoError(t, err)
+	require.True(t, p.ok, p.evidence)
+
+	h.tally.add(sample{
+		servers: []serverRow{{Name: "full", Reserved: 9, Capacity: 8}}, broken: []brokenRow{{"seat count drift", 1}},
+	})
+	p, err = h.invariantsHold(t.Context())
+	require.NoError(t, err)
+	require.False(t, p.ok)
+	p, err = h.nobodyOverCapacity(t.Context())
+	require.NoError(t, err)
+	require.False(t, p.ok)
+
+	h.exec(`CREATE VIEW ops.invariant_of_tomorrow AS SELECT 1`)
+	p, err = h.invariantsHold(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, p.evidence, "broken now: of_tomorrow: 1")
+}
+
+// A call that is repeated counts from its first attempt: what it is answered may have been decided then.
+func TestWitnessKnowsRepeatedCalls(t *testing.T) {
+	t.Parallel()
+	answers := 0
+	director := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if answers++; answers < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, `{"session_id":"local.1","session_token":"secret"}`)
+	}))
+	defer director.Close()
+	w := newWitness()
+	defer w.CloseIdleConnections()
+	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: w}, FirstBackoff: 10 * time.Millisecond})
+	require.NoError(t, err)
+	login, _, err := newLogin()
+	require.NoError(t, err)
+	before := time.Now()
+	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return login.AccessToken(ctx, "ann") })
+	_, err = player.Matchmake(t.Context(), sdk.MatchRequest{})
+	require.NoError(t, err)
+	require.Len(t, w.told, 1)
+	told := w.told[0]
+	require.Equal(t, "ann", told.player)
+	require.Equal(t, "local.1", told.session)
+	require.Equal(t, director.URL, "http://"+told.replica)
+	require.WithinRange(t, told.asked, before, told.at.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
+	stolen, ok := w.ticketOf("ann")
+	require.True(t, ok)
+	require.Equal(t, "secret", stolen.Token)
+}
