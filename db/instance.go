@@ -148,6 +148,9 @@ type beat struct {
 // together are one statement. Errors: NotFound when the instance is unknown or its lease is past (register again),
 // Superseded, Unavailable.
 func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (available int, err error) {
+	if ref.Incarnation != nil && *ref.Incarnation == uuid.Nil {
+		return 0, s.whyRefused(ctx, ref) // nobody was ever given it; in the statement it stands for a legacy server
+	}
 	return s.beats.do(ctx, "", beat{ref, load})
 }
 

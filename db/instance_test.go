@@ -81,6 +81,8 @@ func TestHeartbeatsOfTheUnknown(t *testing.T) {
 	b.register("a", 16)
 	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &stranger}, nil)
 	requireKind(t, db.Superseded, "superseded", err)
+	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &uuid.Nil}, nil)
+	requireKind(t, db.Superseded, "superseded", err)
 	require.NoError(t, b.Deregister(t.Context(), ref("a")))
 	_, err = b.Heartbeat(t.Context(), ref("a"), nil)
 	requireKind(t, db.NotFound, "instance_unknown", err)

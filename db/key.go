@@ -131,20 +131,32 @@ func (s *Store) takeTurn(ctx context.Context, policy KeyPolicy, force bool, mate
 // dueTurn tells when the key that is missing would sign: now, where none signs, else after the last one, and never
 // before verifiers could know it. It is pure.
 func dueTurn(keys []SigningKey, now time.Time, policy KeyPolicy) (turn SigningKey, due bool) {
+	signing, last := signingTurn(keys, now), lastTurn(keys)
 	turn = SigningKey{PublishAt: now, Overlap: policy.Overlap, Lead: policy.Lead}
-	last := lastTurn(keys)
 	switch {
-	case last == nil || !now.Before(last.SignUntil):
-		// Nobody signs. Waiting for the lead would help no verifier: there is nothing else to verify.
-		turn.Lead, turn.SignFrom = 0, now
+	case signing == nil:
+		// Waiting for the lead would leave no token at all; verifiers that look again at an unknown key get by.
+		turn.Lead, turn.SignFrom, turn.SignUntil = 0, now, now.Add(policy.Period)
+		if last != nil && now.Before(last.SignFrom) {
+			turn.SignUntil = last.SignFrom // the next key is there, and only too young
+		}
 	case now.Before(last.SignFrom):
 		return turn, false // the last one is the next one already
 	default:
 		turn.SignFrom = later(last.SignUntil, now.Add(policy.Lead))
+		turn.SignUntil = turn.SignFrom.Add(policy.Period)
 	}
-	turn.SignUntil = turn.SignFrom.Add(policy.Period)
 	turn.VerifyUntil = turn.SignUntil.Add(policy.Overlap)
 	return turn, true
+}
+
+func signingTurn(keys []SigningKey, now time.Time) *SigningKey {
+	for i, k := range keys {
+		if !now.Before(k.SignFrom) && now.Before(k.SignUntil) {
+			return &keys[i]
+		}
+	}
+	return nil
 }
 
 func lastTurn(keys []SigningKey) (last *SigningKey) {
@@ -183,16 +195,8 @@ func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn Signin
 // advanceNext ends the signing key's turn as soon as the next key may sign. Without a next key there is nothing to do:
 // the key that is due now will be it.
 func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.Time, policy KeyPolicy) ([]SigningKey, error) {
-	var signing, next *SigningKey
-	for i, k := range keys {
-		switch {
-		case now.Before(k.SignFrom):
-			next = &keys[i]
-		case now.Before(k.SignUntil):
-			signing = &keys[i]
-		}
-	}
-	if signing == nil || next == nil {
+	signing, next := signingTurn(keys, now), lastTurn(keys)
+	if signing == nil || !now.Before(next.SignFrom) {
 		return keys, nil
 	}
 	from := later(now, next.PublishAt.Add(next.Lead))

@@ -121,6 +121,21 @@ func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
 	requireKind(t, db.NotFound, "key_unknown", b.TaintKey(t.Context(), "no-such-key"))
 }
 
+// The next key is too young when the signing one is tainted: one is made that signs until then, because no token at all
+// is worse than one that some verifiers have to look twice at.
+func TestTaintWhileTheNextKeyIsYoung(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.rotate(false)
+	bad, next := b.turns()
+	require.NoError(t, b.TaintKey(t.Context(), bad.KID))
+	require.Len(t, b.rotate(false), 1)
+	signing, still := b.turns()
+	require.Equal(t, next.KID, still.KID)
+	require.Equal(t, still.SignFrom, signing.SignUntil)
+	b.requireSound()
+}
+
 // Workers were away for a week: somebody signs again at once, and no constraint stands in the way.
 func TestRotationAfterALongSleep(t *testing.T) {
 	t.Parallel()

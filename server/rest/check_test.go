@@ -56,7 +56,7 @@ func TestFormats(t *testing.T) {
 // The table of bytes and the sentence that callers are told must not drift apart.
 func TestVisibleASCIIIsWhatUnicodeSaysItIs(t *testing.T) {
 	t.Parallel()
-	for r := rune(0); r < 256; r++ {
+	for r := range rune(256) {
 		require.Equal(t, r > ' ' && r < 0x7f, rest.JTI.Valid(string(r)), "%q", r)
 	}
 }

@@ -15,20 +15,20 @@ type Format struct {
 var (
 	ID = Format{
 		Allowed: "1 to 128 characters of A-Z a-z 0-9 . _ : -",
-		Valid:   made(1, 128, letters+digits+"._:-"),
+		Valid:   made(128, letters+digits+"._:-"),
 	}
 	Region = Format{
 		Allowed: "1 to 32 characters of a-z 0-9 -",
-		Valid:   made(1, 32, lower+digits+"-"),
+		Valid:   made(32, lower+digits+"-"),
 	}
 	Mode = Format{
 		Allowed: "1 to 64 characters of A-Z a-z 0-9 . _ -",
-		Valid:   made(1, 64, letters+digits+"._-"),
+		Valid:   made(64, letters+digits+"._-"),
 	}
 	// JTI is the id of a session token (RFC 7519 section 4.1.7).
 	JTI = Format{
 		Allowed: "1 to 128 visible ASCII characters",
-		Valid:   made(1, 128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+		Valid:   made(128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
 	}
 	// Sub is a player, as the access token's issuer names them (RFC 7519 section 4.1.2).
 	Sub = Format{
@@ -43,15 +43,15 @@ const (
 	digits  = "0123456789"
 )
 
-// made tells whether a string has lo to hi bytes, all from the alphabet. A table is looked up for each byte: these run
+// made tells whether a string has 1 to most bytes, all from the alphabet. A table is looked up for each byte: these run
 // on every request, and regexp takes ten times as long.
-func made(lo, hi int, alphabet string) func(string) bool {
+func made(most int, alphabet string) func(string) bool {
 	var in [256]bool
 	for _, b := range []byte(alphabet) {
 		in[b] = true
 	}
 	return func(s string) bool {
-		if len(s) < lo || len(s) > hi {
+		if s == "" || len(s) > most {
 			return false
 		}
 		for i := range len(s) {

@@ -42,7 +42,7 @@ func TestRequestIDIsOnEveryAnswer(t *testing.T) {
 func TestRequestIDIsInEveryRecordOfItsContext(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log := slog.New(rest.LogHandler(rest.LogHandler(slog.NewTextHandler(&out, nil)))).With("part", "db")
+	log := slog.New(rest.LogHandler(rest.LogHandler(slog.NewTextHandler(&out, nil)))).With(slog.String("part", "db"))
 	b := setup(t, rest.Options{})
 	b.GET("/logs", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
 		log.InfoContext(ctx, "inside")
