@@ -20,8 +20,8 @@ import (
 func BenchmarkMatchmake(b *testing.B) {
 	m, err := rest.NewMetrics(prometheus.NewRegistry())
 	require.NoError(b, err)
-	var sink io.Writer = io.Discard // the access line is made, and goes nowhere
-	engine, err := rest.New(rest.Options{Log: slog.New(slog.NewJSONHandler(sink, nil)), Metrics: m})
+	nowhere := io.MultiWriter() // the access line is made all the same
+	engine, err := rest.New(rest.Options{Log: slog.New(slog.NewJSONHandler(nowhere, nil)), Metrics: m})
 	require.NoError(b, err)
 	verify := func(context.Context, string) (string, error) { return "alice", nil }
 	engine.POST("/matchmake",
