@@ -94,6 +94,9 @@ func TestLostSeatsAreMissed(t *testing.T) {
 	h := newHistory(t)
 	session, _ := h.seat("ann", "other", "left", -10, 10)
 	h.told("ann", session, -9)
+	slow := h.players.witness.told[0]
+	slow.at = killedAt.Add(30 * time.Second) // left meanwhile, which is no lie
+	h.players.witness.told = append(h.players.witness.told, slow)
 	p, err := h.nothingLost(t.Context())
 	require.NoError(t, err)
 	require.True(t, p.ok, p.evidence)

@@ -20,7 +20,7 @@ type witness struct {
 	told    []testimony
 	asked   map[string]time.Time // when a call was first made that bears an Idempotency-Key
 	tickets map[string]ticket    // the newest, by player
-	answers map[string]int    // calls answered well, by replica
+	answers map[string]int       // calls answered well, by replica
 }
 
 // testimony is one answer that told a player of a seat.
