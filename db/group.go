@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // GroupObserver hears about every flight: how many calls it decided, how long the oldest had waited for it, and how
@@ -146,6 +148,12 @@ func (g *group[Req, Res]) flight(key string, calls []*call[Req, Res]) {
 	// Not a caller's context: one that leaves must not take the others' decision with it.
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()
+	if first, links := traced(calls); first != nil {
+		var span trace.Span
+		ctx, span = first.TracerProvider().Tracer("github.com/lattice-director/director/db").Start(trace.ContextWithSpan(ctx, first),
+			"group "+g.name, trace.WithLinks(links...), trace.WithAttributes(attribute.Int("director.calls", len(calls))))
+		defer span.End()
+	}
 	start := time.Now()
 	deferred := g.decide(ctx, key, calls, 0)
 	if g.observer != nil {
@@ -162,6 +170,22 @@ func (g *group[Req, Res]) flight(key string, calls []*call[Req, Res]) {
 	defer g.mu.Unlock()
 	g.queues[key] = append(deferred, g.queues[key]...)
 	g.waiting += len(deferred)
+}
+
+// traced finds the trace that a flight, and the SQL in it, is shown in: that of the first caller who is traced. Those of
+// the others link to it.
+func traced[Req, Res any](calls []*call[Req, Res]) (first trace.Span, others []trace.Link) {
+	for _, c := range calls {
+		span := trace.SpanFromContext(c.ctx)
+		switch {
+		case !span.IsRecording():
+		case first == nil:
+			first = span
+		default:
+			others = append(others, trace.Link{SpanContext: span.SpanContext()})
+		}
+	}
+	return first, others
 }
 
 // busyPause is about a transaction's length.

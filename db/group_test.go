@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
 // hangar runs flights of numbers that a test lets go one by one.
@@ -161,4 +163,34 @@ func TestGroupDropsWhoLeftAndBoundsTheQueue(t *testing.T) {
 	require.Equal(t, []int{3}, <-h.boarded, "nothing is decided for who left before")
 	h.takeoff <- answerDouble
 	require.Equal(t, asked{6, nil}, <-stays)
+}
+
+// A flight on a context of its own would be in nobody's trace, and all the SQL of hot calls with it.
+func TestGroupIsSeenInItsCallersTraces(t *testing.T) {
+	t.Parallel()
+	seen := tracetest.NewSpanRecorder()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(seen)).Tracer("test")
+	h := newHangar(t, 10, 100)
+	lead := h.ask(t.Context(), 1)
+	<-h.boarded
+	var calls []<-chan asked
+	for i := range 2 {
+		ctx, span := tracer.Start(t.Context(), "call")
+		t.Cleanup(func() { span.End() })
+		calls = append(calls, h.ask(ctx, 2+i))
+		h.waitQueued(t, i+1)
+	}
+	h.takeoff <- answerDouble
+	<-lead
+	<-h.boarded
+	h.takeoff <- answerDouble
+	for _, c := range calls {
+		<-c
+	}
+	require.NoError(t, h.drain(t.Context()))
+	spans := seen.Ended()
+	require.Len(t, spans, 1, "untraced calls make none")
+	require.Equal(t, "group test", spans[0].Name())
+	require.True(t, spans[0].Parent().IsValid())
+	require.Len(t, spans[0].Links(), 1)
 }
