@@ -47,17 +47,19 @@ func (q *Queries) OldestSnapshotAge(ctx context.Context) (float64, error) {
 const pulse = `-- name: Pulse :execrows
 UPDATE fleet_clock SET
     steady_since = CASE
-        WHEN pulse_at > greatest(statement_timestamp() - lease_ttl * 2 / 3, pg_postmaster_start_time()) THEN steady_since
+        WHEN pulse_at > greatest(statement_timestamp() - lease_ttl / 3, pg_postmaster_start_time()) THEN steady_since
         ELSE statement_timestamp() END,
     pulse_at = statement_timestamp(),
     lease_ttl = $1::interval
 WHERE (pulse_at < statement_timestamp() - lease_ttl / 20 OR lease_ttl <> $1::interval)
   AND ((SELECT count(*) FROM (SELECT 1 FROM instance_leases LIMIT 3) fleet) < 3
-    OR EXISTS (SELECT 1 FROM instance_leases WHERE heartbeat_at > statement_timestamp() - $1::interval * 2 / 3))
+    OR EXISTS (SELECT 1 FROM instance_leases WHERE heartbeat_at > statement_timestamp() - $1::interval * 9 / 20))
 `
 
 // Says that heartbeats could be heard just now. A fleet of three or more that is silent altogether is more likely cut
-// off from us than dead, so silence is no pulse; one or two servers that fall silent are more likely dead.
+// off from us than dead, so silence is no pulse; one or two servers that fall silent are more likely dead. Servers send a
+// heartbeat each third of a lease: silence shows after less than half of one, and a gap in the pulse of a third begins
+// the time anew in which they have to be heard. So nobody who was heard before an outage is past its lease in it.
 func (q *Queries) Pulse(ctx context.Context, ttl time.Duration) (int64, error) {
 	result, err := q.db.Exec(ctx, pulse, ttl)
 	if err != nil {

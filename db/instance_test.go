@@ -153,9 +153,36 @@ func TestAmnesty(t *testing.T) {
 	require.NoError(t, b.Pulse(t.Context()))
 	require.True(t, lives(), "the outage has just ended: the fleet has a lease's time to be heard")
 
-	b.exec("UPDATE fleet_clock SET pulse_at = pulse_at - interval '2 seconds', steady_since = steady_since - interval '16 seconds'")
-	require.NoError(t, b.Pulse(t.Context()))
+	b.exec("UPDATE fleet_clock SET steady_since = steady_since - interval '16 seconds'")
 	require.False(t, lives(), "it could be heard for a whole lease, and was not")
+}
+
+// Pins a fleet that was cut off from us being killed just before its silence was noticed: through two leases of silence,
+// with pulses as replicas send them, nobody may expire.
+func TestASilentFleetSurvives(t *testing.T) {
+	t.Parallel()
+	const lease = time.Second
+	b := setup(t, func(c *db.Config) { c.Timing.LeaseTTL = lease })
+	require.NoError(t, b.Pulse(t.Context())) // says how long a lease is
+	for i, id := range []string{"a", "b", "c"} {
+		b.register(id, 16)
+		b.silence(id, time.Duration(i)*lease/10)
+	}
+	b.steady()
+	require.True(t, one[bool](b, "SELECT lease_horizon() > '-infinity'"), "leases are judged at first")
+	tick := time.NewTicker(lease / 20)
+	defer tick.Stop()
+	for start := time.Now(); time.Since(start) < 2*lease; <-tick.C {
+		require.NoError(t, b.Pulse(t.Context()))
+		ended, _, err := b.ReapInstances(t.Context(), "eu", 100)
+		require.NoError(t, err)
+		require.Zero(t, ended)
+	}
+	_, err := b.Heartbeat(t.Context(), ref("c"), nil)
+	require.NoError(t, err, "the first that gets through is welcome")
+	require.NoError(t, b.Pulse(t.Context()))
+	_, err = b.Heartbeat(t.Context(), ref("a"), nil)
+	require.NoError(t, err, "and so are the others, for a lease")
 }
 
 // A fleet of three that is silent altogether is cut off, not dead; one server alone that is silent is dead.

@@ -218,14 +218,14 @@ CREATE TABLE events (
 CREATE INDEX events_in_commit_order ON events (tx, id);
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 
--- Heartbeats at or before the horizon are too old. There is none (-infinity) during an amnesty: while nobody could
--- hear heartbeats, and from then on until they could be heard for one full lease. Call it as (SELECT lease_horizon()).
+-- Heartbeats at or before the horizon are too old. It stands still while nobody pulses, so that no lease runs out while
+-- heartbeats cannot be heard; and after a gap, or a restart of Postgres, there is an amnesty (-infinity) until they could
+-- be heard for one full lease. Call it as (SELECT lease_horizon()).
 -- +goose StatementBegin
 CREATE FUNCTION lease_horizon() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE
-        WHEN pulse_at > greatest(statement_timestamp() - lease_ttl * 2 / 3, pg_postmaster_start_time())
-         AND steady_since <= statement_timestamp() - lease_ttl
-        THEN statement_timestamp() - lease_ttl
+        WHEN pulse_at > pg_postmaster_start_time() AND steady_since <= statement_timestamp() - lease_ttl
+        THEN least(statement_timestamp(), pulse_at + lease_ttl / 5) - lease_ttl
         ELSE '-infinity' END
     FROM fleet_clock
 $$;

@@ -73,7 +73,7 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
-		slog.Any("addr", s.Addr()), slog.Any("metrics_addr", s.MetricsAddr()), slog.Bool("tls", s.options.secure()))
+		slog.String("addr", text(s.Addr())), slog.String("metrics_addr", text(s.MetricsAddr())), slog.Bool("tls", s.options.secure()))
 
 	var err error
 	select {
@@ -116,4 +116,12 @@ func (s *Server) finish(ctx context.Context) error {
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Bool("clean", err == nil))
 	return errors.Join(err, s.api.Close(), s.metrics.Close())
+}
+
+// text is an address as people write it: in JSON, slog takes it for the struct it is.
+func text(addr net.Addr) string {
+	if addr == nil {
+		return ""
+	}
+	return addr.String()
 }
