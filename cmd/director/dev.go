@@ -35,7 +35,7 @@ func (p *program) dev() *cobra.Command {
 		if err := conf.checkOpen(); err != nil {
 			return usage(err)
 		}
-		return p.runDev(cmd.Context(), conf)
+		return p.develop(cmd.Context(), conf, (*developing).welcome)
 	}
 	return cmd
 }
@@ -65,7 +65,8 @@ type developing struct {
 	private *pglocal.Cluster // nil with a DATABASE_URL
 }
 
-func (p *program) runDev(ctx context.Context, conf *loaded) (err error) {
+// develop runs everything until ctx ends, and calls started once it listens.
+func (p *program) develop(ctx context.Context, conf *loaded, started func(*developing, *server.Server)) (err error) {
 	d := &developing{program: p, conf: conf, log: p.newLog(conf)}
 	p.warnStrangers(ctx, d.log)
 	if d.data, err = conf.dataDir(); err != nil {
@@ -84,7 +85,7 @@ func (p *program) runDev(ctx context.Context, conf *loaded) (err error) {
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	return d.serve(ctx)
+	return d.serve(ctx, started)
 }
 
 // stopPatience is for the connections that are still busy; the data is safe without it.
@@ -149,7 +150,7 @@ func freeOr(ctx context.Context, addr string) string {
 	return addr
 }
 
-func (d *developing) serve(ctx context.Context) error {
+func (d *developing) serve(ctx context.Context, started func(*developing, *server.Server)) error {
 	proc, err := newProcess(ctx, d.conf, d.log)
 	if err != nil {
 		return err
@@ -158,5 +159,5 @@ func (d *developing) serve(ctx context.Context) error {
 	if err := proc.checkSchema(ctx); err != nil { // it may be of a newer build
 		return err
 	}
-	return proc.serve(ctx, true, func(s *server.Server) { d.welcome(s) })
+	return proc.serve(ctx, true, func(s *server.Server) { started(d, s) })
 }

@@ -62,18 +62,7 @@ func (c *Config) mint(out output, sub string, ttl time.Duration) error {
 	if ttl < time.Second {
 		return usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
 	}
-	path := c.IssuerKey
-	if path == "" {
-		data, err := c.dataDir()
-		if err != nil {
-			return err
-		}
-		path = data.issuerKey()
-	}
-	i, err := readIssuer(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
-	}
+	i, err := c.issuer()
 	if err != nil {
 		return err
 	}
@@ -86,4 +75,21 @@ func (c *Config) mint(out output, sub string, ttl time.Duration) error {
 	}
 	fmt.Fprintln(out.to, raw)
 	return nil
+}
+
+// issuer is the one of the settings, else that of the data directory.
+func (c *Config) issuer() (issuer, error) {
+	path := c.IssuerKey
+	if path == "" {
+		data, err := c.dataDir()
+		if err != nil {
+			return issuer{}, err
+		}
+		path = data.issuerKey()
+	}
+	i, err := readIssuer(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
+	}
+	return i, err
 }

@@ -1,0 +1,252 @@
+package bench
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tiny is a director that believes everything and remembers who called.
+type tiny struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	calls map[string]int
+	subs  map[string]int // calls of matchmake and resolve, by path and player
+}
+
+func startTiny(t *testing.T, handlers map[string]http.HandlerFunc) *tiny {
+	t.Helper()
+	d := &tiny{calls: map[string]int{}, subs: map[string]int{}}
+	mux := http.NewServeMux()
+	for path, usual := range d.usual() {
+		if other := handlers[path]; other != nil {
+			usual = other
+		}
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { d.note(r); usual(w, r) })
+	}
+	d.Server = httptest.NewServer(mux)
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *tiny) note(r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls[r.URL.Path]++
+	if who := r.Header.Get("Authorization"); who != "" {
+		d.subs[r.URL.Path+" "+who]++
+	}
+}
+
+func (d *tiny) usual() map[string]http.HandlerFunc {
+	var endpoint atomic.Value
+	jwt := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"jti":"the-token"}`)) + ".sig"
+	return map[string]http.HandlerFunc{
+		"/fleet/register": func(w http.ResponseWriter, r *http.Request) {
+			var body struct {
+				ID       string `json:"instance_id"`
+				Endpoint string `json:"endpoint"`
+			}
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			endpoint.Store(body.Endpoint)
+			fmt.Fprintf(w, `{"instance_id":%q,"incarnation":"one"}`, body.ID)
+		},
+		"/fleet/heartbeat":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
+		"/fleet/deregister": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		"/fleet/seats": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"results":[{"result":"ok","status":200}]}`)
+		},
+		"/matchmake": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"session_id":"s","session_handle":"h","endpoint":%q}`, endpoint.Load())
+		},
+		"/resolve": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"session_token":%q}`, jwt) },
+	}
+}
+
+func options(d *tiny, scenario string) Options {
+	return Options{
+		Scenario: scenario, URLs: []string{d.URL}, Callers: 4, Instances: 2, WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
+		AccessToken: func(sub string) (string, error) { return sub, nil },
+	}
+}
+
+// Pins calls that are lost or counted twice, a player who calls often enough to meet a limit, and a fleet that is left behind.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	steps := map[string][]string{sessionLife: {matchmake, resolve, "joined", "left"}}
+	paths := map[string]string{matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake"}
+	for _, scenario := range Scenarios() {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			d := startTiny(t, nil)
+			o := options(d, scenario)
+			o.WarmUp = 0
+			res, err := Run(t.Context(), o)
+			require.NoError(t, err)
+			require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
+			require.Positive(t, res.Calls)
+			require.Zero(t, res.Failed)
+			require.Empty(t, res.Errors)
+			require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, 0.01)
+			require.Equal(t, res.Instances, d.calls["/fleet/register"])
+			require.Equal(t, res.Instances, d.calls["/fleet/deregister"])
+			var names []string
+			for _, s := range res.Steps {
+				names = append(names, s.Name)
+				require.Equal(t, res.Calls, s.Calls)
+			}
+			require.Equal(t, steps[scenario], names)
+			if scenario != resolve { // whose party has a leader that also asked for the seats
+				for who, n := range d.subs {
+					require.Equal(t, 1, n, who)
+				}
+			}
+		})
+	}
+}
+
+// Pins percentiles of something else, such as of the warm-up, or in another unit.
+func TestPercentiles(t *testing.T) {
+	t.Parallel()
+	s := newSeries()
+	for ms := 1; ms <= 1000; ms++ {
+		s.add(time.Duration(ms)*time.Millisecond, nil)
+	}
+	s.add(time.Hour, &failure{status: 503, code: "unavailable"})
+	f := s.figures(2 * time.Second)
+	require.EqualValues(t, 1001, f.Calls)
+	require.EqualValues(t, 1, f.Failed)
+	require.InDelta(t, 500, f.PerSecond, 0)
+	for want, got := range map[float64]float64{500: f.Latency.P50, 900: f.Latency.P90, 990: f.Latency.P99, 999: f.Latency.P999, 1000: f.Latency.Max} {
+		require.InEpsilon(t, want, got, 0.002)
+	}
+	s.add(time.Hour, nil) // beyond what is kept apart
+	require.InEpsilon(t, float64(slowest.Milliseconds()), s.figures(time.Second).Latency.Max, 0.002)
+}
+
+// Pins a warm-up that is measured.
+func TestWarmUpIsNotMeasured(t *testing.T) {
+	t.Parallel()
+	d := startTiny(t, nil)
+	o := options(d, matchmake)
+	o.WarmUp, o.Duration = 200*time.Millisecond, time.Nanosecond
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Greater(t, d.calls["/matchmake"], o.Callers)
+	require.LessOrEqual(t, res.Calls, int64(o.Callers))
+}
+
+// Pins failures that pass for answers, or that nobody can tell apart.
+func TestFailuresAreCountedByKind(t *testing.T) {
+	t.Parallel()
+	problem := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	for _, c := range []struct {
+		path, kind string
+		handler    http.HandlerFunc
+	}{
+		{"/matchmake", "503 unavailable", problem(503, `{"code":"unavailable","detail":"…"}`)},
+		{"/matchmake", "502 Bad Gateway", problem(502, `<html>`)},
+		{"/matchmake", "200 unreadable", problem(200, `<html>`)},
+		{"/matchmake", "placed on a strange game server", problem(200, `{"endpoint":"elsewhere:1"}`)},
+		{"/matchmake", "no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		{"/resolve", "no token", problem(200, `{"session_token":"a.b"}`)},
+		{"/fleet/seats", "410 seat_gone", problem(200, `{"results":[{"result":"seat_gone","status":410}]}`)},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			d := startTiny(t, map[string]http.HandlerFunc{c.path: c.handler})
+			o := options(d, sessionLife)
+			o.WarmUp = 0
+			res, err := Run(t.Context(), o)
+			require.NoError(t, err)
+			require.Positive(t, res.Failed)
+			require.Equal(t, res.Calls, res.Failed)
+			require.Equal(t, map[string]int64{c.kind: res.Failed}, res.Errors)
+			require.Zero(t, res.PerSecond)
+			require.Zero(t, res.Latency)
+		})
+	}
+}
+
+// Pins a run that goes on after Ctrl-C, waits for an answer that does not come, or leaves its game servers behind.
+func TestCancelEndsIt(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	hang := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // before that the server does not see that the caller has gone
+		cancel()
+		<-r.Context().Done()
+	}
+	d := startTiny(t, map[string]http.HandlerFunc{"/matchmake": hang})
+	o := options(d, matchmake)
+	o.Duration = time.Hour
+	_, err := Run(ctx, o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2, d.calls["/fleet/deregister"])
+}
+
+// Pins an hour of failures where one sentence at the start would do.
+func TestFleetThatIsRefused(t *testing.T) {
+	t.Parallel()
+	d := startTiny(t, map[string]http.HandlerFunc{"/fleet/register": func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"code":"unauthorized","detail":"the fleet token is wrong"}`)
+	}})
+	_, err := Run(t.Context(), options(d, matchmake))
+	require.ErrorContains(t, err, "cannot register at "+d.URL+": 401 unauthorized: the fleet token is wrong")
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	d := startTiny(t, nil)
+	o := options(d, heartbeat)
+	o.Duration = 3 * progressEvery
+	var seen []Progress
+	o.Progress = func(p Progress) { seen = append(seen, p) }
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.NotEmpty(t, seen)
+	last := seen[len(seen)-1]
+	require.Positive(t, last.Calls)
+	require.LessOrEqual(t, last.Calls, res.Calls)
+	require.LessOrEqual(t, last.Elapsed, last.Total)
+	require.Equal(t, o.WarmUp+o.Duration, last.Total)
+}
+
+func TestImpossibleOptions(t *testing.T) {
+	t.Parallel()
+	good := Options{Scenario: matchmake, URLs: []string{"http://127.0.0.1:1"}, Callers: 1, Instances: 1, Duration: time.Second}
+	for says, spoil := range map[string]func(*Options){
+		"there are heartbeat, matchmake, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
+		"no URL":          func(o *Options) { o.URLs = nil },
+		"0 callers":       func(o *Options) { o.Callers = 0 },
+		"2049 callers":    func(o *Options) { o.Callers = MaxCallers + 1 },
+		"0 instances":     func(o *Options) { o.Instances = 0 },
+		"must last":       func(o *Options) { o.Duration = 0 },
+		"not be negative": func(o *Options) { o.WarmUp = -1 },
+	} {
+		o := good
+		spoil(&o)
+		_, err := Run(t.Context(), o)
+		require.ErrorContains(t, err, says)
+	}
+}
