@@ -151,7 +151,7 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 
 // refuse says NoCapacity to wishes that a fresh snapshot shows no room for, whoever holds it.
 func (p placing) refuse(ctx context.Context, wishes []*wish) error {
-	arg := StillPlaceableParams{Region: p.region}
+	arg := StillPlaceableParams{Region: p.region, PlayedIn: []uuid.UUID{}} // NULL would make every session count for nothing
 	for i, w := range wishes {
 		if w.answer == nil {
 			arg.Requests = append(arg.Requests, int32(i))
