@@ -50,6 +50,37 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 	b.requireSound()
 }
 
+// Only the fullest session is a candidate for one player. When it fills up while he waits for it, the others still have
+// room: a fresh look must find them before anybody is told that there is none.
+func TestRoomBeyondTheCandidatesIsFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	full := b.place(wish("ann", 8, "bob", "cid", "dan", "eve", "fay", "gus"))
+	roomy := b.place(wish("hal", 8, "ida"))
+	require.NotEqual(t, full.SessionID, roomy.SessionID)
+	tx, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM sessions WHERE id::text = right($1, 36) FOR NO KEY UPDATE", full.SessionID)
+	require.NoError(t, err)
+
+	placed := make(chan error, 1)
+	var got db.Placement
+	go func() {
+		var err error
+		got, err = b.Place(context.WithoutCancel(t.Context()), wish("jon", 8))
+		placed <- err
+	}()
+	require.Eventually(t, func() bool {
+		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}')")
+	}, 30*time.Second, 5*time.Millisecond)
+	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", full.SessionID)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-placed)
+	require.Equal(t, roomy.SessionID, got.SessionID)
+}
+
 // Parties stay whole, whatever their sizes; nobody is refused while there is room for him.
 func TestPartiesAreSeatedTogether(t *testing.T) {
 	t.Parallel()

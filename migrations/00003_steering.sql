@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION ops.taint_key(text) IS 'Declares a signing key compromised: it leaves the JWKS now, and if that leaves none to sign, the next one takes over as soon as verifiers may know it. Answers false when it was tainted before.';
+COMMENT ON FUNCTION ops.taint_key(text) IS 'Declares a signing key compromised: it leaves the JWKS now, and if that leaves none to sign, the next one takes over as soon as verifiers may know it; until then one signs that a replica or worker makes. Answers false when it was tainted before.';
 
 REVOKE EXECUTE ON FUNCTION ops.set_draining, ops.drain, ops.undrain, ops.close_session, ops.taint_key FROM PUBLIC;
 

@@ -71,7 +71,7 @@ func TestRetryAfterIsHonouredWithJitter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		pauses := map[time.Duration]bool{}
-		for _, status := range []int{429, 503, 503} {
+		for _, status := range []int{408, 429, 503, 503} {
 			w.spoil(once(answer(status, "unavailable", "Retry-After", "7")))
 			start := time.Now()
 			require.ErrorIs(t, session(w.client()), sdk.ErrNotFound)
@@ -80,7 +80,7 @@ func TestRetryAfterIsHonouredWithJitter(t *testing.T) {
 			require.Less(t, pause, 8*time.Second)
 			pauses[pause] = true
 		}
-		require.Len(t, pauses, 3)
+		require.Len(t, pauses, 4)
 	})
 }
 

@@ -31,7 +31,7 @@ var (
 	ErrSuperseded = errors.New("superseded")
 	// ErrGone: 410; the session is closed.
 	ErrGone = errors.New("session closed")
-	// ErrUnavailable: nobody could be reached, or 429, 502, 503, 504. Calls repeat these until their context ends.
+	// ErrUnavailable: nobody could be reached, or 408, 429, 502, 503, 504. Calls repeat these until their context ends.
 	ErrUnavailable = errors.New("director unavailable")
 )
 
@@ -105,7 +105,7 @@ func kindOf(status int) error {
 		return ErrNotFound
 	case http.StatusGone:
 		return ErrGone
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return ErrUnavailable
 	}
 	return nil

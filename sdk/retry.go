@@ -85,17 +85,7 @@ func mendable(err error) bool {
 	return false
 }
 
-func retryable(err error) bool {
-	answer, answered := errors.AsType[*Error](err)
-	if !answered {
-		return errors.Is(err, ErrUnavailable)
-	}
-	switch answer.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
+func retryable(err error) bool { return errors.Is(err, ErrUnavailable) }
 
 // pacer is exponential backoff with jitter on top of what the last answer's Retry-After asked for: added, not the
 // larger of the two, or all who were told "2 seconds" would come back in the same instant.

@@ -57,7 +57,7 @@ func ofString(s *openapi3.Schema) []breach {
 	if s.MaxLength != nil {
 		list = append(list, breach{name: "maxLength", value: text(s, int(*s.MaxLength)+1)})
 	}
-	for _, char := range []string{" ", "\x00", "é"} {
+	for _, char := range []string{" ", "\x00", "é", "\ufffd"} {
 		if word := char + text(s, max(1, int(s.MinLength)))[1:]; !matches(s, word) {
 			list = append(list, breach{name: fmt.Sprintf("pattern %q", char), value: word})
 		}

@@ -61,8 +61,11 @@ func text(s *openapi3.Schema, n int) string {
 	return example
 }
 
+// codePoint is how ECMA 262, which patterns are written in, names a character; Go writes it differently.
+var codePoint = regexp.MustCompile(`\\u([0-9A-F]{4})`)
+
 func matches(s *openapi3.Schema, word string) bool {
-	ok, err := regexp.MatchString(s.Pattern, word)
+	ok, err := regexp.MatchString(codePoint.ReplaceAllString(s.Pattern, `\x{$1}`), word)
 	return ok && err == nil
 }
 

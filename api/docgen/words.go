@@ -107,13 +107,16 @@ func nested(s Node) Node {
 	return s
 }
 
-// printable is the one pattern that is easier to say than to read.
-const printable = `^[^\x00-\x1F\x7F-\x9F]*$`
+// said are the patterns that are easier to say than to read.
+var said = map[string]string{
+	`^[^\x00-\x1F\x7F-\x9F]*$`:       "without control characters",
+	`^[^\x00-\x1F\x7F-\x9F\uFFFD]*$`: "without control characters and U+FFFD",
+}
 
 // pattern gives the expression that the value, or each item of it, must match.
 func pattern(s Node) string {
 	for _, place := range []Node{s, s.Get("items")} {
-		if p := place.Get("pattern").String(); p != "" && p != printable && kind(place) != "uuid" {
+		if p := place.Get("pattern").String(); p != "" && said[p] == "" && kind(place) != "uuid" {
 			return charset.ReplaceAllString(p, "$1")
 		}
 	}
@@ -141,8 +144,8 @@ func limits(s Node) []string {
 	span("minLength", "maxLength", " characters")
 	span("minItems", "maxItems", " items")
 	span("minProperties", "maxProperties", " entries")
-	if s.Get("pattern").String() == printable {
-		say("without control characters")
+	if words := said[s.Get("pattern").String()]; words != "" {
+		say("%s", words)
 	}
 	if s.Get("uniqueItems").Exists() {
 		say("no item twice")

@@ -131,8 +131,9 @@ func (p *program) keysTaint() *cobra.Command {
 		Use:   "taint KID",
 		Short: "Take a signing key that may have leaked out of use at once",
 		Long: "The key leaves the JWKS now and never signs again; the next key, which is published already, takes over as soon as\n" +
-			"verifiers may know it. Game servers refuse its tokens as soon as their copy of the key set is older than its max-age;\n" +
-			"players resolve again.",
+			"verifiers may know it. Where that is not now, a replica or worker makes a key that signs at once until then. Game\n" +
+			"servers refuse the tainted key's tokens as soon as their copy of the key set is older than its max-age; players resolve\n" +
+			"again.",
 		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
 		Args:              exactly(1),
 		ValidArgsFunction: p.completes("SELECT kid FROM ops.keys WHERE state <> 'tainted' AND starts_with(kid, $1) AND NOT kid = ANY ($2) ORDER BY sign_from DESC"),

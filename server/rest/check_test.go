@@ -36,7 +36,7 @@ func TestFormats(t *testing.T) {
 		"sub": {
 			rest.Sub,
 			[]string{"a", "auth0|5f", "Zoë 😀", strings.Repeat("x", 255)},
-			[]string{"", strings.Repeat("x", 256), strings.Repeat("é", 128), "a\x00", "a\nb", "a\x7f", "a\u0085", "\xff"},
+			[]string{"", strings.Repeat("x", 256), strings.Repeat("é", 128), "a\x00", "a\nb", "a\x7f", "a\u0085", "\xff", "a\ufffd"},
 		},
 		"jti": {
 			rest.JTI,
@@ -66,7 +66,7 @@ func TestSubIsAnyPrintableText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		anyBytes := rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 300), func(b []byte) string { return string(b) })
 		s := rapid.OneOf(rapid.String(), anyBytes).Draw(t, "sub")
-		want := len(s) >= 1 && len(s) <= 255 && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+		want := len(s) >= 1 && len(s) <= 255 && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) && !strings.ContainsRune(s, utf8.RuneError)
 		require.Equal(t, want, rest.Sub.Valid(s))
 	})
 }
@@ -83,10 +83,10 @@ func TestCheckNamesEveryBadField(t *testing.T) {
 	require.Equal(t, []rest.FieldError{
 		{Field: "id", Detail: "is required and must be 1 to 128 characters of A-Z a-z 0-9 . _ : -"},
 		{Field: "region", Detail: "must be 1 to 32 characters of a-z 0-9 -"},
-		{Field: "party[2]", Detail: "must be 1 to 255 bytes of UTF-8 without control characters"},
+		{Field: "party[2]", Detail: "must be 1 to 255 bytes of UTF-8 without control characters and without U+FFFD"},
 		{Field: "party[1]", Detail: "is in the list twice"},
 		{Field: "seats", Detail: "must be 0 to 1024"},
-		{Field: "joined[1].sub", Detail: "is required and must be 1 to 255 bytes of UTF-8 without control characters"},
+		{Field: "joined[1].sub", Detail: "is required and must be 1 to 255 bytes of UTF-8 without control characters and without U+FFFD"},
 		{Field: "joined[1].jti", Detail: "must be 1 to 128 visible ASCII characters"},
 	}, p.Errors)
 	require.Equal(t, "id "+p.Errors[0].Detail, p.Detail, "detail alone has to help too")
