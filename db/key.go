@@ -226,7 +226,8 @@ func (q *Queries) logKey(ctx context.Context, kind, kid string) error {
 }
 
 // TaintKey takes a key out of use at once: no replica signs with it and the JWKS lists it no more; the next key takes
-// its turn as soon as verifiers may know it, and RotateKeys makes one for the time until then. A key that is unknown is an error, one that is tainted already is not. Errors: NotFound, Unavailable.
+// its turn as soon as verifiers may know it, and RotateKeys makes one for the time until then. A key that is unknown is
+// an error, one that is tainted already is not. Errors: NotFound, Unavailable.
 func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	err := s.q.TaintKey(ctx, kid)
 	var pg *pgconn.PgError
