@@ -1,55 +1,43 @@
 package db
 
 import (
-	"context"
 	"hash/fnv"
 	"slices"
+	"strconv"
 )
 
-// claim takes the players of the calls for this transaction, as far as nobody else has them, and judges what they
-// already hold.
-func (p placing) claim(ctx context.Context, calls []*placeCall) ([]*wish, error) {
-	wishes, err := p.lockPlayers(ctx, calls)
-	if err != nil || len(wishes) == 0 {
-		return nil, err
-	}
-	if err := p.replay(ctx, wishes); err != nil {
-		return nil, err
-	}
-	var subs, callers []string
-	for _, w := range wishes {
-		subs = append(subs, w.req.Party...)
-		callers = append(callers, w.req.Caller)
-	}
-	around, err := p.q.SeatsAround(ctx, SeatsAroundParams{Region: p.region, Subs: subs, Callers: callers})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range wishes {
-		if w.answer == nil && w.err == nil {
-			w.verdict = resume(w.req, seatsFor(w.req, around), p.cfg.MaxReserved)
-		}
-	}
-	return wishes, nil
+// claim is what the calls of a flight need before anything is decided about them.
+type claim struct {
+	granted []int32 // requests that got their locks, see locksOf
+	stored  []StoredAnswersRow
+	around  []SeatsAroundRow
+	rooms   []FillOpenSessionsRow
 }
 
-func seatsFor(r PlaceRequest, around []SeatsAroundRow) []SeatsAroundRow {
-	var mine []SeatsAroundRow
-	for _, st := range around {
-		if slices.Contains(r.Party, st.Sub) || st.State == "reserved" && st.ReservedBy == r.Caller {
-			mine = append(mine, st)
-		}
+// ask puts what all transactions of placement begin with into a pipeline. The locks come first, so that the rest sees
+// what their last holders did.
+func (c *claim) ask(p *pipeline, region string, calls []*placeCall, opening []shape) {
+	ask(p, &c.granted, (*Queries).TryLocks, locksOf(region, calls, opening))
+	if arg := answersOf(calls); len(arg.Keys) > 0 {
+		ask(p, &c.stored, (*Queries).StoredAnswers, arg)
 	}
-	return mine
+	arg := SeatsAroundParams{Region: region}
+	for _, call := range calls {
+		arg.Subs = append(arg.Subs, call.req.Party...)
+		arg.Callers = append(arg.Callers, call.req.Caller)
+	}
+	ask(p, &c.around, (*Queries).SeatsAround, arg)
 }
 
-func (p placing) lockPlayers(ctx context.Context, calls []*placeCall) ([]*wish, error) {
-	var arg TryPlayerLocksParams
+// locksOf are the locks of a flight: those of call i are request i, and the right to open sessions of the i-th shape is
+// request len(calls)+i. A call about a player whom an older one of this flight is about asks for none, and gets none.
+func locksOf(region string, calls []*placeCall, opening []shape) TryLocksParams {
+	var arg TryLocksParams
 	taken := map[int64]bool{}
 	for i, c := range calls {
 		locks := playerLocks(c.req)
 		if slices.ContainsFunc(locks, func(l int64) bool { return taken[l] }) {
-			continue // an older call of this flight is about the same player
+			continue
 		}
 		for _, l := range locks {
 			taken[l] = true
@@ -57,16 +45,70 @@ func (p placing) lockPlayers(ctx context.Context, calls []*placeCall) ([]*wish, 
 			arg.Locks = append(arg.Locks, l)
 		}
 	}
-	got, err := p.q.TryPlayerLocks(ctx, arg)
-	if err != nil {
+	for i, sh := range opening {
+		arg.Requests = append(arg.Requests, int32(len(calls)+i))
+		arg.Locks = append(arg.Locks, openerLock(region, sh))
+	}
+	return arg
+}
+
+// mayOpenAll tells whether this transaction got the right to open sessions of all shapes it asked for.
+func (c *claim) mayOpenAll(calls []*placeCall, opening []shape) bool {
+	for i := range opening {
+		if !slices.Contains(c.granted, int32(len(calls)+i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// judge makes wishes of the calls that nobody else decides about, oldest first, and answers those that have a seat or
+// an answer already.
+func (p placing) judge(calls []*placeCall, c *claim) ([]*wish, error) {
+	slices.Sort(c.granted)
+	var wishes []*wish
+	for _, n := range c.granted {
+		if int(n) < len(calls) {
+			wishes = append(wishes, &wish{call: calls[n], req: calls[n].req, room: -1})
+		}
+	}
+	if err := replay(wishes, c.stored); err != nil {
 		return nil, err
 	}
-	slices.Sort(got) // the oldest first
-	wishes := make([]*wish, len(got))
-	for i, n := range got {
-		wishes[i] = &wish{call: calls[n], req: calls[n].req, room: -1}
+	seats := byPlayer(c.around)
+	for _, w := range wishes {
+		if w.answer == nil && w.err == nil {
+			w.verdict = resume(w.req, seats.around(w.req), p.cfg.MaxReserved)
+		}
 	}
 	return wishes, nil
+}
+
+// seatsByPlayer finds seats by who sits there, and by who reserved them for somebody else.
+type seatsByPlayer struct{ of, reservedBy map[string][]SeatsAroundRow }
+
+func byPlayer(rows []SeatsAroundRow) seatsByPlayer {
+	s := seatsByPlayer{map[string][]SeatsAroundRow{}, map[string][]SeatsAroundRow{}}
+	for _, st := range rows {
+		s.of[st.Sub] = append(s.of[st.Sub], st)
+		if st.State == "reserved" && st.ReservedBy != st.Sub {
+			s.reservedBy[st.ReservedBy] = append(s.reservedBy[st.ReservedBy], st)
+		}
+	}
+	return s
+}
+
+func (s seatsByPlayer) around(r PlaceRequest) []SeatsAroundRow {
+	var mine []SeatsAroundRow
+	for _, sub := range r.Party {
+		mine = append(mine, s.of[sub]...)
+	}
+	for _, st := range s.reservedBy[r.Caller] {
+		if !slices.Contains(r.Party, st.Sub) {
+			mine = append(mine, st)
+		}
+	}
+	return mine
 }
 
 // playerLocks are the advisory locks of a request: one a player and mode, and one for its idempotency key. Two that
@@ -80,6 +122,10 @@ func playerLocks(r PlaceRequest) []int64 {
 		locks = append(locks, lockKey("idempotency", r.Caller, r.IdempotencyKey))
 	}
 	return locks
+}
+
+func openerLock(region string, sh shape) int64 {
+	return lockKey("open", region, sh.mode, strconv.Itoa(sh.maxPlayers))
 }
 
 func lockKey(parts ...string) int64 {

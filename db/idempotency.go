@@ -2,26 +2,22 @@ package db
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
 )
 
-// replay answers requests whose idempotency key has a stored answer.
-func (p placing) replay(ctx context.Context, wishes []*wish) error {
-	var arg StoredAnswersParams
-	for _, w := range wishes {
-		if w.req.IdempotencyKey != "" {
-			arg.Callers, arg.Keys = append(arg.Callers, w.req.Caller), append(arg.Keys, w.req.IdempotencyKey)
+// answersOf asks for the stored answers of the calls that have an idempotency key.
+func answersOf(calls []*placeCall) (arg StoredAnswersParams) {
+	for _, c := range calls {
+		if c.req.IdempotencyKey != "" {
+			arg.Callers, arg.Keys = append(arg.Callers, c.req.Caller), append(arg.Keys, c.req.IdempotencyKey)
 		}
 	}
-	if len(arg.Keys) == 0 {
-		return nil
-	}
-	stored, err := p.q.StoredAnswers(ctx, arg)
-	if err != nil {
-		return err
-	}
+	return arg
+}
+
+// replay answers requests whose idempotency key has a stored answer.
+func replay(wishes []*wish, stored []StoredAnswersRow) error {
 	for _, w := range wishes {
 		i := slices.IndexFunc(stored, func(a StoredAnswersRow) bool { return a.Caller == w.req.Caller && a.Key == w.req.IdempotencyKey })
 		switch {
@@ -38,7 +34,8 @@ func (p placing) replay(ctx context.Context, wishes []*wish) error {
 	return nil
 }
 
-func (p placing) storeAnswers(ctx context.Context, decided []*wish) error {
+// storeAnswers keeps the answers of those who will ask for them by their idempotency key.
+func (p placing) storeAnswers(out *pipeline, decided []*wish) error {
 	arg := StoreAnswersParams{Keep: p.cfg.Timing.IdempotencyTTL}
 	for _, w := range decided {
 		if w.req.IdempotencyKey == "" || w.answer == nil {
@@ -54,5 +51,6 @@ func (p placing) storeAnswers(ctx context.Context, decided []*wish) error {
 	if len(arg.Keys) == 0 {
 		return nil
 	}
-	return p.q.StoreAnswers(ctx, arg)
+	tell(out, (*Queries).StoreAnswers, arg)
+	return nil
 }

@@ -1,10 +1,12 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -155,7 +157,9 @@ func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (
 }
 
 func (s *Store) beatTogether(ctx context.Context, _ string, calls []*call[beat, int]) error {
-	// Two beats of one instance in a flight: one decides, the other comes next.
+	// In the order of their ids, so that two replicas never wait for each other. Of two beats of one instance in a flight
+	// one decides, and the other comes next.
+	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *call[beat, int]) int { return cmp.Compare(a.req.ref.InstanceID, b.req.ref.InstanceID) })
 	seen := make(map[string]bool, len(calls))
 	var p HeartbeatsParams
 	batch := make([]*call[beat, int], 0, len(calls))

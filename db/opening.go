@@ -2,36 +2,82 @@ package db
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/google/uuid"
 )
 
-// What placement does for those whom no open session takes: with the opener locks held it waits for sessions that
-// others fill, gives up what its players give up, and opens sessions on hosts.
+// errKeepSeats rolls a transaction back that would give seats up for nothing.
+var errKeepSeats = errors.New("no seat to get for the seats given up")
 
-func (p placing) openerLocks(wishes []*wish) []int64 {
-	locks := make([]int64, len(wishes))
-	for i, w := range wishes {
-		locks[i] = lockKey("open", p.region, w.req.Mode, strconv.Itoa(w.req.MaxPlayers))
+// placeWaiting decides with the opener locks held, so that no other replica opens sessions of these shapes meanwhile,
+// and waits for sessions that others fill. A call it leaves unanswered found room that others took while it looked, or
+// must give a seat up and is not the only one.
+func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall) (alone []*placeCall, err error) {
+	var decided, open []*wish
+	claimed := 0
+	err = s.inTx(ctx, func(q *Queries) error {
+		p := placing{s, q, region}
+		var out pipeline
+		c := &claim{}
+		c.ask(&out, region, calls, nil)
+		if err := out.send(ctx, q); err != nil {
+			return err
+		}
+		wishes, err := p.judge(calls, c)
+		if err != nil {
+			return err
+		}
+		claimed = len(wishes)
+		decided, open, alone = sortOut(wishes)
+		if len(calls) == 1 && len(alone) == 1 {
+			open, alone = wishes, nil
+		}
+		err = p.open(ctx, open, decided)
+		decided = append(decided, open...)
+		return err
+	})
+	if err != nil && !errors.Is(err, errKeepSeats) {
+		return nil, err
 	}
-	return locks
+	answerAll(decided)
+	if claimed == 0 {
+		// Another replica decides about these very players.
+		pause(ctx, busyPause)
+	}
+	return alone, ctx.Err()
 }
 
-// open seats wishes in open sessions, waiting for those that others fill, and then in new ones. It says NoCapacity to
-// those a fresh snapshot shows no room for, and leaves the others without an answer.
-func (p placing) open(ctx context.Context, wishes []*wish) error {
+// open seats wishes in open sessions, waiting for those that others fill, and then in new ones, and gives up what their
+// players give up.
+func (p placing) open(ctx context.Context, wishes, decided []*wish) error {
 	if len(wishes) == 0 {
-		return nil
+		return p.write(ctx, nil, nil, decided)
 	}
-	if err := p.q.WaitForOpeners(ctx, p.openerLocks(wishes)); err != nil {
+	locks := make([]int64, len(wishes))
+	for i, w := range wishes {
+		locks[i] = openerLock(p.region, w.req.shape())
+	}
+	if err := p.q.WaitForOpeners(ctx, locks); err != nil {
 		return err
 	}
 	b, givenUp, err := p.lockRooms(ctx, wishes)
 	if err != nil {
 		return err
 	}
+	if err := p.settle(ctx, b, wishes, decided, givenUp); err != nil {
+		return err
+	}
+	if len(wishes) == 1 && wishes[0].answer == nil && len(wishes[0].giveUp) > 0 {
+		return errKeepSeats
+	}
+	return nil
+}
+
+// settle seats wishes in the rooms of the board and then in new ones, which needs the opener locks. It says NoCapacity
+// to those a fresh snapshot shows no room for, and leaves the others without an answer.
+func (p placing) settle(ctx context.Context, b *board, wishes, decided []*wish, givenUp []givenUpRoom) error {
 	seated := b.pack(wishes)
 	if len(seated) < len(wishes) {
 		if err := p.lockHosts(ctx, b, wishes, givenUp); err != nil {
@@ -39,10 +85,8 @@ func (p placing) open(ctx context.Context, wishes []*wish) error {
 		}
 		seated = b.pack(wishes)
 	}
-	if len(seated) > 0 {
-		if err := p.write(ctx, b, seated); err != nil {
-			return err
-		}
+	if err := p.write(ctx, b, seated, decided); err != nil {
+		return err
 	}
 	if len(givenUp) > 0 {
 		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: roomIDs(givenUp)}); err != nil {
@@ -123,7 +167,7 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 		}
 	}
 	k := wanted(unseated)
-	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Parties: k.parties}
+	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: k.sessions()}
 	var empty []uuid.UUID
 	for _, g := range givenUp {
 		if g.empty {

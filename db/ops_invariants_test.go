@@ -63,7 +63,7 @@ func TestInvariantsSeeViolations(t *testing.T) {
 				UPDATE sessions SET max_players = 17 WHERE instance_id = 'shrunk'; UPDATE instances SET reserved_seats = 17 WHERE id = 'shrunk'`,
 			"over capacity", `region, instance, capacity, seat_ceiling, reserved_seats FROM ops.invariant_over_capacity`, "eu|shrunk|2|16|17",
 		}, {
-			"two seats reserved in one mode", `DROP INDEX a_player_waits_for_one_seat_per_mode;
+			"two seats reserved in one mode", `DROP INDEX a_player_waits_for_one_seat_in_a_mode;
 				UPDATE seats SET sub = 'dan', reserved_by = 'dan' WHERE sub = 'cid'`,
 			"double seat", `violation, region, mode, player, cardinality(sessions) FROM ops.invariant_double_seat`, "reserved twice|eu|duel|dan|2",
 		}, {

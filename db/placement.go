@@ -2,7 +2,7 @@ package db
 
 import (
 	"context"
-	"errors"
+	"slices"
 )
 
 // PlaceRequest asks for seats for a party in one session.
@@ -44,16 +44,16 @@ type wish struct {
 	room int // index in the packed rooms, or -1
 }
 
-// placeTogether decides calls of one region. Most are seated by the first transaction, which waits for nobody; who
-// found no room there looks again in one that waits, until a fresh snapshot shows no room either. Calls that must give
-// a seat up are decided alone, so that they keep it when there is none to get.
+// placeTogether decides calls of one region. Most are settled by the first transaction, which waits for no session; who
+// found all room there held by others looks again in one that waits, until a fresh snapshot shows no room either. Calls
+// that must give a seat up are decided alone, so that they keep it when there is none to get.
 func (s *Store) placeTogether(ctx context.Context, region string, calls []*placeCall) error {
-	left, alone, err := s.fillOnce(ctx, region, calls)
+	left, alone, err := s.placeAtOnce(ctx, region, calls)
 	for err == nil && len(left)+len(alone) > 0 {
 		if len(alone) > 0 {
 			err, alone = s.placeAlone(ctx, region, alone), nil
 		} else {
-			alone, err = s.openOnce(ctx, region, left)
+			alone, err = s.placeWaiting(ctx, region, left)
 		}
 		left = unanswered(left)
 	}
@@ -63,7 +63,7 @@ func (s *Store) placeTogether(ctx context.Context, region string, calls []*place
 func (s *Store) placeAlone(ctx context.Context, region string, calls []*placeCall) error {
 	for _, c := range calls {
 		for !c.answered {
-			if _, err := s.openOnce(ctx, region, []*placeCall{c}); err != nil {
+			if _, err := s.placeWaiting(ctx, region, []*placeCall{c}); err != nil {
 				return err
 			}
 		}
@@ -71,23 +71,30 @@ func (s *Store) placeAlone(ctx context.Context, region string, calls []*placeCal
 	return nil
 }
 
-// fillOnce answers what needs no new session. Calls about players that another transaction decides about right now
-// are in neither list: they go into the next flight.
-func (s *Store) fillOnce(ctx context.Context, region string, calls []*placeCall) (left, alone []*placeCall, err error) {
+// placeAtOnce fills open sessions that nobody else is filling. Where nobody else may open sessions meanwhile, and no
+// room is held by others, it also opens new ones and refuses those whom nothing takes. Calls about players that another
+// transaction decides about right now are in neither list: they go into the next flight.
+func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCall) (left, alone []*placeCall, err error) {
 	var decided, open []*wish
 	err = s.inTx(ctx, func(q *Queries) error {
 		p := placing{s, q, region}
-		wishes, err := p.claim(ctx, calls)
+		c, opening := &claim{}, shapesOf(calls)
+		if err := p.claim(ctx, c, calls, opening); err != nil {
+			return err
+		}
+		wishes, err := p.judge(calls, c)
 		if err != nil {
 			return err
 		}
 		decided, open, alone = sortOut(wishes)
-		seated, err := p.fill(ctx, open)
-		if err != nil {
-			return err
+		b, all := p.heldRooms(c.rooms)
+		if all && c.mayOpenAll(calls, opening) && !playElsewhere(open) {
+			err = p.settle(ctx, b, open, decided, nil)
+		} else {
+			err = p.write(ctx, b, b.pack(open), decided)
 		}
-		decided = append(decided, seated...)
-		return p.storeAnswers(ctx, decided)
+		decided = append(decided, open...)
+		return err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -99,6 +106,48 @@ func (s *Store) fillOnce(ctx context.Context, region string, calls []*placeCall)
 		}
 	}
 	return left, alone, nil
+}
+
+// claim asks all at once for what a flight begins with, and for the rooms that its calls may need. What players hold
+// already is only known with the answer: a few rooms too many are locked for those who need none.
+func (p placing) claim(ctx context.Context, c *claim, calls []*placeCall, opening []shape) error {
+	var out pipeline
+	c.ask(&out, p.region, calls, opening)
+	k := keys{}
+	for _, call := range calls {
+		k.add(call.req, 1)
+	}
+	ask(&out, &c.rooms, (*Queries).FillOpenSessions, FillOpenSessionsParams{
+		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties,
+	})
+	return out.send(ctx, p.q)
+}
+
+func shapesOf(calls []*placeCall) (shapes []shape) {
+	for _, c := range calls {
+		if sh := c.req.shape(); !slices.Contains(shapes, sh) {
+			shapes = append(shapes, sh)
+		}
+	}
+	return shapes
+}
+
+func (r PlaceRequest) shape() shape { return shape{r.Mode, r.MaxPlayers} }
+
+// heldRooms is the board of the rooms this transaction holds, and whether these are all there are.
+func (p placing) heldRooms(rows []FillOpenSessionsRow) (b *board, all bool) {
+	b, all = newBoard(p.region), true
+	for _, r := range rows {
+		if all = all && r.Held; r.Held {
+			b.addRoom(room{shape{r.Mode, int(r.MaxPlayers)}, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
+		}
+	}
+	return b, all
+}
+
+// playElsewhere tells whether there are players who may not be put into all of the rooms: more had to be looked at.
+func playElsewhere(wishes []*wish) bool {
+	return slices.ContainsFunc(wishes, func(w *wish) bool { return len(w.playedIn) > 0 })
 }
 
 // sortOut parts wishes into those that are decided, those to place, and those that must give a seat up first.
@@ -114,46 +163,6 @@ func sortOut(wishes []*wish) (decided, open []*wish, alone []*placeCall) {
 		}
 	}
 	return decided, open, alone
-}
-
-// errKeepSeats rolls a transaction back that would give seats up for nothing.
-var errKeepSeats = errors.New("no seat to get for the seats given up")
-
-// openOnce decides with the opener locks held, so that no other replica opens sessions of these shapes meanwhile. A
-// call it leaves unanswered found room that others held or took while it looked, or must give a seat up and is not
-// the only one.
-func (s *Store) openOnce(ctx context.Context, region string, calls []*placeCall) (alone []*placeCall, err error) {
-	var decided, open []*wish
-	claimed := 0
-	err = s.inTx(ctx, func(q *Queries) error {
-		p := placing{s, q, region}
-		wishes, err := p.claim(ctx, calls)
-		if err != nil {
-			return err
-		}
-		claimed = len(wishes)
-		decided, open, alone = sortOut(wishes)
-		if len(calls) == 1 && len(alone) == 1 {
-			open, alone = wishes, nil
-		}
-		if err := p.open(ctx, open); err != nil {
-			return err
-		}
-		decided = append(decided, open...)
-		if len(open) == 1 && open[0].answer == nil && len(open[0].giveUp) > 0 {
-			return errKeepSeats
-		}
-		return p.storeAnswers(ctx, decided)
-	})
-	if err != nil && !errors.Is(err, errKeepSeats) {
-		return nil, err
-	}
-	answerAll(decided)
-	if claimed == 0 {
-		// Another replica decides about these very players.
-		pause(ctx, busyPause)
-	}
-	return alone, ctx.Err()
 }
 
 func answerAll(wishes []*wish) {
@@ -174,29 +183,6 @@ type placing struct {
 	region string
 }
 
-// fill seats wishes in open sessions that nobody else is filling, and answers those it seated.
-func (p placing) fill(ctx context.Context, wishes []*wish) ([]*wish, error) {
-	if len(wishes) == 0 {
-		return nil, nil
-	}
-	k := wanted(wishes)
-	rows, err := p.q.FillOpenSessions(ctx, FillOpenSessionsParams{
-		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties,
-	})
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	b := newBoard(p.region)
-	for _, r := range rows {
-		b.addRoom(room{shape{r.Mode, int(r.MaxPlayers)}, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
-	}
-	seated := b.pack(wishes)
-	if len(seated) == 0 {
-		return nil, nil
-	}
-	return seated, p.write(ctx, b, seated)
-}
-
 // keys is what wishes ask for, a row for each shape and party size.
 type keys struct {
 	modes      []string
@@ -205,40 +191,51 @@ type keys struct {
 	parties    []int32
 }
 
-func wanted(wishes []*wish) keys {
-	type kind struct {
-		shape
-		size int
+// add counts n parties like that of the request.
+func (k *keys) add(r PlaceRequest, n int) {
+	for i := range k.modes {
+		if k.modes[i] == r.Mode && int(k.maxPlayers[i]) == r.MaxPlayers && int(k.sizes[i]) == len(r.Party) {
+			k.parties[i] += int32(n)
+			return
+		}
 	}
-	count := map[kind]int{}
+	k.modes = append(k.modes, r.Mode)
+	k.maxPlayers = append(k.maxPlayers, int32(r.MaxPlayers))
+	k.sizes = append(k.sizes, int32(len(r.Party)))
+	k.parties = append(k.parties, int32(n))
+}
+
+func wanted(wishes []*wish) (k keys) {
 	for _, w := range wishes {
-		// Sessions a member already plays in may be among those found: look for one more each.
-		count[kind{shape{w.req.Mode, w.req.MaxPlayers}, len(w.req.Party)}] += 1 + len(w.playedIn)
-	}
-	var k keys
-	for kd, n := range count {
-		k.modes = append(k.modes, kd.mode)
-		k.maxPlayers = append(k.maxPlayers, int32(kd.maxPlayers))
-		k.sizes = append(k.sizes, int32(kd.size))
-		k.parties = append(k.parties, int32(n))
+		k.add(w.req, 1+len(w.playedIn)) // these may be among those found: look for one more each
 	}
 	return k
 }
 
-// write stores what the board decided for the wishes, and fills in their answers.
-func (p placing) write(ctx context.Context, b *board, seated []*wish) error {
-	arg := b.placements(seated)
-	arg.Region, arg.SeatTtl = p.region, p.cfg.Timing.SeatTTL
-	if err := p.q.WritePlacements(ctx, arg); err != nil {
-		return err
+// sessions is how many sessions the parties need at most, row by row.
+func (k *keys) sessions() []int32 {
+	n := make([]int32, len(k.modes))
+	for i := range n {
+		together := max(1, k.maxPlayers[i]/k.sizes[i])
+		n[i] = (k.parties[i] + together - 1) / together
 	}
-	if len(arg.OpenedInstances) > 0 {
-		if err := p.q.RefreshShares(ctx, RefreshSharesParams{Region: p.region, InstanceIds: arg.OpenedInstances}); err != nil {
-			return err
-		}
+	return n
+}
+
+// write stores what the board decided for the seated wishes, fills in their answers, and keeps all answers that may be
+// asked for again.
+func (p placing) write(ctx context.Context, b *board, seated, decided []*wish) error {
+	var out pipeline
+	if len(seated) > 0 {
+		arg := b.placements(seated)
+		arg.Region, arg.SeatTtl = p.region, p.cfg.Timing.SeatTTL
+		tell(&out, (*Queries).WritePlacements, arg)
 	}
 	for _, w := range seated {
 		w.answer = b.placement(w.room)
 	}
-	return nil
+	if err := p.storeAnswers(&out, append(slices.Clip(decided), seated...)); err != nil {
+		return err
+	}
+	return out.send(ctx, p.q)
 }

@@ -16,16 +16,23 @@ const fillOpenSessions = `-- name: FillOpenSessions :many
 WITH wanted AS (
     SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS size, unnest($5::int[]) AS parties
 ), fullest AS (
-    SELECT c.id FROM wanted w CROSS JOIN LATERAL (
-        SELECT f.id FROM fillable_sessions f
-        WHERE f.region = $1 AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
-        ORDER BY f.player_count DESC, f.id LIMIT w.parties
+    SELECT DISTINCT c.id, w.mode, w.max_players FROM wanted w CROSS JOIN LATERAL (
+        SELECT o.id FROM open_sessions o
+        WHERE o.region = $1 AND o.mode = w.mode AND o.max_players = w.max_players
+          AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
+        ORDER BY o.player_count DESC, o.id LIMIT w.parties
     ) c
+), held AS (
+    SELECT s.id, s.handle, s.player_count, s.instance_id FROM sessions s
+    WHERE s.region = $1 AND s.id = ANY (ARRAY(SELECT f.id FROM fullest f))
+    ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, i.endpoint
-FROM sessions s JOIN instances i ON i.region = s.region AND i.id = s.instance_id
-WHERE s.region = $1 AND s.id IN (SELECT c.id FROM fullest c)
-ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED
+SELECT f.id, f.mode::text AS mode, f.max_players::int AS max_players, (h.id IS NOT NULL)::bool AS held,
+       coalesce(h.handle, '')::text AS handle, coalesce(h.player_count, 0)::int AS player_count, coalesce(i.endpoint, '')::text AS endpoint
+FROM fullest f
+LEFT JOIN held h ON h.id = f.id
+LEFT JOIN instances i ON i.region = $1 AND i.id = h.instance_id
+ORDER BY f.id
 `
 
 type FillOpenSessionsParams struct {
@@ -38,15 +45,16 @@ type FillOpenSessionsParams struct {
 
 type FillOpenSessionsRow struct {
 	ID          uuid.UUID
-	Handle      string
 	Mode        string
-	PlayerCount int32
 	MaxPlayers  int32
+	Held        bool
+	Handle      string
+	PlayerCount int32
 	Endpoint    string
 }
 
-// The fullest open sessions that have room for a party of that size: as many as there are parties of it. Sessions
-// that another transaction is filling are skipped; WaitForOpenSessions waits for them.
+// The fullest open sessions that have room for a party of that size: as many as there are parties of it. Those that
+// another transaction is filling are not held, and WaitForOpenSessions waits for them.
 func (q *Queries) FillOpenSessions(ctx context.Context, arg FillOpenSessionsParams) ([]FillOpenSessionsRow, error) {
 	rows, err := q.db.Query(ctx, fillOpenSessions,
 		arg.Region,
@@ -64,10 +72,11 @@ func (q *Queries) FillOpenSessions(ctx context.Context, arg FillOpenSessionsPara
 		var i FillOpenSessionsRow
 		if err := rows.Scan(
 			&i.ID,
-			&i.Handle,
 			&i.Mode,
-			&i.PlayerCount,
 			&i.MaxPlayers,
+			&i.Held,
+			&i.Handle,
+			&i.PlayerCount,
 			&i.Endpoint,
 		); err != nil {
 			return nil, err
@@ -82,14 +91,14 @@ func (q *Queries) FillOpenSessions(ctx context.Context, arg FillOpenSessionsPara
 
 const lockHosts = `-- name: LockHosts :many
 WITH wanted AS (
-    SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS parties
+    SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS sessions
 ), near AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
         SELECT t.id FROM (
             SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
             WHERE h.region = $1 AND h.mode = w.mode AND h.free_seats >= w.max_players
-            ORDER BY h.bucket LIMIT w.parties + 16
-        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.parties
+            ORDER BY h.bucket LIMIT w.sessions + 16
+        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
     ) c
     UNION SELECT unnest($5::text[])
 )
@@ -104,7 +113,7 @@ type LockHostsParams struct {
 	Region     string
 	Modes      []string
 	MaxPlayers []int32
-	Parties    []int32
+	Sessions   []int32
 	Also       []string
 }
 
@@ -122,13 +131,13 @@ type LockHostsRow struct {
 }
 
 // Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
-// are locked, as many as there are parties without a session. With them the named ones, which may get room back.
+// are locked, one for each session that is needed. With them the named ones, which may get room back.
 func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHostsRow, error) {
 	rows, err := q.db.Query(ctx, lockHosts,
 		arg.Region,
 		arg.Modes,
 		arg.MaxPlayers,
-		arg.Parties,
+		arg.Sessions,
 		arg.Also,
 	)
 	if err != nil {
@@ -162,22 +171,29 @@ func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHos
 
 const seatsAround = `-- name: SeatsAround :many
 WITH around AS MATERIALIZED (
-    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved
-    FROM (SELECT DISTINCT unnest($1::text[]) AS sub) p JOIN seats st ON st.region = $2 AND st.sub = p.sub
+    SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.resolved_at FROM (SELECT DISTINCT unnest($2::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        WHERE st.region = $1 AND st.sub = p.sub AND st.state = 'reserved'
+        UNION ALL
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        WHERE st.region = $1 AND st.sub = p.sub AND st.state = 'connected'
+        OFFSET 0) f
     UNION
-    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool
-    FROM (SELECT DISTINCT unnest($3::text[]) AS sub) p JOIN seats st ON st.region = $2 AND st.reserved_by = p.sub AND st.state = 'reserved'
+    SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.resolved_at FROM (SELECT DISTINCT unnest($3::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        WHERE st.region = $1 AND st.reserved_by = p.sub AND st.state = 'reserved' AND st.reserved_by <> st.sub
+        OFFSET 0) f
 )
-SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, a.resolved,
+SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, (a.resolved_at IS NOT NULL)::bool AS resolved,
        s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
 FROM around a
-JOIN sessions s ON s.region = a.region AND s.id = a.session_id
-LEFT JOIN live_sessions v ON v.region = a.region AND v.id = a.session_id
+JOIN sessions s ON s.region = $1 AND s.id = a.session_id
+LEFT JOIN live_sessions v ON v.region = $1 AND v.id = a.session_id
 `
 
 type SeatsAroundParams struct {
-	Subs    []string
 	Region  string
+	Subs    []string
 	Callers []string
 }
 
@@ -196,9 +212,10 @@ type SeatsAroundRow struct {
 	Live        bool
 }
 
-// The seats that bear on these requests: those the players hold, and those the callers hold for others.
+// The seats that bear on these requests: those the players hold, and those the callers hold for others. Of most players
+// there are none: what is asked of all is an index lookup each.
 func (q *Queries) SeatsAround(ctx context.Context, arg SeatsAroundParams) ([]SeatsAroundRow, error) {
-	rows, err := q.db.Query(ctx, seatsAround, arg.Subs, arg.Region, arg.Callers)
+	rows, err := q.db.Query(ctx, seatsAround, arg.Region, arg.Subs, arg.Callers)
 	if err != nil {
 		return nil, err
 	}
@@ -240,10 +257,11 @@ WHERE (
     SELECT true FROM open_hosts h WHERE h.region = $1 AND h.mode = w.mode AND h.free_seats >= w.max_players
     ORDER BY h.bucket LIMIT 1
 ) OR (
-    SELECT true FROM fillable_sessions f
-    WHERE f.region = $1 AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
-      AND NOT f.id = ANY ($2::uuid[])
-    ORDER BY f.player_count DESC LIMIT 1
+    SELECT true FROM open_sessions o
+    WHERE o.region = $1 AND o.mode = w.mode AND o.max_players = w.max_players
+      AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
+      AND NOT o.id = ANY ($2::uuid[])
+    ORDER BY o.player_count DESC LIMIT 1
 )
 `
 
@@ -286,7 +304,7 @@ func (q *Queries) StillPlaceable(ctx context.Context, arg StillPlaceableParams) 
 	return items, nil
 }
 
-const tryPlayerLocks = `-- name: TryPlayerLocks :many
+const tryLocks = `-- name: TryLocks :many
 
 SELECT n.request::int AS request
 FROM (SELECT unnest($1::int[]) AS request, unnest($2::bigint[]) AS lock) n
@@ -294,7 +312,7 @@ GROUP BY n.request
 HAVING bool_and(pg_try_advisory_xact_lock(n.lock))
 `
 
-type TryPlayerLocksParams struct {
+type TryLocksParams struct {
 	Requests []int32
 	Locks    []int64
 }
@@ -304,10 +322,11 @@ type TryPlayerLocksParams struct {
 //
 // The rule: fill the fullest open session of that region, mode and size first; else open one on the instance with a
 // live lease, not draining, offering the mode, with room for max_players more, least loaded first.
-// Claims players (and idempotency keys) for this transaction without waiting. Who does not get all of its locks meets
-// another replica that decides about the same player right now, and goes into the next batch.
-func (q *Queries) TryPlayerLocks(ctx context.Context, arg TryPlayerLocksParams) ([]int32, error) {
-	rows, err := q.db.Query(ctx, tryPlayerLocks, arg.Requests, arg.Locks)
+// Claims what requests need for this transaction (players, idempotency keys, the right to open sessions) without waiting.
+// Who does not get all of its locks meets another replica that decides about the same player right now, and goes into
+// the next batch.
+func (q *Queries) TryLocks(ctx context.Context, arg TryLocksParams) ([]int32, error) {
+	rows, err := q.db.Query(ctx, tryLocks, arg.Requests, arg.Locks)
 	if err != nil {
 		return nil, err
 	}
@@ -331,9 +350,10 @@ WITH wanted AS (
     SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS size, unnest($5::int[]) AS parties
 ), fullest AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
-        SELECT f.id FROM fillable_sessions f
-        WHERE f.region = $1 AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
-        ORDER BY f.player_count DESC, f.id LIMIT w.parties
+        SELECT o.id FROM open_sessions o
+        WHERE o.region = $1 AND o.mode = w.mode AND o.max_players = w.max_players
+          AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
+        ORDER BY o.player_count DESC, o.id LIMIT w.parties
     ) c
     UNION SELECT unnest($6::uuid[])
 )
@@ -342,7 +362,7 @@ SELECT s.id, s.handle, s.mode, s.instance_id, s.player_count, s.max_players, i.e
 FROM sessions s
 JOIN instances i ON i.region = s.region AND i.id = s.instance_id
 LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
-WHERE s.region = $1 AND s.id IN (SELECT c.id FROM fullest c)
+WHERE s.region = $1 AND s.id = ANY (ARRAY(SELECT f.id FROM fullest f))
 ORDER BY s.id FOR NO KEY UPDATE OF s
 `
 
@@ -431,15 +451,19 @@ WITH opened AS (
     UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
     FROM (SELECT o.instance_id, sum(o.max_players) AS seats, count(*) AS n FROM opened o GROUP BY o.instance_id) t
     WHERE i.region = $1 AND i.id = t.instance_id
+    RETURNING i.id, share_bucket(i) AS share
+), shared AS (
+    UPDATE instance_modes m SET share_bucket = t.share FROM taken t
+    WHERE m.region = $1 AND m.instance_id = t.id AND m.share_bucket <> t.share
 ), logged AS (
     INSERT INTO events (region, kind, instance_id, session_id, detail)
     SELECT $1, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o
 )
-INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at)
-SELECT $1, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + $2::interval
+INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
+SELECT $1, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + $2::interval, now() + $2::interval
 FROM (SELECT unnest($3::uuid[]) AS session_id, unnest($4::text[]) AS sub, unnest($5::text[]) AS mode,
              unnest($6::uuid[]) AS party, unnest($7::text[]) AS reserved_by) n
-ORDER BY n.mode, n.sub
+ORDER BY n.sub, n.mode
 `
 
 type WritePlacementsParams struct {
@@ -461,8 +485,8 @@ type WritePlacementsParams struct {
 	FilledPlayers      []int32
 }
 
-// All that a batch decided, in one statement. Seats go in by mode and player, so that two transactions that meet at
-// the index of waiting players meet in the same order.
+// All that a batch decided, in one statement. Seats go in by player, so that two transactions that meet at the index of
+// waiting players meet in the same order.
 func (q *Queries) WritePlacements(ctx context.Context, arg WritePlacementsParams) error {
 	_, err := q.db.Exec(ctx, writePlacements,
 		arg.Region,

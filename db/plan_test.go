@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,25 +17,28 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// largeState is a fleet and its sessions, large enough that a planner that may scan them whole would be seen doing it.
+// largeState is a fleet of 10,000 instances with 100,000 sessions: a planner that may scan them whole, or sort them, would
+// be seen doing it.
 const largeState = `
 UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour';
 INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, reserved_seats, open_sessions)
-	SELECT 'eu', 'i' || n, '00000000-0000-0000-0000-000000000001', 'h:1', '{duel,race}', 200, 200, 80, 10 FROM generate_series(1, 2000) n;
+	SELECT 'eu', 'i' || n, '00000000-0000-0000-0000-000000000001', 'h:1', '{duel,race}', 200, 200, 80, 10 FROM generate_series(1, 10000) n;
 INSERT INTO instance_directory SELECT id, region, incarnation FROM instances;
 INSERT INTO instance_leases SELECT region, id, incarnation, now(), 0.5 FROM instances;
 INSERT INTO instance_modes (region, instance_id, mode, share_bucket) SELECT i.region, i.id, m, share_bucket(i) FROM instances i, unnest(i.modes) m;
 INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
-	SELECT 'eu', gen_random_uuid(), 'eu.' || n, 'duel', 'i' || 1 + n % 2000, '00000000-0000-0000-0000-000000000001', 3 + n % 6, 8
-	FROM generate_series(1, 20000) n;
+	SELECT 'eu', gen_random_uuid(), 'eu.' || n, 'duel', 'i' || 1 + n % 10000, '00000000-0000-0000-0000-000000000001', 3 + n % 6, 8
+	FROM generate_series(1, 100000) n;
 INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, state)
 	SELECT s.region, s.id, s.handle || 'p' || n, s.mode, s.id, s.handle || 'p' || n, now() + interval '1 minute',
 		CASE WHEN n = 1 THEN 'reserved' ELSE 'connected' END
-	FROM sessions s, generate_series(1, s.player_count) n;
+	FROM sessions s, generate_series(1, 2) n;
+INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, reason)
+	SELECT region, session_id, sub || 'x', mode, party, reserved_by, reserved_at, 'left' FROM seats;
 INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 20000) n;
 ANALYZE;`
 
-// explainer is a database that only says how it would run a statement.
+// explainer is a database that only says how it would run a statement: by the plan that is kept for any arguments.
 type explainer struct {
 	pool *pgxpool.Pool
 	plan json.RawMessage
@@ -44,7 +48,17 @@ type explainer struct {
 var errExplained = errors.New("explained, not run")
 
 func (e *explainer) explain(ctx context.Context, sql string, args []any) {
-	e.err = e.pool.QueryRow(ctx, "EXPLAIN (FORMAT JSON) "+sql, args...).Scan(&e.plan)
+	e.err = e.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(ctx, "PREPARE hot AS "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+		execute := "EXECUTE hot (" + strings.TrimSuffix(strings.Repeat("NULL,", len(args)), ",") + ")"
+		if err := conn.QueryRow(ctx, "EXPLAIN (FORMAT JSON) "+execute, pgx.QueryExecModeSimpleProtocol).Scan(&e.plan); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, "DEALLOCATE hot", pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
 }
 
 func (e *explainer) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
@@ -65,11 +79,14 @@ func (e *explainer) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 // Scan implements pgx.Row.
 func (e *explainer) Scan(...any) error { return errExplained }
 
-// Hot statements read what they take, never a whole table, whatever the sizes.
-func TestHotPlansScanNoTable(t *testing.T) {
+// Hot statements read what they take, never a whole table or region, whatever the sizes.
+func TestHotPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.Connect(t)
-	_, err := pool.Exec(t.Context(), largeState, pgx.QueryExecModeSimpleProtocol)
+	store, err := Open(t.Context(), Config{URL: dbtest.New(t)})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	pool := store.Pool()
+	_, err = pool.Exec(t.Context(), largeState, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
 	duel, eight, one := []string{"duel"}, []int32{8}, []int32{1}
 	ann, handle, ids := []string{"ann"}, []string{"eu.77"}, []uuid.UUID{uuid.New()}
@@ -88,7 +105,7 @@ func TestHotPlansScanNoTable(t *testing.T) {
 			return err
 		},
 		"LockHosts": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockHosts(ctx, LockHostsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Parties: one, Also: ann})
+			_, err := q.LockHosts(ctx, LockHostsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sessions: one, Also: ann})
 			return err
 		},
 		"StillPlaceable": func(ctx context.Context, q *Queries) error {
@@ -136,8 +153,12 @@ func TestHotPlansScanNoTable(t *testing.T) {
 			_, err := q.StoredAnswers(ctx, StoredAnswersParams{Callers: ann, Keys: ann})
 			return err
 		},
-		"LockSessionsOfExpiredSeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockSessionsOfExpiredSeats(ctx, LockSessionsOfExpiredSeatsParams{Region: "eu", Batch: 100})
+		"LockSessionsToLookAt": func(ctx context.Context, q *Queries) error {
+			_, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: "eu", Batch: 100})
+			return err
+		},
+		"LookLater": func(ctx context.Context, q *Queries) error {
+			_, err := q.LookLater(ctx, LookLaterParams{Region: "eu", SessionIds: ids})
 			return err
 		},
 	} {
@@ -147,15 +168,16 @@ func TestHotPlansScanNoTable(t *testing.T) {
 			require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
 			require.NoError(t, e.err)
 			require.NotEmpty(t, e.plan)
-			for _, table := range wholeScans(e.plan) {
-				require.Equal(t, "fleet_clock", table, "%s", e.plan)
+			for _, scan := range wholeScans(e.plan) {
+				require.Equal(t, "fleet_clock", scan, "%s", e.plan)
 			}
 		})
 	}
 }
 
-// wholeScans are the tables a plan reads from end to end. Empty history partitions are no table to speak of.
-func wholeScans(plan json.RawMessage) (tables []string) {
+// wholeScans are the tables a plan reads from end to end, and the indexes it reads a whole region of. Empty history
+// partitions are no table to speak of.
+func wholeScans(plan json.RawMessage) (scans []string) {
 	var walk func(any)
 	walk = func(v any) {
 		switch v := v.(type) {
@@ -164,8 +186,14 @@ func wholeScans(plan json.RawMessage) (tables []string) {
 				walk(x)
 			}
 		case map[string]any:
-			if name, _ := v["Relation Name"].(string); v["Node Type"] == "Seq Scan" && !strings.Contains(name, "_history_") {
-				tables = append(tables, name)
+			table, _ := v["Relation Name"].(string)
+			index, _ := v["Index Name"].(string)
+			cond, _ := v["Index Cond"].(string)
+			if v["Node Type"] == "Seq Scan" && !strings.Contains(table, "_history_") {
+				scans = append(scans, table)
+			}
+			if index != "" && index != "seats_to_look_at" && (cond == "" || regionOnly.MatchString(cond)) {
+				scans = append(scans, index)
 			}
 			for _, x := range v {
 				walk(x)
@@ -175,5 +203,7 @@ func wholeScans(plan json.RawMessage) (tables []string) {
 	var v any
 	_ = json.Unmarshal(plan, &v)
 	walk(v)
-	return tables
+	return scans
 }
+
+var regionOnly = regexp.MustCompile(`^\(region = [^)]+\)$`)

@@ -48,25 +48,35 @@ func (s *Store) reapStranded(ctx context.Context, region string, batch int) (ses
 	return sessions, err
 }
 
+// ReapedSeats is what ReapSeats did.
+type ReapedSeats struct {
+	Looked int // at seats whose time it was: freed, or held on to because they were resolved since
+	Freed  int
+	Closed int // sessions that are empty by it
+}
+
 // ReapSeats frees seats of a region that nobody connected to in time, those of at most batch, and closes sessions that
 // are empty by it. Errors: Unavailable.
-func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (seats, sessions int, err error) {
+func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
 	err = s.inTx(ctx, func(q *Queries) error {
-		seats, sessions = 0, 0
-		held, err := q.LockSessionsOfExpiredSeats(ctx, LockSessionsOfExpiredSeatsParams{Region: region, Batch: int32(batch)})
+		done = ReapedSeats{}
+		held, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(held) == 0 {
 			return err
 		}
-		n, err := q.releaseExpired(ctx, region, held)
+		if done.Freed, err = q.releaseExpired(ctx, region, held); err != nil {
+			return err
+		}
+		later, err := q.LookLater(ctx, LookLaterParams{Region: region, SessionIds: held})
 		if err != nil {
 			return err
 		}
-		seats = n
+		done.Looked = done.Freed + int(later)
 		closed, err := q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: region, Ids: held})
-		sessions = len(closed)
+		done.Closed = len(closed)
 		return err
 	})
-	return seats, sessions, classify(err)
+	return done, classify(err)
 }
 
 func (q *Queries) releaseExpired(ctx context.Context, region string, sessions []uuid.UUID) (int, error) {

@@ -93,7 +93,9 @@ WITH locked AS (
     WHERE s.region = $2 AND s.instance_id = ANY ($3::text[]) AND st.state = 'reserved' AND st.resolved_at IS NOT NULL
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
-UPDATE seats st SET expires_at = least(st.expires_at, now() + $1::interval)
+UPDATE seats st SET
+    expires_at = least(st.expires_at, now() + $1::interval),
+    look_at = least(st.look_at, now() + $1::interval)
 FROM locked k WHERE st.region = $2 AND st.session_id = k.session_id AND st.sub = k.sub
 `
 
@@ -166,22 +168,23 @@ func (q *Queries) LockReportedSessions(ctx context.Context, arg LockReportedSess
 	return items, nil
 }
 
-const lockSessionsOfExpiredSeats = `-- name: LockSessionsOfExpiredSeats :many
+const lockSessionsToLookAt = `-- name: LockSessionsToLookAt :many
 SELECT s.id FROM sessions s
-WHERE s.region = $1 AND s.id IN (
+WHERE s.region = $1 AND s.id = ANY (ARRAY(
     SELECT st.session_id FROM seats st
-    WHERE st.region = $1 AND st.state = 'reserved' AND st.expires_at <= now() ORDER BY st.expires_at LIMIT $2)
+    WHERE st.region = $1 AND st.state = 'reserved' AND st.look_at <= now() ORDER BY st.look_at LIMIT $2))
 ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED
 `
 
-type LockSessionsOfExpiredSeatsParams struct {
+type LockSessionsToLookAtParams struct {
 	Region string
 	Batch  int32
 }
 
-// Sessions with seats that nobody connected to in time. Held without waiting: what somebody is busy with comes next time.
-func (q *Queries) LockSessionsOfExpiredSeats(ctx context.Context, arg LockSessionsOfExpiredSeatsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, lockSessionsOfExpiredSeats, arg.Region, arg.Batch)
+// Sessions with seats that nobody connected to and that it is time to look at. Held without waiting: what somebody is
+// busy with comes next time.
+func (q *Queries) LockSessionsToLookAt(ctx context.Context, arg LockSessionsToLookAtParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, lockSessionsToLookAt, arg.Region, arg.Batch)
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +201,31 @@ func (q *Queries) LockSessionsOfExpiredSeats(ctx context.Context, arg LockSessio
 		return nil, err
 	}
 	return items, nil
+}
+
+const lookLater = `-- name: LookLater :execrows
+WITH locked AS (
+    SELECT st.session_id, st.sub FROM seats st
+    WHERE st.region = $1 AND st.session_id = ANY ($2::uuid[]) AND st.state = 'reserved' AND st.look_at <= now() AND st.expires_at > now()
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE seats st SET look_at = least(st.expires_at, now() + interval '5 minutes')
+FROM locked k WHERE st.region = $1 AND st.session_id = k.session_id AND st.sub = k.sub
+`
+
+type LookLaterParams struct {
+	Region     string
+	SessionIds []uuid.UUID
+}
+
+// Seats that were resolved since somebody meant to look at them: their time is later. Not by more than five minutes, for
+// an expiry may also come nearer, when an instance begins to report. Like a resolve it skips what is being changed.
+func (q *Queries) LookLater(ctx context.Context, arg LookLaterParams) (int64, error) {
+	result, err := q.db.Exec(ctx, lookLater, arg.Region, arg.SessionIds)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const pruneRedeemedTokens = `-- name: PruneRedeemedTokens :execrows

@@ -110,11 +110,13 @@ func (q *Queries) GetSession(ctx context.Context, arg GetSessionParams) (GetSess
 const resolveSeats = `-- name: ResolveSeats :many
 WITH asked AS (
     SELECT unnest($5::text[]) AS handle, unnest($6::text[]) AS sub
+), found AS (
+    SELECT a.handle, a.sub, f.id, f.endpoint, f.reports_seats FROM asked a CROSS JOIN LATERAL (
+        SELECT v.id, v.endpoint, v.reports_seats FROM live_sessions v WHERE v.region = $4 AND v.handle = a.handle
+        LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one
 ), locked AS (
-    SELECT st.region, st.session_id, st.sub, v.handle, v.endpoint, v.reports_seats
-    FROM asked a
-    JOIN live_sessions v ON v.region = $4 AND v.handle = a.handle
-    JOIN seats st ON st.region = v.region AND st.session_id = v.id AND st.sub = a.sub
+    SELECT st.session_id, st.sub, f.handle, f.endpoint, f.reports_seats
+    FROM found f JOIN seats st ON st.region = $4 AND st.session_id = f.id AND st.sub = f.sub
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
 UPDATE seats st SET
@@ -125,7 +127,7 @@ UPDATE seats st SET
         ELSE now() + $3::interval END
 FROM locked
 WHERE st.region = $4 AND st.session_id = locked.session_id AND st.sub = locked.sub
-RETURNING st.session_id, st.sub, locked.handle, locked.endpoint, now()::timestamptz AS issued_at
+RETURNING st.session_id, st.sub, locked.handle::text AS handle, locked.endpoint::text AS endpoint, now()::timestamptz AS issued_at
 `
 
 type ResolveSeatsParams struct {

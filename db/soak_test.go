@@ -135,6 +135,6 @@ func (s *soak) operate(ctx context.Context, st *db.Store) {
 func (s *soak) reap(ctx context.Context, st *db.Store) {
 	_, _, err := st.ReapInstances(ctx, "eu", 100)
 	s.check(ctx, err)
-	_, _, err = st.ReapSeats(ctx, "eu", 100)
+	_, err = st.ReapSeats(ctx, "eu", 100)
 	s.check(ctx, err)
 }

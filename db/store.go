@@ -135,7 +135,16 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
 		pc.ConnConfig.RuntimeParams["application_name"] = "director"
 	}
+	pc.AfterConnect = plainPlans
 	return pc, nil
+}
+
+// plainPlans keeps a hot statement's one plan, instead of making a new one for each batch of arguments, which costs more
+// than running it; has rows looked up by index as soon as a table is larger than a page, since hot tables are in memory;
+// and compiles nothing. A pooler may not keep this: then statements are only slower.
+func plainPlans(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off", pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 // Drain waits until no grouped call is in flight, or ctx ends. Call it when no new calls come in.

@@ -61,34 +61,31 @@ INSERT INTO events (region, kind, instance_id, detail) VALUES (@region, @kind, @
 SELECT greatest(0, capacity - reserved_seats)::int AS available FROM instances WHERE region = @region AND id = @id;
 
 -- name: Heartbeats :many
--- One statement for all heartbeats that arrived together. The nil incarnation is a legacy server's, judged by its id
--- alone; a load of NaN is none. A beat that is not answered here was refused: FindInstance says why. The modes' load
--- bucket is written only where it changes, so that a heartbeat stays one HOT update, and never waits for a placement:
--- what is skipped now is found different by the next beat.
+-- One statement for all heartbeats that arrived together, in the order of their ids. The nil incarnation is a legacy
+-- server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstance
+-- says why. The modes' load bucket is written only where it changes, so that a heartbeat stays one HOT update, and never
+-- waits for a placement: what is skipped now is found different by the next beat.
 WITH beats AS (
-    SELECT d.region, b.instance_id, b.load, b.incarnation
+    SELECT d.region, b.instance_id, nullif(b.load, 'NaN') AS load, b.incarnation
     FROM (SELECT unnest(@instance_ids::text[]) AS instance_id, unnest(@loads::float8[]) AS load, unnest(@incarnations::uuid[]) AS incarnation) b
     JOIN instance_directory d ON d.instance_id = b.instance_id
-), locked AS (
-    SELECT l.region, l.instance_id, coalesce(nullif(b.load, 'NaN'), l.load) AS load
-    FROM instance_leases l JOIN beats b ON b.region = l.region AND b.instance_id = l.instance_id
-    WHERE l.heartbeat_at > (SELECT lease_horizon())
-      AND (b.incarnation = '00000000-0000-0000-0000-000000000000' OR b.incarnation = l.incarnation)
-    ORDER BY l.region, l.instance_id FOR NO KEY UPDATE OF l
 ), beaten AS (
-    UPDATE instance_leases l SET heartbeat_at = clock_timestamp(), load = locked.load
-    FROM locked WHERE l.region = locked.region AND l.instance_id = locked.instance_id
+    UPDATE instance_leases l SET heartbeat_at = clock_timestamp(), load = coalesce(b.load, l.load)
+    FROM beats b
+    WHERE l.region = b.region AND l.instance_id = b.instance_id AND l.heartbeat_at > (SELECT lease_horizon())
+      AND (b.incarnation = '00000000-0000-0000-0000-000000000000' OR b.incarnation = l.incarnation)
+    RETURNING l.region, l.instance_id, l.load
 ), moved AS (
     UPDATE instance_modes m SET load_bucket = load_bucket(n.load)
     FROM (
         SELECT mm.region, mm.instance_id, mm.mode, k.load
-        FROM locked k JOIN instance_modes mm ON mm.region = k.region AND mm.instance_id = k.instance_id
+        FROM beaten k JOIN instance_modes mm ON mm.region = k.region AND mm.instance_id = k.instance_id
         WHERE mm.load_bucket <> load_bucket(k.load) FOR NO KEY UPDATE OF mm SKIP LOCKED
     ) n
     WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
 )
 SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available
-FROM locked JOIN instances i ON i.region = locked.region AND i.id = locked.instance_id;
+FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id;
 
 -- name: FindInstance :one
 -- What the directory and the lease say of an id: why a call for it was refused, and in which region it lives.

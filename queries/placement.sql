@@ -4,9 +4,10 @@
 -- The rule: fill the fullest open session of that region, mode and size first; else open one on the instance with a
 -- live lease, not draining, offering the mode, with room for max_players more, least loaded first.
 
--- name: TryPlayerLocks :many
--- Claims players (and idempotency keys) for this transaction without waiting. Who does not get all of its locks meets
--- another replica that decides about the same player right now, and goes into the next batch.
+-- name: TryLocks :many
+-- Claims what requests need for this transaction (players, idempotency keys, the right to open sessions) without waiting.
+-- Who does not get all of its locks meets another replica that decides about the same player right now, and goes into
+-- the next batch.
 SELECT n.request::int AS request
 FROM (SELECT unnest(@requests::int[]) AS request, unnest(@locks::bigint[]) AS lock) n
 GROUP BY n.request
@@ -18,36 +19,51 @@ HAVING bool_and(pg_try_advisory_xact_lock(n.lock));
 SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest(@locks::bigint[]) AS lock ORDER BY 1) k;
 
 -- name: SeatsAround :many
--- The seats that bear on these requests: those the players hold, and those the callers hold for others.
+-- The seats that bear on these requests: those the players hold, and those the callers hold for others. Of most players
+-- there are none: what is asked of all is an index lookup each.
 WITH around AS MATERIALIZED (
-    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool AS resolved
-    FROM (SELECT DISTINCT unnest(@subs::text[]) AS sub) p JOIN seats st ON st.region = @region AND st.sub = p.sub
+    SELECT f.* FROM (SELECT DISTINCT unnest(@subs::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        WHERE st.region = @region AND st.sub = p.sub AND st.state = 'reserved'
+        UNION ALL
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        WHERE st.region = @region AND st.sub = p.sub AND st.state = 'connected'
+        OFFSET 0) f
     UNION
-    SELECT st.region, st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, (st.resolved_at IS NOT NULL)::bool
-    FROM (SELECT DISTINCT unnest(@callers::text[]) AS sub) p JOIN seats st ON st.region = @region AND st.reserved_by = p.sub AND st.state = 'reserved'
+    SELECT f.* FROM (SELECT DISTINCT unnest(@callers::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        WHERE st.region = @region AND st.reserved_by = p.sub AND st.state = 'reserved' AND st.reserved_by <> st.sub
+        OFFSET 0) f
 )
-SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, a.resolved,
+SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, (a.resolved_at IS NOT NULL)::bool AS resolved,
        s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
 FROM around a
-JOIN sessions s ON s.region = a.region AND s.id = a.session_id
-LEFT JOIN live_sessions v ON v.region = a.region AND v.id = a.session_id;
+JOIN sessions s ON s.region = @region AND s.id = a.session_id
+LEFT JOIN live_sessions v ON v.region = @region AND v.id = a.session_id;
 
 -- name: FillOpenSessions :many
--- The fullest open sessions that have room for a party of that size: as many as there are parties of it. Sessions
--- that another transaction is filling are skipped; WaitForOpenSessions waits for them.
+-- The fullest open sessions that have room for a party of that size: as many as there are parties of it. Those that
+-- another transaction is filling are not held, and WaitForOpenSessions waits for them.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
 ), fullest AS (
-    SELECT c.id FROM wanted w CROSS JOIN LATERAL (
-        SELECT f.id FROM fillable_sessions f
-        WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
-        ORDER BY f.player_count DESC, f.id LIMIT w.parties
+    SELECT DISTINCT c.id, w.mode, w.max_players FROM wanted w CROSS JOIN LATERAL (
+        SELECT o.id FROM open_sessions o
+        WHERE o.region = @region AND o.mode = w.mode AND o.max_players = w.max_players
+          AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
+        ORDER BY o.player_count DESC, o.id LIMIT w.parties
     ) c
+), held AS (
+    SELECT s.id, s.handle, s.player_count, s.instance_id FROM sessions s
+    WHERE s.region = @region AND s.id = ANY (ARRAY(SELECT f.id FROM fullest f))
+    ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, i.endpoint
-FROM sessions s JOIN instances i ON i.region = s.region AND i.id = s.instance_id
-WHERE s.region = @region AND s.id IN (SELECT c.id FROM fullest c)
-ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED;
+SELECT f.id, f.mode::text AS mode, f.max_players::int AS max_players, (h.id IS NOT NULL)::bool AS held,
+       coalesce(h.handle, '')::text AS handle, coalesce(h.player_count, 0)::int AS player_count, coalesce(i.endpoint, '')::text AS endpoint
+FROM fullest f
+LEFT JOIN held h ON h.id = f.id
+LEFT JOIN instances i ON i.region = @region AND i.id = h.instance_id
+ORDER BY f.id;
 
 -- name: WaitForOpenSessions :many
 -- The same under the opener lock: waits for sessions that others are filling, and takes along the named ones, whose
@@ -56,9 +72,10 @@ WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
 ), fullest AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
-        SELECT f.id FROM fillable_sessions f
-        WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
-        ORDER BY f.player_count DESC, f.id LIMIT w.parties
+        SELECT o.id FROM open_sessions o
+        WHERE o.region = @region AND o.mode = w.mode AND o.max_players = w.max_players
+          AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
+        ORDER BY o.player_count DESC, o.id LIMIT w.parties
     ) c
     UNION SELECT unnest(@also::uuid[])
 )
@@ -67,21 +84,21 @@ SELECT s.id, s.handle, s.mode, s.instance_id, s.player_count, s.max_players, i.e
 FROM sessions s
 JOIN instances i ON i.region = s.region AND i.id = s.instance_id
 LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
-WHERE s.region = @region AND s.id IN (SELECT c.id FROM fullest c)
+WHERE s.region = @region AND s.id = ANY (ARRAY(SELECT f.id FROM fullest f))
 ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: LockHosts :many
 -- Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
--- are locked, as many as there are parties without a session. With them the named ones, which may get room back.
+-- are locked, one for each session that is needed. With them the named ones, which may get room back.
 WITH wanted AS (
-    SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@parties::int[]) AS parties
+    SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sessions::int[]) AS sessions
 ), near AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
         SELECT t.id FROM (
             SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
             WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
-            ORDER BY h.bucket LIMIT w.parties + 16
-        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.parties
+            ORDER BY h.bucket LIMIT w.sessions + 16
+        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
     ) c
     UNION SELECT unnest(@also::text[])
 )
@@ -104,15 +121,16 @@ WHERE (
     SELECT true FROM open_hosts h WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
     ORDER BY h.bucket LIMIT 1
 ) OR (
-    SELECT true FROM fillable_sessions f
-    WHERE f.region = @region AND f.mode = w.mode AND f.max_players = w.max_players AND f.player_count <= w.max_players - w.size
-      AND NOT f.id = ANY (@played_in::uuid[])
-    ORDER BY f.player_count DESC LIMIT 1
+    SELECT true FROM open_sessions o
+    WHERE o.region = @region AND o.mode = w.mode AND o.max_players = w.max_players
+      AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
+      AND NOT o.id = ANY (@played_in::uuid[])
+    ORDER BY o.player_count DESC LIMIT 1
 );
 
 -- name: WritePlacements :exec
--- All that a batch decided, in one statement. Seats go in by mode and player, so that two transactions that meet at
--- the index of waiting players meet in the same order.
+-- All that a batch decided, in one statement. Seats go in by player, so that two transactions that meet at the index of
+-- waiting players meet in the same order.
 WITH opened AS (
     INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
     SELECT @region, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
@@ -128,12 +146,16 @@ WITH opened AS (
     UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
     FROM (SELECT o.instance_id, sum(o.max_players) AS seats, count(*) AS n FROM opened o GROUP BY o.instance_id) t
     WHERE i.region = @region AND i.id = t.instance_id
+    RETURNING i.id, share_bucket(i) AS share
+), shared AS (
+    UPDATE instance_modes m SET share_bucket = t.share FROM taken t
+    WHERE m.region = @region AND m.instance_id = t.id AND m.share_bucket <> t.share
 ), logged AS (
     INSERT INTO events (region, kind, instance_id, session_id, detail)
     SELECT @region, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o
 )
-INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at)
-SELECT @region, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + sqlc.arg(seat_ttl)::interval
+INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
+SELECT @region, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + sqlc.arg(seat_ttl)::interval, now() + sqlc.arg(seat_ttl)::interval
 FROM (SELECT unnest(@seat_sessions::uuid[]) AS session_id, unnest(@seat_subs::text[]) AS sub, unnest(@seat_modes::text[]) AS mode,
              unnest(@seat_parties::uuid[]) AS party, unnest(@seat_callers::text[]) AS reserved_by) n
-ORDER BY n.mode, n.sub;
+ORDER BY n.sub, n.mode;

@@ -82,21 +82,35 @@ WITH locked AS (
     WHERE s.region = @region AND s.instance_id = ANY (@instance_ids::text[]) AND st.state = 'reserved' AND st.resolved_at IS NOT NULL
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
-UPDATE seats st SET expires_at = least(st.expires_at, now() + sqlc.arg(token_hold)::interval)
+UPDATE seats st SET
+    expires_at = least(st.expires_at, now() + sqlc.arg(token_hold)::interval),
+    look_at = least(st.look_at, now() + sqlc.arg(token_hold)::interval)
 FROM locked k WHERE st.region = @region AND st.session_id = k.session_id AND st.sub = k.sub;
 
--- name: LockSessionsOfExpiredSeats :many
--- Sessions with seats that nobody connected to in time. Held without waiting: what somebody is busy with comes next time.
+-- name: LockSessionsToLookAt :many
+-- Sessions with seats that nobody connected to and that it is time to look at. Held without waiting: what somebody is
+-- busy with comes next time.
 SELECT s.id FROM sessions s
-WHERE s.region = @region AND s.id IN (
+WHERE s.region = @region AND s.id = ANY (ARRAY(
     SELECT st.session_id FROM seats st
-    WHERE st.region = @region AND st.state = 'reserved' AND st.expires_at <= now() ORDER BY st.expires_at LIMIT @batch)
+    WHERE st.region = @region AND st.state = 'reserved' AND st.look_at <= now() ORDER BY st.look_at LIMIT @batch))
 ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: ExpiredSeats :many
 -- Judged again under the session's lock.
 SELECT session_id, sub FROM seats
 WHERE region = @region AND session_id = ANY (@session_ids::uuid[]) AND state = 'reserved' AND expires_at <= now();
+
+-- name: LookLater :execrows
+-- Seats that were resolved since somebody meant to look at them: their time is later. Not by more than five minutes, for
+-- an expiry may also come nearer, when an instance begins to report. Like a resolve it skips what is being changed.
+WITH locked AS (
+    SELECT st.session_id, st.sub FROM seats st
+    WHERE st.region = @region AND st.session_id = ANY (@session_ids::uuid[]) AND st.state = 'reserved' AND st.look_at <= now() AND st.expires_at > now()
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE seats st SET look_at = least(st.expires_at, now() + interval '5 minutes')
+FROM locked k WHERE st.region = @region AND st.session_id = k.session_id AND st.sub = k.sub;
 
 -- name: PruneRedeemedTokens :execrows
 DELETE FROM redeemed_tokens WHERE (region, jti) IN (

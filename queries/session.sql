@@ -5,11 +5,13 @@
 -- again.
 WITH asked AS (
     SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub
+), found AS (
+    SELECT a.handle, a.sub, f.id, f.endpoint, f.reports_seats FROM asked a CROSS JOIN LATERAL (
+        SELECT v.id, v.endpoint, v.reports_seats FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle
+        LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one
 ), locked AS (
-    SELECT st.region, st.session_id, st.sub, v.handle, v.endpoint, v.reports_seats
-    FROM asked a
-    JOIN live_sessions v ON v.region = @region AND v.handle = a.handle
-    JOIN seats st ON st.region = v.region AND st.session_id = v.id AND st.sub = a.sub
+    SELECT st.session_id, st.sub, f.handle, f.endpoint, f.reports_seats
+    FROM found f JOIN seats st ON st.region = @region AND st.session_id = f.id AND st.sub = f.sub
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
 UPDATE seats st SET
@@ -20,7 +22,7 @@ UPDATE seats st SET
         ELSE now() + sqlc.arg(unreported_hold)::interval END
 FROM locked
 WHERE st.region = @region AND st.session_id = locked.session_id AND st.sub = locked.sub
-RETURNING st.session_id, st.sub, locked.handle, locked.endpoint, now()::timestamptz AS issued_at;
+RETURNING st.session_id, st.sub, locked.handle::text AS handle, locked.endpoint::text AS endpoint, now()::timestamptz AS issued_at;
 
 -- name: Unresolved :many
 -- Why a resolve found no seat: the session lives (and the seat may be there after all), has ended (remembered for a

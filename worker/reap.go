@@ -37,9 +37,9 @@ func (r reaper) instances(ctx context.Context, region string, done Done) error {
 
 func (r reaper) seats(ctx context.Context, region string, done Done) error {
 	return drain(reapSeats, func() (int, error) {
-		seats, sessions, err := r.store.ReapSeats(ctx, region, reapSeats)
-		done.add("seats", seats)
-		done.add("sessions", sessions)
-		return seats, err
+		reaped, err := r.store.ReapSeats(ctx, region, reapSeats)
+		done.add("seats", reaped.Freed)
+		done.add("sessions", reaped.Closed)
+		return reaped.Looked, err
 	})
 }

@@ -77,7 +77,7 @@ func TestReapFreesSeatsNobodyCameFor(t *testing.T) {
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
 	abandoned, kept := b.place("eu", "anna", "ben"), b.place("eu", "carl", "dora")
-	b.exec("UPDATE seats SET expires_at = now() - interval '1 second' WHERE sub IN ('anna', 'ben', 'carl')")
+	b.exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE sub IN ('anna', 'ben', 'carl')")
 
 	reap := loopOf(t, b.options(), "reap")
 	require.Equal(t, Done{"seats": 3, "sessions": 1}, once(t, reap))

@@ -1,0 +1,64 @@
+-- What hot statements cost: indexes that a new seat enters, updates that stay on their page, and plans that hold whatever
+-- the statistics say. Indexes are made beside running replicas, so each statement is a transaction of its own.
+
+-- +goose NO TRANSACTION
+
+-- +goose Up
+
+-- Every hot statement names one region, and a fleet may have only one. Taken for selective, a region is good enough to
+-- scan an index by alone, which reads all there is.
+ALTER TABLE instances ALTER COLUMN region SET (n_distinct = 1);
+ALTER TABLE instance_leases ALTER COLUMN region SET (n_distinct = 1);
+ALTER TABLE instance_modes ALTER COLUMN region SET (n_distinct = 1);
+ALTER TABLE sessions ALTER COLUMN region SET (n_distinct = 1);
+ALTER TABLE seats ALTER COLUMN region SET (n_distinct = 1);
+ALTER TABLE redeemed_tokens ALTER COLUMN region SET (n_distinct = 1);
+
+-- When the reaper looks at a seat that nobody has connected to, which is never after it expires. What moves the expiry
+-- leaves this column alone, and so stays on its page: the reaper that comes too early moves it on.
+ALTER TABLE seats ADD COLUMN IF NOT EXISTS look_at timestamptz NOT NULL DEFAULT now();
+ALTER TABLE seats SET (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE sessions SET (autovacuum_vacuum_scale_factor = 0.05);
+DROP INDEX CONCURRENTLY IF EXISTS seats_to_look_at;
+CREATE INDEX CONCURRENTLY seats_to_look_at ON seats (look_at) WHERE state = 'reserved'; -- led by region it would look good for anything
+DROP INDEX CONCURRENTLY IF EXISTS seats_by_expiry;
+
+-- A seat that its player reserved is in one index of players only.
+DROP INDEX CONCURRENTLY IF EXISTS a_player_waits_for_one_seat_in_a_mode;
+CREATE UNIQUE INDEX CONCURRENTLY a_player_waits_for_one_seat_in_a_mode ON seats (region, sub, mode) WHERE state = 'reserved';
+DROP INDEX CONCURRENTLY IF EXISTS a_player_waits_for_one_seat_per_mode;
+DROP INDEX CONCURRENTLY IF EXISTS seats_connected;
+CREATE INDEX CONCURRENTLY seats_connected ON seats (region, sub) WHERE state = 'connected';
+DROP INDEX CONCURRENTLY IF EXISTS seats_of_player;
+DROP INDEX CONCURRENTLY IF EXISTS seats_reserved_for_others;
+CREATE INDEX CONCURRENTLY seats_reserved_for_others ON seats (region, reserved_by) WHERE state = 'reserved' AND reserved_by <> sub;
+DROP INDEX CONCURRENTLY IF EXISTS seats_reserved_by;
+
+-- Open sessions, and whether new players may be put into them. Asked row by row: a join with instances that compares
+-- incarnations looks far more selective than it is, and would be done before the sessions are read in their order.
+CREATE OR REPLACE VIEW open_sessions AS
+SELECT s.region, s.id, s.mode, s.player_count, s.max_players, (
+    SELECT i.incarnation = s.incarnation AND i.status = 'ready' AND l.heartbeat_at > (SELECT lease_horizon())
+    FROM instances i JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+    WHERE i.region = s.region AND i.id = s.instance_id) AS takes_players
+FROM sessions s;
+
+-- +goose Down
+DROP VIEW IF EXISTS open_sessions;
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS a_player_waits_for_one_seat_per_mode ON seats (region, mode, sub) WHERE state = 'reserved';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS seats_of_player ON seats (region, sub);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS seats_reserved_by ON seats (region, reserved_by) WHERE state = 'reserved';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS seats_by_expiry ON seats (expires_at) WHERE state = 'reserved';
+DROP INDEX CONCURRENTLY IF EXISTS seats_reserved_for_others;
+DROP INDEX CONCURRENTLY IF EXISTS seats_connected;
+DROP INDEX CONCURRENTLY IF EXISTS a_player_waits_for_one_seat_in_a_mode;
+DROP INDEX CONCURRENTLY IF EXISTS seats_to_look_at;
+ALTER TABLE seats DROP COLUMN IF EXISTS look_at;
+ALTER TABLE seats RESET (fillfactor, autovacuum_vacuum_scale_factor);
+ALTER TABLE sessions RESET (autovacuum_vacuum_scale_factor);
+ALTER TABLE instances ALTER COLUMN region RESET (n_distinct);
+ALTER TABLE instance_leases ALTER COLUMN region RESET (n_distinct);
+ALTER TABLE instance_modes ALTER COLUMN region RESET (n_distinct);
+ALTER TABLE sessions ALTER COLUMN region RESET (n_distinct);
+ALTER TABLE seats ALTER COLUMN region RESET (n_distinct);
+ALTER TABLE redeemed_tokens ALTER COLUMN region RESET (n_distinct);
