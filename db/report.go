@@ -1,0 +1,138 @@
+package db
+
+import "slices"
+
+// What a flight of seat reports means, given what is known of their sessions, seats and tokens. It is pure.
+
+// reported is what a flight of reports is judged by, and what becomes of it report by report.
+type reported struct {
+	sessions map[string]*reportedSession // by session id
+	seats    map[seatRef]seatState
+	redeemed map[string]seatRef // by token id
+}
+
+// reportedSession is a session that a transaction holds.
+type reportedSession struct {
+	LockReportedSessionsRow
+
+	players int
+	closed  bool
+	decided map[string]bool // players an earlier report of this flight was about
+}
+
+type seatState struct {
+	state  string // empty for none
+	hadOne bool
+}
+
+func reportedOf(region string, sessions []LockReportedSessionsRow, seats []ReportedSeatsRow, tokens []RedeemedTokensRow) reported {
+	k := reported{map[string]*reportedSession{}, map[seatRef]seatState{}, map[string]seatRef{}}
+	for _, s := range sessions {
+		k.sessions[sessionID(region, s.ID)] = &reportedSession{s, int(s.PlayerCount), false, map[string]bool{}}
+	}
+	for _, st := range seats {
+		k.seats[seatRef{st.SessionID, st.Sub}] = seatState{st.State, st.HadOne}
+	}
+	for _, t := range tokens {
+		k.redeemed[t.Jti] = seatRef{t.SessionID, t.Sub}
+	}
+	return k
+}
+
+// report is a call while it is being decided.
+type report struct {
+	call    *reportCall
+	session *reportedSession
+	result  SeatReportResult
+	connect []Joined // those to seat, token ids to redeem
+	release []string // players whose seats to free
+}
+
+// decide judges the calls that may be decided now, in their order. Strangers are those about a session that is not
+// their instance's.
+func (k reported) decide(calls []*reportCall) (reports []*report, strangers []*reportCall) {
+	for _, c := range calls {
+		s := k.sessions[c.req.SessionID]
+		switch {
+		case s == nil || !speaksFor(c.req.Ref, s.LockReportedSessionsRow):
+			strangers = append(strangers, c)
+		case !s.awaits(c.req):
+			reports = append(reports, k.judge(c, s))
+		}
+	}
+	return reports, strangers
+}
+
+func speaksFor(ref InstanceRef, s LockReportedSessionsRow) bool {
+	return s.Live && s.InstanceID == ref.InstanceID && (ref.Incarnation == nil || *ref.Incarnation == s.Incarnation)
+}
+
+// awaits tells whether a report has to wait for what is decided in this flight to be written.
+func (s *reportedSession) awaits(r SeatReport) bool {
+	return s.closed || slices.ContainsFunc(r.Left, func(sub string) bool { return s.decided[sub] }) ||
+		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decided[j.Sub] })
+}
+
+// judge decides each entry by what is known of the seats and the token ids.
+func (k reported) judge(c *reportCall, s *reportedSession) *report {
+	r := &report{call: c, session: s}
+	for _, j := range c.req.Joined {
+		r.join(j, k)
+	}
+	for _, sub := range c.req.Left {
+		r.leave(sub, k)
+	}
+	for _, o := range r.result.Outcomes {
+		s.decided[o.Sub] = true
+	}
+	if c.req.Ended || len(r.release) > 0 && s.players == 0 {
+		r.result.Closed, s.closed, s.players = true, true, 0
+	}
+	r.result.PlayerCount = s.players
+	return r
+}
+
+func (r *report) join(j Joined, k reported) {
+	at := seatRef{r.session.ID, j.Sub}
+	st := k.seats[at]
+	used, known := k.redeemed[j.JTI]
+	result := SeatOK
+	switch {
+	case known && used == at && st.state == "connected":
+		// Told before; the answer was lost.
+	case known:
+		result = SeatReplay
+	case st.state == "" && !st.hadOne:
+		result = SeatUnknown
+	case st.state == "" && r.session.players >= int(r.session.MaxPlayers):
+		result = SeatGone
+	default:
+		if st.state == "" {
+			r.session.players++
+		}
+		r.connect = append(r.connect, j)
+		k.seats[at], k.redeemed[j.JTI] = seatState{"connected", true}, at
+	}
+	if result == SeatOK {
+		r.result.Joined++
+	}
+	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{j.Sub, j.JTI, result})
+}
+
+func (r *report) leave(sub string, k reported) {
+	at := seatRef{r.session.ID, sub}
+	st := k.seats[at]
+	result := SeatOK
+	switch {
+	case st.state != "":
+		r.session.players--
+		r.release = append(r.release, sub)
+		k.seats[at] = seatState{"", true}
+	case !st.hadOne:
+		result = SeatUnknown
+	}
+	if result == SeatOK {
+		r.result.Left++
+	}
+	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{sub, "", result})
+}

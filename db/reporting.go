@@ -1,0 +1,179 @@
+package db
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errTokenRace takes a transaction back that lost a token id to another one between look and write.
+var errTokenRace = &pgconn.PgError{Code: "40001", Message: "a token id was redeemed meanwhile"}
+
+type reportCall = call[SeatReport, SeatReportResult]
+
+// reportTogether decides reports of one region in one transaction, those about one session in their order. What would
+// follow a report that closes its session, or is about a player of an earlier one, is left to the next flight.
+func (s *Store) reportTogether(ctx context.Context, region string, calls []*reportCall) error {
+	var strangers []*reportCall
+	var reports []*report
+	var started []string
+	err := s.inTx(ctx, func(q *Queries) error {
+		rt := reporting{s, q, region}
+		known, err := rt.look(ctx, calls)
+		if err != nil {
+			return err
+		}
+		reports, strangers = known.decide(calls)
+		started, err = rt.write(ctx, reports)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(started) > 0 {
+		err := s.q.HoldByToken(ctx, HoldByTokenParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
+		if err != nil {
+			s.cfg.Log.Warn("seats of instances that began to report are held for longer than needed", slog.Any("error", err))
+		}
+	}
+	for _, r := range reports {
+		r.call.answer(r.result, nil)
+	}
+	for _, c := range strangers {
+		c.answer(s.reportOnNothing(ctx, c.req))
+	}
+	return nil
+}
+
+// reporting is one transaction of seat reports.
+type reporting struct {
+	*Store
+	q      *Queries
+	region string
+}
+
+// look holds the sessions of the calls and reads what the calls are judged by.
+func (rt reporting) look(ctx context.Context, calls []*reportCall) (reported, error) {
+	sessions := LockReportedSessionsParams{Region: rt.region}
+	seats := ReportedSeatsParams{Region: rt.region}
+	tokens := RedeemedTokensParams{Region: rt.region}
+	for _, c := range calls {
+		_, id, _ := parseSessionID(c.req.SessionID)
+		sessions.Ids = append(sessions.Ids, id)
+		for _, j := range c.req.Joined {
+			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.Sub)
+			tokens.Jtis = append(tokens.Jtis, j.JTI)
+		}
+		for _, sub := range c.req.Left {
+			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, sub)
+		}
+	}
+	var out pipeline
+	var locked []LockReportedSessionsRow
+	var seated []ReportedSeatsRow
+	var redeemed []RedeemedTokensRow
+	ask(&out, &locked, (*Queries).LockReportedSessions, sessions) // the first: the others see what its last holders did
+	ask(&out, &seated, (*Queries).ReportedSeats, seats)
+	ask(&out, &redeemed, (*Queries).RedeemedTokens, tokens)
+	err := out.send(ctx, rt.q)
+	return reportedOf(rt.region, locked, seated, redeemed), err
+}
+
+// write stores what was decided, in the lock order: seats, then the instances of sessions that close. It returns the
+// instances whose first report this is.
+func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
+	if len(reports) == 0 {
+		return nil, nil
+	}
+	var out pipeline
+	var fresh []string
+	var released []ReleaseSeatsRow
+	redeem, connect := rt.connects(reports)
+	if len(redeem.Jtis) > 0 {
+		ask(&out, &fresh, (*Queries).RedeemTokens, redeem)
+		tell(&out, (*Queries).ConnectSeats, connect)
+	}
+	if release := rt.releases(reports); len(release.Subs) > 0 {
+		ask(&out, &released, (*Queries).ReleaseSeats, release)
+	}
+	rt.closes(&out, reports, &started)
+	if err := out.send(ctx, rt.q); err != nil {
+		return nil, err
+	}
+	if len(fresh) < len(redeem.Jtis) {
+		return nil, errTokenRace
+	}
+	return started, nil
+}
+
+// closes puts into the pipeline what closes sessions that ended or are empty, and what marks instances whose first
+// report this is.
+func (rt reporting) closes(out *pipeline, reports []*report, started *[]string) {
+	var ended, emptied []uuid.UUID
+	var silent, touched []string
+	for _, r := range reports {
+		if !r.session.ReportsSeats {
+			silent = append(silent, r.session.InstanceID)
+		}
+		switch {
+		case !r.result.Closed:
+			continue
+		case r.call.req.Ended:
+			ended = append(ended, r.session.ID)
+		default:
+			emptied = append(emptied, r.session.ID)
+		}
+		touched = append(touched, r.session.InstanceID)
+	}
+	if len(silent)+len(touched) == 0 {
+		return
+	}
+	tell(out, (*Queries).HoldInstances, HoldInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
+	var closed []uuid.UUID
+	if len(ended) > 0 {
+		ask(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
+	}
+	if len(emptied) > 0 {
+		ask(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
+	}
+	if len(silent) > 0 {
+		ask(out, started, (*Queries).StartReporting, StartReportingParams{Region: rt.region, InstanceIds: silent})
+	}
+}
+
+func (rt reporting) connects(reports []*report) (RedeemTokensParams, ConnectSeatsParams) {
+	redeem := RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.TokenTTL + rt.cfg.Timing.ConnectGrace}
+	seats := ConnectSeatsParams{Region: rt.region}
+	for _, r := range reports {
+		seated := map[string]bool{}
+		for _, j := range r.connect {
+			redeem.Jtis, redeem.Subs = append(redeem.Jtis, j.JTI), append(redeem.Subs, j.Sub)
+			redeem.SessionIds = append(redeem.SessionIds, r.session.ID)
+			if !seated[j.Sub] {
+				seated[j.Sub] = true
+				seats.add(r.session.LockReportedSessionsRow, j)
+			}
+		}
+	}
+	return redeem, seats
+}
+
+func (p *ConnectSeatsParams) add(s LockReportedSessionsRow, j Joined) {
+	p.SessionIds = append(p.SessionIds, s.ID)
+	p.Subs = append(p.Subs, j.Sub)
+	p.Jtis = append(p.Jtis, j.JTI)
+	p.Modes = append(p.Modes, s.Mode)
+	p.Parties = append(p.Parties, partyKey([]string{j.Sub}))
+}
+
+func (rt reporting) releases(reports []*report) ReleaseSeatsParams {
+	p := ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
+	for _, r := range reports {
+		for _, sub := range r.release {
+			p.SessionIds, p.Subs = append(p.SessionIds, r.session.ID), append(p.Subs, sub)
+		}
+	}
+	return p
+}
