@@ -85,6 +85,10 @@ func TestInvariantsSeeViolations(t *testing.T) {
 			"a player counted who has no seat", `DELETE FROM seats WHERE sub = 'eve'`,
 			"seat count drift", `region, session LIKE 'eu.%', player_count, seats FROM ops.invariant_seat_count_drift`, "eu|t|1|0",
 		}, {
+			"a seat whose session is gone", `UPDATE seats SET session_id = '00000000-0000-0000-0000-00000000dead', region = 'us' WHERE sub = 'eve';
+				UPDATE sessions SET player_count = player_count - 1 WHERE player_count = 1 AND NOT EXISTS (SELECT 1 FROM seats t WHERE t.session_id = id)`,
+			"seat count drift", `region, session LIKE 'us.%', player_count, seats FROM ops.invariant_seat_count_drift`, "us|t|0|1",
+		}, {
 			"seats not given back", `UPDATE instances SET reserved_seats = 9 WHERE id = 'shrunk'`,
 			"reserved drift", `region, instance, reserved_seats, seats, open_sessions, sessions FROM ops.invariant_reserved_drift`, "eu|shrunk|9|4|1|1",
 		}, {

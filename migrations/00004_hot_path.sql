@@ -14,11 +14,25 @@ ALTER TABLE sessions ALTER COLUMN region SET (n_distinct = 1);
 ALTER TABLE seats ALTER COLUMN region SET (n_distinct = 1);
 ALTER TABLE redeemed_tokens ALTER COLUMN region SET (n_distinct = 1);
 
--- When the reaper looks at a seat that nobody has connected to, which is never after it expires. What moves the expiry
--- leaves this column alone, and so stays on its page: the reaper that comes too early moves it on.
+-- look_at is when the reaper looks at a seat that nobody has connected to, which is never after it expires. What moves
+-- the expiry leaves this column alone, and so stays on its page: the reaper that comes too early moves it on.
+--
+-- The foreign key of seats asked for each seat whether its session is there: a quarter of what a placement costs. Who
+-- writes a seat holds its session, and who deletes a session has deleted its seats; ops.invariant_seat_count_drift looks.
+SET lock_timeout = '3s'; -- behind a long reader everybody else would wait as well: then try again
 ALTER TABLE seats ADD COLUMN IF NOT EXISTS look_at timestamptz NOT NULL DEFAULT now();
+ALTER TABLE seats DROP CONSTRAINT IF EXISTS seats_region_session_id_fkey;
 ALTER TABLE seats SET (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE sessions SET (autovacuum_vacuum_scale_factor = 0.05);
+RESET lock_timeout;
+CREATE OR REPLACE VIEW ops.invariant_seat_count_drift AS
+SELECT coalesce(s.region, t.region) AS region, coalesce(s.region || '.' || s.id, t.region || '.' || t.session_id) AS session,
+       coalesce(s.player_count, 0) AS player_count, coalesce(t.seats, 0) AS seats
+FROM sessions s
+FULL JOIN (SELECT region, session_id, count(*) AS seats FROM seats GROUP BY 1, 2) t ON t.region = s.region AND t.session_id = s.id
+WHERE coalesce(s.player_count, 0) <> coalesce(t.seats, 0);
+COMMENT ON VIEW ops.invariant_seat_count_drift IS 'Sessions that count other players than they have seats, and sessions that are gone while there are seats in them.';
+
 DROP INDEX CONCURRENTLY IF EXISTS seats_to_look_at;
 CREATE INDEX CONCURRENTLY seats_to_look_at ON seats (look_at) WHERE state = 'reserved'; -- led by region it would look good for anything
 DROP INDEX CONCURRENTLY IF EXISTS seats_by_expiry;
@@ -53,9 +67,19 @@ DROP INDEX CONCURRENTLY IF EXISTS seats_reserved_for_others;
 DROP INDEX CONCURRENTLY IF EXISTS seats_connected;
 DROP INDEX CONCURRENTLY IF EXISTS a_player_waits_for_one_seat_in_a_mode;
 DROP INDEX CONCURRENTLY IF EXISTS seats_to_look_at;
+CREATE OR REPLACE VIEW ops.invariant_seat_count_drift AS
+SELECT s.region, s.region || '.' || s.id AS session, s.player_count, coalesce(t.seats, 0) AS seats
+FROM sessions s
+LEFT JOIN (SELECT region, session_id, count(*) AS seats FROM seats GROUP BY 1, 2) t ON t.region = s.region AND t.session_id = s.id
+WHERE s.player_count <> coalesce(t.seats, 0);
+COMMENT ON VIEW ops.invariant_seat_count_drift IS 'Sessions that count other players than they have seats.';
+SET lock_timeout = '3s';
 ALTER TABLE seats DROP COLUMN IF EXISTS look_at;
+ALTER TABLE seats DROP CONSTRAINT IF EXISTS seats_region_session_id_fkey;
+ALTER TABLE seats ADD CONSTRAINT seats_region_session_id_fkey FOREIGN KEY (region, session_id) REFERENCES sessions;
 ALTER TABLE seats RESET (fillfactor, autovacuum_vacuum_scale_factor);
 ALTER TABLE sessions RESET (autovacuum_vacuum_scale_factor);
+RESET lock_timeout;
 ALTER TABLE instances ALTER COLUMN region RESET (n_distinct);
 ALTER TABLE instance_leases ALTER COLUMN region RESET (n_distinct);
 ALTER TABLE instance_modes ALTER COLUMN region RESET (n_distinct);
