@@ -53,7 +53,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 // players give up.
 func (p placing) open(ctx context.Context, wishes, decided []*wish) error {
 	if len(wishes) == 0 {
-		return p.write(ctx, nil, nil, decided)
+		return p.write(nil, nil, decided)
 	}
 	locks := make([]int64, len(wishes))
 	for i, w := range wishes {
@@ -85,7 +85,13 @@ func (p placing) settle(ctx context.Context, b *board, wishes, decided []*wish, 
 		}
 		seated = b.pack(wishes)
 	}
-	if err := p.write(ctx, b, seated, decided); err != nil {
+	if err := p.write(b, seated, decided); err != nil {
+		return err
+	}
+	if len(givenUp) == 0 && len(seated) == len(wishes) {
+		return nil
+	}
+	if err := p.q.flush(ctx); err != nil {
 		return err
 	}
 	if len(givenUp) > 0 {

@@ -65,13 +65,8 @@ func (b queuer) Query(_ context.Context, sql string, args ...any) (pgx.Rows, err
 
 func (b queuer) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	b.batch.Queue(sql, args...)
-	return queuedRow{}
+	return failedRow{errQueued}
 }
-
-type queuedRow struct{}
-
-// Scan implements pgx.Row.
-func (queuedRow) Scan(...any) error { return errQueued }
 
 // answers is a database that answers what it was asked before, in the same order.
 type answers struct{ results pgx.BatchResults }

@@ -91,7 +91,7 @@ func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCa
 		if all && c.mayOpenAll(calls, opening) && !playElsewhere(open) {
 			err = p.settle(ctx, b, open, decided, nil)
 		} else {
-			err = p.write(ctx, b, b.pack(open), decided)
+			err = p.write(b, b.pack(open), decided)
 		}
 		decided = append(decided, open...)
 		return err
@@ -223,19 +223,15 @@ func (k *keys) sessions() []int32 {
 }
 
 // write stores what the board decided for the seated wishes, fills in their answers, and keeps all answers that may be
-// asked for again.
-func (p placing) write(ctx context.Context, b *board, seated, decided []*wish) error {
-	var out pipeline
+// asked for again. It is put off until somebody has to see it.
+func (p placing) write(b *board, seated, decided []*wish) error {
 	if len(seated) > 0 {
 		arg := b.placements(seated)
 		arg.Region, arg.SeatTtl = p.region, p.cfg.Timing.SeatTTL
-		tell(&out, (*Queries).WritePlacements, arg)
+		tell(p.q.putOff(), (*Queries).WritePlacements, arg)
 	}
 	for _, w := range seated {
 		w.answer = b.placement(w.room)
 	}
-	if err := p.storeAnswers(&out, append(slices.Clip(decided), seated...)); err != nil {
-		return err
-	}
-	return out.send(ctx, p.q)
+	return p.storeAnswers(p.q.putOff(), append(slices.Clip(decided), seated...))
 }

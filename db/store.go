@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
 // Timing is how long things last. Replicas of one fleet must agree on it.
@@ -135,8 +136,14 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
 		pc.ConnConfig.RuntimeParams["application_name"] = "director"
 	}
-	pc.AfterConnect = plainPlans
+	pc.AfterConnect = prepareConn
 	return pc, nil
+}
+
+// prepareConn teaches a connection uuid.UUID, which pgx else takes a long way round through text, and how to plan.
+func prepareConn(ctx context.Context, conn *pgx.Conn) error {
+	pgxuuid.Register(conn.TypeMap())
+	return plainPlans(ctx, conn)
 }
 
 // plainPlans keeps a hot statement's one plan, instead of making a new one for each batch of arguments, which costs more
@@ -168,9 +175,3 @@ func (s *Store) Timing() Timing { return s.cfg.Timing }
 
 // Ping asks the database for an answer. Errors: Unavailable.
 func (s *Store) Ping(ctx context.Context) error { return classify(s.pool.Ping(ctx)) }
-
-// inTx runs fn in a READ COMMITTED transaction: each of its statements sees what was committed before it, which is
-// what judging again under a lock needs. fn's error rolls back.
-func (s *Store) inTx(ctx context.Context, fn func(q *Queries) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return fn(s.q.WithTx(tx)) })
-}

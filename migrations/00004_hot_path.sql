@@ -48,6 +48,20 @@ DROP INDEX CONCURRENTLY IF EXISTS seats_reserved_for_others;
 CREATE INDEX CONCURRENTLY seats_reserved_for_others ON seats (region, reserved_by) WHERE state = 'reserved' AND reserved_by <> sub;
 DROP INDEX CONCURRENTLY IF EXISTS seats_reserved_by;
 
+-- As it was, in a language that keeps its plan: one of SQL was planned anew in every statement.
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION lease_horizon() RETURNS timestamptz LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN (
+        SELECT CASE
+            WHEN pulse_at > pg_postmaster_start_time() AND steady_since <= statement_timestamp() - lease_ttl
+            THEN least(statement_timestamp(), pulse_at + lease_ttl / 5) - lease_ttl
+            ELSE '-infinity' END
+        FROM fleet_clock);
+END
+$$;
+-- +goose StatementEnd
+
 -- Open sessions, and whether new players may be put into them. Asked row by row: a join with instances that compares
 -- incarnations looks far more selective than it is, and would be done before the sessions are read in their order.
 CREATE OR REPLACE VIEW open_sessions AS
@@ -59,6 +73,15 @@ FROM sessions s;
 
 -- +goose Down
 DROP VIEW IF EXISTS open_sessions;
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION lease_horizon() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN pulse_at > pg_postmaster_start_time() AND steady_since <= statement_timestamp() - lease_ttl
+        THEN least(statement_timestamp(), pulse_at + lease_ttl / 5) - lease_ttl
+        ELSE '-infinity' END
+    FROM fleet_clock
+$$;
+-- +goose StatementEnd
 CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS a_player_waits_for_one_seat_per_mode ON seats (region, mode, sub) WHERE state = 'reserved';
 CREATE INDEX CONCURRENTLY IF NOT EXISTS seats_of_player ON seats (region, sub);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS seats_reserved_by ON seats (region, reserved_by) WHERE state = 'reserved';
