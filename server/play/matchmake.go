@@ -76,9 +76,11 @@ func (r *matchmakeRequest) place(caller, key string, modes Modes) (db.PlaceReque
 		size = *r.MaxPlayers
 	}
 	c.That(size >= len(party), "max_players", fmt.Sprintf("must not be smaller than the party: %d for %d players", size, len(party)))
-	return db.PlaceRequest{
-		Caller: caller, Region: r.Region, Mode: r.Mode, Party: party, MaxPlayers: size, IdempotencyKey: key, RequestHash: r.hash(party),
-	}, c.Err()
+	req := db.PlaceRequest{Caller: caller, Region: r.Region, Mode: r.Mode, Party: party, MaxPlayers: size, IdempotencyKey: key}
+	if key != "" {
+		req.RequestHash = r.hash(party)
+	}
+	return req, c.Err()
 }
 
 // hash is the same for two bodies that ask for the same, however they are written. It is taken before the default size
