@@ -179,13 +179,13 @@ WITH beats AS (
     FROM beats b
     WHERE l.region = b.region AND l.instance_id = b.instance_id AND l.heartbeat_at > (SELECT lease_horizon())
       AND (b.incarnation = '00000000-0000-0000-0000-000000000000' OR b.incarnation = l.incarnation)
-    RETURNING l.region, l.instance_id, l.load
+    RETURNING l.region, l.instance_id, l.load, b.load IS NOT NULL AS told
 ), moved AS (
     UPDATE instance_modes m SET load_bucket = load_bucket(n.load)
     FROM (
         SELECT mm.region, mm.instance_id, mm.mode, k.load
         FROM beaten k JOIN instance_modes mm ON mm.region = k.region AND mm.instance_id = k.instance_id
-        WHERE mm.load_bucket <> load_bucket(k.load) FOR NO KEY UPDATE OF mm SKIP LOCKED
+        WHERE k.told AND mm.load_bucket <> load_bucket(k.load) FOR NO KEY UPDATE OF mm SKIP LOCKED
     ) n
     WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
 )
@@ -206,8 +206,8 @@ type HeartbeatsRow struct {
 
 // One statement for all heartbeats that arrived together, in the order of their ids. The nil incarnation is a legacy
 // server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstance
-// says why. The modes' load bucket is written only where it changes, so that a heartbeat stays one HOT update, and never
-// waits for a placement: what is skipped now is found different by the next beat.
+// says why. The modes' load bucket is looked at only for a load that is told, and written only where it changes, so that a
+// heartbeat stays one HOT update, and never waits for a placement: what is skipped now is found different by the next.
 func (q *Queries) Heartbeats(ctx context.Context, arg HeartbeatsParams) ([]HeartbeatsRow, error) {
 	rows, err := q.db.Query(ctx, heartbeats, arg.InstanceIds, arg.Loads, arg.Incarnations)
 	if err != nil {
