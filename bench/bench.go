@@ -1,10 +1,12 @@
 // Package bench puts a load on a director and measures how it answers, over HTTP as game servers and players call it.
 //
-// The load is a closed loop: each caller waits for an answer before it asks again. So a slow director is asked less, and
-// the latencies are those at the throughput beside them, not at a rate that was chosen.
+// The load is a closed loop or an open one. In a closed loop each caller waits for an answer before it asks again: a slow
+// director is asked less, and the latencies are those at the throughput beside them. In an open loop calls are due at a
+// rate, whatever the answers, and their latency counts from when they were due: a stall is seen in all the calls that it
+// kept waiting.
 //
-// It brings game servers of its own, in a region of its own, so that no player of others is ever sent to them. It knows
-// the wire and nothing else of the director: starting one, and issuing access tokens, is the caller's.
+// It brings game servers of its own, in regions of its own, so that no player of others is ever sent to them. It knows
+// the wire and nothing else of the director: starting one (package lab) and issuing access tokens is the caller's.
 package bench
 
 import (
@@ -14,43 +16,101 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// MaxCallers bounds the load that one process puts on: each caller holds a connection.
-const MaxCallers = 2048
+// Limits of the load that one process puts on.
+const (
+	MaxCallers   = 2048    // each holds a connection
+	MaxInstances = 200_000 // each is a few hundred bytes here
+	MaxRegions   = 1000
+	MaxModes     = 32      // that the API lets a game server offer
+	MaxCapacity  = 100_000 // that the API lets a game server have
+	MaxPlayers   = 1024    // that the API lets a session have
+)
 
-// Options of a run. All are required but WarmUp, FleetToken and Progress.
+// Options of a run. The zero values of FleetToken and all from Rate on but Duration are usable.
 type Options struct {
-	Scenario    string                           // one of Scenarios
-	URLs        []string                         // base URLs of replicas; callers take them in turn
-	FleetToken  string                           // shown as X-Fleet-Token; "" where the fleet is open
-	AccessToken func(sub string) (string, error) // makes a player's access token; called by many at once
-	Callers     int                              // that ask at a time, 1 to MaxCallers
-	Instances   int                              // game servers to register, 1 to MaxCallers; heartbeat has one for each caller at least
-	WarmUp      time.Duration                    // load that is not measured, before what is
-	Duration    time.Duration                    // how long new calls are made and measured
-	Progress    func(Progress)                   // told a few times a second, never by two at once
+	Scenario    string   // one of Scenarios
+	URLs        []string // base URLs of replicas; callers take them in turn
+	FleetToken  string   // shown as X-Fleet-Token; "" where the fleet is open
+	AccessToken MintFunc
+	Callers     int // that ask at a time, 1 to MaxCallers; in an open loop at most so many calls are in flight
+	Instances   int // game servers to register, 1 to MaxInstances; one for each region at least, for heartbeat one for each caller too
+
+	// Rate makes it an open loop of so many turns a second: turn i is due at the start + i/Rate. 0 is a closed loop.
+	Rate     float64
+	Regions  int           // that players and game servers are spread over, up to MaxRegions; 0 is 1
+	Modes    int           // that players ask for and each game server offers, up to MaxModes; 0 is 1
+	HotShare float64       // of the calls, for the first of several modes; the others share the rest. 0: all alike
+	Capacity int           // seats of each game server, up to MaxCapacity; 0 is that: placement is measured, not a full house
+	Players  int           // that a session has room for, up to MaxPlayers; 0 is what the mode has. Not of resolve, which seats parties
+	Turns    int           // of a closed loop, the warm-up included, taken as fast as they are answered; 0: as many as there is time for
+	WarmUp   time.Duration // load that is not measured, before what is
+	Duration time.Duration // how long new calls are made and measured
+	Meter    Meter         // nil: costs are not measured
+	Progress func(Progress)
 }
 
-// Progress is how far a run is.
+// MintFunc makes a player's access token. It is called by many at once, and ahead of the calls as far as it is known how
+// many will come. Players have the same names in every run: who remembers their tokens makes them once.
+type MintFunc func(sub string) (string, error)
+
+// Progress is how far a run is. Options.Progress is told a few times a second, never by two at once.
 type Progress struct {
-	Elapsed, Total time.Duration // the warm-up included
+	Phase          string        // what is being done, for people
+	Elapsed, Total time.Duration // of the load, the warm-up included; before it 0 and 0
 	Calls, Failed  int64         // measured so far
 }
 
-func (o *Options) check() error {
+// Check judges the options as Run does, and sets what has a default.
+func (o *Options) Check() error {
 	switch {
-	case scenarios[o.Scenario] == nil:
+	case scenarios[o.Scenario].turn == nil:
 		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	case len(o.URLs) == 0:
 		return errors.New("there is no URL to call")
 	case o.Callers < 1 || o.Callers > MaxCallers:
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, MaxCallers)
-	case o.Instances < 1 || o.Instances > MaxCallers:
-		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxCallers)
+	case o.Instances < 1 || o.Instances > MaxInstances:
+		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
 	case o.Duration <= 0 || o.WarmUp < 0:
 		return errors.New("a run must last, and a warm-up may not be negative")
+	}
+	return o.checkLoad()
+}
+
+// checkLoad judges what has a usable zero value, and sets it.
+func (o *Options) checkLoad() error {
+	o.Regions, o.Modes = max(o.Regions, 1), max(o.Modes, 1)
+	switch {
+	case !(o.Rate >= 0 && o.Rate <= 1_000_000): // nor NaN
+		return fmt.Errorf("a rate of %g: there must be up to 1,000,000 a second", o.Rate)
+	case o.Regions > MaxRegions:
+		return fmt.Errorf("%d regions: there must be 1 to %d", o.Regions, MaxRegions)
+	case o.Modes > MaxModes:
+		return fmt.Errorf("%d modes: there must be 1 to %d", o.Modes, MaxModes)
+	case !(o.HotShare >= 0 && o.HotShare <= 1):
+		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.HotShare)
+	case o.HotShare > 0 && o.Modes == 1:
+		return errors.New("a hot mode needs others beside it: ask for several modes")
+	}
+	return o.checkSizes()
+}
+
+// checkSizes judges what is to be full at some time, and sets it.
+func (o *Options) checkSizes() error {
+	if o.Capacity == 0 {
+		o.Capacity = MaxCapacity
+	}
+	switch {
+	case o.Capacity < 1 || o.Capacity > MaxCapacity:
+		return fmt.Errorf("a capacity of %d: there must be 1 to %d", o.Capacity, MaxCapacity)
+	case o.Players < 0 || o.Players > MaxPlayers:
+		return fmt.Errorf("sessions of %d players: there must be up to %d", o.Players, MaxPlayers)
+	case o.Turns < 0 || o.Turns > 0 && o.Rate > 0:
+		return errors.New("turns may not be negative, and at a rate they are as many as are due")
 	}
 	return nil
 }
@@ -59,52 +119,68 @@ func (o *Options) check() error {
 type run struct {
 	Options
 
-	id     string // tells its game servers and players from those of every other run
-	client *client
-	fleet  *fleet
-	record *record
-	from   time.Time // what begins from here on is measured
-	until  time.Time // nothing begins from here on
+	scenario scenario
+	id       string // tells its game servers and regions from those of every other run
+	client   *client
+	fleet    *fleet
+	players  *players
+	places   places
+	record   *record
+	callers  []*caller
+	phase    atomic.Pointer[string]
+	period   atomic.Pointer[period] // nil before the load
+	schedule *schedule              // nil in a closed loop
+	turns    atomic.Int64           // that began, where they are counted
+}
+
+// period is when things count.
+type period struct {
+	from  time.Time // what begins from here on is measured
+	until time.Time // nothing begins from here on
 }
 
 // Run registers game servers, puts the load on, and deregisters them. It returns when all calls have been answered. Calls
-// that fail are figures; an error is an impossible option, a fleet that cannot be registered, or the end of ctx, at
-// which everything stops at once.
+// that fail are figures; an error is an impossible option, a fleet that cannot be registered, a meter that cannot be
+// read, or the end of ctx, at which everything stops at once.
 func Run(ctx context.Context, o Options) (Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return Result{}, err
 	}
+	o.Instances = max(o.Instances, o.Regions)
 	if o.Scenario == heartbeat {
 		o.Instances = max(o.Instances, o.Callers) // two never beat for one game server
 	}
-	id := strings.ToLower(rand.Text()[:10])
-	r := &run{Options: o, id: id, client: newClient(o.FleetToken, o.Callers+o.Instances), record: newRecord()}
+	r := newRun(ctx, o)
 	defer r.client.close()
-	r.fleet = newFleet(r.client, o.URLs, id)
-	defer r.fleet.deregister(ctx)
-	if err := r.fleet.register(ctx, o.Instances); err != nil {
-		return Result{}, err
-	}
-	return r.measure(ctx)
-}
-
-func (r *run) measure(ctx context.Context) (Result, error) {
 	beside, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer stop()
-	r.from = time.Now().Add(r.WarmUp)
-	r.until = r.from.Add(r.Duration)
-	helpers.Go(func() { r.fleet.keepAlive(beside) })
 	helpers.Go(func() { r.tell(beside) })
-
-	var callers sync.WaitGroup
-	for n := range r.Callers {
-		callers.Go(func() { r.caller(n).loop(ctx) })
+	defer r.fleet.deregister(ctx)
+	if err := r.prepare(ctx); err != nil {
+		return Result{}, err
 	}
-	callers.Wait()
-	return r.result(time.Since(r.from)), ctx.Err()
+	helpers.Go(func() { r.fleet.keepAlive(beside) })
+	return r.measure(ctx)
 }
+
+func newRun(ctx context.Context, o Options) *run {
+	id := strings.ToLower(rand.Text()[:10])
+	r := &run{
+		Options: o, scenario: scenarios[o.Scenario], id: id, record: newRecord(), players: newPlayers(o.AccessToken),
+		client: newClient(ctx, o.FleetToken, o.Callers+2*atOnce),
+	}
+	r.enter("getting ready")
+	r.places = newPlaces(id, o)
+	r.fleet = newFleet(r.client, o.URLs, r.places, o.Capacity)
+	for n := range o.Callers {
+		r.callers = append(r.callers, r.caller(n))
+	}
+	return r
+}
+
+func (r *run) enter(phase string) { r.phase.Store(&phase) }
 
 const progressEvery = 200 * time.Millisecond
 
@@ -112,15 +188,23 @@ func (r *run) tell(ctx context.Context) {
 	if r.Progress == nil {
 		return
 	}
-	total := r.WarmUp + r.Duration
 	for ticks := time.NewTicker(progressEvery); ; {
 		select {
 		case <-ctx.Done():
 			ticks.Stop()
 			return
 		case <-ticks.C:
-			calls, failed := r.record.whole.counts()
-			r.Progress(Progress{min(total, total-time.Until(r.until)), total, calls, failed})
+			r.Progress(r.progress())
 		}
 	}
+}
+
+func (r *run) progress() Progress {
+	p := Progress{Phase: *r.phase.Load()}
+	if at := r.period.Load(); at != nil {
+		p.Total = r.WarmUp + r.Duration
+		p.Elapsed = min(p.Total, p.Total-time.Until(at.until))
+		p.Calls, p.Failed = r.record.whole.counts()
+	}
+	return p
 }

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +20,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, // they look after idle connections every so often, and end when none is left
+		goleak.IgnoreTopFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+}
 
 // tiny is a director that believes everything and remembers who called.
 type tiny struct {
@@ -25,12 +33,13 @@ type tiny struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	subs  map[string]int // calls of matchmake and resolve, by path and player
+	subs  map[string]int // calls of players, by path and token
+	seen  map[string]int // bodies of matchmake and register, by region and modes
 }
 
 func startTiny(t *testing.T, handlers map[string]http.HandlerFunc) *tiny {
 	t.Helper()
-	d := &tiny{calls: map[string]int{}, subs: map[string]int{}}
+	d := &tiny{calls: map[string]int{}, subs: map[string]int{}, seen: map[string]int{}}
 	mux := http.NewServeMux()
 	for path, usual := range d.usual() {
 		if other := handlers[path]; other != nil {
@@ -57,12 +66,10 @@ func (d *tiny) usual() map[string]http.HandlerFunc {
 	jwt := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"jti":"the-token"}`)) + ".sig"
 	return map[string]http.HandlerFunc{
 		"/fleet/register": func(w http.ResponseWriter, r *http.Request) {
-			var body struct {
-				ID       string `json:"instance_id"`
-				Endpoint string `json:"endpoint"`
-			}
+			var body registration
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			endpoint.Store(body.Endpoint)
+			d.saw("register", body.Region, body.Modes...)
 			fmt.Fprintf(w, `{"instance_id":%q,"incarnation":"one"}`, body.ID)
 		},
 		"/fleet/heartbeat":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
@@ -70,11 +77,23 @@ func (d *tiny) usual() map[string]http.HandlerFunc {
 		"/fleet/seats": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"results":[{"result":"ok","status":200}]}`)
 		},
-		"/matchmake": func(w http.ResponseWriter, _ *http.Request) {
+		"/noop":       func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
+		"/fleet/noop": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
+		"/matchmake": func(w http.ResponseWriter, r *http.Request) {
+			var body wish
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			d.saw("matchmake", body.Region, body.Mode)
 			fmt.Fprintf(w, `{"session_id":"s","session_handle":"h","endpoint":%q}`, endpoint.Load())
 		},
 		"/resolve": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"session_token":%q}`, jwt) },
 	}
+}
+
+// saw notes a body. Of the name of a region only the number counts.
+func (d *tiny) saw(what, region string, modes ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[what+" "+region[strings.LastIndex(region, "-")+1:]+" "+strings.Join(modes, ",")]++
 }
 
 func options(d *tiny, scenario string) Options {
@@ -87,8 +106,11 @@ func options(d *tiny, scenario string) Options {
 // Pins calls that are lost or counted twice, a player who calls often enough to meet a limit, and a fleet that is left behind.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	steps := map[string][]string{sessionLife: {matchmake, resolve, "joined", "left"}}
-	paths := map[string]string{matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake"}
+	life := []string{matchmake, resolve, "joined", "left"}
+	steps := map[string][]string{sessionLife: life, mixed: append([]string{heartbeat}, life...)}
+	paths := map[string]string{
+		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop",
+	}
 	for _, scenario := range Scenarios() {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
@@ -97,19 +119,25 @@ func TestScenarios(t *testing.T) {
 			o.WarmUp = 0
 			res, err := Run(t.Context(), o)
 			require.NoError(t, err)
-			require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
 			require.Positive(t, res.Calls)
 			require.Zero(t, res.Failed)
 			require.Empty(t, res.Errors)
 			require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, 0.01)
-			require.Equal(t, res.Instances, d.calls["/fleet/register"])
-			require.Equal(t, res.Instances, d.calls["/fleet/deregister"])
+			require.Equal(t, d.calls["/fleet/register"], d.calls["/fleet/deregister"])
 			var names []string
 			for _, s := range res.Steps {
 				names = append(names, s.Name)
-				require.Equal(t, res.Calls, s.Calls)
 			}
-			require.Equal(t, steps[scenario], names)
+			require.ElementsMatch(t, steps[scenario], names)
+			switch scenario {
+			case register:
+				require.EqualValues(t, d.calls["/fleet/register"], res.Calls+2)
+			case mixed:
+				require.EqualValues(t, d.calls["/fleet/heartbeat"]+d.calls["/matchmake"], res.Calls)
+			default:
+				require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
+				require.Equal(t, res.Instances, d.calls["/fleet/register"])
+			}
 			if scenario != resolve { // whose party has a leader that also asked for the seats
 				for who, n := range d.subs {
 					require.Equal(t, 1, n, who)
@@ -117,6 +145,72 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Pins regions or modes that nobody is in, and a hot mode that is no hotter than the others.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	dice := rand.New(rand.NewPCG(1, 2))
+	for hotShare, want := range map[float64]float64{0: 0.25, 0.9: 0.9, 1: 1} {
+		p := newPlaces("x", Options{Regions: 3, Modes: 4, HotShare: hotShare})
+		drawn := map[string]float64{}
+		for range 10_000 {
+			at := p.any(dice)
+			drawn[at.region] += 0.0001
+			drawn[at.mode] += 0.0001
+			require.Equal(t, hotShare > 0 && at.mode == "bench-0", at.hot)
+			require.JSONEq(t, fmt.Sprintf(`{"region":%q,"mode":%q}`, at.region, at.mode), string(at.body))
+		}
+		require.InDelta(t, want, drawn["bench-0"], 0.02)
+		require.InDelta(t, (1-want)/3, drawn["bench-3"], 0.02)
+		require.InDelta(t, 1.0/3, drawn["bench-x-2"], 0.02)
+	}
+}
+
+// Pins game servers that are not where the players are.
+func TestFleetIsEverywhere(t *testing.T) {
+	t.Parallel()
+	d := startTiny(t, nil)
+	o := options(d, matchmake)
+	o.Instances, o.Regions, o.Modes, o.HotShare = 1, 3, 2, 0.5
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, 3, res.Instances)
+	for _, what := range []string{"register 0 bench-0,bench-1", "register 1 bench-0,bench-1", "register 2 bench-0,bench-1", "matchmake 2 bench-1"} {
+		require.Positive(t, d.seen[what], what)
+	}
+	require.Len(t, res.Steps, 2)
+	require.Equal(t, res.Calls, res.Steps[0].Calls+res.Steps[1].Calls)
+}
+
+// readied is a run before its first call.
+func readied(t *testing.T, o Options) *run {
+	t.Helper()
+	require.NoError(t, o.Check())
+	r := newRun(t.Context(), o)
+	t.Cleanup(r.client.close)
+	return r
+}
+
+// Pins seats that have run out before the run, or are used twice, and tokens that nobody made ahead.
+func TestReservedSeatsAreUsedOnce(t *testing.T) {
+	t.Parallel()
+	d := startTiny(t, nil)
+	r := readied(t, options(d, resolve))
+	require.NoError(t, r.fleet.register(t.Context(), 1))
+	require.NoError(t, r.players.prepare(t.Context(), 3*partySize))
+	c := r.callers[0]
+	require.NoError(t, c.reserve())
+	c.reserved[0].at = time.Now().Add(-keeps - time.Second)
+	seen := map[string]bool{c.reserved[0].sub: true}
+	for range 2 * partySize {
+		s, err := c.reservedSeat()
+		require.NoError(t, err)
+		require.False(t, seen[s.sub])
+		require.Equal(t, s.sub, s.token)
+		seen[s.sub] = true
+	}
+	require.Equal(t, 3, d.calls["/matchmake"])
 }
 
 // Pins percentiles of something else, such as of the warm-up, or in another unit.
@@ -135,7 +229,9 @@ func TestPercentiles(t *testing.T) {
 		require.InEpsilon(t, want, got, 0.002)
 	}
 	s.add(time.Hour, nil) // beyond what is kept apart
-	require.InEpsilon(t, float64(slowest.Milliseconds()), s.figures(time.Second).Latency.Max, 0.002)
+	f = s.figures(time.Second)
+	require.InEpsilon(t, float64(slowest.Milliseconds()), f.Latency.Max, 0.002)
+	require.InEpsilon(t, float64(slowest.Milliseconds()), f.FailedLatency.P50, 0.002)
 }
 
 // Pins a warm-up that is measured.
@@ -153,8 +249,11 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 // Pins failures that pass for answers, or that nobody can tell apart.
 func TestFailuresAreCountedByKind(t *testing.T) {
 	t.Parallel()
-	problem := func(status int, body string) http.HandlerFunc {
+	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
+			if status == 429 {
+				w.Header().Set("Retry-After", "1")
+			}
 			w.WriteHeader(status)
 			fmt.Fprint(w, body)
 		}
@@ -163,13 +262,14 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		path, kind string
 		handler    http.HandlerFunc
 	}{
-		{"/matchmake", "503 unavailable", problem(503, `{"code":"unavailable","detail":"…"}`)},
-		{"/matchmake", "502 Bad Gateway", problem(502, `<html>`)},
-		{"/matchmake", "200 unreadable", problem(200, `<html>`)},
-		{"/matchmake", "placed on a strange game server", problem(200, `{"endpoint":"elsewhere:1"}`)},
+		{"/matchmake", "429 rate_limited", answers(429, `{"code":"rate_limited"}`)},
+		{"/matchmake", "503 unavailable without Retry-After", answers(503, `{"code":"unavailable","detail":"…"}`)},
+		{"/matchmake", "502 Bad Gateway", answers(502, `<html>`)},
+		{"/matchmake", "200 unreadable", answers(200, `<html>`)},
+		{"/matchmake", "placed on a strange game server", answers(200, `{"session_id":"s","session_handle":"h","endpoint":"elsewhere:1"}`)},
 		{"/matchmake", "no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
-		{"/resolve", "no token", problem(200, `{"session_token":"a.b"}`)},
-		{"/fleet/seats", "410 seat_gone", problem(200, `{"results":[{"result":"seat_gone","status":410}]}`)},
+		{"/resolve", "no token", answers(200, `{"session_token":"a.b"}`)},
+		{"/fleet/seats", "410 seat_gone", answers(200, `{"results":[{"result":"seat_gone","status":410}]}`)},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
@@ -183,6 +283,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 			require.Equal(t, map[string]int64{c.kind: res.Failed}, res.Errors)
 			require.Zero(t, res.PerSecond)
 			require.Zero(t, res.Latency)
+			require.Positive(t, res.FailedLatency.Max)
 		})
 	}
 }
@@ -236,13 +337,18 @@ func TestImpossibleOptions(t *testing.T) {
 	t.Parallel()
 	good := Options{Scenario: matchmake, URLs: []string{"http://127.0.0.1:1"}, Callers: 1, Instances: 1, Duration: time.Second}
 	for says, spoil := range map[string]func(*Options){
-		"there are heartbeat, matchmake, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
+		"there are fleet-noop, heartbeat, matchmake, mixed, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
 		"no URL":          func(o *Options) { o.URLs = nil },
 		"0 callers":       func(o *Options) { o.Callers = 0 },
 		"2049 callers":    func(o *Options) { o.Callers = MaxCallers + 1 },
 		"0 instances":     func(o *Options) { o.Instances = 0 },
 		"must last":       func(o *Options) { o.Duration = 0 },
 		"not be negative": func(o *Options) { o.WarmUp = -1 },
+		"a rate of":       func(o *Options) { o.Rate = math.NaN() },
+		"1001 regions":    func(o *Options) { o.Regions = 1001 },
+		"33 modes":        func(o *Options) { o.Modes = 33 },
+		"hot share of 2":  func(o *Options) { o.HotShare = 2 },
+		"needs others":    func(o *Options) { o.HotShare = 0.5 },
 	} {
 		o := good
 		spoil(&o)

@@ -1,24 +1,29 @@
 package bench
 
 import (
-	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // Result is what a run measured. Its JSON stays.
 type Result struct {
 	Scenario  string  `json:"scenario"`
+	Run       string  `json:"run"` // is in the names of its regions and game servers: bench-<run>-0 and so on
+	Replicas  int     `json:"replicas"`
 	Callers   int     `json:"callers"`
 	Instances int     `json:"instances"`
+	Regions   int     `json:"regions"`
+	Modes     int     `json:"modes"`
+	HotShare  float64 `json:"hot_share,omitempty"`
 	WarmUp    float64 `json:"warm_up"` // seconds
 	Seconds   float64 `json:"seconds"` // from the end of the warm-up to the last answer
 
 	Figures // of whole turns: of the one call, or of all calls of a session-life together
 
-	Steps []Step `json:"steps,omitempty"` // where a turn has several, in their order
+	Open  *Open  `json:"open_loop,omitempty"` // nil for a closed loop
+	Steps []Step `json:"steps,omitempty"`     // where turns have several calls, or not all the same; in the order they first came
+	Costs *Costs `json:"costs,omitempty"`     // nil where they were not measured
 }
 
 // Figures of what began after the warm-up.
@@ -27,16 +32,21 @@ type Figures struct {
 	Failed    int64            `json:"failed"` // of them
 	Errors    map[string]int64 `json:"errors"` // those by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
 	PerSecond float64          `json:"per_second"`
-	Latency   Latency          `json:"latency_ms"`
+	Latency   Latency          `json:"latency_ms"` // of the calls that went well
+
+	FailedLatency Latency `json:"failed_latency_ms"` // of those that did not, without a curve: how early callers are refused
 }
 
-// Latency is in milliseconds, of the calls that went well; to three digits. All are 0 when none did.
+// Latency is in milliseconds, to three digits. In an open loop it counts from when a call was due. All are 0 when there
+// was no call.
 type Latency struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`
+
+	Curve []Point `json:"curve,omitempty"` // the whole distribution, ascending
 }
 
 // Step is the figures of one call of a turn.
@@ -45,22 +55,22 @@ type Step struct {
 	Figures
 }
 
-func (r *run) result(took time.Duration) Result {
+func (r *run) result(at period, took time.Duration, costs *Costs) Result {
 	res := Result{
-		Scenario: r.Scenario, Callers: r.Callers, Instances: r.Instances,
-		WarmUp: r.WarmUp.Seconds(), Seconds: took.Seconds(), Figures: r.record.whole.figures(took),
+		Scenario: r.Scenario, Run: r.id, Replicas: len(r.URLs), Callers: r.Callers, Instances: len(r.fleet.all),
+		Regions: r.Regions, Modes: r.Modes, HotShare: r.HotShare, WarmUp: r.WarmUp.Seconds(), Seconds: took.Seconds(),
+		Figures: r.record.whole.figures(took), Steps: r.record.figures(took), Costs: costs,
 	}
-	if len(r.record.names) > 1 {
-		for _, name := range r.record.names {
-			res.Steps = append(res.Steps, Step{name, r.record.steps[name].figures(took)})
-		}
+	if r.schedule != nil {
+		res.Open = r.schedule.figures(at)
 	}
 	return res
 }
 
 // record gathers what callers measure.
 type record struct {
-	whole *series
+	whole    *series
+	answered atomic.Int64 // turns that ended, in the warm-up too
 
 	mu    sync.Mutex
 	names []string // as they first came
@@ -79,48 +89,13 @@ func (r *record) step(name string) *series {
 	return r.steps[name]
 }
 
-// series is the latencies and failures of one kind of call. One for all callers takes a lock for less than a
-// microsecond, and no memory for each of thousands.
-type series struct {
-	mu     sync.Mutex
-	took   *hdrhistogram.Histogram // microseconds
-	failed int64
-	errors map[string]int64
-}
-
-// slowest is more than all the calls of a turn may take together.
-const slowest = time.Minute
-
-func newSeries() *series {
-	return &series{took: hdrhistogram.New(1, slowest.Microseconds(), 3), errors: map[string]int64{}}
-}
-
-func (s *series) add(took time.Duration, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.failed++
-		s.errors[kindOf(err)]++
-		return
+// figures of the steps; a single one says nothing that the whole does not.
+func (r *record) figures(over time.Duration) (steps []Step) {
+	if len(r.names) < 2 {
+		return nil
 	}
-	_ = s.took.RecordValue(min(took, slowest).Microseconds()) // it refuses only what is beyond slowest
-}
-
-func (s *series) counts() (calls, failed int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.took.TotalCount() + s.failed, s.failed
-}
-
-func (s *series) figures(over time.Duration) Figures {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	well := s.took.TotalCount()
-	f := Figures{Calls: well + s.failed, Failed: s.failed, Errors: maps.Clone(s.errors)}
-	if over > 0 {
-		f.PerSecond = float64(well) / over.Seconds()
+	for _, name := range r.names {
+		steps = append(steps, Step{name, r.steps[name].figures(over)})
 	}
-	at := func(percentile float64) float64 { return float64(s.took.ValueAtPercentile(percentile)) / 1000 }
-	f.Latency = Latency{at(50), at(90), at(99), at(99.9), float64(s.took.Max()) / 1000}
-	return f
+	return steps
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench"
 )
@@ -16,40 +16,47 @@ import (
 func (p *program) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench SCENARIO",
-		Short: "Measure how fast a director answers",
-		Long: "Puts a load on a director and prints throughput and latency. Each caller asks again as soon as it has its answer.\n\n" +
+		Short: "Measure how fast a director answers, and what its answers cost",
+		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
 			"  matchmake     another player each time asks for a seat\n" +
 			"  resolve       another player each time exchanges a handle for a session token\n" +
-			"  heartbeat     game servers beat, one for each caller\n" +
-			"  session-life  another player each time: matchmake, resolve, joined, left\n\n" +
-			"Without --url it measures a director of its own in this process, with default settings, no limit per player, and a durable\n" +
-			"Postgres in a temporary directory (of TMPDIR: choose the disk that you want to measure). Load and director then share\n" +
-			"this machine. With --url it measures a running one: it registers game servers in a region of its own, leaves closed\n" +
-			"sessions in its history, and needs a key that the director believes. Calls that fail are counted, and are no error.",
+			"  heartbeat     game servers beat in turn\n" +
+			"  register      another game server each time registers\n" +
+			"  session-life  another player each time: matchmake, resolve, joined, left\n" +
+			"  mixed         four turns of five are heartbeat, one is session-life\n" +
+			"  noop          what matchmake costs without the database: the same stack, on 'bench-baseline'\n" +
+			"  fleet-noop    the same of heartbeat\n\n" +
+			"Each caller asks again as soon as it has its answer. With --rate calls are due at a rate instead, whatever the answers,\n" +
+			"and their latency counts from then: a stall is not hidden.\n\n" +
+			"Without --url it measures a director of its own: replicas as processes, with default settings and no limit per player,\n" +
+			"and a durable Postgres in a temporary directory (of TMPDIR: choose the disk that you want to measure). All of it and the\n" +
+			"load share this machine. With --url it measures a running one: it registers game servers in regions of its own, leaves\n" +
+			"closed sessions in its history, and needs a key that the director believes; with --database-url it also tells what its\n" +
+			"database wrote. Calls that fail are counted, and are no error.",
 		Example: "  director bench matchmake\n" +
+			"  director bench matchmake --callers 1,16,64,256 --baselines --report bench.html\n" +
+			"  director bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
 			"  director bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
 			"  director bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
 		Args:              exactly(1),
 		ValidArgsFunction: completeScenario,
 	}
-	var o bench.Options
-	embedded := cmd.Flags().Bool("embedded", false, "Measure a director of its own; so it is anyway without --url")
-	cmd.Flags().StringSliceVar(&o.URLs, "url", nil, "Base URL of a replica; callers take several in turn")
-	cmd.Flags().IntVar(&o.Callers, "callers", 64, fmt.Sprintf("How many call at a time, 1 to %d", bench.MaxCallers))
-	cmd.Flags().IntVar(&o.Instances, "instances", 16, fmt.Sprintf("How many game servers to register, 1 to %d", bench.MaxCallers))
-	cmd.Flags().DurationVar(&o.Duration, "duration", 10*time.Second, "How long to measure")
-	cmd.Flags().DurationVar(&o.WarmUp, "warm-up", 2*time.Second, "How long to load before measuring")
-	addFlags(cmd.Flags(), byBench)
+	b := &benchmark{program: p}
+	b.addFlags(cmd.Flags())
 	addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o.Scenario = args[0]
-		for i, url := range o.URLs {
-			o.URLs[i] = strings.TrimRight(url, "/")
+	cmd.AddCommand(p.benchProve())
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		b.Scenario = args[0]
+		if b.out, err = outputOf(cmd); err != nil {
+			return err
 		}
-		if *embedded && len(o.URLs) > 0 {
-			return usage(errors.New("--embedded and --url exclude each other"))
+		if b.conf, err = load(cmd.Flags(), p.environ, byBench); err != nil {
+			return err
 		}
-		return p.runBench(cmd, o)
+		if err := b.check(); err != nil {
+			return usage(err)
+		}
+		return b.run(cmd.Context())
 	}
 	return cmd
 }
@@ -61,58 +68,63 @@ func completeScenario(_ *cobra.Command, given []string, _ string) ([]cobra.Compl
 	return bench.Scenarios(), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (p *program) runBench(cmd *cobra.Command, o bench.Options) error {
-	out, err := outputOf(cmd)
-	if err != nil {
-		return err
+// benchmark is what was asked for.
+type benchmark struct {
+	*program
+	bench.Options
+
+	conf      *loaded
+	out       output
+	embedded  bool
+	replicas  int
+	sweep     []int // callers of one run after another
+	baselines bool
+	report    string // a file, or ""
+}
+
+func (b *benchmark) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&b.embedded, "embedded", false, "Measure a director of its own; so it is anyway without --url")
+	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("How many replicas the director of its own has, 1 to %d", mostReplicas))
+	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica; callers take several in turn")
+	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("How many call at a time, 1 to %d; several, comma-separated, are measured one after another", bench.MaxCallers))
+	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, whatever the answers; --callers is then how many may wait for one. 0: each asks again when it has its answer")
+	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("How many game servers to register, 1 to %d; one for each region at least", bench.MaxInstances))
+	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions that players and game servers are spread over, 1 to %d", bench.MaxRegions))
+	flags.IntVar(&b.Modes, "modes", 1, fmt.Sprintf("Modes that players ask for, 1 to %d", bench.MaxModes))
+	flags.Float64Var(&b.HotShare, "hot-share", 0, "Share of the calls that ask for the first mode, 0 to 1. 0: all modes alike")
+	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "How long to measure")
+	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "How long to load before measuring")
+	flags.BoolVar(&b.baselines, "baselines", false, "Measure beside it, on the same database, the naive placement and the no-op")
+	flags.StringVar(&b.report, "report", "", "Write an HTML page with plots to this file, too")
+	addFlags(flags, byBench)
+}
+
+// mostReplicas is how many the Postgres of a laboratory has connections for, with default settings.
+const mostReplicas = 8
+
+func (b *benchmark) check() error {
+	for i, url := range b.URLs {
+		b.URLs[i] = strings.TrimRight(url, "/")
 	}
-	if !slices.Contains(bench.Scenarios(), o.Scenario) {
-		return usage(fmt.Errorf("unknown scenario %q: there are %s", o.Scenario, strings.Join(bench.Scenarios(), ", ")))
+	running := len(b.URLs) > 0
+	switch {
+	case b.embedded && running:
+		return errors.New("--embedded and --url exclude each other")
+	case running && (b.replicas > 1 || b.baselines):
+		return errors.New("--replicas and --baselines are for a director of its own, without --url")
+	case b.replicas < 1 || b.replicas > mostReplicas:
+		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, mostReplicas)
+	case !slices.Contains(bench.Scenarios(), b.Scenario):
+		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(bench.Scenarios(), ", "))
 	}
-	if len(o.URLs) > 0 {
-		conf, err := load(cmd.Flags(), p.environ, byBench)
-		if err != nil {
+	o := b.Options
+	if !running {
+		o.URLs = []string{"http://127.0.0.1"} // known once it runs
+	}
+	for _, o.Callers = range b.sweep {
+		if err := o.Check(); err != nil {
 			return err
 		}
-		return p.measure(cmd.Context(), out, o, target{conf: &conf.Config, urls: o.URLs})
 	}
-	return p.embed(cmd.Context(), func(ctx context.Context, t target) error { return p.measure(ctx, out, o, t) })
-}
-
-// target is the director that is measured.
-type target struct {
-	conf     *Config // how it is called
-	urls     []string
-	postgres string // its version, where it is known
-}
-
-// tokenTTL outlasts the players of a run, each of whom calls for moments.
-const tokenTTL = 10 * time.Minute
-
-// measure runs a scenario and prints what came out.
-func (p *program) measure(ctx context.Context, out output, o bench.Options, t target) error {
-	i, err := t.conf.issuer()
-	if err != nil {
-		return err
-	}
-	o.URLs = t.urls
-	if len(t.conf.FleetTokens) > 0 {
-		o.FleetToken = t.conf.FleetTokens[0]
-	}
-	o.AccessToken = func(sub string) (string, error) {
-		raw, _, err := i.mint(accessClaims{Issuer: t.conf.AuthIssuer, Audience: t.conf.AuthAudience, Subject: sub}, tokenTTL)
-		return raw, err
-	}
-	if isTerminal(p.stderr) {
-		o.Progress = func(at bench.Progress) {
-			fmt.Fprintf(p.stderr, "\r\x1b[K%s  %s of %s  %d calls, %d failed", o.Scenario,
-				at.Elapsed.Round(100*time.Millisecond), at.Total, at.Calls, at.Failed)
-		}
-		defer fmt.Fprint(p.stderr, "\r\x1b[K")
-	}
-	result, err := bench.Run(ctx, o)
-	if err != nil {
-		return err
-	}
-	return measured{result, machineHere(t.postgres)}.write(out)
+	return nil
 }

@@ -1,78 +1,134 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"fmt"
 	"maps"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/bench"
 )
 
-// machine is where a measurement was made: without it figures say little.
-type machine struct {
-	CPUs     int    `json:"cpus"` // that this process may use
-	CPU      string `json:"cpu"`
-	Platform string `json:"platform"`
-	Go       string `json:"go"`
-	Director string `json:"director"`
-	Postgres string `json:"postgres,omitempty"` // of the director that was started for it
-}
-
-func machineHere(postgres string) machine {
-	b := buildVersion()
-	return machine{runtime.GOMAXPROCS(0), cpuModel(), b.Platform, b.Go, b.Version, postgres}
-}
-
-// cpuModel is what the kernel calls the processor, or its architecture where it does not tell.
-func cpuModel() string {
-	file, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	defer func() { _ = file.Close() }()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if name, model, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-			return cmp.Or(strings.TrimSpace(model), runtime.GOARCH)
-		}
-	}
-	return runtime.GOARCH
-}
-
-// measured is what is printed.
+// measured is a run as JSON has it.
 type measured struct {
+	Subject string `json:"subject,omitempty"` // "naive" or "no-op" for what the director is compared with
 	bench.Result
 
 	Machine machine `json:"machine"`
+
+	name string // for people
 }
 
-func (m measured) write(out output) error {
-	if out.json {
-		return writeJSON(out.to, m)
+// measurements are all runs of a benchmark, made on one machine.
+type measurements struct {
+	scenario string
+	machine  machine
+	runs     []measured
+}
+
+// write prints them: as JSON an object, or a list where there were several runs.
+func (m measurements) write(out output) error {
+	switch {
+	case out.json && len(m.runs) == 1:
+		return writeJSON(out.to, m.runs[0])
+	case out.json:
+		return writeJSON(out.to, m.runs)
 	}
-	header := []string{"ms", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9", "max"}
-	all := append(slices.Clone(m.Steps), bench.Step{Name: m.Scenario, Figures: m.Figures})
-	if err := write(out, all, header, stepCells); err != nil {
+	header := []string{"ms", "callers", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9", "max"}
+	if err := write(out, m.lines(), header, lineCells); err != nil {
 		return err
 	}
-	for _, kind := range slices.Sorted(maps.Keys(m.Errors)) {
-		fmt.Fprintf(out.to, "failed: %d × %s\n", m.Errors[kind], kind)
-	}
-	fmt.Fprintf(out.to, "\n%d callers, %d game servers, %.1f s after a warm-up of %.1f s\n", m.Callers, m.Instances, m.Seconds, m.WarmUp)
-	fmt.Fprintf(out.to, "%d × %s, %s, %s, director %s", m.Machine.CPUs, m.Machine.CPU, m.Machine.Platform, m.Machine.Go, m.Machine.Director)
-	if m.Machine.Postgres != "" {
-		fmt.Fprintf(out.to, ", Postgres %s", m.Machine.Postgres)
-	}
 	fmt.Fprintln(out.to)
-	return nil
+	if err := m.writeCosts(out); err != nil {
+		return err
+	}
+	m.writeRemarks(out)
+	first := m.runs[0]
+	fmt.Fprintf(out.to, "%s, %d game servers, %s after a warm-up of %s\n",
+		plural(first.Replicas, "replica"), first.Instances, seconds(first.Seconds), seconds(first.WarmUp))
+	_, err := fmt.Fprintln(out.to, m.machine)
+	return err
 }
 
-func stepCells(s bench.Step) []any {
-	ms := func(v float64) string { return fmt.Sprintf("%.2f", v) }
-	l := s.Latency
-	return []any{s.Name, s.Calls, s.Failed, fmt.Sprintf("%.0f", s.PerSecond), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.P999), ms(l.Max)}
+// line is a row of the table of latencies.
+type line struct {
+	name    string
+	callers int
+	bench.Figures
 }
+
+// lines are the steps of each run and then the whole of it.
+func (m measurements) lines() (all []line) {
+	for _, r := range m.runs {
+		for _, s := range r.Steps {
+			all = append(all, line{s.Name, r.Callers, s.Figures})
+		}
+		all = append(all, line{r.name, r.Callers, r.Figures})
+	}
+	return all
+}
+
+func lineCells(l line) []any {
+	ms := func(v float64) string { return fmt.Sprintf("%.2f", v) }
+	at := l.Latency
+	return []any{l.name, l.callers, l.Calls, l.Failed, fmt.Sprintf("%.0f", l.PerSecond), ms(at.P50), ms(at.P90), ms(at.P99), ms(at.P999), ms(at.Max)}
+}
+
+// writeCosts prints what a call cost, where that was measured.
+func (m measurements) writeCosts(out output) error {
+	known := slices.DeleteFunc(slices.Clone(m.runs), func(r measured) bool { return r.Costs == nil })
+	if len(known) == 0 {
+		return nil
+	}
+	header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal", "transactions", "calls decided together"}
+	if err := write(out, known, header, costCells); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out.to)
+	return err
+}
+
+func costCells(m measured) []any {
+	c := m.Costs
+	cpu := func(v float64) string { return fmt.Sprintf("%.1f µs", v) }
+	director, postgres := cpu(c.ServerMicros), cpu(c.PostgresMicros)
+	if c.ServerMicros == 0 { // it runs elsewhere, or this system does not show what processes use
+		director, postgres = "-", "-"
+	}
+	return []any{
+		m.name, m.Callers, director, postgres, cpu(c.GeneratorMicros),
+		fmt.Sprintf("%.0f B", c.WALBytes), fmt.Sprintf("%.4f", c.Transactions), groupsText(c.Groups),
+	}
+}
+
+// groupsText is the mean size of each group.
+func groupsText(groups map[string]bench.Group) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", name, groups[name].MeanCalls))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// writeRemarks prints what went otherwise than asked for.
+func (m measurements) writeRemarks(out output) {
+	for _, r := range m.runs {
+		who := fmt.Sprintf("%s, %s", r.name, plural(r.Callers, "caller"))
+		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+			fmt.Fprintf(out.to, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
+		}
+		if o := r.Open; o != nil {
+			fmt.Fprintf(out.to, "asked for %.0f a second, began %.0f: %d never did, %d waited for a free caller; the load itself was late by %.2f ms at p50, %.2f at p99 (%s)\n",
+				o.Rate, o.Reached, o.Missed, o.Blocked, o.Late.P50, o.Late.P99, who)
+		}
+	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.1f s", s) }

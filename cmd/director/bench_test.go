@@ -2,53 +2,122 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/db/dbtest"
 )
 
-// Pins a benchmark that measures refusals, or leaves a Postgres or its data behind.
-func TestBenchEmbedded(t *testing.T) {
-	t.Parallel()
-	for _, scenario := range bench.Scenarios() {
-		t.Run(scenario, func(t *testing.T) {
-			t.Parallel()
-			base := scratch(t)
-			require.NoError(t, os.Mkdir(base, 0o711))
-			m := read[measured](t, env("TMPDIR="+base), "bench", scenario, "--callers", "8", "--instances", "2", "--duration", "1s", "--warm-up", "100ms")
-			require.Equal(t, scenario, m.Scenario)
-			require.Positive(t, m.Calls)
-			require.Zero(t, m.Failed, m.Errors)
-			require.Positive(t, m.PerSecond)
-			require.Positive(t, m.Latency.P50)
-			require.LessOrEqual(t, m.Latency.P999, m.Latency.Max)
-			require.NotEmpty(t, m.Machine.Postgres)
-			require.Positive(t, m.Machine.CPUs)
-			left, err := os.ReadDir(base)
-			require.NoError(t, err)
-			require.Empty(t, left)
-		})
-	}
+// inLab is the environment of a benchmark whose director is this test binary. base is where it leaves nothing behind.
+func inLab(t *testing.T) (environ []string, base string) {
+	t.Helper()
+	base = scratch(t)
+	require.NoError(t, os.Mkdir(base, 0o711))
+	t.Cleanup(func() {
+		left, err := os.ReadDir(base)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	})
+	// What these say is not what a laboratory is to measure.
+	return env(asProgram+"=1", "TMPDIR="+base, "DATABASE_URL=postgres://127.0.0.1:1/x", "DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1"), base
 }
 
-// Pins a benchmark of a running director that cannot show who it is, and a table without what was measured.
-func TestBenchRunning(t *testing.T) {
-	t.Parallel()
-	data := scratch(t)
-	r := start(t, env("DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0")
-	url := r.api() + "/"
-	r.stdout.wait(t, "Ctrl-C ends all of it")
-	require.Eventually(t, func() bool { status, _ := get(t, url+"readyz"); return status == 200 }, deadline, tick)
+func requireGood(t *testing.T, m measured) {
+	t.Helper()
+	require.Positive(t, m.Calls)
+	require.Zero(t, m.Failed, m.Errors)
+	require.Positive(t, m.PerSecond)
+	require.Positive(t, m.Latency.P50)
+	require.LessOrEqual(t, m.Latency.P999, m.Latency.Max)
+	require.NotEmpty(t, m.Machine.Postgres)
+	require.Positive(t, m.Machine.CPUs)
+}
 
-	args := []string{"bench", "session-life", "--url", url, "--data", data, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
-	table := ok(t, env("DIRECTOR_FLEET_TOKEN="+testFleetToken), args...)
-	for _, word := range []string{"PER SECOND", "matchmake", "resolve", "joined", "left", "session-life", "2 callers, 16 game servers"} {
+// Pins a benchmark that measures refusals, mistakes one process for another, or leaves a Postgres or its data behind.
+func TestBenchInLab(t *testing.T) {
+	t.Parallel()
+	environ, _ := inLab(t)
+	page := filepath.Join(t.TempDir(), "bench.html")
+	runs := read[[]measured](t, environ, "bench", "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
+		"--duration", "300ms", "--warm-up", "100ms", "--baselines", "--report", page)
+	var names []string
+	for _, m := range runs {
+		names = append(names, strings.TrimSpace(m.Subject+" "+m.Scenario))
+		requireGood(t, m)
+		require.Equal(t, 2, m.Replicas)
+		require.Positive(t, m.Costs.GeneratorMicros)
+		require.Equal(t, lab.CanMeasureCPU(), m.Costs.ServerMicros > 0)
+		require.Equal(t, m.Scenario == "session-life", m.Costs.WALBytes > 500, m.Costs.WALBytes)
+	}
+	once := []string{"session-life", "naive session-life", "no-op noop"}
+	require.Equal(t, slices.Concat(once, once), names)
+	require.Equal(t, []int{2, 8}, []int{runs[0].Callers, runs[5].Callers})
+	require.Less(t, runs[0].Costs.Transactions, 20.0)
+	require.GreaterOrEqual(t, runs[3].Costs.Groups["placement"].MeanCalls, 1.0)
+	require.GreaterOrEqual(t, runs[1].Costs.Transactions, 1.0)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "naive session-life")
+}
+
+// Pins an open loop that asks at another rate, and a table that does not say what a call cost.
+func TestBenchAtARate(t *testing.T) {
+	t.Parallel()
+	environ, _ := inLab(t)
+	args := []string{"bench", "heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3", "--duration", "1s", "--warm-up", "200ms"}
+	table := ok(t, environ, args...)
+	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.", "asked for 100 a second, began ", "1 replica, 20 game servers"} {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "failed:")
-	require.ErrorContains(t, run(t, env(), "", args...).err, "cannot register at "+r.api()+": 401")
+}
+
+// Pins seats that are gone before they are resolved.
+func TestBenchResolve(t *testing.T) {
+	t.Parallel()
+	environ, _ := inLab(t)
+	m := read[measured](t, environ, "bench", "resolve", "--callers", "4", "--instances", "2", "--duration", "500ms", "--warm-up", "0s")
+	requireGood(t, m)
+	require.Nil(t, m.Open)
+}
+
+// Pins a benchmark of a running director that cannot show who it is, and one that does not know what it wrote.
+func TestBenchRunning(t *testing.T) {
+	t.Parallel()
+	url, i := dbtest.New(t), login(t)
+	r := start(t, serving(url, i.jwks()), "serve", "--work")
+	api := r.api()
+	key := filepath.Join(t.TempDir(), "issuer.jwk")
+	require.NoError(t, os.WriteFile(key, i.file(), 0o600))
+	require.Eventually(t, func() bool { status, _ := get(t, api+"/readyz"); return status == 200 }, deadline, tick)
+
+	quick := func(scenario string) []string {
+		return []string{"bench", scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
+	}
+	mine := env("DIRECTOR_FLEET_TOKEN="+testFleetToken, "DATABASE_URL="+url)
+	for _, scenario := range bench.Scenarios() {
+		m := read[measured](t, mine, quick(scenario)...)
+		require.Positive(t, m.Calls)
+		if strings.Contains(scenario, "noop") {
+			require.Equal(t, map[string]int64{"404 route_not_found": m.Calls}, m.Errors)
+			continue
+		}
+		requireGood(t, m)
+		require.Positive(t, m.Costs.WALBytes)
+		require.Zero(t, m.Costs.ServerMicros)
+	}
+	table := ok(t, env("DIRECTOR_FLEET_TOKEN="+testFleetToken), quick("session-life")...)
+	for _, word := range []string{"matchmake", "resolve", "joined", "left", "session-life", "16 game servers"} {
+		require.Contains(t, table, word)
+	}
+	require.NotContains(t, table, "COSTS")
+	require.ErrorContains(t, run(t, env(), "", quick("matchmake")...).err, "cannot register at "+api+": 401")
 	require.NoError(t, r.stop())
 }
 
@@ -58,6 +127,10 @@ func TestBenchWrongUse(t *testing.T) {
 		"accepts 1 arg(s)":                {"bench"},
 		`unknown scenario "dance"`:        {"bench", "dance"},
 		"--embedded and --url exclude":    {"bench", "matchmake", "--embedded", "--url", "http://127.0.0.1:1"},
+		"--replicas and --baselines are":  {"bench", "matchmake", "--replicas", "2", "--url", "http://127.0.0.1:1"},
+		"9 replicas":                      {"bench", "matchmake", "--replicas", "9"},
+		"0 callers":                       {"bench", "matchmake", "--callers", "1,0"},
+		"a hot mode needs others":         {"bench", "matchmake", "--hot-share", "0.5"},
 		"--output \"xml\" is not allowed": {"bench", "matchmake", "--output", "xml"},
 	} {
 		r := run(t, env(), "", args...)
@@ -65,5 +138,5 @@ func TestBenchWrongUse(t *testing.T) {
 		require.Contains(t, r.stderr, says)
 	}
 	require.ErrorContains(t, run(t, env(), "", "bench", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")
-	require.Contains(t, ok(t, env(), "__complete", "bench", ""), "matchmake\nresolve\nsession-life")
+	require.Contains(t, ok(t, env(), "__complete", "bench", ""), "matchmake\nmixed\nnoop\nregister\nresolve\nsession-life")
 }

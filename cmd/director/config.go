@@ -80,7 +80,7 @@ func (c *Config) settings() []setting {
 // wiring is how a process reaches others and is reached.
 func (c *Config) wiring() []setting {
 	return []setting{
-		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll, value: databaseURL(&c.DatabaseURL),
+		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll | byBench, value: databaseURL(&c.DatabaseURL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is not set"},
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byDev,
 			value: databaseURL(&c.DatabaseURLDirect),

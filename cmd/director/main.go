@@ -67,7 +67,7 @@ func (p *program) root() *cobra.Command {
 			"  director work                     # a worker",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.bench(), p.version())
+	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.bench(), p.benchBaseline(), p.version())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // key ids may
 	})

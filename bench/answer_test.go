@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Pins a shortcut that reads something else than a JSON parser does.
+func TestAnswerIsReadAsJSONIs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "text")
+		body, err := json.Marshal(map[string]any{"a": 1, "id": want, "id_too": "x"})
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(body, &struct {
+			ID *string `json:"id"`
+		}{&want}))
+		got, ok := answer(body).text("id")
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	})
+	got, ok := answer(`{"id": "x"}`).text("id")
+	require.True(t, ok)
+	require.Equal(t, "x", got)
+}
+
+func FuzzAnswer(f *testing.F) {
+	for _, body := range []string{``, `"id":`, `{"id":1}`, `{"id":"`, `{"id":"\`, `{"id":"\"`, `{"id":"\u12"}`} {
+		f.Add([]byte(body))
+		_, ok := answer(body).text("id")
+		require.False(f, ok, body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		text, ok := answer(body).text("id")
+		require.True(t, ok || text == "")
+		var id string
+		err := answer(body).read(member{"id", &id})
+		require.Equal(t, ok, err == nil)
+	})
+}

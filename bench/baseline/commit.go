@@ -1,0 +1,151 @@
+package baseline
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/bench"
+)
+
+// Commits measures the least that a durable decision costs, as pgbench does: each caller has a connection and, as soon as
+// one update of a row of its own is committed, makes the next. The rows are in a table made for it and dropped at the end.
+// There are fewer callers where Postgres has not so many connections to give; Callers of the result says how many. Errors:
+// whatever keeps one of them from committing; the end of ctx.
+func Commits(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (res bench.Result, err error) {
+	c, err := newCommitters(ctx, databaseURL, callers)
+	if err != nil {
+		return res, err
+	}
+	defer c.close(ctx)
+	from := time.Now().Add(warmUp)
+	took, err := c.run(ctx, from, from.Add(duration))
+	if err != nil {
+		return res, err
+	}
+	return bench.Result{
+		Scenario: "commit", Callers: len(c.conns), WarmUp: warmUp.Seconds(), Seconds: time.Since(from).Seconds(),
+		Figures: figures(took, time.Since(from)),
+	}, nil
+}
+
+// committers are the callers' connections, and the table that they commit to.
+type committers struct {
+	pool  *pgxpool.Pool
+	table string
+	conns []*pgxpool.Conn
+}
+
+// newCommitters makes the connections, the table and a row for each. Pages have free space, so that updates stay on them,
+// and few rows, so that callers seldom meet at one.
+func newCommitters(ctx context.Context, databaseURL string, callers int) (c *committers, err error) {
+	cfg, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	cfg.MaxConns = int32(max(callers, 1))
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c = &committers{pool: pool, table: pgx.Identifier{"bench_commit_" + strings.ToLower(rand.Text()[:10])}.Sanitize()}
+	if err := c.prepare(ctx, callers); err != nil {
+		c.close(ctx)
+		return nil, fmt.Errorf("committing a row: %w", err)
+	}
+	return c, nil
+}
+
+func (c *committers) prepare(ctx context.Context, callers int) error {
+	var free int
+	if err := c.pool.QueryRow(ctx, freeConnections).Scan(&free); err != nil {
+		return err
+	}
+	callers = max(1, min(callers, free))
+	if _, err := c.pool.Exec(ctx, "CREATE TABLE "+c.table+" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10)"); err != nil {
+		return err
+	}
+	if _, err := c.pool.Exec(ctx, "INSERT INTO "+c.table+" SELECT caller, 0 FROM generate_series(1, $1) AS caller", callers); err != nil {
+		return err
+	}
+	for range callers {
+		conn, err := c.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		c.conns = append(c.conns, conn)
+	}
+	return nil
+}
+
+// freeConnections counts those that a login without privileges may still make, less a few for whoever watches.
+const freeConnections = `
+SELECT (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+        - coalesce(current_setting('reserved_connections', true), '0')::int - sum(numbackends) - 4)::int
+FROM pg_stat_database`
+
+// goodbye is for dropping the table.
+const goodbye = 10 * time.Second
+
+// close also works after ctx has ended.
+func (c *committers) close(ctx context.Context) {
+	for _, conn := range c.conns {
+		conn.Release()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	_, _ = c.pool.Exec(ctx, "DROP TABLE IF EXISTS "+c.table) // a lost connection leaves it, under a name that tells what it was
+	c.pool.Close()
+}
+
+// run gives how long the commits took that began after from. None begins after until.
+func (c *committers) run(ctx context.Context, from, until time.Time) (*hdrhistogram.Histogram, error) {
+	took := make([]*hdrhistogram.Histogram, len(c.conns))
+	callers, ctx := errgroup.WithContext(ctx)
+	for i, conn := range c.conns {
+		took[i] = newHistogram()
+		callers.Go(func() error { return c.loop(ctx, conn, i+1, took[i], from, until) })
+	}
+	if err := callers.Wait(); err != nil {
+		return nil, err
+	}
+	all := newHistogram()
+	for _, t := range took {
+		all.Merge(t)
+	}
+	return all, nil
+}
+
+func (c *committers) loop(ctx context.Context, conn *pgxpool.Conn, caller int, took *hdrhistogram.Histogram, from, until time.Time) error {
+	update := "UPDATE " + c.table + " SET n = n + 1 WHERE caller = $1"
+	for start := time.Now(); start.Before(until); start = time.Now() {
+		if _, err := conn.Exec(ctx, update, caller); err != nil {
+			return err
+		}
+		if !start.Before(from) {
+			_ = took.RecordValue(min(time.Since(start), slowest).Microseconds()) // it refuses only what is beyond slowest
+		}
+	}
+	return nil
+}
+
+// slowest is more than a commit may take.
+const slowest = time.Minute
+
+// newHistogram counts microseconds.
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, slowest.Microseconds(), 3) }
+
+func figures(took *hdrhistogram.Histogram, over time.Duration) bench.Figures {
+	at := func(percentile float64) float64 { return float64(took.ValueAtPercentile(percentile)) / 1000 }
+	return bench.Figures{
+		Calls: took.TotalCount(), Errors: map[string]int64{}, PerSecond: float64(took.TotalCount()) / over.Seconds(),
+		Latency: bench.Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(took.Max()) / 1000},
+	}
+}

@@ -1,0 +1,100 @@
+package baseline
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db"
+)
+
+// Naive places as most people write it first: each call in a transaction of its own, in the fullest open session that
+// SKIP LOCKED finds, else in a new one on the least loaded instance that it finds, else it says "no capacity". It keeps
+// the rule, the tables and the invariants of db, and is as quick at it as one call at a time can be: the product's
+// connections, prepared statements and indexes, one round trip for a seat in an open session and two for a new one. Of the
+// product's duties it leaves out some, which would only cost it time: idempotency keys, giving a seat up for another wish,
+// the cap on reserved seats. Every other call is the store's. It is safe for concurrent use.
+type Naive struct{ *db.Store }
+
+var (
+	//go:embed fill.sql
+	fill string
+	//go:embed open.sql
+	open string
+)
+
+// tries is how often a player is looked at who got a seat from another call meanwhile: the second look finds it.
+const tries = 2
+
+// Place seats a party together in one session, or answers the seat it already has. Errors: NoCapacity, Conflict when a
+// member holds another seat, anything that Postgres says.
+func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, err error) {
+	for range tries {
+		if p, err = n.fill(ctx, r); errors.Is(err, pgx.ErrNoRows) {
+			p, err = n.open(ctx, r)
+		}
+		if !isTaken(err) {
+			break
+		}
+	}
+	switch {
+	case isTaken(err):
+		err = &db.Error{Kind: db.Conflict, Code: "party_conflict", Detail: "a player of the party holds a seat elsewhere in this mode"}
+	case errors.Is(err, pgx.ErrNoRows):
+		err = &db.Error{Kind: db.NoCapacity, Code: "no_capacity", Detail: "no instance was found that can host it now"}
+	}
+	return p, err
+}
+
+// isTaken tells that a player has a seat that would be in the way (unique_violation).
+func isTaken(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "23505"
+}
+
+func (n Naive) fill(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
+	p := db.Placement{Region: r.Region, Mode: r.Mode, MaxPlayers: r.MaxPlayers}
+	var id uuid.UUID
+	err := n.Pool().QueryRow(ctx, fill, n.common(r)...).Scan(&id, &p.SessionHandle, &p.Endpoint, &p.PlayerCount)
+	p.SessionID = sessionID(r.Region, id)
+	return p, err
+}
+
+func (n Naive) open(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
+	id, handle := newID(), newHandle(r.Region)
+	p := db.Placement{
+		SessionID: sessionID(r.Region, id), SessionHandle: handle, Region: r.Region, Mode: r.Mode, PlayerCount: len(r.Party), MaxPlayers: r.MaxPlayers,
+	}
+	return p, n.Pool().QueryRow(ctx, open, append(n.common(r), id, handle)...).Scan(&p.Endpoint)
+}
+
+// common are the arguments that both statements begin with, $1 to $7.
+func (n Naive) common(r db.PlaceRequest) []any {
+	return []any{r.Region, r.Mode, r.MaxPlayers, r.Caller, partyKey(r.Party), r.Party, n.Timing().SeatTTL}
+}
+
+// The forms below are those of db/ident.go and db/resume.go, which keep them to themselves.
+
+func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
+
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+func newHandle(region string) string {
+	secret := make([]byte, 18)
+	_, _ = rand.Read(secret) // never fails, by its contract
+	return region + "." + base64.RawURLEncoding.EncodeToString(secret)
+}
+
+func partyKey(subs []string) uuid.UUID {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(subs)), "\x00")))
+	return uuid.UUID(sum[:16])
+}

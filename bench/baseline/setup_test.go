@@ -1,0 +1,96 @@
+package baseline_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lattice-director/director/bench/baseline"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+}
+
+// bundle is a database of its own for a test, with the naive placement and the product's on it.
+type bundle struct {
+	baseline.Naive
+	t *testing.T
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return &bundle{baseline.Naive{Store: store}, t}
+}
+
+func (b *bundle) register(id string, capacity int, load float64) {
+	b.t.Helper()
+	_, err := b.Register(b.t.Context(), db.Registration{
+		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel", "race"}, Capacity: capacity, Load: &load,
+	})
+	require.NoError(b.t, err)
+}
+
+func wish(caller string, friends ...string) db.PlaceRequest {
+	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...), MaxPlayers: 8}
+}
+
+func (b *bundle) place(r db.PlaceRequest) db.Placement {
+	b.t.Helper()
+	p, err := b.Place(b.t.Context(), r)
+	require.NoError(b.t, err)
+	return p
+}
+
+// placeAll asks for each wish at once.
+func (b *bundle) placeAll(wishes []db.PlaceRequest) ([]db.Placement, []error) {
+	got, errs := make([]db.Placement, len(wishes)), make([]error, len(wishes))
+	var wg sync.WaitGroup
+	for i, w := range wishes {
+		wg.Go(func() { got[i], errs[i] = b.Place(b.t.Context(), w) })
+	}
+	wg.Wait()
+	return got, errs
+}
+
+func strangers(n int) []db.PlaceRequest {
+	wishes := make([]db.PlaceRequest, n)
+	for i := range wishes {
+		wishes[i] = wish(fmt.Sprintf("player-%d", i))
+	}
+	return wishes
+}
+
+func one[T any](b *bundle, sql string, args ...any) (v T) {
+	b.t.Helper()
+	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
+	return v
+}
+
+// requireSound asks for everything that placement has to keep in order.
+func (b *bundle) requireSound() {
+	b.t.Helper()
+	rows, err := b.Pool().Query(b.t.Context(), "SELECT name FROM ops.invariants WHERE violations > 0")
+	require.NoError(b.t, err)
+	broken, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(b.t, err)
+	require.Empty(b.t, broken)
+	require.Zero(b.t, one[int](b, `SELECT count(*) FROM instance_modes m JOIN instances i ON i.region = m.region AND i.id = m.instance_id
+		WHERE m.share_bucket <> share_bucket(i)`), "instances in the wrong bucket")
+	require.Zero(b.t, one[int](b, `SELECT count(*) FROM sessions s FULL JOIN events e ON e.session_id = s.id AND e.kind = 'session.opened'
+		WHERE e.kind IS NULL OR s.id IS NULL AND e.kind = 'session.opened'`), "sessions without their event")
+}
+
+func requireKind(t *testing.T, want db.Kind, err error) {
+	t.Helper()
+	require.True(t, db.IsKind(err, want), "%v", err)
+}

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Costs of a run: what its calls used, divided by all that were answered, well or not. A call is a whole turn here, as in
+// the Figures of a Result.
+type Costs struct {
+	ServerMicros    float64          `json:"server_micros"`    // µs of CPU a call
+	PostgresMicros  float64          `json:"postgres_micros"`  // µs of CPU a call
+	GeneratorMicros float64          `json:"generator_micros"` // µs of CPU a call
+	WALBytes        float64          `json:"wal_bytes"`        // a call
+	Transactions    float64          `json:"transactions"`     // a call
+	Groups          map[string]Group `json:"groups,omitempty"` // by name; those that had a flight
+	ServerRSS       int64            `json:"server_rss"`       // bytes at the end, of the largest replica
+}
+
+// Group is how calls were grouped.
+type Group struct {
+	Flights   int64   `json:"flights"`
+	MeanCalls float64 `json:"mean_calls"` // a flight
+	Sizes     []Size  `json:"sizes"`      // ascending; the last has no bound
+}
+
+// Size is a bucket of the histogram of calls a flight.
+type Size struct {
+	UpTo    float64 `json:"up_to"`   // calls; more than the bucket before. 0 in the last: no bound
+	Flights int64   `json:"flights"` // in this bucket alone
+}
+
+// costs divides what was used by calls.
+func (r Reading) costs(calls int64) *Costs {
+	if calls == 0 {
+		calls = 1 // nothing was answered: then it is the costs of all
+	}
+	per := func(v float64) float64 { return v / float64(calls) }
+	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }
+	c := &Costs{
+		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU), GeneratorMicros: micros(r.GeneratorCPU),
+		WALBytes: per(float64(r.WALBytes)), Transactions: per(float64(r.Transactions)),
+		Groups: map[string]Group{}, ServerRSS: r.ServerRSS,
+	}
+	for name, f := range r.Flights {
+		if f.Count > 0 {
+			c.Groups[name] = f.group()
+		}
+	}
+	return c
+}
+
+func (f Flights) group() Group {
+	g := Group{Flights: f.Count, MeanCalls: float64(f.Calls) / float64(f.Count)}
+	var below int64
+	for _, bound := range slices.Sorted(maps.Keys(f.Buckets)) {
+		g.Sizes = append(g.Sizes, Size{bound, f.Buckets[bound] - below})
+		below = f.Buckets[bound]
+	}
+	g.Sizes = append(g.Sizes, Size{0, f.Count - below})
+	return g
+}
+
+// spending watches what a run uses.
+type spending struct {
+	run  *run
+	fail context.CancelCauseFunc // ends the run
+
+	begun    chan struct{} // closed when the next two are read
+	answered int64
+	before   Reading
+}
+
+func newSpending(r *run, fail context.CancelCauseFunc) *spending {
+	return &spending{run: r, fail: fail, begun: make(chan struct{})}
+}
+
+// begin reads the meter for the first time.
+func (s *spending) begin(ctx context.Context) {
+	defer close(s.begun)
+	if s.run.Meter == nil {
+		return
+	}
+	s.answered = s.run.record.answered.Load()
+	var err error
+	if s.before, err = s.read(ctx); err != nil {
+		s.fail(err)
+	}
+}
+
+// end reads it again and tells what was used in between; nil without a meter.
+func (s *spending) end(ctx context.Context) (*Costs, error) {
+	<-s.begun
+	if s.run.Meter == nil {
+		return nil, nil //nolint:nilnil // costs that nobody measured
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	after, err := s.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return after.Sub(s.before).costs(s.run.record.answered.Load() - s.answered), nil
+}
+
+func (s *spending) read(ctx context.Context) (Reading, error) {
+	r, err := s.run.Meter.Read(ctx)
+	if err != nil {
+		return r, fmt.Errorf("what the run costs cannot be read: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,28 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/require"
+)
+
+// A curve that leaves out the slow end, or that runs to thousands of points, is of no use in a report.
+func TestCurve(t *testing.T) {
+	t.Parallel()
+	took := hdrhistogram.New(1, slowest.Microseconds(), 3)
+	require.Empty(t, curve(took))
+	for i := range int64(100_000) {
+		require.NoError(t, took.RecordValue(1000+i))
+	}
+
+	points := curve(took)
+	require.InDelta(t, 50, len(points), 20)
+	for i, p := range points[1:] {
+		require.Greater(t, p.Percentile, points[i].Percentile)
+		require.GreaterOrEqual(t, p.MS, points[i].MS)
+	}
+	require.InDelta(t, 1, points[0].MS, 0.01)
+	require.InDelta(t, 100, points[len(points)-1].Percentile, 0)
+	require.InDelta(t, 101, points[len(points)-1].MS, 0.1)
+}

@@ -1,0 +1,80 @@
+package lab
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// tick is the unit in which the kernel counts CPU time for others to read (USER_HZ, 100 on every architecture of Linux).
+const tick = 10 * time.Millisecond
+
+// CanMeasureCPU tells whether this system shows what processes use.
+func CanMeasureCPU() bool {
+	_, err := procfs.NewDefaultFS()
+	return err == nil
+}
+
+// usage is the CPU that a process has used and the bytes of memory that it holds now.
+func usage(pid int) (cpu time.Duration, rss int64, err error) {
+	if !CanMeasureCPU() {
+		return 0, 0, nil
+	}
+	stat, err := statOf(pid)
+	return own(stat), int64(stat.ResidentMemory()), err
+}
+
+func statOf(pid int) (procfs.ProcStat, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return procfs.ProcStat{}, err
+	}
+	return p.Stat()
+}
+
+func own(s procfs.ProcStat) time.Duration { return time.Duration(s.UTime+s.STime) * tick }
+
+// reaped is what children used that have ended and been waited for.
+func reaped(s procfs.ProcStat) time.Duration { return time.Duration(s.CUTime+s.CSTime) * tick }
+
+var errRestless = errors.New("the processes of Postgres come and go too fast to be counted")
+
+// familyCPU is the CPU that a process and all its children have used, those that have ended too. A child that ends
+// meanwhile would be counted twice or not at all: then it looks again.
+func familyCPU(pid int) (time.Duration, error) {
+	if !CanMeasureCPU() {
+		return 0, nil
+	}
+	for range 10 {
+		before, err := statOf(pid)
+		if err != nil {
+			return 0, err
+		}
+		children, err := childrenCPU(pid)
+		if err != nil {
+			return 0, err
+		}
+		after, err := statOf(pid)
+		if err != nil {
+			return 0, err
+		}
+		if reaped(before) == reaped(after) {
+			return own(after) + reaped(after) + children, nil
+		}
+	}
+	return 0, errRestless
+}
+
+func childrenCPU(pid int) (total time.Duration, err error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range all {
+		if stat, err := p.Stat(); err == nil && stat.PPID == pid { // others come and go
+			total += own(stat)
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,57 @@
+package lab
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lattice-director/director/bench"
+)
+
+//go:embed counters.sql
+var counters string
+
+// Database is the meter of a director elsewhere whose database is known: WAL, transactions that wrote, and the CPU of
+// this process. It is safe for concurrent use.
+type Database struct {
+	pool    *pgxpool.Pool
+	version string
+}
+
+var _ bench.Meter = (*Database)(nil)
+
+// OpenDatabase connects to a database, as anybody who may. The caller closes it.
+func OpenDatabase(ctx context.Context, url string) (*Database, error) {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	d := &Database{pool: pool}
+	err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		d.version = c.Conn().PgConn().ParameterStatus("server_version")
+		return nil
+	})
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close closes the connection.
+func (d *Database) Close() { d.pool.Close() }
+
+// Version of Postgres, such as 17.6.
+func (d *Database) Version() string { return d.version }
+
+// Read implements [bench.Meter].
+func (d *Database) Read(ctx context.Context) (bench.Reading, error) {
+	rows, err := d.pool.Query(ctx, counters)
+	if err != nil {
+		return bench.Reading{}, err
+	}
+	count, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct{ WALBytes, Transactions int64 }])
+	return bench.Reading{GeneratorCPU: ownCPU(), WALBytes: count.WALBytes, Transactions: count.Transactions}, err
+}

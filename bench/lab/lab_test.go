@@ -1,0 +1,209 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram makes this test binary what a lab runs, or one that has a lab.
+const asProgram = "RUN_AS_PROGRAM_OF_A_LAB"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asProgram) {
+	case "":
+		os.Exit(m.Run())
+	case "owner":
+		haveLab()
+	default:
+		serve(os.Args[1:])
+	}
+}
+
+// serve is a director that is ready at once and has one metric.
+func serve(args []string) {
+	if args[0] == "fail" {
+		fmt.Println("there is no such thing as", os.Getenv("DATABASE_URL"))
+		os.Exit(1)
+	}
+	go func() {
+		_ = http.ListenAndServe(os.Getenv("DIRECTOR_METRICS_ADDR"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, someMetrics)
+		}))
+	}()
+	_ = http.ListenAndServe(os.Getenv("DIRECTOR_ADDR"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Join(args, " "), os.Getenv("DIRECTOR_LOG_LEVEL"), os.Getenv("MORE"))
+	}))
+}
+
+const someMetrics = `# TYPE director_group_calls histogram
+director_group_calls_bucket{group="heartbeat",le="1"} 1
+director_group_calls_bucket{group="heartbeat",le="2"} 3
+director_group_calls_bucket{group="heartbeat",le="+Inf"} 4
+director_group_calls_sum{group="heartbeat"} 30
+director_group_calls_count{group="heartbeat"} 4
+# TYPE director_other gauge
+director_other 1
+`
+
+func startLab(t *testing.T, env ...string) *Lab {
+	t.Helper()
+	dir, err := os.MkdirTemp(fast(), "lab-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "the lab left something behind") })
+	l, err := Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: dir, Env: append(env, asProgram+"=director")})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func fast() string {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+// Pins replicas that share an address, costs of something else, and a death that nobody is told of.
+func TestLab(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
+	one, err := l.Start(t.Context(), "one", []string{"one", "more"}, []string{"MORE=, more"})
+	require.NoError(t, err)
+	for url, says := range map[string]string{l.Replicas()[0].URL: "serve --workinfo", l.Replicas()[1].URL: "serveinfo", one.URL: "one moreinfo, more"} {
+		require.Equal(t, says, ask(t, url))
+	}
+	require.Regexp(t, `^\d\d\.`, l.Version())
+
+	before, err := l.Read(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 60, before.Flights["heartbeat"].Calls, "of two replicas")
+	require.Equal(t, map[float64]int64{1: 2, 2: 6}, before.Flights["heartbeat"].Buckets)
+	require.Equal(t, CanMeasureCPU(), before.PostgresCPU > 0)
+	require.Equal(t, CanMeasureCPU(), before.ServerRSS > 1<<20)
+	_, err = l.pool.Exec(t.Context(), "CREATE TABLE burnt AS SELECT sha512(n::text::bytea) FROM generate_series(1, 100000) n")
+	require.NoError(t, err)
+	after, err := l.Meter(one).Read(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 30, after.Flights["heartbeat"].Calls, "of one process")
+	used := after.Sub(before)
+	require.Greater(t, used.WALBytes, int64(100_000*64))
+	require.Positive(t, used.Transactions)
+	require.Less(t, used.Transactions, int64(20))
+	require.Equal(t, CanMeasureCPU(), used.PostgresCPU >= tick)
+
+	living, end := l.Living(t.Context())
+	defer end()
+	require.NoError(t, one.Stop(t.Context()))
+	require.NoError(t, living.Err())
+	require.NoError(t, l.Replicas()[1].cmd.Process.Kill())
+	<-living.Done()
+	require.ErrorContains(t, context.Cause(living), "replica-1 ended by itself (signal: killed)")
+	require.ErrorContains(t, l.Close(), "replica-1 ended by itself")
+}
+
+func ask(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	said, err := bufio.NewReader(resp.Body).ReadString(0)
+	require.ErrorContains(t, err, "EOF")
+	return said
+}
+
+// Pins a program that does not start and leaves people guessing why.
+func TestProgramThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	l := startLab(t)
+	living, end := l.Living(t.Context())
+	defer end()
+	_, err := l.Start(t.Context(), "broken", []string{"fail"}, []string{"DATABASE_URL=nothing"})
+	require.ErrorContains(t, err, "broken ended before it was ready: there is no such thing as nothing")
+	<-living.Done()
+	require.Error(t, l.Close())
+}
+
+// Pins children that are only counted while they live.
+func TestFamilyCPU(t *testing.T) {
+	t.Parallel()
+	if !CanMeasureCPU() {
+		return
+	}
+	cmd := exec.Command("/bin/sh", "-c", "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo; read x")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	alone, _, err := usage(cmd.Process.Pid)
+	require.NoError(t, err)
+	family, err := familyCPU(cmd.Process.Pid)
+	require.NoError(t, err)
+	require.Greater(t, family, alone)
+	ours, err := familyCPU(os.Getpid())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, ours, alone, "the shell lives")
+	require.NoError(t, stdin.Close())
+	_ = cmd.Wait()
+}
+
+// haveLab runs a lab and tells who is in it, until it is killed.
+func haveLab() {
+	l, err := Start(context.Background(), Options{JWKS: "{}", Dir: os.Getenv("LAB_DIR"), Env: []string{asProgram + "=director"}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(l.Replicas()[0].PID(), l.Postgres().PID())
+	select {}
+}
+
+// Pins a director and a Postgres that run on when a benchmark is killed.
+func TestNothingOutlivesUs(t *testing.T) {
+	t.Parallel()
+	if !CanMeasureCPU() {
+		return // where there is no /proc, the kernel does not do it either
+	}
+	dir, err := os.MkdirTemp(fast(), "lab-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	owner := exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), asProgram+"=owner", "LAB_DIR="+dir)
+	stdout, err := owner.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, owner.Start())
+	said, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, owner.Process.Signal(syscall.SIGKILL))
+	_ = owner.Wait()
+	for pid := range strings.FieldsSeq(said) {
+		n, err := strconv.Atoi(pid)
+		require.NoError(t, err, said)
+		require.Eventually(t, func() bool { return !lives(n) }, 30*time.Second, 10*time.Millisecond)
+	}
+}
+
+func lives(pid int) bool {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return false
+	}
+	stat, err := p.Stat()
+	return err == nil && stat.State != "Z"
+}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package lab
+
+import (
+	"syscall"
+	"time"
+)
+
+// ownCPU is what this process has used, user and system.
+func ownCPU() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

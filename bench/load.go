@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// prepare brings the game servers to life.
+func (r *run) prepare(ctx context.Context) error {
+	if r.scenario.fleetless {
+		return ctx.Err()
+	}
+	r.enter("registering game servers")
+	return r.fleet.register(ctx, r.Instances)
+}
+
+// stock makes what the players of the run will bring with them.
+func (r *run) stock(ctx context.Context) error {
+	turns := r.turnsAhead()
+	r.enter("making access tokens")
+	if err := r.players.prepare(ctx, int(float64(turns)*r.scenario.players)); err != nil {
+		return err
+	}
+	if r.Scenario == resolve {
+		r.enter("reserving seats")
+		r.reserveAhead(ctx, turns)
+	}
+	return ctx.Err()
+}
+
+// What is prepared is bounded: the rest is made as it is needed.
+const (
+	mostAhead = 250_000
+	// perCaller and perCore are calls a second that a closed loop will hardly exceed.
+	perCaller, perCore = 2_000, 8_000
+)
+
+// turnsAhead is how many turns to prepare for.
+func (r *run) turnsAhead() int {
+	rate := r.Rate
+	if rate == 0 {
+		rate = float64(min(r.Callers*perCaller, runtime.GOMAXPROCS(0)*perCore)) / float64(r.scenario.calls)
+	}
+	turns := math.Ceil(rate*(r.WarmUp+r.Duration).Seconds()) + float64(r.Callers)
+	if r.Turns > 0 {
+		turns = min(turns, float64(r.Turns))
+	}
+	return int(min(turns, mostAhead))
+}
+
+// reservePatience leaves most of the time for which a director keeps a seat to the run.
+const reservePatience = 15 * time.Second
+
+// reserveAhead gets the callers' seats. What fails shows again in the run.
+func (r *run) reserveAhead(ctx context.Context, seats int) {
+	ctx, cancel := context.WithTimeout(ctx, reservePatience)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(8) // a party is 64 seats
+	for _, c := range r.callers {
+		group.Go(func() (err error) {
+			for err == nil && ctx.Err() == nil && len(c.reserved) < seats/r.Callers {
+				err = c.reserve()
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// measure puts the load on.
+func (r *run) measure(ctx context.Context) (Result, error) {
+	if err := r.stock(ctx); err != nil {
+		return Result{}, err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	spent := newSpending(r, fail)
+	if r.WarmUp == 0 {
+		spent.begin(ctx) // before there is any load
+	}
+	now := time.Now()
+	at := period{now.Add(r.WarmUp), now.Add(r.WarmUp + r.Duration)}
+	if r.WarmUp > 0 {
+		defer time.AfterFunc(r.WarmUp, func() { spent.begin(ctx) }).Stop()
+	}
+	took := r.load(ctx, now, at)
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	costs, err := spent.end(ctx)
+	return r.result(at, took, costs), err
+}
+
+// load lets all callers call until the period is over, and tells how long what is measured took.
+func (r *run) load(ctx context.Context, now time.Time, at period) time.Duration {
+	if r.Rate > 0 {
+		r.schedule = newSchedule(now, r.Rate)
+	}
+	r.period.Store(&at)
+	r.enter("warming up")
+	defer time.AfterFunc(r.WarmUp, func() { r.enter("measuring") }).Stop()
+	var callers sync.WaitGroup
+	for _, c := range r.callers {
+		callers.Go(func() { c.loop(ctx, at) })
+	}
+	callers.Wait()
+	return time.Since(at.from)
+}

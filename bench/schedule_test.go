@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Pins a rate that is not the one asked for: turns that are lost, come twice or bunch.
+func TestDueTimes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSchedule(time.Unix(1_700_000_000, 0), rapid.Float64Range(1, 1_000_000).Draw(t, "rate"))
+		turn := rapid.Int64Range(0, 10_000_000).Draw(t, "turn")
+		due := s.due(turn)
+		require.Equal(t, turn, s.before(due))
+		require.Equal(t, turn+1, s.before(due.Add(1)))
+		require.InDelta(t, s.every, float64(s.due(turn+1).Sub(due)), 10)
+	})
+	s := newSchedule(time.Unix(0, 0), 1000)
+	require.Zero(t, s.before(time.Unix(0, 0)))
+	require.Zero(t, s.before(time.Unix(-1, 0)))
+	require.EqualValues(t, 1000, s.before(time.Unix(1, 0)))
+	require.Equal(t, time.Second, s.due(1000).Sub(s.start))
+}
+
+// Pins a stall that only those see who called at that moment, as in a closed loop: all who were due meanwhile waited.
+func TestOpenLoopSeesAStall(t *testing.T) {
+	t.Parallel()
+	const stall = 200 * time.Millisecond
+	var calls atomic.Int64
+	gate := make(chan struct{})
+	d := startTiny(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 10 {
+			time.AfterFunc(stall, func() { close(gate) })
+		}
+		if calls.Load() >= 10 {
+			<-gate
+		}
+		fmt.Fprint(w, `{}`)
+	}})
+	o := options(d, noop)
+	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 500, 0, time.Second
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Zero(t, res.Failed)
+	require.Equal(t, calls.Load(), res.Calls)
+	require.InDelta(t, o.Rate, res.Open.Rate, 0)
+	require.InDelta(t, float64(res.Calls), res.Open.Reached, 0.01)
+	require.EqualValues(t, 500, res.Calls+res.Open.Missed)
+	require.GreaterOrEqual(t, res.Open.Blocked, int64(stall.Seconds()*o.Rate/2))
+	require.GreaterOrEqual(t, res.Latency.Max, float64(stall.Milliseconds()))
+	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4, "a fifth of all were due in the stall")
+	require.Less(t, res.Open.Late.P50, float64(stall.Milliseconds())/2, "the generator itself was free")
+}
+
+// Pins a run that never ends as the director cannot keep up, and turns that are silently left out.
+func TestOpenLoopEnds(t *testing.T) {
+	t.Parallel()
+	d := startTiny(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, r *http.Request) {
+		rest(r.Context(), 20*time.Millisecond)
+		fmt.Fprint(w, `{}`)
+	}})
+	o := options(d, noop)
+	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 1000, 100*time.Millisecond, 300*time.Millisecond
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Positive(t, res.Open.Missed)
+	require.EqualValues(t, 300, res.Open.Missed+res.Calls)
+	require.Less(t, res.Seconds, 5.0)
+	require.Less(t, res.Open.Reached, 500.0)
+}

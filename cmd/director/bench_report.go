@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/bench/report"
+)
+
+// writeReport makes a page of the runs.
+func (m measurements) writeReport(path string) error { return writePage(path, m.page()) }
+
+func writePage(path string, page report.Report) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := report.Write(file, page); err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+func (m measurements) page() report.Report {
+	var runs []report.Run
+	for _, r := range m.runs {
+		runs = append(runs, report.Run{Name: r.name, Result: r.Result})
+	}
+	first := m.runs[0]
+	return report.Report{
+		Title: "director bench " + m.scenario,
+		Text: fmt.Sprintf("Measured with %s and %d game servers, %s after a warm-up of %s.",
+			plural(first.Replicas, "replica"), first.Instances, seconds(first.Seconds), seconds(first.WarmUp)),
+		Machine: m.machine.facts(),
+		Sections: []report.Section{{
+			Title: m.scenario, Runs: runs,
+			Plots: []report.Plot{report.Throughput(runs), report.CPU(runs), report.Latencies(runs), report.GroupSizes(runs)},
+		}},
+	}
+}
+
+func (m machine) facts() []report.Fact {
+	facts := []report.Fact{
+		{Name: "CPUs", Value: strconv.Itoa(m.CPUs)}, {Name: "CPU", Value: m.CPU}, {Name: "Platform", Value: m.Platform},
+		{Name: "Go", Value: m.Go}, {Name: "Director", Value: m.Director},
+	}
+	if m.Postgres != "" {
+		facts = append(facts, report.Fact{Name: "Postgres", Value: m.Postgres})
+	}
+	return append(facts, report.Fact{Name: "Measured", Value: time.Now().UTC().Format(time.DateOnly)})
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+)
+
+// What a director is compared with.
+const (
+	naive = "naive"
+	noOp  = "no-op"
+)
+
+// subject is what a run is made on.
+type subject struct {
+	name     string // "" is the director that was asked for
+	scenario string
+	urls     []string
+	meter    bench.Meter // nil: costs are not known
+}
+
+// says tells runs of the same callers apart.
+func (s subject) says() string {
+	if s.name == naive {
+		return s.name + " " + s.scenario
+	}
+	return cmp.Or(s.name, s.scenario)
+}
+
+// run measures all that was asked for and shows it.
+func (b *benchmark) run(ctx context.Context) error {
+	if len(b.URLs) > 0 {
+		return b.onRunning(ctx)
+	}
+	return b.inLab(ctx)
+}
+
+// onRunning measures a director that runs already.
+func (b *benchmark) onRunning(ctx context.Context) error {
+	i, err := b.conf.issuer()
+	if err != nil {
+		return err
+	}
+	b.AccessToken = minter(i, accessClaims{Issuer: b.conf.AuthIssuer, Audience: b.conf.AuthAudience})
+	if len(b.conf.FleetTokens) > 0 {
+		b.FleetToken = b.conf.FleetTokens[0]
+	}
+	one := subject{scenario: b.Scenario, urls: b.URLs}
+	postgres := ""
+	if b.conf.DatabaseURL != "" {
+		database, err := lab.OpenDatabase(ctx, b.conf.DatabaseURL)
+		if err != nil {
+			return explain(err)
+		}
+		defer database.Close()
+		one.meter, postgres = database, database.Version()
+	}
+	return b.measure(ctx, postgres, one)
+}
+
+// measure makes one run after another, on every subject with every number of callers.
+func (b *benchmark) measure(ctx context.Context, postgres string, subjects ...subject) error {
+	all := measurements{machine: machineHere(postgres), scenario: b.Scenario}
+	for _, callers := range b.sweep {
+		for _, s := range subjects {
+			result, err := b.measureOne(ctx, s, callers)
+			if err != nil {
+				return err
+			}
+			all.runs = append(all.runs, measured{Subject: s.name, Result: result, Machine: all.machine, name: s.says()})
+		}
+	}
+	if err := all.write(b.out); err != nil || b.report == "" {
+		return err
+	}
+	return all.writeReport(b.report)
+}
+
+func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (bench.Result, error) {
+	o := b.Options
+	o.Scenario, o.URLs, o.Meter, o.Callers = s.scenario, s.urls, s.meter, callers
+	if isTerminal(b.stderr) {
+		bar := newProgressBar(b.stderr, s.says(), callers)
+		o.Progress = bar.show
+		defer bar.clear()
+	}
+	return bench.Run(ctx, o)
+}
+
+// tokenTTL outlasts the longest run.
+const tokenTTL = 24 * time.Hour
+
+// minter makes access tokens, once for each player: runs have the same players.
+func minter(i issuer, claims accessClaims) bench.MintFunc {
+	var made sync.Map
+	return func(sub string) (string, error) {
+		if raw, ok := made.Load(sub); ok {
+			return raw.(string), nil
+		}
+		claims := claims
+		claims.Subject = sub
+		raw, _, err := i.mint(claims, tokenTTL)
+		made.Store(sub, raw)
+		return raw, err
+	}
+}
