@@ -10,10 +10,12 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +25,7 @@ import (
 // Limits of the load that one process puts on.
 const (
 	MaxCallers   = 2048    // each holds a connection
+	MaxInFlight  = 16_384  // the same of an open loop: more than a director lets in, to see it refuse
 	MaxInstances = 200_000 // each is a few hundred bytes here
 	MaxRegions   = 1000
 	MaxModes     = 32      // that the API lets a game server offer
@@ -36,7 +39,7 @@ type Options struct {
 	URLs        []string // base URLs of replicas; callers take them in turn
 	FleetToken  string   // shown as X-Fleet-Token; "" where the fleet is open
 	AccessToken MintFunc
-	Callers     int // that ask at a time, 1 to MaxCallers; in an open loop at most so many calls are in flight
+	Callers     int // that ask at a time, 1 to MaxCallers; in an open loop at most so many calls are in flight, up to MaxInFlight
 	Instances   int // game servers to register, 1 to MaxInstances; one for each region at least, for heartbeat one for each caller too
 
 	// Rate makes it an open loop of so many turns a second: turn i is due at the start + i/Rate. 0 is a closed loop.
@@ -47,6 +50,7 @@ type Options struct {
 	Capacity int           // seats of each game server, up to MaxCapacity; 0 is that: placement is measured, not a full house
 	Players  int           // that a session has room for, up to MaxPlayers; 0 is what the mode has. Not of resolve, which seats parties
 	Turns    int           // of a closed loop, the warm-up included, taken as fast as they are answered; 0: as many as there is time for
+	Run      string        // in the names of its regions, bench-<Run>-0 and so on: up to 20 lower-case letters and digits. "" is a random one
 	WarmUp   time.Duration // load that is not measured, before what is
 	Duration time.Duration // how long new calls are made and measured
 	Meter    Meter         // nil: costs are not measured
@@ -71,14 +75,21 @@ func (o *Options) Check() error {
 		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	case len(o.URLs) == 0:
 		return errors.New("there is no URL to call")
-	case o.Callers < 1 || o.Callers > MaxCallers:
-		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, MaxCallers)
+	case o.Callers < 1 || o.Callers > o.mostCallers():
+		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.mostCallers())
 	case o.Instances < 1 || o.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
 	case o.Duration <= 0 || o.WarmUp < 0:
 		return errors.New("a run must last, and a warm-up may not be negative")
 	}
 	return o.checkLoad()
+}
+
+func (o *Options) mostCallers() int {
+	if o.Rate > 0 {
+		return MaxInFlight
+	}
+	return MaxCallers
 }
 
 // checkLoad judges what has a usable zero value, and sets it.
@@ -99,7 +110,10 @@ func (o *Options) checkLoad() error {
 	return o.checkSizes()
 }
 
-// checkSizes judges what is to be full at some time, and sets it.
+// runNames leave room in the name of a region.
+var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
+
+// checkSizes judges what is to be full at some time, and sets it; and what a run may be called.
 func (o *Options) checkSizes() error {
 	if o.Capacity == 0 {
 		o.Capacity = MaxCapacity
@@ -111,6 +125,8 @@ func (o *Options) checkSizes() error {
 		return fmt.Errorf("sessions of %d players: there must be up to %d", o.Players, MaxPlayers)
 	case o.Turns < 0 || o.Turns > 0 && o.Rate > 0:
 		return errors.New("turns may not be negative, and at a rate they are as many as are due")
+	case !runNames.MatchString(o.Run):
+		return fmt.Errorf("a run named %q: a name is up to 20 lower-case letters and digits", o.Run)
 	}
 	return nil
 }
@@ -166,7 +182,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 func newRun(ctx context.Context, o Options) *run {
-	id := strings.ToLower(rand.Text()[:10])
+	id := cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
 	r := &run{
 		Options: o, scenario: scenarios[o.Scenario], id: id, record: newRecord(), players: newPlayers(o.AccessToken),
 		client: newClient(ctx, o.FleetToken, o.Callers+2*atOnce),

@@ -349,6 +349,9 @@ func TestImpossibleOptions(t *testing.T) {
 		"33 modes":        func(o *Options) { o.Modes = 33 },
 		"hot share of 2":  func(o *Options) { o.HotShare = 2 },
 		"needs others":    func(o *Options) { o.HotShare = 0.5 },
+		"capacity of -1":  func(o *Options) { o.Capacity = -1 },
+		"of 1025 players": func(o *Options) { o.Players = MaxPlayers + 1 },
+		"at a rate they":  func(o *Options) { o.Turns, o.Rate = 1, 1 },
 	} {
 		o := good
 		spoil(&o)

@@ -42,7 +42,7 @@ func apart(runs []Run) []string {
 		Run.pace,
 	}
 	parts = slices.DeleteFunc(parts, func(part func(Run) string) bool { return len(distinct(runs, part)) < 2 })
-	if len(parts) == 0 {
+	if len(parts) == 0 || len(distinct(runs, Run.name)) == len(runs) { // names say it all
 		parts = []func(Run) string{Run.name}
 	}
 	names, times := make([]string, len(runs)), map[string]int{}

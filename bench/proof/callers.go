@@ -1,0 +1,100 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var callers = Experiment{
+	Name: "callers", Title: "Concurrency becomes batch size", Takes: "2 min", Run: runCallers,
+	About: "Placement by 1 to 1,024 callers at a time, beside the naive one and the no-op; one round",
+}
+
+const callersText = `Calls that wait together are decided together, in one transaction. There is no timer: a group is
+what came while the one before was being decided. So a lone caller waits for nobody, and more callers make larger
+groups instead of more transactions.`
+
+func runCallers(ctx context.Context, o Options) (report.Section, error) {
+	o.Rounds = 1 // a curve shows by itself how smooth it is
+	counts := of(o, []int{1, 4, 16, 64, 256, 1024}, []int{1, 16})
+	var all rounds
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+		naive, err := b.naive(ctx)
+		if err != nil {
+			return err
+		}
+		all, err = o.measure(ctx, b.settled(b.sweep(naive, counts)...)...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	runs := all.swept(counts)
+	return report.Section{
+		Text: callersText, Findings: []report.Finding{all.grouping(counts[0], counts[len(counts)-1])},
+		Plots: []report.Plot{report.Throughput(runs), report.GroupSizes(runs), report.CPU(runs)}, Runs: runs,
+	}, nil
+}
+
+var swept = []string{noOp, matchmake, naiveMatchmake}
+
+// by tells the trials of one name apart.
+func by(name string, callers int) string { return fmt.Sprintf("%s by %d", name, callers) }
+
+func (b *bed) sweep(naive side, counts []int) (trials []trial) {
+	load := bench.Options{
+		Instances: of(b.options, 16, 2),
+		WarmUp:    of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 3*time.Second, 200*time.Millisecond),
+	}
+	for _, load.Callers = range counts {
+		for _, name := range swept {
+			load.Scenario = matchmake
+			on := naive
+			switch name {
+			case noOp:
+				load.Scenario = "noop"
+			case matchmake:
+				on = b.director()
+			}
+			trials = append(trials, b.trial(by(name, load.Callers), on, load))
+		}
+	}
+	return trials
+}
+
+// swept are the runs, under names that do not tell the callers, which the plots do.
+func (all rounds) swept(counts []int) (runs []report.Run) {
+	for _, n := range counts {
+		for _, name := range swept {
+			run := all.typical(by(name, n))[0]
+			run.Name = strings.TrimSuffix(run.Name, by("", n))
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+func (all rounds) grouping(few, many int) report.Finding {
+	size := func(r round, n int) float64 { return groupSize(r[by(matchmake, n)]) }
+	f := atLeast(fmt.Sprintf("calls decided together, by %s callers beside %d", report.Whole(float64(many)), few),
+		all.median(func(r round) float64 { return size(r, many) / size(r, few) }), 10, times)
+	return noted(f, "on average %.1f, and %.2f of a lone caller", all.median(func(r round) float64 { return size(r, many) }),
+		all.median(func(r round) float64 { return size(r, few) }))
+}
+
+// placement is the name of the group that decides where players play.
+const placement = "placement"
+
+// groupSize is how many placements were decided together on average.
+func groupSize(r bench.Result) float64 {
+	if r.Costs == nil {
+		return 0
+	}
+	return r.Costs.Groups[placement].MeanCalls
+}

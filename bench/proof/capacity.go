@@ -1,0 +1,60 @@
+package proof
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var capacity = Experiment{
+	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s", Run: runCapacity,
+	About: "Whether somebody is turned away while there is room",
+}
+
+const capacityText = `Four game servers have room for exactly as many sessions as are asked for, and 32 callers ask
+for them, each as soon as it has its answer, on three replicas. Each session is for one player, so that every call
+needs a new one.
+
+A placement that skips what others have locked takes a busy fleet for a full one. It is the best-known fault of
+allocators that use SKIP LOCKED.`
+
+const (
+	hosts   = 4
+	rushers = 32
+	noRoom  = "409 no_capacity"
+)
+
+func runCapacity(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *bed) error {
+		naive, err := b.naive(ctx)
+		if err != nil {
+			return err
+		}
+		sessions := of(o, 1024, 64)
+		load := bench.Options{
+			Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1, Turns: sessions, Duration: time.Minute,
+		}
+		all, err = o.measure(ctx, b.trial(matchmake, b.director(), load), b.trial(naiveMatchmake, naive, load))
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	return report.Section{Text: capacityText, Findings: all.refusals(), Runs: all.typical(matchmake, naiveMatchmake)}, nil
+}
+
+// refusals adds up all rounds: a single one would be too many.
+func (all rounds) refusals() []report.Finding {
+	refused := func(r bench.Result) int64 { return r.Errors[noRoom] }
+	share := func(name string) float64 { return float64(all.sum(refused, name)) / float64(all.sum(calls, name)) }
+	asked, other := all.sum(calls, matchmake), all.sum(failed, matchmake)-all.sum(refused, matchmake)
+	return []report.Finding{
+		noted(atMost("calls that were told “no capacity” while there was room", share(matchmake), 0, percent),
+			"of the naive placement: %s", percent(share(naiveMatchmake))),
+		noted(atMost("calls that failed for another reason", float64(other), 0, report.Whole), "of %s", report.Whole(float64(asked))),
+	}
+}

@@ -1,0 +1,74 @@
+package proof
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/report"
+)
+
+// course is how a run went on: how many calls had been made at which time, counted from the end of the warm-up.
+type course struct {
+	at    []time.Duration
+	calls []float64
+}
+
+// follow is told of the progress of a run, and closes begun when the warm-up is over.
+func (c *course) follow(warmUp time.Duration, begun chan<- struct{}) func(bench.Progress) {
+	var once sync.Once
+	return func(p bench.Progress) {
+		if p.Elapsed < warmUp || p.Total == 0 {
+			return
+		}
+		once.Do(func() { close(begun) })
+		c.at, c.calls = append(c.at, p.Elapsed-warmUp), append(c.calls, float64(p.Calls))
+	}
+}
+
+// rate is the calls a second in a time; not a number where nothing was taken down.
+func (c *course) rate(from, to time.Duration) float64 {
+	return (c.made(to) - c.made(from)) / (to - from).Seconds()
+}
+
+// made is the calls until a time, between two that were taken down a share of what was made between them.
+func (c *course) made(until time.Duration) float64 {
+	for i := 1; i < len(c.at); i++ {
+		if c.at[i] >= until {
+			share := float64(until-c.at[i-1]) / float64(c.at[i]-c.at[i-1])
+			return c.calls[i-1] + share*(c.calls[i]-c.calls[i-1])
+		}
+	}
+	return math.NaN()
+}
+
+// lowest is the lowest rate over a window that lies between two times.
+func (c *course) lowest(from, to, window time.Duration) float64 {
+	lowest := math.NaN()
+	for _, at := range c.at {
+		if at >= from && at+window <= to {
+			lowest = fmin(lowest, c.rate(at, at+window))
+		}
+	}
+	return lowest
+}
+
+// fmin passes over what is not a number.
+func fmin(a, b float64) float64 {
+	if math.IsNaN(a) || b < a {
+		return b
+	}
+	return a
+}
+
+// plot is the rate over the time, a point for each step.
+func (c *course) plot(step time.Duration) report.Plot {
+	line := report.Series{}
+	for at := time.Duration(0); !math.IsNaN(c.made(at + step)); at += step {
+		line.X, line.Y = append(line.X, (at+step/2).Seconds()), append(line.Y, c.rate(at, at+step))
+	}
+	return report.Plot{
+		Title: "Throughput", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "calls per second"}, Series: []report.Series{line},
+	}
+}

@@ -1,0 +1,155 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+	"github.com/lattice-director/director/db"
+)
+
+var fleet = Experiment{
+	Name: "fleet", Title: "A large fleet", Takes: "3 min", Run: runFleet,
+	About: "Whether 100,000 game servers can beat every five seconds, and what that does to the database; one round",
+}
+
+const fleetText = `A hundred thousand game servers, planted by SQL, beat every five seconds for two minutes: 20,000 heartbeats are due each second, whatever the answers, and latency counts from then. They tell a load that rises and falls over twenty minutes, so that one beat of fourteen also moves a server to another bucket of load.
+
+HTTP for so many calls takes more CPU than two cores have left beside Postgres. So they are made on the store (package db), as a replica does it that has read them: one process, with as many connections and the same groups. What one replica takes over HTTP on this machine, with the load beside it, was measured before, in a closed loop of 256 callers.`
+
+// drumming is how fast a fleet beats, and for how long.
+type drumming struct {
+	members int
+	every   time.Duration // that each of them beats
+	settled time.Duration // since the begin, when sizes are first compared
+	over    time.Duration
+}
+
+func (o Options) drumming() drumming {
+	if o.Quick {
+		return drumming{1_000, time.Second, time.Second, 2 * time.Second}
+	}
+	return drumming{100_000, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
+}
+
+func (d drumming) rate() float64 { return float64(d.members) / d.every.Seconds() }
+
+func runFleet(ctx context.Context, o Options) (report.Section, error) {
+	var http bench.Result
+	var found *drummed
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+		load := o.load(heartbeat)
+		load.Callers, load.Instances, load.Duration = of(o, crowd, 8), of(o, 1000, 8), 2*load.Duration
+		o.say("heartbeats over HTTP")
+		if http, err = b.run(ctx, b.director(), load); err != nil {
+			return err
+		}
+		found, err = b.drum(ctx, o.drumming())
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	return report.Section{
+		Text: fleetText, Findings: found.findings(http), Plots: []report.Plot{found.sizes()},
+		Runs: []report.Run{{Name: "heartbeat over HTTP", Result: http}, {Name: "heartbeat on the store", Result: found.result()}},
+	}, nil
+}
+
+// drummed is what became of it.
+type drummed struct {
+	drumming
+	beats
+	tables []weighed
+	used   bench.Reading // by the processes of the laboratory and by this one
+	took   time.Duration
+}
+
+// drum plants a fleet and lets it beat.
+func (b *bed) drum(ctx context.Context, d drumming) (*drummed, error) {
+	b.options.say("planting %s game servers", whole(d.members))
+	if err := b.sql(ctx, "fleet_instances.sql", "fleet", d.members); err != nil {
+		return nil, err
+	}
+	if err := b.sql(ctx, "settle.sql"); err != nil {
+		return nil, err
+	}
+	members, err := rowsOf[member](ctx, b.pool, "fleet_members.sql")
+	if err != nil {
+		return nil, err
+	}
+	found := &drummed{drumming: d}
+	store, err := db.Open(ctx, db.Config{URL: b.URL(), Observer: &found.beats})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	b.options.say("%s heartbeats a second for %s", report.Whole(d.rate()), d.over)
+	return found, found.measure(ctx, b, drummer{store, members, d})
+}
+
+// measure weighs the tables and reads the meter around the beats.
+func (f *drummed) measure(ctx context.Context, b *bed, by drummer) error {
+	before, err := b.Read(ctx)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	beating, done := context.WithCancel(ctx)
+	running, alive := errgroup.WithContext(ctx)
+	running.Go(func() error {
+		defer done()
+		return by.beat(alive, &f.beats)
+	})
+	running.Go(func() error { return f.weigh(alive, b, begun, beating.Done()) })
+	if err := running.Wait(); err != nil {
+		return err
+	}
+	f.took = time.Since(begun)
+	after, err := b.Read(ctx)
+	f.used = after.Sub(before)
+	return err
+}
+
+func (f *drummed) findings(http bench.Result) []report.Finding {
+	of := f.result()
+	well := float64(of.Calls-of.Failed) / f.rate() / f.over.Seconds()
+	cores := func(used time.Duration) float64 { return used.Seconds() / f.took.Seconds() }
+	return []report.Finding{
+		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", report.Whole(f.rate()), f.over), well, 0.999, percent),
+			"p50 %s, p99 %s; %.0f in a transaction. Over HTTP one replica took %s, at %s of CPU each", millis(of.Latency.P50), millis(of.Latency.P99),
+			float64(f.flown)/float64(f.flights), perSecond(http.PerSecond), measured(cpu(http), micros)),
+		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the replica that was not asked %.2f",
+			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),
+		noted(atLeast("HOT updates of "+leases, f.hot(leases), 0.99, percent), "of %s, where buckets of load change: %s", modes, percent(f.hot(modes))),
+		f.flat(leases), f.flat(modes),
+	}
+}
+
+func two(v float64) string { return fmt.Sprintf("%.2f", v) }
+
+// flat judges that a table grows no more once it has settled.
+func (f *drummed) flat(name string) report.Finding {
+	finding := atMost(fmt.Sprintf("%s with its index at the end beside after %s", name, f.settled), f.grown(name), 1.05, times)
+	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }
+	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)), bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
+}
+
+// result is as of a run over HTTP. The CPU of the generator is that of the store, too: they are one process.
+func (f *drummed) result() bench.Result {
+	figures := f.figures(f.over)
+	per := func(v float64) float64 { return v / float64(max(figures.Calls, 1)) }
+	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }
+	return bench.Result{
+		Scenario: heartbeat, Instances: f.members, Regions: 1, Modes: 2, Seconds: f.over.Seconds(), Figures: figures,
+		Costs: &bench.Costs{
+			ServerMicros: micros(f.used.ServerCPU), PostgresMicros: micros(f.used.PostgresCPU), GeneratorMicros: micros(f.used.GeneratorCPU),
+			WALBytes: per(float64(f.used.WALBytes)), Transactions: per(float64(f.used.Transactions)), ServerRSS: f.used.ServerRSS,
+		},
+	}
+}

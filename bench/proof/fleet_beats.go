@@ -1,0 +1,121 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/db"
+)
+
+// member is a game server of a fleet.
+type member struct {
+	InstanceID  string
+	Incarnation uuid.UUID
+}
+
+// drummer lets a fleet beat on a store, each member in its turn: beat i is due at the start + i/rate.
+type drummer struct {
+	store   *db.Store
+	members []member
+	drumming
+}
+
+// beat makes all beats and returns when they have been answered.
+func (d drummer) beat(ctx context.Context, into *beats) error {
+	into.init()
+	start, total := time.Now(), int(d.rate()*d.over.Seconds())
+	var flying sync.WaitGroup
+	defer flying.Wait()
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for n := 0; n < total; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticks.C:
+		}
+		for until := min(total, int(time.Since(start).Seconds()*d.rate())); n < until; n++ {
+			due, turn := start.Add(time.Duration(float64(n)/d.rate()*float64(time.Second))), n
+			flying.Go(func() { into.add(time.Since(due), d.one(ctx, turn)) })
+		}
+	}
+	return nil
+}
+
+// callPatience is how long a replica lets a call take.
+const callPatience = callTimeout * time.Millisecond
+
+func (d drummer) one(ctx context.Context, turn int) error {
+	ctx, cancel := context.WithTimeout(ctx, callPatience)
+	defer cancel()
+	at := turn % len(d.members)
+	m, load := d.members[at], loadOf(at, turn/len(d.members))
+	_, err := d.store.Heartbeat(ctx, db.InstanceRef{InstanceID: m.InstanceID, Incarnation: &m.Incarnation}, &load)
+	return err
+}
+
+// loadOf is the load of a server that fills up and empties within 240 beats, each server at another time.
+func loadOf(member, beat int) float64 {
+	const period, highest = 240, 0.9
+	at := (member*7 + beat) % period
+	return highest * float64(min(at, period-at)) / (period / 2)
+}
+
+// beats are what became of heartbeats. They are safe for concurrent use.
+type beats struct {
+	mu             sync.Mutex
+	well           *hdrhistogram.Histogram // microseconds
+	failed         map[string]int64        // by the kind of error
+	flights, flown int64
+}
+
+var _ db.GroupObserver = (*beats)(nil)
+
+func (b *beats) init() {
+	b.well, b.failed = hdrhistogram.New(1, time.Minute.Microseconds(), 3), map[string]int64{}
+}
+
+func (b *beats) add(took time.Duration, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.failed[kindOf(err)]++
+		return
+	}
+	_ = b.well.RecordValue(min(took, time.Minute).Microseconds()) // it refuses only what is longer
+}
+
+func kindOf(err error) string {
+	if known, ok := errors.AsType[*db.Error](err); ok {
+		return known.Code
+	}
+	return "not sent"
+}
+
+// Flight implements [db.GroupObserver].
+func (b *beats) Flight(_ string, calls int, _, _ time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.flights++
+	b.flown += int64(calls)
+}
+
+func (b *beats) figures(over time.Duration) bench.Figures {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := func(percentile float64) float64 { return float64(b.well.ValueAtPercentile(percentile)) / 1000 }
+	f := bench.Figures{
+		Calls: b.well.TotalCount(), Errors: b.failed, PerSecond: float64(b.well.TotalCount()) / over.Seconds(),
+		Latency: bench.Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(b.well.Max()) / 1000},
+	}
+	for _, n := range b.failed {
+		f.Calls, f.Failed = f.Calls+n, f.Failed+n
+	}
+	return f
+}

@@ -1,0 +1,13 @@
+-- A fleet of $2 game servers, each of which last beat in a minute from now.
+WITH hosts AS (
+    INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, reports_seats)
+    SELECT $1, 'fleet-' || n, md5(n::text)::uuid, 'fleet-' || n || '.invalid:7777', '{duel,race}', 200, 200, true
+    FROM generate_series(1, $2::int) n
+    RETURNING region, id, incarnation, modes
+), listed AS (
+    INSERT INTO instance_directory (instance_id, region, incarnation) SELECT id, region, incarnation FROM hosts
+), leased AS (
+    INSERT INTO instance_leases (region, instance_id, incarnation, heartbeat_at, load)
+    SELECT region, id, incarnation, now() + interval '1 minute', 0 FROM hosts
+)
+INSERT INTO instance_modes (region, instance_id, mode) SELECT region, id, unnest(modes) FROM hosts;

@@ -1,0 +1,1 @@
+SELECT instance_id, incarnation FROM instance_leases WHERE instance_id LIKE 'fleet-%'

@@ -1,0 +1,133 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var growth = Experiment{
+	Name: "growth", Title: "Growth", Takes: "6 min", Run: runGrowth,
+	About: "Whether placement slows down with open sessions, past ones and game servers",
+}
+
+const growthText = `Installations of several sizes, each with a Postgres and a replica of its own on one machine, are asked for seats in turn: a closed loop of 64 callers, whose players go to ten game servers that the load brings with it.
+
+What is there already was put there beforehand, in the region that is measured: open sessions with connected players, most of them full, the others with room in another mode or of another size; past seats, spread over thirty days; and for one installation thousands of game servers that any call may open a session on. Indexes, write-ahead log and statistics are those of every installation, and everything has been vacuumed once. What a run leaves behind is taken away before the next.`
+
+// installation is one that has run for a while.
+type installation struct {
+	name     string
+	sessions int // open
+	past     int // seats
+	hosts    int // with room, besides the few that a run brings
+}
+
+func (o Options) installations() []installation {
+	if o.Quick {
+		return []installation{{"young", 34, 800, 0}, {"older", 68, 1_600, 0}, {"old", 340, 8_000, 0}, {"large", 34, 800, 200}}
+	}
+	return []installation{{"young", 100, 10_000, 0}, {"older", 10_000, 1_000_000, 0}, {"old", 100_000, 10_000_000, 0}, {"large", 100, 10_000, 10_000}}
+}
+
+// String is for people.
+func (i installation) String() string {
+	text := fmt.Sprintf("%s open sessions, %s past seats", whole(i.sessions), whole(i.past))
+	if i.hosts > 0 {
+		text += fmt.Sprintf(", %s game servers", whole(i.hosts))
+	}
+	return text
+}
+
+func whole(n int) string { return report.Whole(float64(n)) }
+
+func runGrowth(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	sizes := o.installations()
+	err := o.inAll(ctx, len(sizes), func(ctx context.Context, beds []*bed) (err error) {
+		var trials []trial
+		for i, b := range beds {
+			if err := b.plant(ctx, sizes[i]); err != nil {
+				return err
+			}
+			trials = append(trials, b.cleaned(b.trial(sizes[i].name, b.director(), o.load(matchmake))))
+		}
+		all, err = o.measure(ctx, trials...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	runs := all.typical("young", "older", "old", "large")
+	return report.Section{
+		Text: growthText, Findings: all.growth(sizes), Runs: runs,
+		Plots: []report.Plot{all.throughputBySessions(sizes[:3]), report.Latencies(runs)},
+	}, nil
+}
+
+// inAll makes an experiment in several laboratories that run at the same time.
+func (o Options) inAll(ctx context.Context, n int, do func(ctx context.Context, beds []*bed) error, beds ...*bed) error {
+	if len(beds) == n {
+		return do(ctx, beds)
+	}
+	return o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error { return o.inAll(ctx, n, do, append(beds, b)...) })
+}
+
+// few is how many call at a time where it is about what is there already.
+const few = 64
+
+// cleaned takes away after each run what it has left where something was planted.
+func (b *bed) cleaned(t trial) trial {
+	return trial{t.name, func(ctx context.Context) (bench.Result, error) {
+		result, err := t.run(ctx)
+		if err != nil {
+			return result, err
+		}
+		return result, b.sql(ctx, "growth_clean.sql")
+	}}
+}
+
+// load is a short one on the region where something was planted.
+func (o Options) load(scenario string) bench.Options {
+	return bench.Options{
+		Scenario: scenario, Run: planted, Callers: of(o, few, 4), Instances: of(o, 10, 2),
+		WarmUp: of(o, time.Second, 50*time.Millisecond), Duration: of(o, 5*time.Second, 200*time.Millisecond),
+	}
+}
+
+func (all rounds) growth(sizes []installation) []report.Finding {
+	young, older, old, large := sizes[0], sizes[1], sizes[2], sizes[3]
+	return []report.Finding{
+		all.beside(older, young, "throughput with %s open sessions and %s past seats beside %s and %s", whole(older.sessions), whole(older.past), whole(young.sessions), whole(young.past)),
+		all.beside(old, young, "throughput with %s open sessions and %s past seats beside %s and %s", whole(old.sessions), whole(old.past), whole(young.sessions), whole(young.past)),
+		all.beside(large, young, "throughput with %s game servers beside 10", whole(large.hosts)),
+		atMost("calls that failed", float64(all.sum(failed, young.name, older.name, old.name, large.name)), 0, report.Whole),
+	}
+}
+
+// beside judges the throughput of one against that of another, which may be a fifth more.
+func (all rounds) beside(one, other installation, claim string, args ...any) report.Finding {
+	f := atLeast(fmt.Sprintf(claim, args...), all.median(func(r round) float64 {
+		return r[one.name].PerSecond / r[other.name].PerSecond
+	}), 0.8, times)
+	micros := func(name string) string {
+		return measured(all.median(func(r round) float64 { return cpu(r[name]) }), micros)
+	}
+	return noted(f, "%s and %s a call, beside %s and %s", all.rate(one.name), micros(one.name), all.rate(other.name), micros(other.name))
+}
+
+func (all rounds) throughputBySessions(sizes []installation) report.Plot {
+	line := report.Series{Name: matchmake}
+	for _, size := range sizes {
+		line.X = append(line.X, float64(size.sessions))
+		line.Y = append(line.Y, all.median(func(r round) float64 { return r[size.name].PerSecond }))
+	}
+	return report.Plot{
+		Title: "Throughput as an installation grows", Series: []report.Series{line},
+		X: report.Axis{Title: "open sessions", Log: true, Ticks: line.X, Label: report.Whole}, Y: report.Axis{Title: "calls per second"},
+	}
+}

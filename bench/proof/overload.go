@@ -1,0 +1,147 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var overload = Experiment{
+	Name: "overload", Title: "Overload", Takes: "2 min", Run: runOverload,
+	About: "What becomes of callers, memory and health when twice as many calls come as can be answered",
+}
+
+const overloadText = `In each round a closed loop of 256 callers finds how many placements one replica can decide. Then twice as many are asked for, whatever the answers: an open loop, in which latency counts from when a call was due. What counts is goodput: answers 200 within the time that a call has.
+
+The load runs on the same machine and takes CPU as the director does; how much is told beside. Meanwhile somebody asks for health and for the keys twenty times a second.`
+
+const (
+	greatest   = "matchmake, as many as it can"
+	overloaded = "matchmake, twice as many"
+
+	callTimeout = 900 // milliseconds: the replica's default
+	// unanswered calls may be so many: more than a replica lets in, so that it is the replica that refuses.
+	unanswered = 8192
+	// mostGrown is what a replica's memory may grow by: 64 KiB for each of the 4,096 calls that it lets in.
+	mostGrown = 256 << 20
+)
+
+func runOverload(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	var pulse pulse
+	var before bench.Reading
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+		if before, err = b.Read(ctx); err != nil {
+			return err
+		}
+		all, err = o.measure(ctx, b.overload(&pulse)...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	runs := all.typical(greatest, overloaded)
+	return report.Section{
+		Text: overloadText, Findings: append(all.overload(before.ServerRSS), pulse.findings()...), Runs: runs,
+		Plots: []report.Plot{report.Latencies(runs), report.GroupSizes(runs)},
+	}, nil
+}
+
+// overload is two trials, of which the second asks for twice of what the first found.
+func (b *bed) overload(pulse *pulse) []trial {
+	load := b.options.load(matchmake)
+	load.Callers = of(b.options, crowd, 8)
+	most := 0.0
+	capacity := trial{greatest, func(ctx context.Context) (bench.Result, error) {
+		result, err := b.run(ctx, b.director(), load)
+		most = result.PerSecond
+		return result, err
+	}}
+	twice := trial{overloaded, func(ctx context.Context) (result bench.Result, err error) {
+		load := load
+		load.Rate, load.Callers = max(2*most, 1), unanswered
+		load.Duration = of(b.options, 10*time.Second, 300*time.Millisecond)
+		err = pulse.beside(ctx, b.Replicas()[0].URL, func() error {
+			result, err = b.run(ctx, b.director(), load)
+			return err
+		})
+		return result, err
+	}}
+	return []trial{b.cleaned(capacity), b.cleaned(twice)}
+}
+
+func (all rounds) overload(rss int64) []report.Finding {
+	of := func(f func(bench.Result) float64) float64 {
+		return all.median(func(r round) float64 { return f(r[overloaded]) })
+	}
+	grown := 0.0
+	for _, r := range all {
+		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
+	}
+	return []report.Finding{
+		noted(atLeast("goodput at twice the load, of the most there is", all.median(func(r round) float64 {
+			return goodput(r[overloaded]) / r[greatest].PerSecond
+		}), 0.75, percent), "%s of %s, at %s asked for; the load took %.2f CPUs, the director %.2f, Postgres %.2f", perSecond(of(goodput)), all.rate(greatest),
+			perSecond(of(func(r bench.Result) float64 { return r.Open.Rate })), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros))),
+		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole), "%s; refused within %s at p50, %s at p99",
+			all.kinds(overloaded), millis(of(func(r bench.Result) float64 { return r.FailedLatency.P50 })), millis(of(func(r bench.Result) float64 { return r.FailedLatency.P99 }))),
+		noted(atMost("p99 of what went well", of(func(r bench.Result) float64 { return r.Latency.P99 }), callTimeout, millis),
+			"p50 %s", millis(of(func(r bench.Result) float64 { return r.Latency.P50 }))),
+		noted(atMost("memory that the replica took more than at rest", grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
+	}
+}
+
+func mebibytes(v float64) string { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
+
+// goodput is the answers a second that came in time.
+func goodput(r bench.Result) float64 {
+	within := 0.0
+	for _, p := range r.Latency.Curve {
+		if p.MS <= callTimeout {
+			within = p.Percentile / 100
+		}
+	}
+	return r.PerSecond * within
+}
+
+// rude failures say neither that it is too much nor when to come again.
+func rude(r bench.Result) (n int64) {
+	for kind, times := range r.Errors {
+		polite := strings.HasPrefix(kind, "503 ") || strings.HasPrefix(kind, "429 ")
+		if !polite || strings.Contains(kind, "without Retry-After") {
+			n += times
+		}
+	}
+	return n
+}
+
+// kinds of failures and how often they came, in all rounds.
+func (all rounds) kinds(name string) string {
+	times := map[string]int64{}
+	for _, r := range all {
+		for kind, n := range r[name].Errors {
+			times[kind] += n
+		}
+	}
+	var parts []string
+	for kind, n := range times {
+		parts = append(parts, fmt.Sprintf("%s × %s", report.Whole(float64(n)), kind))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+func serverMicros(c *bench.Costs) float64    { return c.ServerMicros }
+func postgresMicros(c *bench.Costs) float64  { return c.PostgresMicros }
+func generatorMicros(c *bench.Costs) float64 { return c.GeneratorMicros }
+
+// cores is how many CPUs something kept busy.
+func cores(of func(*bench.Costs) float64) func(bench.Result) float64 {
+	return func(r bench.Result) float64 { return of(r.Costs) * float64(r.Calls) / r.Seconds / 1e6 }
+}

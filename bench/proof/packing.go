@@ -1,0 +1,108 @@
+package proof
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var packing = Experiment{
+	Name: "packing", Title: "Full sessions", Takes: "1 min", Run: runPacking,
+	About: "How full sessions get that 256 callers fill over three replicas, beside the naive placement",
+}
+
+const packingText = `256 callers in a closed loop ask three replicas for seats in sessions for eight. Players would
+all fit into the least number of sessions; each session more is a game that is not full, on a server that is paid for.
+Sessions are counted in the database; of each shape (region, mode and size) the one that is being filled does not
+count.`
+
+// replicas are as many as decide about the same sessions where it matters that several do.
+const replicas = 3
+
+func runPacking(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	var p packer
+	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *bed) error {
+		naive, err := b.naive(ctx)
+		if err != nil {
+			return err
+		}
+		p = packer{b, map[string][]fullness{}}
+		all, err = o.measure(ctx, p.trial(matchmake, b.director()), p.trial(naiveMatchmake, naive))
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	runs := all.typical(matchmake, naiveMatchmake)
+	return report.Section{Text: packingText, Findings: p.findings(), Plots: []report.Plot{report.GroupSizes(runs)}, Runs: runs}, nil
+}
+
+// packer counts how full the sessions of each trial got.
+type packer struct {
+	bed   *bed
+	found map[string][]fullness // by trial, of each round
+}
+
+func (p packer) trial(name string, on side) trial {
+	o := p.bed.options
+	load := p.bed.trial(name, on, bench.Options{
+		Scenario: matchmake, Callers: of(o, crowd, 16), Instances: of(o, 16, 2), Players: 8, Duration: of(o, 4*time.Second, 200*time.Millisecond),
+	})
+	return trial{name, func(ctx context.Context) (r bench.Result, err error) {
+		if r, err = load.run(ctx); err != nil {
+			return r, err
+		}
+		f, err := p.bed.fullness(ctx, r.Run)
+		p.found[name] = append(p.found[name], f)
+		return r, err
+	}}
+}
+
+// fullness is how well players were packed into sessions.
+type fullness struct {
+	Opened  int64 // sessions
+	Filled  int64 // of them: full
+	Counted int64 // of them: all but the one of each shape that was being filled
+	Least   int64 // sessions that the players would have fitted into
+}
+
+//go:embed packing.sql
+var packed string
+
+// fullness looks at the sessions of a run that is over.
+func (b *bed) fullness(ctx context.Context, run string) (fullness, error) {
+	rows, err := b.pool.Query(ctx, packed, "bench-"+run+"-")
+	if err != nil {
+		return fullness{}, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[fullness])
+}
+
+func (f fullness) share() float64 { return float64(f.Filled) / float64(f.Counted) }
+func (f fullness) waste() float64 { return float64(f.Opened) / float64(f.Least) }
+
+func (p packer) findings() []report.Finding {
+	of := func(name string, what func(fullness) float64) float64 {
+		var values []float64
+		for _, f := range p.found[name] {
+			values = append(values, what(f))
+		}
+		return median(values)
+	}
+	opened := func(f fullness) float64 { return float64(f.Opened) }
+	least := func(f fullness) float64 { return float64(f.Least) }
+	whole := report.Whole
+	return []report.Finding{
+		noted(atLeast("sessions that are full", of(matchmake, fullness.share), 0.99, percent), "of the naive placement: %s", measured(of(naiveMatchmake, fullness.share), percent)),
+		noted(atMost("sessions opened beside the least that would do", of(matchmake, fullness.waste), 1.01, times),
+			"%s where %s would have done; the naive placement %s where %s would have done, %s", whole(of(matchmake, opened)), whole(of(matchmake, least)),
+			whole(of(naiveMatchmake, opened)), whole(of(naiveMatchmake, least)), measured(of(naiveMatchmake, fullness.waste), times)),
+	}
+}

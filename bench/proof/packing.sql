@@ -1,0 +1,16 @@
+-- How full the sessions of a run were, those that have been closed with its game servers too. A shape is what sessions
+-- must have in common for a player to fit in either; of each, one that is not full is the one being filled.
+WITH rooms AS (
+    SELECT region, mode, max_players, player_count FROM sessions WHERE starts_with(region, $1)
+    UNION ALL
+    SELECT region, mode, max_players, player_count FROM session_history WHERE starts_with(region, $1)
+), shapes AS (
+    SELECT count(*) AS opened, count(*) FILTER (WHERE player_count = max_players) AS filled,
+           ceil(sum(player_count)::numeric / max_players) AS least
+    FROM rooms GROUP BY region, mode, max_players
+)
+SELECT coalesce(sum(opened), 0)::bigint                                     AS opened,
+       coalesce(sum(filled), 0)::bigint                                     AS filled,
+       coalesce(sum(opened - (opened > filled)::int), 0)::bigint            AS counted,
+       coalesce(sum(least), 0)::bigint                                      AS least
+FROM shapes;

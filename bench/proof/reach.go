@@ -1,0 +1,155 @@
+package proof
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/baseline"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var reach = Experiment{
+	Name: "reach", Title: "Reach", Takes: "3 min", Run: runReach,
+	About: "What calls cost beyond the stack around them, and placement beside a naive one",
+}
+
+// crowd is how many call at a time where it is about load.
+const crowd = 256
+
+// The trials of a round, as the report names them.
+const (
+	noOp           = "no-op"
+	matchmake      = "matchmake"
+	naiveMatchmake = "naive matchmake"
+	resolve        = "resolve"
+	fleetNoOp      = "fleet no-op"
+	heartbeat      = "heartbeat"
+	commit         = "single-row commit"
+	lone           = "matchmake, alone"
+	naiveLone      = "naive matchmake, alone"
+)
+
+const reachText = `One replica, durable Postgres, and the load, on one machine. In each round everything takes its
+turn, a closed loop of 256 callers or of one alone, after Postgres has vacuumed what the others left.
+
+The no-op is the same HTTP stack, JSON and authentication, and no database. What a call costs beyond it is its CPU,
+that of the director and of Postgres together, less that of the no-op. The naive placement stands behind the same
+stack and over the same tables: each call in a transaction of its own, with SKIP LOCKED.`
+
+func runReach(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+		naive, err := b.naive(ctx)
+		if err != nil {
+			return err
+		}
+		all, err = o.measure(ctx, b.settled(b.reachTrials(naive)...)...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	many := all.typical(noOp, matchmake, naiveMatchmake, resolve, fleetNoOp, heartbeat)
+	return report.Section{
+		Text: reachText, Findings: all.reach(),
+		Plots: []report.Plot{report.Latencies(many), report.GroupSizes(many)},
+		Runs:  append(many, all.typical(commit, lone, naiveLone)...),
+	}, nil
+}
+
+func (b *bed) reachTrials(naive side) []trial {
+	director := b.director()
+	by := func(callers int, scenario string) bench.Options {
+		return bench.Options{
+			Scenario: scenario, Callers: callers, Instances: of(b.options, 16, 2),
+			WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
+		}
+	}
+	many := of(b.options, crowd, 8)
+	beats := by(many, heartbeat)
+	beats.Instances = many
+	return []trial{
+		b.trial(noOp, naive, by(many, "noop")),
+		b.trial(matchmake, director, by(many, matchmake)),
+		b.trial(naiveMatchmake, naive, by(many, matchmake)),
+		b.trial(resolve, director, by(many, resolve)),
+		b.trial(fleetNoOp, naive, by(many, "fleet-noop")),
+		b.trial(heartbeat, director, beats),
+		b.commits(by(many, "")),
+		b.trial(lone, director, by(1, matchmake)),
+		b.trial(naiveLone, naive, by(1, matchmake)),
+	}
+}
+
+func (b *bed) commits(o bench.Options) trial {
+	return trial{commit, func(ctx context.Context) (bench.Result, error) {
+		return baseline.Commits(ctx, b.URL(), o.Callers, o.WarmUp, o.Duration)
+	}}
+}
+
+// reach is what was asked of the rounds.
+func (all rounds) reach() []report.Finding {
+	ours := []string{matchmake, resolve, heartbeat, lone}
+	return []report.Finding{
+		all.beyond("matchmake: CPU a call beyond the no-op", matchmake, noOp, 60),
+		all.beyond("resolve: CPU a call beyond the no-op", resolve, noOp, 80),
+		all.beyond("heartbeat: CPU a call beyond the no-op", heartbeat, fleetNoOp, 20),
+		all.throughput(),
+		all.share(),
+		all.alone(),
+		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, report.Whole), "of the naive placement: %d", all.sum(failed, naiveMatchmake, naiveLone)),
+	}
+}
+
+// beyond judges what a call costs on top of the stack around it.
+func (all rounds) beyond(claim, name, nothing string, limit float64) report.Finding {
+	f := atMost(claim, all.median(func(r round) float64 { return cpu(r[name]) - cpu(r[nothing]) }), limit, micros)
+	whole, stack := all.median(func(r round) float64 { return cpu(r[name]) }), all.median(func(r round) float64 { return cpu(r[nothing]) })
+	return noted(f, "a whole call %s, the no-op %s; %s", measured(whole, micros), measured(stack, micros), all.rate(name))
+}
+
+func (all rounds) throughput() report.Finding {
+	f := atLeast("matchmake: calls a second beside the naive placement", all.median(func(r round) float64 {
+		return r[matchmake].PerSecond / r[naiveMatchmake].PerSecond
+	}), 3, times)
+	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake), all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
+}
+
+// share judges whole calls: a player waits for them, and a machine is bought for them.
+func (all rounds) share() report.Finding {
+	f := atMost("matchmake: CPU a placement beside the naive one", all.median(func(r round) float64 {
+		return placing(r[matchmake]) / placing(r[naiveMatchmake])
+	}), 1.0/3, times)
+	beyond := all.median(func(r round) float64 {
+		return (placing(r[matchmake]) - cpu(r[noOp])) / (placing(r[naiveMatchmake]) - cpu(r[noOp]))
+	})
+	naive := all.median(func(r round) float64 { return placing(r[naiveMatchmake]) })
+	return noted(f, "whole calls are judged, with the stack that both share; without the no-op's share it is %s. A naive placement %s",
+		measured(beyond, times), measured(naive, micros))
+}
+
+func (all rounds) alone() report.Finding {
+	p50 := func(name string) func(round) float64 { return func(r round) float64 { return r[name].Latency.P50 } }
+	f := atMost("a lone caller's p50 beside the naive placement's", all.median(func(r round) float64 { return p50(lone)(r) / p50(naiveLone)(r) }), 1.3, times)
+	return noted(f, "matchmake %s, naive %s", millis(all.median(p50(lone))), millis(all.median(p50(naiveLone))))
+}
+
+func (all rounds) rate(name string) string {
+	return perSecond(all.median(func(r round) float64 { return r[name].PerSecond }))
+}
+
+// cpu is what a call cost director and Postgres, in µs; not a number where that cannot be measured.
+func cpu(r bench.Result) float64 {
+	if r.Costs == nil || r.Costs.ServerMicros == 0 {
+		return math.NaN()
+	}
+	return r.Costs.ServerMicros + r.Costs.PostgresMicros
+}
+
+// placing is the CPU for each call that went well: those that did not were for nothing.
+func placing(r bench.Result) float64 {
+	return cpu(r) * float64(r.Calls) / float64(r.Calls-r.Failed)
+}

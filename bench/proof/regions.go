@@ -1,0 +1,126 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var regions = Experiment{
+	Name: "regions", Title: "Many regions and modes", Takes: "2 min", Run: runRegions,
+	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
+}
+
+const regionsText = `The same 256 callers, one replica and 16 game servers; players are spread evenly over regions and
+modes. All modes of a region are decided in one transaction, in turn: so a call takes as large a share of one with 16
+modes as with one, and only regions make more of them. Counted are transactions that wrote something.
+
+Then one of 16 modes is what nine of ten calls ask for. A player of another mode should wait no longer than where all
+modes are alike.`
+
+// wide is how many regions, or modes, are many.
+const wide = 16
+
+// spread names a trial after the regions and modes in it.
+func spread(regions, modes int) string { return fmt.Sprintf("%d × %d", regions, modes) }
+
+const hot = "a hot mode"
+
+// noise is what may lie between figures that are the same.
+const noise = 1.2
+
+func runRegions(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+		all, err = o.measure(ctx, b.settled(b.spreads()...)...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	runs := all.typical(spread(1, 1), spread(1, wide), spread(wide, 1), spread(wide, wide), hot)
+	return report.Section{
+		Text: regionsText, Findings: all.regions(), Plots: []report.Plot{report.Latencies(all.waits()), report.GroupSizes(runs)}, Runs: runs,
+	}, nil
+}
+
+func (b *bed) spreads() (trials []trial) {
+	load := bench.Options{
+		Scenario: matchmake, Callers: of(b.options, crowd, 16), Instances: wide,
+		WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
+	}
+	for _, load.Regions = range []int{1, wide} {
+		for _, load.Modes = range []int{1, wide} {
+			trials = append(trials, b.trial(spread(load.Regions, load.Modes), b.director(), load))
+		}
+	}
+	load.Regions, load.Modes, load.HotShare = 1, wide, 0.9
+	return append(trials, b.trial(hot, b.director(), load))
+}
+
+func (all rounds) regions() []report.Finding {
+	return []report.Finding{
+		all.transactions("16 modes in a region", spread(1, wide), spread(1, 1), noise),
+		all.transactions("16 modes in each of 16 regions", spread(wide, wide), spread(wide, 1), noise),
+		all.transactions("16 regions with 16 modes", spread(wide, wide), spread(1, 1), wide*noise),
+		all.starving(),
+	}
+}
+
+// transactions compares what a call took of them.
+func (all rounds) transactions(claim, many, few string, limit float64) report.Finding {
+	a := func(name string) float64 { return all.median(func(r round) float64 { return transactions(r[name]) }) }
+	every := func(name string) string {
+		return perSecond(all.median(func(r round) float64 { return transactions(r[name]) * r[name].PerSecond }))
+	}
+	f := atMost(claim+": transactions a call beside "+few, all.median(func(r round) float64 { return transactions(r[many]) / transactions(r[few]) }), limit, times)
+	return noted(f, "%s: %.4f a call, %s at %s calls; %s: %.4f a call, %s at %s calls",
+		many, a(many), every(many), all.rate(many), few, a(few), every(few), all.rate(few))
+}
+
+// starving compares how long players of the other modes wait.
+func (all rounds) starving() report.Finding {
+	p99 := func(of func(round) bench.Latency) float64 {
+		return all.median(func(r round) float64 { return of(r).P99 })
+	}
+	beside := func(r round) bench.Latency { return step(r[hot], others).Latency }
+	alike := func(r round) bench.Latency { return r[spread(1, wide)].Latency }
+	f := atMost("p99 of the other modes beside a hot one, and where all are alike", all.median(func(r round) float64 { return beside(r).P99 / alike(r).P99 }), 1.5, times)
+	return noted(f, "others %s, the hot mode %s, all alike %s", millis(p99(beside)),
+		millis(p99(func(r round) bench.Latency { return step(r[hot], hottest).Latency })), millis(p99(alike)))
+}
+
+// The steps of a run with a hot mode, as package bench names them.
+const (
+	hottest = "matchmake, hot mode"
+	others  = "matchmake, others"
+)
+
+func step(r bench.Result, name string) bench.Figures {
+	for _, s := range r.Steps {
+		if s.Name == name {
+			return s.Figures
+		}
+	}
+	return bench.Figures{}
+}
+
+// waits are the latencies of the modes, as if each kind were a run.
+func (all rounds) waits() (runs []report.Run) {
+	typical := all.typical(spread(1, wide), hot)
+	of := func(kind string) bench.Result { return bench.Result{Figures: step(typical[1].Result, kind)} }
+	return []report.Run{
+		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)}, {Name: "others beside it", Result: of(others)},
+	}
+}
+
+func transactions(r bench.Result) float64 {
+	if r.Costs == nil {
+		return 0
+	}
+	return r.Costs.Transactions
+}

@@ -1,0 +1,5 @@
+-- What autovacuum and the next checkpoint would do soon, in the middle of a measurement.
+
+VACUUM (ANALYZE);
+
+CHECKPOINT;

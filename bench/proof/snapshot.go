@@ -1,0 +1,113 @@
+package proof
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var snapshot = Experiment{
+	Name: "snapshot", Title: "A forgotten snapshot", Takes: "2 min", Run: runSnapshot,
+	About: "Whether a transaction that somebody forgot slows down what others do, and for how long; one round",
+}
+
+const snapshotText = `A closed loop of 64 callers, whose players get a seat, resolve it, join and leave, so that as much is deleted as is written. Meanwhile somebody begins a transaction (REPEATABLE READ), reads, and forgets it: what is deleted from then on cannot be cleaned up, and whoever looks for something steps over it.
+
+Until it begins, throughput is measured; then while it is open; and from ten seconds after its end.`
+
+// forgetting is when what happens, from the end of the warm-up on.
+type forgetting struct {
+	begin, end, over time.Duration
+	window, step     time.Duration // that throughput is a mean of: where it is judged, and where it is shown
+	recovery         time.Duration // that it may take after the end
+}
+
+func (o Options) forgetting() forgetting {
+	if o.Quick {
+		return forgetting{begin: 600 * time.Millisecond, end: 1600 * time.Millisecond, over: 2600 * time.Millisecond, window: 400 * time.Millisecond, step: 200 * time.Millisecond, recovery: 500 * time.Millisecond}
+	}
+	return forgetting{begin: 15 * time.Second, end: 75 * time.Second, over: 95 * time.Second, window: 10 * time.Second, step: time.Second, recovery: 10 * time.Second}
+}
+
+func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
+	times := o.forgetting()
+	var course course
+	var result bench.Result
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+		running, ctx := errgroup.WithContext(ctx)
+		begun := make(chan struct{})
+		running.Go(func() (err error) {
+			load := o.load("session-life")
+			load.Duration = times.over
+			load.Progress = course.follow(load.WarmUp, begun)
+			result, err = b.run(ctx, b.director(), load)
+			return err
+		})
+		running.Go(func() error { return b.forget(ctx, begun, times) })
+		return running.Wait()
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	return report.Section{
+		Text: snapshotText, Findings: course.forgotten(times, result), Plots: []report.Plot{course.plot(times.step)},
+		Runs: []report.Run{{Result: result}},
+	}, nil
+}
+
+// forgotten judges the throughput while the snapshot was open and after it by that before.
+func (c *course) forgotten(t forgetting, result bench.Result) []report.Finding {
+	before := c.rate(0, t.begin)
+	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)
+	return []report.Finding{
+		noted(atLeast(fmt.Sprintf("throughput while a snapshot is held open for %s, the lowest over %s", t.end-t.begin, t.window), during/before, 0.6, percent),
+			"%s before, %s at the lowest, %s in the mean", perSecond(before), perSecond(during), perSecond(c.rate(t.begin, t.end))),
+		noted(atLeast(fmt.Sprintf("throughput from %s after its end on", t.recovery), after/before, 0.9, percent),
+			"%s in these seconds, %s thereafter", perSecond(c.rate(t.end, t.end+t.recovery)), perSecond(after)),
+		atMost("calls that failed", float64(result.Failed), 0, report.Whole),
+	}
+}
+
+// hold reads something.
+//
+//go:embed hold.sql
+var hold string
+
+// forget holds a snapshot open for a while, from some time after begun is closed.
+func (b *bed) forget(ctx context.Context, begun <-chan struct{}, times forgetting) error {
+	select {
+	case <-begun:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := wait(ctx, times.begin); err != nil {
+		return err
+	}
+	b.options.say("a snapshot is held open for %s", times.end-times.begin)
+	return pgx.BeginTxFunc(ctx, b.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, hold); err != nil {
+			return err
+		}
+		return wait(ctx, times.end-times.begin)
+	})
+}
+
+// wait lets time pass. The error is why ctx ended before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,44 @@
+package bench
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pins game servers and sessions of another size than asked for, a turn too many or too few, and a breath between turns
+// that fail, which would let others through.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	sizes := map[string]int{}
+	saw := func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Capacity   int `json:"capacity"`
+			MaxPlayers int `json:"max_players"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		mu.Lock()
+		defer mu.Unlock()
+		sizes["capacity"], sizes["players"] = max(sizes["capacity"], body.Capacity), max(sizes["players"], body.MaxPlayers)
+		if r.URL.Path == "/matchmake" {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		_, _ = w.Write([]byte(`{"incarnation":"one"}`))
+	}
+	d := startTiny(t, map[string]http.HandlerFunc{"/matchmake": saw, "/fleet/register": saw})
+	o := options(d, matchmake)
+	o.WarmUp, o.Duration, o.Capacity, o.Players, o.Turns = 0, time.Hour, 40, 5, 1234
+	begun := time.Now()
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.EqualValues(t, o.Turns, res.Calls)
+	require.Equal(t, res.Calls, res.Failed)
+	require.Equal(t, map[string]int{"capacity": 40, "players": 5}, sizes)
+	require.Less(t, time.Since(begun), time.Duration(o.Turns/o.Callers)*afterFailure)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/report"
+)
+
+// findings are what experiments found, on one machine.
+type findings struct {
+	quick   bool
+	rounds  int
+	machine machine
+	all     []experiment
+}
+
+type experiment struct {
+	name string
+	report.Section
+}
+
+// finding as JSON has it. Its fields stay.
+type finding struct {
+	Claim    string `json:"claim"`
+	Measured string `json:"measured"` // with its unit
+	Asked    string `json:"asked"`    // with its unit
+	Met      bool   `json:"met"`
+	Note     string `json:"note,omitempty"`
+
+	experiment string
+}
+
+func (e experiment) findings() (all []finding) {
+	for _, f := range e.Findings {
+		all = append(all, finding{f.Name, f.Value, f.Target, f.Met, f.Note, e.name})
+	}
+	return all
+}
+
+func (f findings) list() (all []finding) {
+	for _, e := range f.all {
+		all = append(all, e.findings()...)
+	}
+	return all
+}
+
+func (f findings) missed() (missed, asked int) {
+	for _, one := range f.list() {
+		if !one.Met {
+			missed++
+		}
+	}
+	return missed, len(f.list())
+}
+
+// provenRun is a run of an experiment as JSON has it.
+type provenRun struct {
+	Name string `json:"name"`
+	bench.Result
+}
+
+// proven is an experiment as JSON has it.
+type proven struct {
+	Name     string      `json:"name"`
+	Title    string      `json:"title"`
+	Findings []finding   `json:"findings"`
+	Runs     []provenRun `json:"runs"`
+}
+
+func (e experiment) proven() proven {
+	p := proven{e.name, e.Title, append([]finding{}, e.findings()...), []provenRun{}}
+	for _, r := range e.Runs {
+		p.Runs = append(p.Runs, provenRun{r.Name, r.Result})
+	}
+	return p
+}
+
+func (f findings) write(out output) error {
+	if out.json {
+		return f.writeJSON(out)
+	}
+	header := []string{"experiment", "claim", "measured", "asked", "met"}
+	err := write(out, f.list(), header, func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out.to)
+	for _, one := range f.list() {
+		if one.Note != "" {
+			fmt.Fprintf(out.to, "%s, %s: %s\n", one.experiment, one.Claim, one.Note)
+		}
+	}
+	fmt.Fprintln(out.to, f.method())
+	_, err = fmt.Fprintln(out.to, f.machine)
+	return err
+}
+
+func (f findings) writeJSON(out output) error {
+	all := []proven{}
+	for _, e := range f.all {
+		all = append(all, e.proven())
+	}
+	return writeJSON(out.to, struct {
+		Quick       bool     `json:"quick"`
+		Rounds      int      `json:"rounds"`
+		Machine     machine  `json:"machine"`
+		Experiments []proven `json:"experiments"`
+	}{f.quick, f.rounds, f.machine, all})
+}
+
+// method is how it was measured.
+func (f findings) method() string {
+	if f.quick {
+		return "It was to be quick: what so little was measured of says nothing."
+	}
+	return fmt.Sprintf("Medians of %s.", plural(f.rounds, "round"))
+}
+
+func (f findings) page() report.Report {
+	r := report.Report{Title: "director bench prove", Text: f.method(), Machine: f.machine.facts()}
+	for _, e := range f.all {
+		r.Sections = append(r.Sections, e.Section)
+	}
+	return r
+}

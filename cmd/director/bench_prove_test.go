@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/bench/proof"
+	"github.com/lattice-director/director/bench/report"
+)
+
+// Pins an experiment that does not run, finds nothing, or measures calls that fail.
+func TestBenchProve(t *testing.T) {
+	t.Parallel()
+	for _, e := range proof.Experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			environ, _ := inLab(t)
+			page := filepath.Join(t.TempDir(), "proof.html")
+			found := read[struct {
+				Quick       bool
+				Rounds      int
+				Machine     machine
+				Experiments []proven
+			}](t, environ, "bench", "prove", e.Name, "--quick", "--rounds", "1", "--report", page)
+			require.True(t, found.Quick)
+			require.Equal(t, 1, found.Rounds)
+			require.NotEmpty(t, found.Machine.Postgres)
+			require.Len(t, found.Experiments, 1)
+			p := found.Experiments[0]
+			require.Equal(t, []string{e.Name, e.Title}, []string{p.Name, p.Title})
+			require.NotEmpty(t, p.Findings)
+			require.NotEmpty(t, p.Runs)
+			for _, r := range p.Runs {
+				require.NotEmpty(t, r.Name)
+				require.Positive(t, r.Calls, r.Name)
+			}
+			text, err := os.ReadFile(page)
+			require.NoError(t, err)
+			require.Contains(t, string(text), e.Title)
+		})
+	}
+}
+
+// Pins a missed target that fails a script which did not ask for it, or that a strict one does not see.
+func TestFindingsTold(t *testing.T) {
+	t.Parallel()
+	environ, _ := inLab(t)
+	r := run(t, environ, "", "bench", "prove", "capacity", "--quick", "--rounds", "1")
+	require.NoError(t, r.err, r.stderr)
+	for _, word := range []string{"EXPERIMENT", "“no capacity” while there was room", "≤ 0.0 %", "of the naive placement: ", "says nothing", "Postgres"} {
+		require.Contains(t, r.stdout, word)
+	}
+	require.Contains(t, r.stderr, "capacity")
+	require.Contains(t, r.stderr, "round 1 of 1: naive matchmake")
+
+	var told strings.Builder
+	j := &proving{program: &program{}, out: output{to: &told}}
+	some := findings{rounds: 3, all: []experiment{{name: "x"}}}
+	some.all[0].Findings = []report.Finding{{Name: "one", Met: true}, {Name: "two"}}
+	require.NoError(t, j.tell(some))
+	require.Contains(t, told.String(), "Medians of 3 rounds.")
+	j.strict = true
+	require.EqualError(t, j.tell(some), "1 of 2 targets missed")
+}
+
+func TestBenchProveWrongUse(t *testing.T) {
+	t.Parallel()
+	for says, args := range map[string][]string{
+		`unknown experiment "dance": there are reach, `: {"bench", "prove", "dance"},
+		"0 rounds":                      {"bench", "prove", "--rounds", "0"},
+		`--output "xml" is not allowed`: {"bench", "prove", "--output", "xml"},
+	} {
+		r := run(t, env(), "", args...)
+		require.Equal(t, 2, exitCode(r.err), r.stderr)
+		require.Contains(t, r.stderr, says)
+	}
+	suggested := ok(t, env(), "__complete", "bench", "prove", "reach", "")
+	require.Contains(t, suggested, "packing\t")
+	require.NotContains(t, suggested, "reach\t")
+	require.Contains(t, ok(t, env(), "bench", "prove", "--help"), "packing")
+}
