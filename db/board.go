@@ -2,6 +2,7 @@ package db
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -60,41 +61,58 @@ func (b *board) pack(wishes []*wish) (seated []*wish) {
 	return seated
 }
 
-// placements are the rows to write for the seated wishes.
-func (b *board) placements(seated []*wish) WritePlacementsParams {
-	var p WritePlacementsParams
+// decided is what to write for the seated wishes.
+type decided struct {
+	open  OpenSessionsParams
+	fill  FillSessionsParams
+	seats TakeSeatsParams
+}
+
+func (b *board) decided(seated []*wish, seatTTL time.Duration) decided {
+	d := decided{OpenSessionsParams{Region: b.region}, FillSessionsParams{Region: b.region}, TakeSeatsParams{Region: b.region, SeatTtl: seatTTL}}
 	for i, r := range b.packed {
 		switch {
 		case r.host != alreadyOpen:
-			b.openRoom(&p, r)
+			b.openRoom(&d.open, r)
 		case r.players > b.rooms[i].players:
-			p.FilledIds = append(p.FilledIds, r.id)
-			p.FilledPlayers = append(p.FilledPlayers, int32(r.players-b.rooms[i].players))
+			d.fill.Ids = append(d.fill.Ids, r.id)
+			d.fill.Players = append(d.fill.Players, int32(r.players-b.rooms[i].players))
 		}
 	}
 	for _, w := range seated {
 		key := partyKey(w.req.Party)
 		for _, sub := range w.req.Party {
-			p.SeatSessions = append(p.SeatSessions, b.packed[w.room].id)
-			p.SeatSubs = append(p.SeatSubs, sub)
-			p.SeatModes = append(p.SeatModes, w.req.Mode)
-			p.SeatParties = append(p.SeatParties, key)
-			p.SeatCallers = append(p.SeatCallers, w.req.Caller)
+			d.seats.Sessions = append(d.seats.Sessions, b.packed[w.room].id)
+			d.seats.Subs = append(d.seats.Subs, sub)
+			d.seats.Modes = append(d.seats.Modes, w.req.Mode)
+			d.seats.Parties = append(d.seats.Parties, key)
+			d.seats.Callers = append(d.seats.Callers, w.req.Caller)
 		}
 	}
-	return p
+	return d
 }
 
-func (b *board) openRoom(p *WritePlacementsParams, r room) {
+// write puts it into a pipeline, in the lock order.
+func (d decided) write(out *pipeline) {
+	if len(d.fill.Ids) > 0 {
+		tell(out, (*Queries).FillSessions, d.fill)
+	}
+	tell(out, (*Queries).TakeSeats, d.seats)
+	if len(d.open.Ids) > 0 {
+		tell(out, (*Queries).OpenSessions, d.open)
+	}
+}
+
+func (b *board) openRoom(p *OpenSessionsParams, r room) {
 	on, handle := b.rows[r.host], newHandle(b.region)
 	b.ways[r.id] = access{handle, on.Endpoint}
-	p.OpenedIds = append(p.OpenedIds, r.id)
-	p.OpenedHandles = append(p.OpenedHandles, handle)
-	p.OpenedModes = append(p.OpenedModes, r.mode)
-	p.OpenedInstances = append(p.OpenedInstances, on.ID)
-	p.OpenedIncarnations = append(p.OpenedIncarnations, on.Incarnation)
-	p.OpenedPlayers = append(p.OpenedPlayers, int32(r.players))
-	p.OpenedMaxPlayers = append(p.OpenedMaxPlayers, int32(r.maxPlayers))
+	p.Ids = append(p.Ids, r.id)
+	p.Handles = append(p.Handles, handle)
+	p.Modes = append(p.Modes, r.mode)
+	p.Instances = append(p.Instances, on.ID)
+	p.Incarnations = append(p.Incarnations, on.Incarnation)
+	p.Players = append(p.Players, int32(r.players))
+	p.MaxPlayers = append(p.MaxPlayers, int32(r.maxPlayers))
 }
 
 func (b *board) placement(at int) *Placement {

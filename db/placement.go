@@ -226,9 +226,7 @@ func (k *keys) sessions() []int32 {
 // asked for again. It is put off until somebody has to see it.
 func (p placing) write(b *board, seated, decided []*wish) error {
 	if len(seated) > 0 {
-		arg := b.placements(seated)
-		arg.Region, arg.SeatTtl = p.region, p.cfg.Timing.SeatTTL
-		tell(p.q.putOff(), (*Queries).WritePlacements, arg)
+		b.decided(seated, p.cfg.Timing.SeatTTL).write(p.q.putOff())
 	}
 	for _, w := range seated {
 		w.answer = b.placement(w.room)

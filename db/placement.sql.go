@@ -89,6 +89,24 @@ func (q *Queries) FillOpenSessions(ctx context.Context, arg FillOpenSessionsPara
 	return items, nil
 }
 
+const fillSessions = `-- name: FillSessions :exec
+UPDATE sessions s SET player_count = s.player_count + f.players
+FROM (SELECT unnest($2::uuid[]) AS id, unnest($3::int[]) AS players) f
+WHERE s.region = $1 AND s.id = f.id
+`
+
+type FillSessionsParams struct {
+	Region  string
+	Ids     []uuid.UUID
+	Players []int32
+}
+
+// Counts new players in sessions that this transaction holds.
+func (q *Queries) FillSessions(ctx context.Context, arg FillSessionsParams) error {
+	_, err := q.db.Exec(ctx, fillSessions, arg.Region, arg.Ids, arg.Players)
+	return err
+}
+
 const lockHosts = `-- name: LockHosts :many
 WITH wanted AS (
     SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS sessions
@@ -167,6 +185,53 @@ func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHos
 		return nil, err
 	}
 	return items, nil
+}
+
+const openSessions = `-- name: OpenSessions :exec
+WITH opened AS (
+    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+    SELECT $1, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
+    FROM (SELECT unnest($2::uuid[]) AS id, unnest($3::text[]) AS handle, unnest($4::text[]) AS mode,
+                 unnest($5::text[]) AS instance_id, unnest($6::uuid[]) AS incarnation,
+                 unnest($7::int[]) AS players, unnest($8::int[]) AS max_players) o
+    RETURNING id, instance_id, mode, max_players
+), taken AS (
+    UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
+    FROM (SELECT o.instance_id, sum(o.max_players) AS seats, count(*) AS n FROM opened o GROUP BY o.instance_id) t
+    WHERE i.region = $1 AND i.id = t.instance_id
+    RETURNING i.id, share_bucket(i) AS share
+), shared AS (
+    UPDATE instance_modes m SET share_bucket = t.share FROM taken t
+    WHERE m.region = $1 AND m.instance_id = t.id AND m.share_bucket <> t.share
+)
+INSERT INTO events (region, kind, instance_id, session_id, detail)
+SELECT $1, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o
+`
+
+type OpenSessionsParams struct {
+	Region       string
+	Ids          []uuid.UUID
+	Handles      []string
+	Modes        []string
+	Instances    []string
+	Incarnations []uuid.UUID
+	Players      []int32
+	MaxPlayers   []int32
+}
+
+// Opens sessions on instances that this transaction holds, and counts them there.
+func (q *Queries) OpenSessions(ctx context.Context, arg OpenSessionsParams) error {
+	_, err := q.db.Exec(ctx, openSessions,
+		arg.Region,
+		arg.Ids,
+		arg.Handles,
+		arg.Modes,
+		arg.Instances,
+		arg.Incarnations,
+		arg.Players,
+		arg.MaxPlayers,
+	)
+	return err
 }
 
 const seatsAround = `-- name: SeatsAround :many
@@ -304,6 +369,39 @@ func (q *Queries) StillPlaceable(ctx context.Context, arg StillPlaceableParams) 
 	return items, nil
 }
 
+const takeSeats = `-- name: TakeSeats :exec
+INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
+SELECT $1, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + $2::interval, now() + $2::interval
+FROM (SELECT unnest($3::uuid[]) AS session_id, unnest($4::text[]) AS sub, unnest($5::text[]) AS mode,
+             unnest($6::uuid[]) AS party, unnest($7::text[]) AS reserved_by) n
+ORDER BY n.sub, n.mode
+`
+
+type TakeSeatsParams struct {
+	Region   string
+	SeatTtl  time.Duration
+	Sessions []uuid.UUID
+	Subs     []string
+	Modes    []string
+	Parties  []uuid.UUID
+	Callers  []string
+}
+
+// Seats in sessions that this transaction holds. They go in by player, so that two transactions that meet at the index of
+// waiting players meet in the same order.
+func (q *Queries) TakeSeats(ctx context.Context, arg TakeSeatsParams) error {
+	_, err := q.db.Exec(ctx, takeSeats,
+		arg.Region,
+		arg.SeatTtl,
+		arg.Sessions,
+		arg.Subs,
+		arg.Modes,
+		arg.Parties,
+		arg.Callers,
+	)
+	return err
+}
+
 const tryLocks = `-- name: TryLocks :many
 
 SELECT n.request::int AS request
@@ -432,79 +530,5 @@ SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest($1::bigint[]) 
 // would open its own half-empty one. Sorted, so that two never wait for each other.
 func (q *Queries) WaitForOpeners(ctx context.Context, locks []int64) error {
 	_, err := q.db.Exec(ctx, waitForOpeners, locks)
-	return err
-}
-
-const writePlacements = `-- name: WritePlacements :exec
-WITH opened AS (
-    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
-    SELECT $1, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
-    FROM (SELECT unnest($8::uuid[]) AS id, unnest($9::text[]) AS handle, unnest($10::text[]) AS mode,
-                 unnest($11::text[]) AS instance_id, unnest($12::uuid[]) AS incarnation,
-                 unnest($13::int[]) AS players, unnest($14::int[]) AS max_players) o
-    RETURNING id, instance_id, mode, max_players
-), filled AS (
-    UPDATE sessions s SET player_count = s.player_count + f.players
-    FROM (SELECT unnest($15::uuid[]) AS id, unnest($16::int[]) AS players) f
-    WHERE s.region = $1 AND s.id = f.id
-), taken AS (
-    UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
-    FROM (SELECT o.instance_id, sum(o.max_players) AS seats, count(*) AS n FROM opened o GROUP BY o.instance_id) t
-    WHERE i.region = $1 AND i.id = t.instance_id
-    RETURNING i.id, share_bucket(i) AS share
-), shared AS (
-    UPDATE instance_modes m SET share_bucket = t.share FROM taken t
-    WHERE m.region = $1 AND m.instance_id = t.id AND m.share_bucket <> t.share
-), logged AS (
-    INSERT INTO events (region, kind, instance_id, session_id, detail)
-    SELECT $1, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o
-)
-INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
-SELECT $1, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + $2::interval, now() + $2::interval
-FROM (SELECT unnest($3::uuid[]) AS session_id, unnest($4::text[]) AS sub, unnest($5::text[]) AS mode,
-             unnest($6::uuid[]) AS party, unnest($7::text[]) AS reserved_by) n
-ORDER BY n.sub, n.mode
-`
-
-type WritePlacementsParams struct {
-	Region             string
-	SeatTtl            time.Duration
-	SeatSessions       []uuid.UUID
-	SeatSubs           []string
-	SeatModes          []string
-	SeatParties        []uuid.UUID
-	SeatCallers        []string
-	OpenedIds          []uuid.UUID
-	OpenedHandles      []string
-	OpenedModes        []string
-	OpenedInstances    []string
-	OpenedIncarnations []uuid.UUID
-	OpenedPlayers      []int32
-	OpenedMaxPlayers   []int32
-	FilledIds          []uuid.UUID
-	FilledPlayers      []int32
-}
-
-// All that a batch decided, in one statement. Seats go in by player, so that two transactions that meet at the index of
-// waiting players meet in the same order.
-func (q *Queries) WritePlacements(ctx context.Context, arg WritePlacementsParams) error {
-	_, err := q.db.Exec(ctx, writePlacements,
-		arg.Region,
-		arg.SeatTtl,
-		arg.SeatSessions,
-		arg.SeatSubs,
-		arg.SeatModes,
-		arg.SeatParties,
-		arg.SeatCallers,
-		arg.OpenedIds,
-		arg.OpenedHandles,
-		arg.OpenedModes,
-		arg.OpenedInstances,
-		arg.OpenedIncarnations,
-		arg.OpenedPlayers,
-		arg.OpenedMaxPlayers,
-		arg.FilledIds,
-		arg.FilledPlayers,
-	)
 	return err
 }

@@ -112,8 +112,14 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.StillPlaceable(ctx, StillPlaceableParams{Region: "eu", Requests: one, Modes: duel, MaxPlayers: eight, Sizes: one, PlayedIn: ids})
 			return err
 		},
-		"WritePlacements": func(ctx context.Context, q *Queries) error {
-			return q.WritePlacements(ctx, WritePlacementsParams{Region: "eu", FilledIds: ids, FilledPlayers: one})
+		"OpenSessions": func(ctx context.Context, q *Queries) error {
+			return q.OpenSessions(ctx, OpenSessionsParams{Region: "eu"})
+		},
+		"FillSessions": func(ctx context.Context, q *Queries) error {
+			return q.FillSessions(ctx, FillSessionsParams{Region: "eu", Ids: ids, Players: one})
+		},
+		"TakeSeats": func(ctx context.Context, q *Queries) error {
+			return q.TakeSeats(ctx, TakeSeatsParams{Region: "eu"})
 		},
 		"RefreshShares": func(ctx context.Context, q *Queries) error {
 			return q.RefreshShares(ctx, RefreshSharesParams{Region: "eu", InstanceIds: ann})

@@ -128,20 +128,15 @@ WHERE (
     ORDER BY o.player_count DESC LIMIT 1
 );
 
--- name: WritePlacements :exec
--- All that a batch decided, in one statement. Seats go in by player, so that two transactions that meet at the index of
--- waiting players meet in the same order.
+-- name: OpenSessions :exec
+-- Opens sessions on instances that this transaction holds, and counts them there.
 WITH opened AS (
     INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
     SELECT @region, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
-    FROM (SELECT unnest(@opened_ids::uuid[]) AS id, unnest(@opened_handles::text[]) AS handle, unnest(@opened_modes::text[]) AS mode,
-                 unnest(@opened_instances::text[]) AS instance_id, unnest(@opened_incarnations::uuid[]) AS incarnation,
-                 unnest(@opened_players::int[]) AS players, unnest(@opened_max_players::int[]) AS max_players) o
+    FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@handles::text[]) AS handle, unnest(@modes::text[]) AS mode,
+                 unnest(@instances::text[]) AS instance_id, unnest(@incarnations::uuid[]) AS incarnation,
+                 unnest(@players::int[]) AS players, unnest(@max_players::int[]) AS max_players) o
     RETURNING id, instance_id, mode, max_players
-), filled AS (
-    UPDATE sessions s SET player_count = s.player_count + f.players
-    FROM (SELECT unnest(@filled_ids::uuid[]) AS id, unnest(@filled_players::int[]) AS players) f
-    WHERE s.region = @region AND s.id = f.id
 ), taken AS (
     UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
     FROM (SELECT o.instance_id, sum(o.max_players) AS seats, count(*) AS n FROM opened o GROUP BY o.instance_id) t
@@ -150,12 +145,21 @@ WITH opened AS (
 ), shared AS (
     UPDATE instance_modes m SET share_bucket = t.share FROM taken t
     WHERE m.region = @region AND m.instance_id = t.id AND m.share_bucket <> t.share
-), logged AS (
-    INSERT INTO events (region, kind, instance_id, session_id, detail)
-    SELECT @region, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o
 )
+INSERT INTO events (region, kind, instance_id, session_id, detail)
+SELECT @region, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o;
+
+-- name: FillSessions :exec
+-- Counts new players in sessions that this transaction holds.
+UPDATE sessions s SET player_count = s.player_count + f.players
+FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@players::int[]) AS players) f
+WHERE s.region = @region AND s.id = f.id;
+
+-- name: TakeSeats :exec
+-- Seats in sessions that this transaction holds. They go in by player, so that two transactions that meet at the index of
+-- waiting players meet in the same order.
 INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
 SELECT @region, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + sqlc.arg(seat_ttl)::interval, now() + sqlc.arg(seat_ttl)::interval
-FROM (SELECT unnest(@seat_sessions::uuid[]) AS session_id, unnest(@seat_subs::text[]) AS sub, unnest(@seat_modes::text[]) AS mode,
-             unnest(@seat_parties::uuid[]) AS party, unnest(@seat_callers::text[]) AS reserved_by) n
+FROM (SELECT unnest(@sessions::uuid[]) AS session_id, unnest(@subs::text[]) AS sub, unnest(@modes::text[]) AS mode,
+             unnest(@parties::uuid[]) AS party, unnest(@callers::text[]) AS reserved_by) n
 ORDER BY n.sub, n.mode;
