@@ -48,6 +48,11 @@ type wish struct {
 // found all room there held by others looks again in one that waits, until a fresh snapshot shows no room either. Calls
 // that must give a seat up are decided alone, so that they keep it when there is none to get.
 func (s *Store) placeTogether(ctx context.Context, region string, calls []*placeCall) error {
+	if len(calls) == 1 {
+		if done, err := s.placeOne(ctx, region, calls[0]); done || err != nil {
+			return err
+		}
+	}
 	left, alone, err := s.placeAtOnce(ctx, region, calls)
 	for err == nil && len(left)+len(alone) > 0 {
 		if len(alone) > 0 {
@@ -58,6 +63,27 @@ func (s *Store) placeTogether(ctx context.Context, region string, calls []*place
 		left = unanswered(left)
 	}
 	return err
+}
+
+// placeOne seats a party that waits alone, where nothing is in the way: most calls of an installation that is not busy
+// are like that, and they take one round trip. A party that fills a session by itself finds no open one.
+func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done bool, err error) {
+	r := c.req
+	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved {
+		return false, nil
+	}
+	rows, err := s.q.FillForOne(ctx, FillForOneParams{
+		Region: region, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode, MaxPlayers: int32(r.MaxPlayers),
+		Size: int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
+	})
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	c.answer(Placement{
+		SessionID: sessionID(region, rows[0].ID), SessionHandle: rows[0].Handle, Endpoint: rows[0].Endpoint, Region: region,
+		Mode: r.Mode, PlayerCount: int(rows[0].PlayerCount), MaxPlayers: r.MaxPlayers,
+	}, nil)
+	return true, nil
 }
 
 func (s *Store) placeAlone(ctx context.Context, region string, calls []*placeCall) error {

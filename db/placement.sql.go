@@ -12,6 +12,89 @@ import (
 	"time"
 )
 
+const fillForOne = `-- name: FillForOne :many
+WITH claimed AS MATERIALIZED (
+    SELECT bool_and(pg_try_advisory_xact_lock(k.lock)) AS all_of_them FROM (SELECT unnest($3::bigint[]) AS lock) k
+), room AS (
+    SELECT s.id, s.handle, s.instance_id, s.player_count FROM sessions s
+    WHERE (SELECT c.all_of_them FROM claimed c)
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = ANY ($4::text[]) AND st.state = 'reserved')
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = ANY ($4::text[]) AND st.state = 'connected')
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.reserved_by = $5::text AND st.state = 'reserved' AND st.reserved_by <> st.sub)
+      AND s.region = $2 AND s.player_count <= s.max_players - $1::int AND s.id = (
+        SELECT o.id FROM open_sessions o
+        WHERE o.region = $2 AND o.mode = $6::text AND o.max_players = $7::int
+          AND o.player_count < o.max_players AND o.player_count <= $7::int - $1::int AND o.takes_players
+        ORDER BY o.player_count DESC, o.id LIMIT 1)
+    FOR NO KEY UPDATE SKIP LOCKED
+), filled AS (
+    UPDATE sessions s SET player_count = s.player_count + $1::int FROM room r WHERE s.region = $2 AND s.id = r.id
+), seated AS (
+    INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
+    SELECT $2, r.id, p.sub, $6::text, $8::uuid, $5::text, now() + $9::interval, now() + $9::interval
+    FROM room r CROSS JOIN (SELECT unnest($4::text[]) AS sub ORDER BY 1) p
+)
+SELECT r.id, r.handle, (r.player_count + $1::int)::int AS player_count, i.endpoint
+FROM room r JOIN instances i ON i.region = $2 AND i.id = r.instance_id
+`
+
+type FillForOneParams struct {
+	Size       int32
+	Region     string
+	Locks      []int64
+	Subs       []string
+	Caller     string
+	Mode       string
+	MaxPlayers int32
+	Party      uuid.UUID
+	SeatTtl    time.Duration
+}
+
+type FillForOneRow struct {
+	ID          uuid.UUID
+	Handle      string
+	PlayerCount int32
+	Endpoint    string
+}
+
+// What a flight of one party does when nothing is in the way, in one round trip: nobody decides about its players, they
+// hold no seat and wait for none, and the fullest session is free. Else it does nothing and answers nothing. It looks
+// before it has the locks; whom it seats twice by that, the unique index of waiting players refuses.
+func (q *Queries) FillForOne(ctx context.Context, arg FillForOneParams) ([]FillForOneRow, error) {
+	rows, err := q.db.Query(ctx, fillForOne,
+		arg.Size,
+		arg.Region,
+		arg.Locks,
+		arg.Subs,
+		arg.Caller,
+		arg.Mode,
+		arg.MaxPlayers,
+		arg.Party,
+		arg.SeatTtl,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []FillForOneRow{}
+	for rows.Next() {
+		var i FillForOneRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Handle,
+			&i.PlayerCount,
+			&i.Endpoint,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const fillOpenSessions = `-- name: FillOpenSessions :many
 WITH wanted AS (
     SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS size, unnest($5::int[]) AS parties

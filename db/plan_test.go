@@ -100,6 +100,10 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.FillOpenSessions(ctx, FillOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one})
 			return err
 		},
+		"FillForOne": func(ctx context.Context, q *Queries) error {
+			_, err := q.FillForOne(ctx, FillForOneParams{Region: "eu", Subs: ann})
+			return err
+		},
 		"WaitForOpenSessions": func(ctx context.Context, q *Queries) error {
 			_, err := q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one, Also: ids})
 			return err

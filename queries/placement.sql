@@ -65,6 +65,34 @@ LEFT JOIN held h ON h.id = f.id
 LEFT JOIN instances i ON i.region = @region AND i.id = h.instance_id
 ORDER BY f.id;
 
+-- name: FillForOne :many
+-- What a flight of one party does when nothing is in the way, in one round trip: nobody decides about its players, they
+-- hold no seat and wait for none, and the fullest session is free. Else it does nothing and answers nothing. It looks
+-- before it has the locks; whom it seats twice by that, the unique index of waiting players refuses.
+WITH claimed AS MATERIALIZED (
+    SELECT bool_and(pg_try_advisory_xact_lock(k.lock)) AS all_of_them FROM (SELECT unnest(@locks::bigint[]) AS lock) k
+), room AS (
+    SELECT s.id, s.handle, s.instance_id, s.player_count FROM sessions s
+    WHERE (SELECT c.all_of_them FROM claimed c)
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = ANY (@subs::text[]) AND st.state = 'reserved')
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = ANY (@subs::text[]) AND st.state = 'connected')
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.reserved_by = sqlc.arg(caller)::text AND st.state = 'reserved' AND st.reserved_by <> st.sub)
+      AND s.region = @region AND s.player_count <= s.max_players - sqlc.arg(size)::int AND s.id = (
+        SELECT o.id FROM open_sessions o
+        WHERE o.region = @region AND o.mode = sqlc.arg(mode)::text AND o.max_players = sqlc.arg(max_players)::int
+          AND o.player_count < o.max_players AND o.player_count <= sqlc.arg(max_players)::int - sqlc.arg(size)::int AND o.takes_players
+        ORDER BY o.player_count DESC, o.id LIMIT 1)
+    FOR NO KEY UPDATE SKIP LOCKED
+), filled AS (
+    UPDATE sessions s SET player_count = s.player_count + sqlc.arg(size)::int FROM room r WHERE s.region = @region AND s.id = r.id
+), seated AS (
+    INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
+    SELECT @region, r.id, p.sub, sqlc.arg(mode)::text, sqlc.arg(party)::uuid, sqlc.arg(caller)::text, now() + sqlc.arg(seat_ttl)::interval, now() + sqlc.arg(seat_ttl)::interval
+    FROM room r CROSS JOIN (SELECT unnest(@subs::text[]) AS sub ORDER BY 1) p
+)
+SELECT r.id, r.handle, (r.player_count + sqlc.arg(size)::int)::int AS player_count, i.endpoint
+FROM room r JOIN instances i ON i.region = @region AND i.id = r.instance_id;
+
 -- name: WaitForOpenSessions :many
 -- The same under the opener lock: waits for sessions that others are filling, and takes along the named ones, whose
 -- seats are about to be given up. What changed during the wait is returned as it is now.

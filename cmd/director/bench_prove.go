@@ -79,6 +79,7 @@ type proving struct {
 	rounds        int
 	quick, strict bool
 	report        string // a file, or ""
+	plots         string // a directory, or ""
 	experiments   []proof.Experiment
 }
 
@@ -90,6 +91,7 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.quick, "quick", false, "Measure so little that it takes seconds and says nothing")
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
 	flags.StringVar(&j.report, "report", "", "Write an HTML page with plots to this file, too")
+	flags.StringVar(&j.plots, "plots", "", "Write each plot as an SVG to this directory, too")
 }
 
 // check chooses the experiments, in their own order.
@@ -163,6 +165,11 @@ func (j *proving) tell(found findings) error {
 	}
 	if j.report != "" {
 		if err := writePage(j.report, found.page()); err != nil {
+			return err
+		}
+	}
+	if j.plots != "" {
+		if err := found.writePlots(j.plots); err != nil {
 			return err
 		}
 	}

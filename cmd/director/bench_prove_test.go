@@ -19,13 +19,13 @@ func TestBenchProve(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			environ, _ := inLab(t)
-			page := filepath.Join(t.TempDir(), "proof.html")
+			page, plots := filepath.Join(t.TempDir(), "proof.html"), filepath.Join(t.TempDir(), "plots")
 			found := read[struct {
 				Quick       bool
 				Rounds      int
 				Machine     machine
 				Experiments []proven
-			}](t, environ, "bench", "prove", e.Name, "--quick", "--rounds", "1", "--report", page)
+			}](t, environ, "bench", "prove", e.Name, "--quick", "--rounds", "1", "--report", page, "--plots", plots)
 			require.True(t, found.Quick)
 			require.Equal(t, 1, found.Rounds)
 			require.NotEmpty(t, found.Machine.Postgres)
@@ -41,6 +41,9 @@ func TestBenchProve(t *testing.T) {
 			text, err := os.ReadFile(page)
 			require.NoError(t, err)
 			require.Contains(t, string(text), e.Title)
+			pictures, err := filepath.Glob(filepath.Join(plots, e.Name+"-*.svg"))
+			require.NoError(t, err)
+			require.Len(t, pictures, strings.Count(string(text), "<svg "))
 		})
 	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -22,6 +24,26 @@ func writePage(path string, page report.Report) error {
 		return err
 	}
 	return file.Close()
+}
+
+// writePlots makes a picture of each plot: reach-1.svg is the first of the experiment reach.
+func (f findings) writePlots(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, e := range f.all {
+		for i, plot := range e.Plots {
+			var picture bytes.Buffer
+			if err := report.SVG(&picture, plot); err != nil {
+				return err
+			}
+			name := filepath.Join(dir, fmt.Sprintf("%s-%d.svg", e.name, i+1))
+			if err := os.WriteFile(name, picture.Bytes(), 0o644); err != nil { //nolint:gosec // Pictures are to be seen.
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m measurements) page() report.Report {
