@@ -23,7 +23,9 @@ var dashboard = Experiment{
 	About: "Whether somebody who reads all views of schema ops each second slows down placement",
 }
 
-const dashboardText = `An installation with open sessions and past seats is asked for seats in a closed loop of 64 callers, by turns alone and beside a dashboard: one connection, with the limits that ops/grants.sql gives to dashboards, which reads every view of schema ops once a second, up to a thousand rows of each.
+const dashboardText = `An installation with open sessions and past seats is asked for seats in a closed loop of 64
+callers, by turns alone and beside a dashboard: one connection, with the limits that ops/grants.sql gives to dashboards,
+which reads every view of schema ops once a second, up to a thousand rows of each.
 
 What a run leaves behind is taken away before the next, but for its history, which the views go on to tell of.`
 
@@ -48,10 +50,10 @@ func runDashboard(ctx context.Context, o Options) (report.Section, error) {
 	if err != nil {
 		return report.Section{}, err
 	}
-	return report.Section{Text: dashboardText, Findings: all.dashboard(looks), Runs: all.typical(unwatched, watched)}, nil
+	return report.Section{Text: dashboardText, Findings: all.dashboard(&looks), Runs: all.typical(unwatched, watched)}, nil
 }
 
-func (all rounds) dashboard(looks looks) []report.Finding {
+func (all rounds) dashboard(looks *looks) []report.Finding {
 	ratio := all.median(func(r round) float64 { return r[watched].PerSecond / r[unwatched].PerSecond })
 	return []report.Finding{
 		noted(atLeast("throughput beside a dashboard that reads all views each second", ratio, 0.9, percent),
@@ -68,7 +70,7 @@ type looks struct {
 }
 
 // String tells the medians, the longest first.
-func (l looks) String() string {
+func (l *looks) String() string {
 	medians := map[string]float64{}
 	for view, took := range l.took {
 		medians[view] = median(took)

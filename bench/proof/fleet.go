@@ -18,9 +18,13 @@ var fleet = Experiment{
 	About: "Whether 100,000 game servers can beat every five seconds, and what that does to the database; one round",
 }
 
-const fleetText = `A hundred thousand game servers, planted by SQL, beat every five seconds for two minutes: 20,000 heartbeats are due each second, whatever the answers, and latency counts from then. They tell a load that rises and falls over twenty minutes, so that one beat of fourteen also moves a server to another bucket of load.
+const fleetText = `A hundred thousand game servers, planted by SQL, beat every five seconds for two minutes: 20,000
+heartbeats are due each second, whatever the answers, and latency counts from then. They tell a load that rises and
+falls over twenty minutes, so that one beat of fourteen also moves a server to another bucket of load.
 
-HTTP for so many calls takes more CPU than two cores have left beside Postgres. So they are made on the store (package db), as a replica does it that has read them: one process, with as many connections and the same groups. What one replica takes over HTTP on this machine, with the load beside it, was measured before, in a closed loop of 256 callers.`
+HTTP for so many calls takes more CPU than two cores have left beside Postgres. So they are made on the store (package
+db), as a replica does it that has read them: one process, with as many connections and the same groups. What one
+replica takes over HTTP on this machine, with the load beside it, was measured before, in a closed loop of 256 callers.`
 
 // drumming is how fast a fleet beats, and for how long.
 type drumming struct {

@@ -15,9 +15,14 @@ var growth = Experiment{
 	About: "Whether placement slows down with open sessions, past ones and game servers",
 }
 
-const growthText = `Installations of several sizes, each with a Postgres and a replica of its own on one machine, are asked for seats in turn: a closed loop of 64 callers, whose players go to ten game servers that the load brings with it.
+const growthText = `Installations of several sizes, each with a Postgres and a replica of its own on one machine, are
+asked for seats in turn: a closed loop of 64 callers, whose players go to ten game servers that the load brings with it.
 
-What is there already was put there beforehand, in the region that is measured: open sessions with connected players, most of them full, the others with room in another mode or of another size; past seats, spread over thirty days; and for one installation thousands of game servers that any call may open a session on. Indexes, write-ahead log and statistics are those of every installation, and everything has been vacuumed once. What a run leaves behind is taken away before the next.`
+What is there already was put there beforehand, in the region that is measured: open sessions with connected players,
+most of them full, the others with room in another mode or of another size; past seats, spread over thirty days; and for
+one installation thousands of game servers that any call may open a session on. Indexes, write-ahead log and statistics
+are those of every installation, and everything has been vacuumed once. What a run leaves behind is taken away before
+the next.`
 
 // installation is one that has run for a while.
 type installation struct {
@@ -36,9 +41,9 @@ func (o Options) installations() []installation {
 
 // String is for people.
 func (i installation) String() string {
-	text := fmt.Sprintf("%s open sessions, %s past seats", whole(i.sessions), whole(i.past))
+	text := fmt.Sprintf("%s open sessions and %s past seats", whole(i.sessions), whole(i.past))
 	if i.hosts > 0 {
-		text += fmt.Sprintf(", %s game servers", whole(i.hosts))
+		text += fmt.Sprintf(" and %s game servers", whole(i.hosts))
 	}
 	return text
 }
@@ -102,16 +107,16 @@ func (o Options) load(scenario string) bench.Options {
 func (all rounds) growth(sizes []installation) []report.Finding {
 	young, older, old, large := sizes[0], sizes[1], sizes[2], sizes[3]
 	return []report.Finding{
-		all.beside(older, young, "throughput with %s open sessions and %s past seats beside %s and %s", whole(older.sessions), whole(older.past), whole(young.sessions), whole(young.past)),
-		all.beside(old, young, "throughput with %s open sessions and %s past seats beside %s and %s", whole(old.sessions), whole(old.past), whole(young.sessions), whole(young.past)),
-		all.beside(large, young, "throughput with %s game servers beside 10", whole(large.hosts)),
+		all.beside(older, young, fmt.Sprintf("throughput with %s beside %s", older, young)),
+		all.beside(old, young, fmt.Sprintf("throughput with %s beside %s", old, young)),
+		all.beside(large, young, fmt.Sprintf("throughput with %s game servers beside 10", whole(large.hosts))),
 		atMost("calls that failed", float64(all.sum(failed, young.name, older.name, old.name, large.name)), 0, report.Whole),
 	}
 }
 
 // beside judges the throughput of one against that of another, which may be a fifth more.
-func (all rounds) beside(one, other installation, claim string, args ...any) report.Finding {
-	f := atLeast(fmt.Sprintf(claim, args...), all.median(func(r round) float64 {
+func (all rounds) beside(one, other installation, claim string) report.Finding {
+	f := atLeast(claim, all.median(func(r round) float64 {
 		return r[one.name].PerSecond / r[other.name].PerSecond
 	}), 0.8, times)
 	micros := func(name string) string {

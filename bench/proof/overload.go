@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,12 @@ var overload = Experiment{
 	About: "What becomes of callers, memory and health when twice as many calls come as can be answered",
 }
 
-const overloadText = `In each round a closed loop of 256 callers finds how many placements one replica can decide. Then twice as many are asked for, whatever the answers: an open loop, in which latency counts from when a call was due. What counts is goodput: answers 200 within the time that a call has.
+const overloadText = `In each round a closed loop of 256 callers finds how many placements one replica can decide. Then
+twice as many are asked for, whatever the answers: an open loop, in which latency counts from when a call was due. What
+counts is goodput: answers 200 within the time that a call has.
 
-The load runs on the same machine and takes CPU as the director does; how much is told beside. Meanwhile somebody asks for health and for the keys twenty times a second.`
+The load runs on the same machine and takes CPU as the director does; how much is told beside. Meanwhile somebody asks
+for health and for the keys twenty times a second.`
 
 const (
 	greatest   = "matchmake, as many as it can"
@@ -80,21 +84,33 @@ func (all rounds) overload(rss int64) []report.Finding {
 	of := func(f func(bench.Result) float64) float64 {
 		return all.median(func(r round) float64 { return f(r[overloaded]) })
 	}
+	share := all.median(func(r round) float64 { return goodput(r[overloaded]) / r[greatest].PerSecond })
 	grown := 0.0
 	for _, r := range all {
 		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
 	}
 	return []report.Finding{
-		noted(atLeast("goodput at twice the load, of the most there is", all.median(func(r round) float64 {
-			return goodput(r[overloaded]) / r[greatest].PerSecond
-		}), 0.75, percent), "%s of %s, at %s asked for; the load took %.2f CPUs, the director %.2f, Postgres %.2f", perSecond(of(goodput)), all.rate(greatest),
-			perSecond(of(func(r bench.Result) float64 { return r.Open.Rate })), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros))),
-		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole), "%s; refused within %s at p50, %s at p99",
-			all.kinds(overloaded), millis(of(func(r bench.Result) float64 { return r.FailedLatency.P50 })), millis(of(func(r bench.Result) float64 { return r.FailedLatency.P99 }))),
-		noted(atMost("p99 of what went well", of(func(r bench.Result) float64 { return r.Latency.P99 }), callTimeout, millis),
-			"p50 %s", millis(of(func(r bench.Result) float64 { return r.Latency.P50 }))),
+		noted(atLeast("goodput at twice the load, of the most there is", share, 0.75, percent),
+			"%s of %s, at %s asked for; the load took %.2f CPUs, the director %.2f, Postgres %.2f", perSecond(of(goodput)), all.rate(greatest),
+			perSecond(of(askedFor)), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros))),
+		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole),
+			"%s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)), millis(of(refusedP99))),
+		noted(atMost("p99 of what went well", of(p99), callTimeout, millis), "p50 %s", millis(of(p50))),
 		noted(atMost("memory that the replica took more than at rest", grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
 	}
+}
+
+func askedFor(r bench.Result) float64   { return r.Open.Rate }
+func refusedP50(r bench.Result) float64 { return r.FailedLatency.P50 }
+func refusedP99(r bench.Result) float64 { return r.FailedLatency.P99 }
+func p50(r bench.Result) float64        { return r.Latency.P50 }
+
+// p99 is not a number where nothing went well.
+func p99(r bench.Result) float64 {
+	if r.Calls == r.Failed {
+		return math.NaN()
+	}
+	return r.Latency.P99
 }
 
 func mebibytes(v float64) string { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }

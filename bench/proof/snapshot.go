@@ -19,7 +19,9 @@ var snapshot = Experiment{
 	About: "Whether a transaction that somebody forgot slows down what others do, and for how long; one round",
 }
 
-const snapshotText = `A closed loop of 64 callers, whose players get a seat, resolve it, join and leave, so that as much is deleted as is written. Meanwhile somebody begins a transaction (REPEATABLE READ), reads, and forgets it: what is deleted from then on cannot be cleaned up, and whoever looks for something steps over it.
+const snapshotText = `A closed loop of 64 callers, whose players get a seat, resolve it, join and leave, so that as much
+is deleted as is written. Meanwhile somebody begins a transaction (REPEATABLE READ), reads, and forgets it: what is
+deleted from then on cannot be cleaned up, and whoever looks for something steps over it.
 
 Until it begins, throughput is measured; then while it is open; and from ten seconds after its end.`
 
@@ -32,7 +34,8 @@ type forgetting struct {
 
 func (o Options) forgetting() forgetting {
 	if o.Quick {
-		return forgetting{begin: 600 * time.Millisecond, end: 1600 * time.Millisecond, over: 2600 * time.Millisecond, window: 400 * time.Millisecond, step: 200 * time.Millisecond, recovery: 500 * time.Millisecond}
+		const tick = 200 * time.Millisecond
+		return forgetting{begin: 3 * tick, end: 8 * tick, over: 13 * tick, window: 2 * tick, step: tick, recovery: 2 * tick}
 	}
 	return forgetting{begin: 15 * time.Second, end: 75 * time.Second, over: 95 * time.Second, window: 10 * time.Second, step: time.Second, recovery: 10 * time.Second}
 }
@@ -59,7 +62,7 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 	}
 	return report.Section{
 		Text: snapshotText, Findings: course.forgotten(times, result), Plots: []report.Plot{course.plot(times.step)},
-		Runs: []report.Run{{Result: result}},
+		Runs: []report.Run{{Name: "session-life", Result: result}},
 	}, nil
 }
 
