@@ -52,7 +52,7 @@ type Options struct {
 
 	CallTimeout  time.Duration // of a call by a game server or a player; 0 means 900 ms
 	ReadyTimeout time.Duration // for the database to answer when somebody asks for readiness; 0 means 900 ms
-	MaxInFlight  int           // calls by game servers and players at a time; 0 means 4096, below 0 any number
+	MaxInFlight  int           // calls by game servers and players at a time; 0 means 512, below 0 any number
 	CallerRate   rest.Rate     // of a player; zero means rest.DefaultCallerRate, below zero none
 	FailureRate  rest.Rate     // of failed authentication from one address; zero means rest.DefaultFailureRate, below zero none
 
@@ -74,7 +74,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
 	o.CallTimeout = cmp.Or(o.CallTimeout, 900*time.Millisecond)
 	o.ReadyTimeout = cmp.Or(o.ReadyTimeout, 900*time.Millisecond)
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, 4096)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 512)
 	o.CallerRate = cmp.Or(o.CallerRate, rest.DefaultCallerRate)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Schema = cmp.Or(o.Schema, migrations.Latest())

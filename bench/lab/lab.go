@@ -119,7 +119,8 @@ func (l *Lab) defaults() []string {
 		"DIRECTOR_FLEET_TOKEN=" + l.fleetToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_PLAYER_RATE=0",
-		"DIRECTOR_LOG_LEVEL=error", // calls that fail are counted
+		"DIRECTOR_MAX_IN_FLIGHT=4096", // as many callers as a closed loop has are to wait, not to be refused
+		"DIRECTOR_LOG_LEVEL=error",    // calls that fail are counted
 	}
 }
 

@@ -29,10 +29,11 @@ const (
 	greatest   = "matchmake, as many as it can"
 	overloaded = "matchmake, twice as many"
 
-	callTimeout = 900 // milliseconds: the replica's default
+	callTimeout = 900                          // milliseconds: the replica's default
+	admitted    = "DIRECTOR_MAX_IN_FLIGHT=512" // the replica's default, which the laboratory has not
 	// unanswered calls may be so many: more than a replica lets in, so that it is the replica that refuses.
 	unanswered = 8192
-	// mostGrown is what a replica's memory may grow by: 64 KiB for each of the 4,096 calls that it lets in.
+	// mostGrown is what a replica's memory may grow by: 64 KiB for each of 4,096 connections.
 	mostGrown = 256 << 20
 )
 
@@ -40,7 +41,7 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	var pulse pulse
 	var before bench.Reading
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+	err := o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *bed) (err error) {
 		if before, err = b.Read(ctx); err != nil {
 			return err
 		}

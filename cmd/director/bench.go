@@ -28,7 +28,7 @@ func (p *program) bench() *cobra.Command {
 			"  fleet-noop    the same of heartbeat\n\n" +
 			"Each caller asks again as soon as it has its answer. With --rate calls are due at a rate instead, whatever the answers,\n" +
 			"and their latency counts from then: a stall is not hidden.\n\n" +
-			"Without --url it measures a director of its own: replicas as processes, with default settings and no limit per player,\n" +
+			"Without --url it measures a director of its own: replicas as processes, with default settings, but no limit per player and 4,096 calls at a time,\n" +
 			"and a durable Postgres in a temporary directory (of TMPDIR: choose the disk that you want to measure). All of it and the\n" +
 			"load share this machine. With --url it measures a running one: it registers game servers in regions of its own, leaves\n" +
 			"closed sessions in its history, and needs a key that the director believes; with --database-url it also tells what its\n" +
