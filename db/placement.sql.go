@@ -18,9 +18,11 @@ WITH claimed AS MATERIALIZED (
 ), room AS (
     SELECT s.id, s.handle, s.instance_id, s.player_count FROM sessions s
     WHERE (SELECT c.all_of_them FROM claimed c)
-      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = ANY ($4::text[]) AND st.state = 'reserved')
-      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = ANY ($4::text[]) AND st.state = 'connected')
-      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.reserved_by = $5::text AND st.state = 'reserved' AND st.reserved_by <> st.sub)
+      AND NOT EXISTS (SELECT 1 FROM (SELECT unnest($4::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = p.sub AND st.state = 'reserved'
+        UNION ALL
+        SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = p.sub AND st.state = 'connected' OFFSET 0) f)
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.reserved_by = $5::text AND st.reserved_by <> st.sub AND st.state <> 'connected')
       AND s.region = $2 AND s.player_count <= s.max_players - $1::int AND s.id = (
         SELECT o.id FROM open_sessions o
         WHERE o.region = $2 AND o.mode = $6::text AND o.max_players = $7::int
@@ -329,7 +331,7 @@ WITH around AS MATERIALIZED (
     UNION
     SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.resolved_at FROM (SELECT DISTINCT unnest($3::text[]) AS sub) p CROSS JOIN LATERAL (
         SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
-        WHERE st.region = $1 AND st.reserved_by = p.sub AND st.state = 'reserved' AND st.reserved_by <> st.sub
+        WHERE st.region = $1 AND st.reserved_by = p.sub AND st.reserved_by <> st.sub AND st.state <> 'connected'
         OFFSET 0) f
 )
 SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, (a.resolved_at IS NOT NULL)::bool AS resolved,
@@ -361,7 +363,8 @@ type SeatsAroundRow struct {
 }
 
 // The seats that bear on these requests: those the players hold, and those the callers hold for others. Of most players
-// there are none: what is asked of all is an index lookup each.
+// there are none: what is asked of all is an index lookup each. ("Not connected" is how to say reserved where an index of
+// reserved seats alone would mislead: while there are few of them, it looks good for anything.)
 func (q *Queries) SeatsAround(ctx context.Context, arg SeatsAroundParams) ([]SeatsAroundRow, error) {
 	rows, err := q.db.Query(ctx, seatsAround, arg.Region, arg.Subs, arg.Callers)
 	if err != nil {

@@ -31,7 +31,7 @@ INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player
 	FROM generate_series(1, 100000) n;
 INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, state)
 	SELECT s.region, s.id, s.handle || 'p' || n, s.mode, s.id, s.handle || 'p' || n, now() + interval '1 minute',
-		CASE WHEN n = 1 THEN 'reserved' ELSE 'connected' END
+		'connected' -- all of them: an index of waiting ones looks empty then, and good for anything
 	FROM sessions s, generate_series(1, 2) n;
 INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, reason)
 	SELECT region, session_id, sub || 'x', mode, party, reserved_by, reserved_at, 'left' FROM seats;
@@ -167,6 +167,13 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: "eu", Batch: 100})
 			return err
 		},
+		"ExpiredSeats": func(ctx context.Context, q *Queries) error {
+			_, err := q.ExpiredSeats(ctx, ExpiredSeatsParams{Region: "eu", SessionIds: ids})
+			return err
+		},
+		"HoldByToken": func(ctx context.Context, q *Queries) error {
+			return q.HoldByToken(ctx, HoldByTokenParams{Region: "eu", InstanceIds: ann})
+		},
 		"LookLater": func(ctx context.Context, q *Queries) error {
 			_, err := q.LookLater(ctx, LookLaterParams{Region: "eu", SessionIds: ids})
 			return err
@@ -202,7 +209,7 @@ func wholeScans(plan json.RawMessage) (scans []string) {
 			if v["Node Type"] == "Seq Scan" && !strings.Contains(table, "_history_") {
 				scans = append(scans, table)
 			}
-			if index != "" && index != "seats_to_look_at" && (cond == "" || regionOnly.MatchString(cond)) {
+			if index != "" && (cond == "" || regionOnly.MatchString(cond)) {
 				scans = append(scans, index)
 			}
 			for _, x := range v {

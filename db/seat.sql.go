@@ -53,7 +53,7 @@ func (q *Queries) ConnectSeats(ctx context.Context, arg ConnectSeatsParams) erro
 
 const expiredSeats = `-- name: ExpiredSeats :many
 SELECT session_id, sub FROM seats
-WHERE region = $1 AND session_id = ANY ($2::uuid[]) AND state = 'reserved' AND expires_at <= now()
+WHERE region = $1 AND session_id = ANY ($2::uuid[]) AND state <> 'connected' AND expires_at <= now()
 `
 
 type ExpiredSeatsParams struct {
@@ -90,7 +90,7 @@ func (q *Queries) ExpiredSeats(ctx context.Context, arg ExpiredSeatsParams) ([]E
 const holdByToken = `-- name: HoldByToken :exec
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st JOIN sessions s ON s.region = st.region AND s.id = st.session_id
-    WHERE s.region = $2 AND s.instance_id = ANY ($3::text[]) AND st.state = 'reserved' AND st.resolved_at IS NOT NULL
+    WHERE s.region = $2 AND s.instance_id = ANY ($3::text[]) AND st.state <> 'connected' AND st.resolved_at IS NOT NULL
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
 UPDATE seats st SET
@@ -172,7 +172,7 @@ const lockSessionsToLookAt = `-- name: LockSessionsToLookAt :many
 SELECT s.id FROM sessions s
 WHERE s.region = $1 AND s.id = ANY (ARRAY(
     SELECT st.session_id FROM seats st
-    WHERE st.region = $1 AND st.state = 'reserved' AND st.look_at <= now() ORDER BY st.look_at LIMIT $2))
+    WHERE st.region = $1 AND st.state = 'reserved' AND st.look_at > '-infinity' AND st.look_at <= now() ORDER BY st.look_at LIMIT $2))
 ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED
 `
 
@@ -206,7 +206,7 @@ func (q *Queries) LockSessionsToLookAt(ctx context.Context, arg LockSessionsToLo
 const lookLater = `-- name: LookLater :execrows
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st
-    WHERE st.region = $1 AND st.session_id = ANY ($2::uuid[]) AND st.state = 'reserved' AND st.look_at <= now() AND st.expires_at > now()
+    WHERE st.region = $1 AND st.session_id = ANY ($2::uuid[]) AND st.state <> 'connected' AND st.look_at <= now() AND st.expires_at > now()
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE seats st SET look_at = least(st.expires_at, now() + interval '5 minutes')

@@ -20,7 +20,8 @@ SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest(@locks::bigint
 
 -- name: SeatsAround :many
 -- The seats that bear on these requests: those the players hold, and those the callers hold for others. Of most players
--- there are none: what is asked of all is an index lookup each.
+-- there are none: what is asked of all is an index lookup each. ("Not connected" is how to say reserved where an index of
+-- reserved seats alone would mislead: while there are few of them, it looks good for anything.)
 WITH around AS MATERIALIZED (
     SELECT f.* FROM (SELECT DISTINCT unnest(@subs::text[]) AS sub) p CROSS JOIN LATERAL (
         SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
@@ -32,7 +33,7 @@ WITH around AS MATERIALIZED (
     UNION
     SELECT f.* FROM (SELECT DISTINCT unnest(@callers::text[]) AS sub) p CROSS JOIN LATERAL (
         SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
-        WHERE st.region = @region AND st.reserved_by = p.sub AND st.state = 'reserved' AND st.reserved_by <> st.sub
+        WHERE st.region = @region AND st.reserved_by = p.sub AND st.reserved_by <> st.sub AND st.state <> 'connected'
         OFFSET 0) f
 )
 SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, (a.resolved_at IS NOT NULL)::bool AS resolved,
@@ -74,9 +75,11 @@ WITH claimed AS MATERIALIZED (
 ), room AS (
     SELECT s.id, s.handle, s.instance_id, s.player_count FROM sessions s
     WHERE (SELECT c.all_of_them FROM claimed c)
-      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = ANY (@subs::text[]) AND st.state = 'reserved')
-      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = ANY (@subs::text[]) AND st.state = 'connected')
-      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.reserved_by = sqlc.arg(caller)::text AND st.state = 'reserved' AND st.reserved_by <> st.sub)
+      AND NOT EXISTS (SELECT 1 FROM (SELECT unnest(@subs::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = p.sub AND st.state = 'reserved'
+        UNION ALL
+        SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = p.sub AND st.state = 'connected' OFFSET 0) f)
+      AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.reserved_by = sqlc.arg(caller)::text AND st.reserved_by <> st.sub AND st.state <> 'connected')
       AND s.region = @region AND s.player_count <= s.max_players - sqlc.arg(size)::int AND s.id = (
         SELECT o.id FROM open_sessions o
         WHERE o.region = @region AND o.mode = sqlc.arg(mode)::text AND o.max_players = sqlc.arg(max_players)::int

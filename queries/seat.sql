@@ -79,7 +79,7 @@ RETURNING id;
 -- than needed.
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st JOIN sessions s ON s.region = st.region AND s.id = st.session_id
-    WHERE s.region = @region AND s.instance_id = ANY (@instance_ids::text[]) AND st.state = 'reserved' AND st.resolved_at IS NOT NULL
+    WHERE s.region = @region AND s.instance_id = ANY (@instance_ids::text[]) AND st.state <> 'connected' AND st.resolved_at IS NOT NULL
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
 UPDATE seats st SET
@@ -93,20 +93,20 @@ FROM locked k WHERE st.region = @region AND st.session_id = k.session_id AND st.
 SELECT s.id FROM sessions s
 WHERE s.region = @region AND s.id = ANY (ARRAY(
     SELECT st.session_id FROM seats st
-    WHERE st.region = @region AND st.state = 'reserved' AND st.look_at <= now() ORDER BY st.look_at LIMIT @batch))
+    WHERE st.region = @region AND st.state = 'reserved' AND st.look_at > '-infinity' AND st.look_at <= now() ORDER BY st.look_at LIMIT @batch))
 ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: ExpiredSeats :many
 -- Judged again under the session's lock.
 SELECT session_id, sub FROM seats
-WHERE region = @region AND session_id = ANY (@session_ids::uuid[]) AND state = 'reserved' AND expires_at <= now();
+WHERE region = @region AND session_id = ANY (@session_ids::uuid[]) AND state <> 'connected' AND expires_at <= now();
 
 -- name: LookLater :execrows
 -- Seats that were resolved since somebody meant to look at them: their time is later. Not by more than five minutes, for
 -- an expiry may also come nearer, when an instance begins to report. Like a resolve it skips what is being changed.
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st
-    WHERE st.region = @region AND st.session_id = ANY (@session_ids::uuid[]) AND st.state = 'reserved' AND st.look_at <= now() AND st.expires_at > now()
+    WHERE st.region = @region AND st.session_id = ANY (@session_ids::uuid[]) AND st.state <> 'connected' AND st.look_at <= now() AND st.expires_at > now()
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE seats st SET look_at = least(st.expires_at, now() + interval '5 minutes')

@@ -16,8 +16,7 @@ import (
 func TestBenchProve(t *testing.T) {
 	t.Parallel()
 	for _, e := range proof.Experiments() {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(e.Name, func(t *testing.T) { // one after another: each has several processes to itself, and little time
 			environ, _ := inLab(t)
 			page, plots := filepath.Join(t.TempDir(), "proof.html"), filepath.Join(t.TempDir(), "plots")
 			found := read[struct {
