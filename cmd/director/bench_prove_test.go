@@ -13,10 +13,10 @@ import (
 )
 
 // Pins an experiment that does not run, finds nothing, or measures calls that fail.
-func TestBenchProve(t *testing.T) {
+func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: each has several processes to itself, and little time.
 	t.Parallel()
 	for _, e := range proof.Experiments() {
-		t.Run(e.Name, func(t *testing.T) { // one after another: each has several processes to itself, and little time
+		t.Run(e.Name, func(t *testing.T) {
 			environ, _ := inLab(t)
 			page, plots := filepath.Join(t.TempDir(), "proof.html"), filepath.Join(t.TempDir(), "plots")
 			found := read[struct {
