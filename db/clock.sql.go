@@ -103,3 +103,27 @@ func (q *Queries) SchemaVersion(ctx context.Context) (int64, error) {
 	err := row.Scan(&version)
 	return version, err
 }
+
+const wornTables = `-- name: WornTables :many
+SELECT worn_tables()::text AS name
+`
+
+func (q *Queries) WornTables(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, wornTables)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		items = append(items, name)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

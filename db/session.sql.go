@@ -110,7 +110,7 @@ func (q *Queries) GetSession(ctx context.Context, arg GetSessionParams) (GetSess
 const resolveSeats = `-- name: ResolveSeats :many
 WITH asked AS (
     SELECT unnest($5::text[]) AS handle, unnest($6::text[]) AS sub
-), found AS (
+), found AS MATERIALIZED ( -- seats are looked up thereafter, by their whole key, however few there seem to be
     SELECT a.handle, a.sub, f.id, f.endpoint, f.reports_seats FROM asked a CROSS JOIN LATERAL (
         SELECT v.id, v.endpoint, v.reports_seats FROM live_sessions v WHERE v.region = $4 AND v.handle = a.handle
         LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one

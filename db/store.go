@@ -148,10 +148,11 @@ func prepareConn(ctx context.Context, conn *pgx.Conn) error {
 
 // plainPlans keeps a hot statement's one plan, instead of making a new one for each batch of arguments, which costs more
 // than running it. Rows are looked up by index however small the table was when the plan was made, since it may grow by
-// thousands before anybody counts them again, and hot tables are in memory. Nothing is compiled. A pooler may not keep
-// this: then statements are only slower.
+// thousands before anybody counts them again, and hot tables are in memory. Bitmaps are not made: a plain index scan marks
+// what it finds dead, so that the next one does not look there again. Nothing is compiled. A pooler may not keep this:
+// then statements are only slower.
 func plainPlans(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off",
+	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET random_page_cost = 1.1; SET jit = off",
 		pgx.QueryExecModeSimpleProtocol)
 	return err
 }

@@ -29,3 +29,6 @@ SELECT schema_version()::bigint AS version;
 
 -- name: AnalyzeGrown :one
 SELECT analyze_grown()::int AS analyzed;
+
+-- name: WornTables :many
+SELECT worn_tables()::text AS name;

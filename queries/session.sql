@@ -5,7 +5,7 @@
 -- again.
 WITH asked AS (
     SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub
-), found AS (
+), found AS MATERIALIZED ( -- seats are looked up thereafter, by their whole key, however few there seem to be
     SELECT a.handle, a.sub, f.id, f.endpoint, f.reports_seats FROM asked a CROSS JOIN LATERAL (
         SELECT v.id, v.endpoint, v.reports_seats FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle
         LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one

@@ -110,7 +110,7 @@ func (all rounds) growth(sizes []installation) []report.Finding {
 		all.beside(older, young, fmt.Sprintf("throughput with %s beside %s", older, young)),
 		all.beside(old, young, fmt.Sprintf("throughput with %s beside %s", old, young)),
 		all.beside(large, young, fmt.Sprintf("throughput with %s game servers beside 10", whole(large.hosts))),
-		atMost("calls that failed", float64(all.sum(failed, young.name, older.name, old.name, large.name)), 0, report.Whole),
+		all.failures(young.name, older.name, old.name, large.name),
 	}
 }
 

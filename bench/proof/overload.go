@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -19,23 +17,30 @@ var overload = Experiment{
 }
 
 const overloadText = `In each round a closed loop of 256 callers finds how many placements one replica can decide. Then
-twice as many are asked for, whatever the answers: an open loop, in which latency counts from when a call was due. What
-counts is goodput: answers 200 within the time that a call has.
+more are asked for, up to twice as many, whatever the answers: an open loop, in which latency counts from when a call
+was due. What counts is goodput: answers 200 within the time that a call has.
 
-The load runs on the same machine and takes CPU as the director does; how much is told beside. Meanwhile somebody asks
-for health and for the keys twenty times a second.`
+The load runs on the same machine and takes CPU as the director does; how much is told beside. To refuse a call is not
+for nothing either: it has to be read and answered. Meanwhile somebody asks for health and for the keys twenty times a
+second.`
 
 const (
-	greatest   = "matchmake, as many as it can"
-	overloaded = "matchmake, twice as many"
-
+	greatest    = "matchmake, as many as it can"
 	callTimeout = 900                          // milliseconds: the replica's default
 	admitted    = "DIRECTOR_MAX_IN_FLIGHT=512" // the replica's default, which the laboratory has not
-	// unanswered calls may be so many: more than a replica lets in, so that it is the replica that refuses.
+	// unanswered calls may be so many: more than a replica lets in, so that it is the replica that refuses. Each has a
+	// connection.
 	unanswered = 8192
-	// mostGrown is what a replica's memory may grow by: 64 KiB for each of 4,096 connections.
-	mostGrown = 256 << 20
+	// mostGrown is what a replica's memory may grow by: 64 KiB for each connection.
+	mostGrown = unanswered * 64 << 10
 )
+
+// multiples of what a replica can answer that are asked for. The last is what findings are about.
+var multiples = []float64{1.25, 1.5, 2}
+
+func multiple(of float64) string { return fmt.Sprintf("matchmake, %g × as many", of) }
+
+var overloaded = multiple(multiples[len(multiples)-1])
 
 func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
@@ -51,56 +56,80 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	if err != nil {
 		return report.Section{}, err
 	}
-	runs := all.typical(greatest, overloaded)
+	names := []string{greatest}
+	for _, of := range multiples {
+		names = append(names, multiple(of))
+	}
+	runs := all.typical(names...)
 	return report.Section{
 		Text: overloadText, Findings: append(all.overload(before.ServerRSS), pulse.findings()...), Runs: runs,
-		Plots: []report.Plot{report.Latencies(runs), report.GroupSizes(runs)},
+		Plots: []report.Plot{all.goodputs(), report.Latencies(runs), report.GroupSizes(runs)},
 	}, nil
 }
 
-// overload is two trials, of which the second asks for twice of what the first found.
+// overload is a trial that finds the most there is, and one for each multiple of that.
 func (b *bed) overload(pulse *pulse) []trial {
 	load := b.options.load(matchmake)
 	load.Callers = of(b.options, crowd, 8)
 	most := 0.0
-	capacity := trial{greatest, func(ctx context.Context) (bench.Result, error) {
+	trials := []trial{b.cleaned(trial{greatest, func(ctx context.Context) (bench.Result, error) {
 		result, err := b.run(ctx, b.director(), load)
 		most = result.PerSecond
 		return result, err
-	}}
-	twice := trial{overloaded, func(ctx context.Context) (result bench.Result, err error) {
-		load := load
-		load.Rate, load.Callers = max(2*most, 1), unanswered
-		load.Duration = of(b.options, 10*time.Second, 300*time.Millisecond)
-		err = pulse.beside(ctx, b.Replicas()[0].URL, func() error {
-			result, err = b.run(ctx, b.director(), load)
-			return err
-		})
-		return result, err
-	}}
-	return []trial{b.cleaned(capacity), b.cleaned(twice)}
+	}})}
+	for _, of := range multiples {
+		trials = append(trials, b.cleaned(trial{multiple(of), func(ctx context.Context) (result bench.Result, err error) {
+			load := load
+			load.Rate, load.Callers = max(of*most, 1), unanswered
+			err = pulse.beside(ctx, b.Replicas()[0].URL, func() error {
+				result, err = b.run(ctx, b.director(), load)
+				return err
+			})
+			return result, err
+		}}))
+	}
+	return trials
+}
+
+// goodputs is the goodput against what was asked for, both as shares of the most there is.
+func (all rounds) goodputs() report.Plot {
+	line := report.Series{Name: "goodput", X: []float64{100}, Y: []float64{100}}
+	for _, of := range multiples {
+		line.X = append(line.X, 100*of)
+		line.Y = append(line.Y, 100*all.goodput(multiple(of)))
+	}
+	return report.Plot{
+		Title: "Goodput under overload", Series: []report.Series{line},
+		X: report.Axis{Title: "asked for, % of the most there is"}, Y: report.Axis{Title: "answered in time, % of the most there is"},
+	}
 }
 
 func (all rounds) overload(rss int64) []report.Finding {
 	of := func(f func(bench.Result) float64) float64 {
 		return all.median(func(r round) float64 { return f(r[overloaded]) })
 	}
-	share := all.median(func(r round) float64 { return goodput(r[overloaded]) / r[greatest].PerSecond })
 	grown := 0.0
 	for _, r := range all {
 		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
 	}
 	return []report.Finding{
-		noted(atLeast("goodput at twice the load, of the most there is", share, 0.75, percent),
-			"%s of %s, at %s asked for; the load took %.2f CPUs, the director %.2f, Postgres %.2f", perSecond(of(goodput)), all.rate(greatest),
-			perSecond(of(askedFor)), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros))),
+		noted(atLeast("goodput at twice the load, of the most there is", all.goodput(overloaded), 0.75, percent),
+			"%s of %s, at %s asked for. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
+			perSecond(of(goodput)), all.rate(greatest), perSecond(of(askedFor)), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros)),
+			micros(of(director)), micros(all.median(func(r round) float64 { return director(r[greatest]) }))),
 		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole),
-			"%s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)), millis(of(refusedP99))),
+			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)), millis(of(refusedP99))),
 		noted(atMost("p99 of what went well", of(p99), callTimeout, millis), "p50 %s", millis(of(p50))),
-		noted(atMost("memory that the replica took more than at rest", grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
+		noted(atMost(fmt.Sprintf("memory that %s connections take of the replica", whole(unanswered)), grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
 	}
 }
 
+// goodput of a trial, as a share of the most there is.
+func (all rounds) goodput(name string) float64 {
+	return all.median(func(r round) float64 { return goodput(r[name]) / r[greatest].PerSecond })
+}
+
+func director(r bench.Result) float64   { return r.Costs.ServerMicros }
 func askedFor(r bench.Result) float64   { return r.Open.Rate }
 func refusedP50(r bench.Result) float64 { return r.FailedLatency.P50 }
 func refusedP99(r bench.Result) float64 { return r.FailedLatency.P99 }
@@ -136,22 +165,6 @@ func rude(r bench.Result) (n int64) {
 		}
 	}
 	return n
-}
-
-// kinds of failures and how often they came, in all rounds.
-func (all rounds) kinds(name string) string {
-	times := map[string]int64{}
-	for _, r := range all {
-		for kind, n := range r[name].Errors {
-			times[kind] += n
-		}
-	}
-	var parts []string
-	for kind, n := range times {
-		parts = append(parts, fmt.Sprintf("%s × %s", report.Whole(float64(n)), kind))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }
 
 func serverMicros(c *bench.Costs) float64    { return c.ServerMicros }

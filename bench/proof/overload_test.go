@@ -29,12 +29,12 @@ func TestOverload(t *testing.T) {
 	t.Parallel()
 	result := twice(1600, map[string]int64{"503 unavailable": 5, "503 unavailable without Retry-After": 2, "429 rate_limited": 1, "timeout": 3, "409 no_capacity": 4})
 	result.Costs = &bench.Costs{GeneratorMicros: 500, ServerRSS: 300 << 20}
-	all := rounds{{greatest: bench.Result{Figures: bench.Figures{PerSecond: 1000}}, overloaded: result}}
+	all := rounds{{greatest: bench.Result{Figures: bench.Figures{PerSecond: 1000}, Costs: &bench.Costs{}}, overloaded: result}}
 	require.InDelta(t, 800, goodput(result), 1e-9)
 	found := all.overload(50 << 20)
 	require.Equal(t, "80.0 %", found[0].Value)
 	require.True(t, found[0].Met)
-	require.Contains(t, found[0].Note, "800/s of 1,000/s, at 2,000/s asked for; the load took 0.50 CPUs")
+	require.Contains(t, found[0].Note, "800/s of 1,000/s, at 2,000/s asked for. The load took 0.50 CPUs")
 	require.Equal(t, "9", found[1].Value)
 	require.Contains(t, found[1].Note, "2 × 503 unavailable without Retry-After, 3 × timeout")
 	require.Equal(t, []bool{false, false}, []bool{found[1].Met, found[2].Met})

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/report"
@@ -74,3 +76,25 @@ func (all rounds) sum(of func(bench.Result) int64, names ...string) (total int64
 
 func calls(r bench.Result) int64  { return r.Calls }
 func failed(r bench.Result) int64 { return r.Failed }
+
+// failures judges that there were none in these trials, and tells which there were.
+func (all rounds) failures(names ...string) report.Finding {
+	return noted(atMost("calls that failed", float64(all.sum(failed, names...)), 0, report.Whole), "%s", all.kinds(names...))
+}
+
+// kinds of failures and how often they came, in all rounds.
+func (all rounds) kinds(names ...string) string {
+	times := map[string]int64{}
+	for _, r := range all {
+		for _, name := range names {
+			for kind, n := range r[name].Errors {
+				times[kind] += n
+			}
+		}
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(times)) {
+		parts = append(parts, fmt.Sprintf("%s × %s", report.Whole(float64(times[kind])), kind))
+	}
+	return strings.Join(parts, ", ")
+}
