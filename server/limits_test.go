@@ -168,11 +168,11 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
 	b.register("a")
-	release := b.hold()
+	release := b.hold("instance_directory")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("b")) }()
 	b.untilBlocked()
-	a := b.matchmake("alice", duel)
+	a := b.fleet("register", registration("c"))
 	a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 	b.get("/readyz").ok(http.StatusOK)
@@ -180,6 +180,25 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	release()
 	(<-slow).ok(http.StatusOK)
 	b.matchmake("alice", duel).ok(http.StatusOK)
+}
+
+// Pins players in masses who keep heartbeats out, and refusals that cost as much as answers.
+func TestPlayersDoNotKeepGameServersOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
+	b.register("a")
+	release := b.hold("seats")
+	slow := make(chan answer, 1)
+	go func() { slow <- b.matchmake("alice", duel) }()
+	b.untilBlocked()
+	a := b.matchmake("bob", duel)
+	a.problem(http.StatusServiceUnavailable, "unavailable")
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.NotContains(t, b.log.String(), a.header.Get("X-Request-Id"), "refused before anybody looked at it")
+	b.fleet("heartbeat", fields{"instance_id": "nobody"}).problem(http.StatusNotFound, "instance_unknown")
+	release()
+	(<-slow).ok(http.StatusOK)
+	b.matchmake("bob", duel).ok(http.StatusOK)
 }
 
 // Pins a caller who keeps a place among the calls for as long as it likes, by never sending the rest.

@@ -52,7 +52,7 @@ type Options struct {
 
 	CallTimeout  time.Duration // of a call by a game server or a player; 0 means 900 ms
 	ReadyTimeout time.Duration // for the database to answer when somebody asks for readiness; 0 means 900 ms
-	MaxInFlight  int           // calls by game servers and players at a time; 0 means 512, below 0 any number
+	MaxInFlight  int           // calls by players at a time, and as many by game servers; 0 means 512, below 0 any number
 	CallerRate   rest.Rate     // of a player; zero means rest.DefaultCallerRate, below zero none
 	FailureRate  rest.Rate     // of failed authentication from one address; zero means rest.DefaultFailureRate, below zero none
 

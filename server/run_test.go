@@ -63,7 +63,7 @@ func TestStoppingSaysSoFirst(t *testing.T) {
 func TestStoppingWaitsForCalls(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t)
-	release := b.hold()
+	release := b.hold("instance_directory")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("a")) }()
 	b.untilBlocked()
@@ -78,7 +78,7 @@ func TestStoppingWaitsForCalls(t *testing.T) {
 func TestStoppingCutsOffInTheEnd(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t, func(c *config) { c.ShutdownTimeout = 200 * time.Millisecond })
-	release := b.hold()
+	release := b.hold("instance_directory")
 	cut := make(chan error, 1)
 	r := b.request(http.MethodPost, "/fleet/register", registration("a"), b.anybody)
 	go func() {
@@ -103,14 +103,14 @@ func (b *bundle) accepts() bool {
 	return err == nil
 }
 
-// hold keeps registrations waiting until they are released, at the latest when the test is over.
-func (b *bundle) hold() (release func()) {
+// hold keeps calls that touch a table waiting until they are released, at the latest when the test is over.
+func (b *bundle) hold(table string) (release func()) {
 	b.t.Helper()
 	tx, err := b.store.Pool().Begin(b.t.Context())
 	require.NoError(b.t, err)
 	release = func() { _ = tx.Rollback(context.Background()) } // the second time there is nothing to roll back
 	b.t.Cleanup(release)
-	_, err = tx.Exec(b.t.Context(), "LOCK TABLE instance_directory IN ACCESS EXCLUSIVE MODE")
+	_, err = tx.Exec(b.t.Context(), "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
 	require.NoError(b.t, err)
 	return release
 }

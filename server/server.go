@@ -26,6 +26,7 @@ import (
 type Server struct {
 	options  Options
 	engine   *gin.Engine
+	guarded  http.Handler // the engine behind the players' gate
 	api      *http.Server
 	metrics  *http.Server
 	draining atomic.Bool
@@ -72,9 +73,12 @@ func (s *Server) mount() error {
 		return err
 	}
 	failures := rest.NewLimiter(o.FailureRate)
-	calls := s.engine.Group("", rest.InFlight(o.MaxInFlight), rest.Deadline(o.CallTimeout))
-	fleet.Mount(calls.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), o.Store)
-	play.Mount(calls.Group("", rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), o.Store, o.Keys, o.Modes)
+	// Each has a gate of its own: players in masses keep no heartbeat out.
+	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
+	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
+	deadline := rest.Deadline(o.CallTimeout)
+	fleet.Mount(s.engine.Group("", servers.Enter, deadline, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), o.Store)
+	play.Mount(s.engine.Group("", players.Enter, deadline, rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), o.Store, o.Keys, o.Modes)
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
 	})
@@ -106,7 +110,7 @@ func (s *Server) handler() http.Handler {
 		if !play.Serves(r.URL.Path) || !s.options.lists(r.Header.Get("Origin")) {
 			r.Header.Del("Origin")
 		}
-		s.engine.ServeHTTP(w, r)
+		s.guarded.ServeHTTP(w, r)
 	})
 }
 

@@ -15,6 +15,9 @@ func TestTablesWithMoreDeadThanLivingAreVacuumed(t *testing.T) {
 	b.exec("INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at) SELECT 'p' || n, 'k', '', '{}', now() FROM generate_series(1, 3000) n")
 	b.exec("DELETE FROM idempotency_keys")
 	// Postgres counts rows a moment after they were committed, and what other tests read may keep these for a while.
-	require.Eventually(t, func() bool { once(t, l); return one[int](b, "SELECT pg_stat_get_vacuum_count('idempotency_keys'::regclass)") > 0 }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		once(t, l)
+		return one[int](b, "SELECT pg_stat_get_vacuum_count('idempotency_keys'::regclass)") > 0
+	}, 20*time.Second, 50*time.Millisecond)
 	require.Eventually(t, func() bool { return len(once(t, l)) == 0 }, 20*time.Second, 50*time.Millisecond)
 }

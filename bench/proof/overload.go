@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 
 	"github.com/lattice-director/director/bench"
@@ -20,9 +21,10 @@ const overloadText = `In each round a closed loop of 256 callers finds how many 
 more are asked for, up to twice as many, whatever the answers: an open loop, in which latency counts from when a call
 was due. What counts is goodput: answers 200 within the time that a call has.
 
-The load runs on the same machine and takes CPU as the director does; how much is told beside. To refuse a call is not
-for nothing either: it has to be read and answered. Meanwhile somebody asks for health and for the keys twenty times a
-second.`
+The load runs on the same machine, but where it can be kept apart (Linux) it has half of the CPUs for itself, and the
+director and Postgres have the other half: what is asked for takes nothing from who answers. To refuse a call is not for
+nothing all the same: it has to be read and answered. Meanwhile somebody asks for health and for the keys twenty times
+a second.`
 
 const (
 	greatest    = "matchmake, as many as it can"
@@ -46,7 +48,15 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	var pulse pulse
 	var before bench.Reading
-	err := o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *bed) (err error) {
+	apart, err := o.setApart()
+	if err != nil {
+		return report.Section{}, err
+	}
+	err = o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *bed) (err error) {
+		defer apart.end()
+		if err := apart.begin(); err != nil {
+			return err
+		}
 		if before, err = b.Read(ctx); err != nil {
 			return err
 		}
@@ -65,6 +75,31 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 		Text: overloadText, Findings: append(all.overload(before.ServerRSS), pulse.findings()...), Runs: runs,
 		Plots: []report.Plot{all.goodputs(), report.Latencies(runs), report.GroupSizes(runs)},
 	}, nil
+}
+
+// setApart has what is started until begin run on one half of the CPUs, and from then on until end this process on the
+// other.
+func (o Options) setApart() (*apart, error) {
+	if o.Quick || !separable {
+		return &apart{}, nil
+	}
+	a := &apart{cpus: runtime.NumCPU()}
+	return a, keepTo(0, a.cpus/2)
+}
+
+type apart struct{ cpus int } // none: nothing is kept apart
+
+func (a *apart) begin() error {
+	if a.cpus == 0 {
+		return nil
+	}
+	return keepTo(a.cpus/2, a.cpus)
+}
+
+func (a *apart) end() {
+	if a.cpus > 0 {
+		_ = keepTo(0, a.cpus) // went well before
+	}
 }
 
 // overload is a trial that finds the most there is, and one for each multiple of that.

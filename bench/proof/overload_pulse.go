@@ -22,8 +22,8 @@ type pulse struct {
 const (
 	pulseEvery    = 50 * time.Millisecond
 	pulsePatience = 5 * time.Second
-	// mostPulse is in milliseconds: an orchestrator that asks for health gives up after a second.
-	mostPulse = 100
+	// mostPulse is in milliseconds: a quarter of the second after which an orchestrator that asks for health gives up.
+	mostPulse = 250
 )
 
 var pulsePaths = []string{"/healthz", "/.well-known/jwks.json"}

@@ -168,7 +168,7 @@ func stack(o server.Options, store interface {
 		return nil, err
 	}
 	failures := rest.NewLimiter(o.FailureRate)
-	calls := engine.Group("", rest.InFlight(o.MaxInFlight), rest.Deadline(o.CallTimeout))
+	calls := engine.Group("", rest.NewGate(o.MaxInFlight, nil, o.Log).Enter, rest.Deadline(o.CallTimeout))
 	fleet.Mount(calls.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), store)
 	play.Mount(calls.Group("", rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), store, o.Keys, o.Modes)
 	infra.Mount(engine, o.Keys, infra.Readiness{

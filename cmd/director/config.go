@@ -163,7 +163,7 @@ func (c *Config) rules() []setting {
 		{flag: "call-timeout", section: sectionLimits, def: "900ms", by: byServers, value: duration(&c.CallTimeout, 50*time.Millisecond, time.Minute),
 			help: "A call that is not decided by then is answered 503"},
 		{flag: "max-in-flight", section: sectionLimits, def: "512", by: byServers, value: integer(&c.MaxInFlight, 1, 1_000_000),
-			help: "Calls at a time in a replica; more are answered 503 at once"},
+			help: "Calls of players at a time in a replica, and as many of game servers; more are answered 503 at once"},
 		{flag: "player-rate", section: sectionLimits, def: "20", by: byServers, value: integer(&c.PlayerRate, 0, 1_000_000),
 			help: "Calls a second that a player may make of a replica, in the long run. 0: no limit"},
 		{flag: "player-burst", section: sectionLimits, def: "60", by: byServers, value: integer(&c.PlayerBurst, 1, 1_000_000),

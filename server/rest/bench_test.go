@@ -25,7 +25,7 @@ func BenchmarkMatchmake(b *testing.B) {
 	require.NoError(b, err)
 	verify := func(context.Context, string) (string, error) { return "alice", nil }
 	engine.POST("/matchmake",
-		rest.InFlight(1000), rest.Deadline(time.Second), rest.Bearer(verify, nil),
+		rest.NewGate(1000, nil, nil).Enter, rest.Deadline(time.Second), rest.Bearer(verify, nil),
 		rest.LimitCaller(rest.NewLimiter(rest.Rate{PerSecond: 1e9, Burst: 1e6})),
 		rest.Handle(http.StatusOK, matchmake))
 

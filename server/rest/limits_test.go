@@ -1,9 +1,13 @@
 package rest_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,7 +104,7 @@ func TestZeroRateSetsNoLimit(t *testing.T) {
 }
 
 // More requests than the pool will ever serve in time only make all of them late.
-func TestInFlight(t *testing.T) {
+func TestGate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -109,7 +113,7 @@ func TestInFlight(t *testing.T) {
 		<-leave
 		return rest.None{}, nil
 	}
-	calls := b.Group("/calls", rest.InFlight(2))
+	calls := b.Group("/calls", rest.NewGate(2, nil, nil).Enter)
 	calls.GET("/a", rest.Handle(http.StatusOK, wait))
 	calls.GET("/b", rest.Handle(http.StatusOK, wait))
 
@@ -131,11 +135,61 @@ func TestInFlight(t *testing.T) {
 	callers.Wait()
 }
 
+// Who is refused early is told the same as by the handlers, and takes no place; pages, which have to be let read the
+// answer, and other routes pass on.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	reg, lines := prometheus.NewRegistry(), new(bytes.Buffer)
+	m, err := rest.NewMetrics(reg)
+	require.NoError(t, err)
+	g := rest.NewGate(1, m, slog.New(slog.NewTextHandler(lines, nil)))
+	entered, leave := make(chan struct{}), make(chan struct{})
+	b := setup(t, rest.Options{})
+	b.GET("/calls/a", g.Enter, rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
+		entered <- struct{}{}
+		<-leave
+		return rest.None{}, nil
+	}))
+	guarded := g.Guard(b, func(r *http.Request) bool { return r.URL.Path == "/calls/a" })
+	serve := func(change ...func(*http.Request)) *httptest.ResponseRecorder {
+		r, w := request(http.MethodGet, "/calls/a", ""), httptest.NewRecorder()
+		for _, f := range change {
+			f(r)
+		}
+		guarded.ServeHTTP(w, r)
+		return w
+	}
+	var caller sync.WaitGroup
+	caller.Go(func() { require.Equal(t, http.StatusOK, serve().Code) })
+	<-entered
+
+	early, late := serve(), b.get("/calls/a")
+	require.Equal(t, http.StatusServiceUnavailable, early.Code)
+	told, said := problem(t, early), problem(t, late)
+	require.Equal(t, early.Header().Get("X-Request-Id"), told.RequestID)
+	said.RequestID = told.RequestID
+	require.Equal(t, said, told)
+	for _, name := range []string{"Retry-After", "Content-Type", "Cache-Control"} {
+		require.Equal(t, late.Header()[name], early.Header()[name], name)
+	}
+	require.Equal(t, []string{"mine"}, serve(func(r *http.Request) { r.Header.Set("X-Request-Id", "mine") }).Header()["X-Request-Id"])
+	require.Equal(t, http.StatusServiceUnavailable, serve(func(r *http.Request) { r.Header.Set("Origin", "https://play.example") }).Code)
+	require.Equal(t, http.StatusNotFound, serve(func(r *http.Request) { r.URL.Path = "/elsewhere" }).Code)
+	require.Equal(t, 2.0, value(t, reg, "director_http_requests_total"))
+	require.Equal(t, 1, strings.Count(lines.String(), "limit=1"), "one line a second")
+
+	close(leave)
+	caller.Wait()
+	caller.Go(func() { <-entered })
+	require.Equal(t, http.StatusOK, serve().Code)
+	caller.Wait()
+}
+
 // A panic that kept its place would, after n of them, close the door for good.
-func TestInFlightAfterPanics(t *testing.T) {
+func TestGateAfterPanics(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
-	b.GET("/panic", rest.InFlight(1), rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
+	b.GET("/panic", rest.NewGate(1, nil, nil).Enter, rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
 		panic("boom")
 	}))
 	for range 3 {
@@ -145,7 +199,7 @@ func TestInFlightAfterPanics(t *testing.T) {
 
 func TestZeroSetsNoBoundAndNoDeadline(t *testing.T) {
 	t.Parallel()
-	b := setup(t, rest.Options{}, rest.InFlight(0), rest.Deadline(0))
+	b := setup(t, rest.Options{}, rest.NewGate(0, nil, nil).Enter, rest.Deadline(0))
 	require.Equal(t, http.StatusOK, b.post(with(`"seats":1`)).Code)
 }
 

@@ -11,6 +11,9 @@ import (
 // unmatched is the route of requests that no route matched.
 const unmatched = "unmatched"
 
+// refused is the route of requests that were refused before anybody looked for one.
+const refused = "refused"
+
 // route is the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and handles and
 // are never logged or used as labels.
 func route(c *gin.Context) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/trace"
@@ -16,11 +17,15 @@ const headerRequestID = "X-Request-Id"
 // requestID takes the caller's X-Request-Id when it has the form of an [ID], else makes one, and puts it on the answer.
 func requestID(c *gin.Context) {
 	s := scopeOf(c)
-	s.id[0] = c.GetHeader(headerRequestID)
-	if !ID.Valid(s.id[0]) {
-		s.id[0] = newRequestID()
-	}
+	s.id[0] = requestIDOf(c.Request)
 	c.Writer.Header()[headerRequestID] = s.id[:]
+}
+
+func requestIDOf(r *http.Request) string {
+	if id := r.Header.Get(headerRequestID); ID.Valid(id) {
+		return id
+	}
+	return newRequestID()
 }
 
 // newRequestID is 128 random bits in hex. They find a line in a log, they protect nothing.
