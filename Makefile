@@ -19,6 +19,8 @@ BENCHTIME    ?= 1s
 # Postgres does not run as root, so root's copy must lie where another user can read it; a home or a checkout may not.
 PG18_DIR     ?= $(if $(filter 0,$(shell id -u)),/var/cache/director/postgres-18,$(BIN)/postgres-18)
 GOVULNCHECK  := v1.8.0
+# What protoc generates Go with.
+PLUGINS      := $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen-grpc-gateway
 
 # Read by `make demo`: how many seconds the bots play. Empty: the demo's own default.
 export DEMO_SECONDS ?=
@@ -52,13 +54,16 @@ lint: $(BIN)/golangci-lint ## Check style and the import direction of the house
 	@$(BIN)/golangci-lint run $(PKGS)
 
 .PHONY: generate
-generate: $(BIN)/sqlc ## Generate db/*.sql.go from queries/ and migrations/, and the page of the API
+generate: protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go from queries/ and migrations/, api/openmatch/pb, and the page of the API
 	@$(BIN)/sqlc generate
+	@api/openmatch/generate.sh api/openmatch/pb
 	@go generate ./...
 
 .PHONY: generate-check
-generate-check: $(BIN)/sqlc ## Fail when db/*.sql.go is not what the queries say (a test looks after the page)
+generate-check: protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not what its sources say (a test looks after the page)
 	@$(BIN)/sqlc diff
+	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; api/openmatch/generate.sh "$$fresh"; \
+	diff -ru -x doc.go -x '*_test.go' api/openmatch/pb "$$fresh" || { echo "api/openmatch/pb is not current: make generate" >&2; exit 1; }
 
 .PHONY: tidy-check
 tidy-check: ## Fail when go.mod or go.sum is not what the code needs
@@ -96,7 +101,7 @@ docker: ## Build the images lattice-director and lattice-arena
 ##@ What the targets above install
 
 .PHONY: tools
-tools: $(BIN)/sqlc $(BIN)/gotestsum $(BIN)/golangci-lint ## Build the pinned tools into .bin/ (some minutes, once)
+tools: $(BIN)/sqlc $(PLUGINS) $(BIN)/gotestsum $(BIN)/golangci-lint ## Build the pinned tools into .bin/ (some minutes, once)
 
 .PHONY: postgres
 postgres: ## Install Postgres with the package manager when there is none
@@ -106,6 +111,10 @@ postgres: ## Install Postgres with the package manager when there is none
 compiler: ## Install the C compiler that the race detector needs when there is none
 	@ops/install-compiler.sh
 
+.PHONY: protoc
+protoc: ## Install the compiler of .proto files when there is none
+	@ops/install-protoc.sh
+
 .PHONY: clean
 clean: ## Remove what these targets built
 	rm -rf $(BIN)
@@ -113,6 +122,13 @@ clean: ## Remove what these targets built
 $(BIN)/sqlc: tools/go.mod tools/go.sum | compiler
 	@echo "building sqlc into $(BIN)/: once, a minute or two"
 	@go build -modfile=tools/go.mod -o $@ github.com/sqlc-dev/sqlc/cmd/sqlc
+
+$(BIN)/protoc-gen-go: package = google.golang.org/protobuf/cmd/protoc-gen-go
+$(BIN)/protoc-gen-go-grpc: package = google.golang.org/grpc/cmd/protoc-gen-go-grpc
+$(BIN)/protoc-gen-grpc-gateway: package = github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway
+$(PLUGINS): tools/go.mod tools/go.sum
+	@echo "building $(@F) into $(BIN)/: once, half a minute"
+	@go build -modfile=tools/go.mod -o $@ $(package)
 
 $(BIN)/gotestsum: tools/go.mod tools/go.sum
 	@echo "building gotestsum into $(BIN)/: once, half a minute"
