@@ -1,0 +1,110 @@
+package matchtest
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Few names and values, so that pools and fields meet.
+var (
+	names   = rapid.SampledFrom([]string{"", "a", "b", "A", "mode", "a\x00"})
+	texts   = rapid.OneOf(rapid.SampledFrom([]string{"", "a", "A", "b", "a\x00", "é", "{}", "NULL"}), rapid.StringN(0, 3, -1))
+	numbers = rapid.OneOf(
+		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, 2, 3, math.MaxFloat64, math.SmallestNonzeroFloat64}),
+		rapid.Map(rapid.IntRange(-3, 3), func(n int) float64 { return float64(n) / 2 }),
+		rapid.Float64())
+	excludes = rapid.OneOf(rapid.SampledFrom([]match.Exclude{0, 1, 2, 3}), rapid.Map(rapid.Int32(), func(n int32) match.Exclude { return match.Exclude(n) }))
+	moments  = rapid.Custom(func(t *rapid.T) match.Moment {
+		return match.Moment{
+			Seconds: rapid.Int64Range(1_790_000_000, 1_790_000_001).Draw(t, "seconds"),
+			Nanos:   rapid.OneOf(rapid.Int32Range(0, 3), rapid.Int32Range(999_999_998, 999_999_999)).Draw(t, "nanos"),
+		}
+	})
+	bounds = rapid.OneOf(moments, rapid.SampledFrom([]match.Moment{
+		{}, {Seconds: -62135596800}, {Seconds: 253402300799, Nanos: 999_999_999}, {Seconds: -9223372037}, {Seconds: 9223372037},
+	}))
+)
+
+// Fields generates what tickets and backfills may have, created within two seconds of each other.
+func Fields() *rapid.Generator[match.Fields] {
+	return rapid.Custom(func(t *rapid.T) match.Fields {
+		return match.Fields{
+			Doubles: rapid.MapOfN(names, numbers, 0, 4).Draw(t, "doubles"),
+			Strings: rapid.MapOfN(names, texts, 0, 4).Draw(t, "strings"),
+			Tags:    rapid.SliceOfN(texts, 0, 4).Draw(t, "tags"),
+			Created: moments.Draw(t, "created"),
+		}
+	})
+}
+
+// Pools generates pools that pass their Check and hold some of [Fields]: a pool with filters is made to fit one of them
+// in about half of all cases.
+func Pools() *rapid.Generator[match.Pool] {
+	return rapid.Custom(func(t *rapid.T) match.Pool {
+		if rapid.Bool().Draw(t, "fitting") {
+			return Fitting(Fields().Draw(t, "somebody")).Draw(t, "pool")
+		}
+		return match.Pool{
+			Doubles:       rapid.SliceOfN(doubleRanges(names), 0, 2).Draw(t, "doubles"),
+			Strings:       rapid.SliceOfN(equals(), 0, 2).Draw(t, "strings"),
+			Tags:          rapid.SliceOfN(texts, 0, 2).Draw(t, "tags"),
+			CreatedBefore: rapid.Ptr(bounds, true).Draw(t, "created_before"),
+			CreatedAfter:  rapid.Ptr(bounds, true).Draw(t, "created_after"),
+		}
+	})
+}
+
+// Fitting generates pools whose strings and tags are some of those that f has, and whose ranges are of doubles that f
+// has, though with ends of their own. They often hold f.
+func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
+	return rapid.Custom(func(t *rapid.T) match.Pool {
+		var p match.Pool
+		for _, arg := range some(t, "doubles", keys(f.Doubles)) {
+			r := doubleRanges(rapid.Just(arg)).Draw(t, "range")
+			if rapid.Bool().Draw(t, "wide") {
+				r.Min, r.Max = math.Inf(-1), math.Inf(1)
+			}
+			p.Doubles = append(p.Doubles, r)
+		}
+		for _, arg := range some(t, "strings", keys(f.Strings)) {
+			p.Strings = append(p.Strings, match.StringEquals{Arg: arg, Value: f.Strings[arg]})
+		}
+		p.Tags = some(t, "tags", f.Tags)
+		if rapid.Bool().Draw(t, "after") {
+			p.CreatedAfter = rapid.Ptr(bounds, true).Draw(t, "created_after")
+		}
+		return p
+	})
+}
+
+func doubleRanges(arg *rapid.Generator[string]) *rapid.Generator[match.DoubleRange] {
+	return rapid.Custom(func(t *rapid.T) match.DoubleRange {
+		return match.DoubleRange{
+			Arg: arg.Draw(t, "arg"), Min: numbers.Draw(t, "min"), Max: numbers.Draw(t, "max"), Exclude: excludes.Draw(t, "exclude"),
+		}
+	})
+}
+
+func equals() *rapid.Generator[match.StringEquals] {
+	return rapid.Custom(func(t *rapid.T) match.StringEquals {
+		return match.StringEquals{Arg: names.Draw(t, "arg"), Value: texts.Draw(t, "value")}
+	})
+}
+
+// some keeps each element or not.
+func some[E any](t *rapid.T, label string, all []E) (kept []E) {
+	for _, e := range all {
+		if rapid.Bool().Draw(t, label) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// keys are a map's keys in an order that a failure can be repeated with.
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

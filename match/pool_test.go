@@ -1,0 +1,165 @@
+package match_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/matchtest"
+)
+
+func TestPoolHolds(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range matchtest.Cases() {
+		require.False(t, names[c.Name], "two cases are called %q", c.Name)
+		names[c.Name] = true
+		require.NoError(t, c.Pool.Check(), c.Name)
+		require.Equal(t, c.Held, c.Pool.Holds(c.Fields), c.Name)
+	}
+}
+
+// A table that lost a kind of its cases would still pass, here and in SQL.
+func TestCasesReachEveryFilterBothWays(t *testing.T) {
+	t.Parallel()
+	type reach struct {
+		filter string
+		held   bool
+	}
+	got := map[reach]int{}
+	for _, c := range matchtest.Cases() {
+		for filter, n := range map[string]int{
+			"double": len(c.Pool.Doubles), "string": len(c.Pool.Strings), "tag": len(c.Pool.Tags),
+			"before": pointers(c.Pool.CreatedBefore), "after": pointers(c.Pool.CreatedAfter),
+		} {
+			if n > 0 {
+				got[reach{filter, c.Held}]++
+			}
+		}
+	}
+	for _, filter := range []string{"double", "string", "tag", "before", "after"} {
+		require.Greater(t, got[reach{filter, true}], 4, filter)
+		require.Greater(t, got[reach{filter, false}], 4, filter)
+	}
+}
+
+func pointers(m *match.Moment) int {
+	if m == nil {
+		return 0
+	}
+	return 1
+}
+
+// Generators that never meet, or always do, would prove nothing about what they are for.
+func TestRandomPoolsHoldSomeAndNotOthers(t *testing.T) {
+	t.Parallel()
+	const tries = 400
+	held := 0
+	for seed := range tries {
+		if matchtest.Pools().Example(seed).Holds(matchtest.Fields().Example(seed)) {
+			held++
+		}
+	}
+	require.Greater(t, held, tries/20)
+	require.Less(t, held, tries*19/20)
+}
+
+// Filters are ANDed: a pool holds what each of its filters alone holds, in whatever order they come.
+func TestPoolHoldsWhatEachFilterHolds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, f := matchtest.Pools().Draw(t, "pool"), matchtest.Fields().Draw(t, "fields")
+		each := true
+		for _, single := range singles(p) {
+			each = each && single.Holds(f)
+		}
+		require.Equal(t, each, p.Holds(f))
+
+		p.Doubles, p.Strings, p.Tags = reversed(p.Doubles), reversed(p.Strings), reversed(p.Tags)
+		f.Tags = append(reversed(f.Tags), f.Tags...)
+		require.Equal(t, each, p.Holds(f), "order and repetition")
+	})
+}
+
+// singles are pools of one filter each.
+func singles(p match.Pool) []match.Pool {
+	all := []match.Pool{{}, {CreatedBefore: p.CreatedBefore}, {CreatedAfter: p.CreatedAfter}}
+	for _, r := range p.Doubles {
+		all = append(all, match.Pool{Doubles: []match.DoubleRange{r}})
+	}
+	for _, e := range p.Strings {
+		all = append(all, match.Pool{Strings: []match.StringEquals{e}})
+	}
+	for _, tag := range p.Tags {
+		all = append(all, match.Pool{Tags: []string{tag}})
+	}
+	return all
+}
+
+func reversed[E any](s []E) []E {
+	s = slices.Clone(s)
+	slices.Reverse(s)
+	return s
+}
+
+// Two pools that share an end of their ranges must neither both take a number nor both leave it, whatever it is.
+func TestNeighbouringRangesPartTheNumbers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		end, x := rapid.Float64().Draw(t, "end"), rapid.Float64().Draw(t, "x")
+		below, above := upTo(end, match.ExcludeMax), from(end, match.ExcludeNone)
+		require.NotEqual(t, holdsX(below, x), holdsX(above, x))
+		below, above = upTo(end, match.ExcludeNone), from(end, match.ExcludeMin)
+		require.NotEqual(t, holdsX(below, x), holdsX(above, x))
+	})
+}
+
+func upTo(end float64, e match.Exclude) match.Pool {
+	return match.Pool{Doubles: []match.DoubleRange{{Arg: "x", Min: math.Inf(-1), Max: end, Exclude: e}}}
+}
+
+func from(end float64, e match.Exclude) match.Pool {
+	return match.Pool{Doubles: []match.DoubleRange{{Arg: "x", Min: end, Max: math.Inf(1), Exclude: e}}}
+}
+
+func holdsX(p match.Pool, x float64) bool {
+	return p.Holds(match.Fields{Doubles: map[string]float64{"x": x}})
+}
+
+func TestPoolCheck(t *testing.T) {
+	t.Parallel()
+	fine, bad := &match.Moment{Seconds: 1}, &match.Moment{Nanos: -1}
+	require.NoError(t, match.Pool{}.Check())
+	require.NoError(t, match.Pool{CreatedBefore: fine, CreatedAfter: fine}.Check())
+	require.Equal(t, match.Invalid(".invalid created_before value"), match.Pool{CreatedBefore: bad}.Check())
+	require.Equal(t, match.Invalid(".invalid created_after value"), match.Pool{CreatedBefore: fine, CreatedAfter: bad}.Check())
+	require.EqualError(t, match.Pool{CreatedBefore: bad, CreatedAfter: bad}.Check(), ".invalid created_before value")
+}
+
+// A range as strangers may send it, against the same said with Compare-like arithmetic: the sign of each end's distance.
+func FuzzDoubleRange(f *testing.F) {
+	for _, seed := range []float64{0, 1, math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), math.MaxFloat64} {
+		f.Add(seed, seed, seed, int32(0))
+		f.Add(seed, 0.0, 1.0, int32(3))
+		f.Add(1.0, seed, math.Inf(1), int32(1))
+		f.Add(1.0, math.Inf(-1), seed, int32(4))
+	}
+	f.Fuzz(func(t *testing.T, x, low, high float64, exclude int32) {
+		p := match.Pool{Doubles: []match.DoubleRange{{Arg: "x", Min: low, Max: high, Exclude: match.Exclude(exclude)}}}
+		want := !slices.ContainsFunc([]float64{x, low, high}, math.IsNaN)
+		if want {
+			aboveLow, belowHigh := new64(x).Cmp(new64(low)), new64(high).Cmp(new64(x))
+			want = aboveLow >= 0 && belowHigh >= 0
+			want = want && (aboveLow > 0 || exclude != 1 && exclude != 3) && (belowHigh > 0 || exclude != 2 && exclude != 3)
+		}
+		if exclude < 0 || exclude > 3 {
+			want = true
+		}
+		require.Equal(t, want, holdsX(p, x))
+		require.False(t, p.Holds(match.Fields{Strings: map[string]string{"x": ""}}))
+	})
+}
