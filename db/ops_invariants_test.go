@@ -39,7 +39,7 @@ func newFleetAtWork(t *testing.T) *opsDB {
 }
 
 var invariants = []string{
-	"double seat|0", "over capacity|0", "reserved drift|0", "seat count drift|0", "session without live instance|0", "signing key|0",
+	"double seat|0", "over capacity|0", "reserved drift|0", "seat count drift|0", "session without live instance|0", "signing key|0", "ticket in two places|0",
 }
 
 func TestInvariantsAreEmptyWhenAllIsWell(t *testing.T) {

@@ -91,7 +91,7 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 	duel, eight, one := []string{"duel"}, []int32{8}, []int32{1}
 	ann, handle, ids := []string{"ann"}, []string{"eu.77"}, []uuid.UUID{uuid.New()}
 
-	for name, run := range map[string]func(context.Context, *Queries) error{
+	readWhatTheyTake(t, pool, map[string]func(context.Context, *Queries) error{
 		"SeatsAround": func(ctx context.Context, q *Queries) error {
 			_, err := q.SeatsAround(ctx, SeatsAroundParams{Region: "eu", Subs: ann, Callers: ann})
 			return err
@@ -178,7 +178,91 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.LookLater(ctx, LookLaterParams{Region: "eu", SessionIds: ids})
 			return err
 		},
-	} {
+	})
+}
+
+// largeQueue is 50,000 tickets that wait, as many that were assigned, and few of a tag.
+const largeQueue = `
+INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+	SELECT 'eu', 't' || n, 1000 + n, ARRAY[md5('mode' || n % 500)::uuid, md5('map' || n % 7)::uuid], '{}', '{}', 'b' FROM generate_series(1, 50000) n;
+INSERT INTO settled_tickets (region, id, body, assignment) SELECT 'eu', 's' || n, 'b', 'a' FROM generate_series(1, 50000) n;
+INSERT INTO backfills (region, id, created, generation, terms, double_keys, doubles, body) SELECT 'eu', 'b' || n, 1000 + n, 1, '{}', '{}', '{}', 'b' FROM generate_series(1, 10000) n;
+INSERT INTO backfill_tickets SELECT 'eu', 't' || n, 'b' || n % 1000 FROM generate_series(1, 20000) n;
+ANALYZE;`
+
+func TestTicketPlansReadWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	store, err := Open(t.Context(), Config{URL: dbtest.New(t)})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	_, err = store.pool.Exec(t.Context(), largeQueue, pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	ids, bytes := []string{"t1"}, [][]byte{{1}}
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
+		"GetTickets": func(ctx context.Context, q *Queries) error {
+			_, err := q.GetTickets(ctx, GetTicketsParams{Region: "eu", Ids: ids})
+			return err
+		},
+		"DeleteQueued": func(ctx context.Context, q *Queries) error {
+			_, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: "eu", Ids: ids})
+			return err
+		},
+		"DeleteAssigned": func(ctx context.Context, q *Queries) error {
+			return q.DeleteAssigned(ctx, DeleteAssignedParams{Region: "eu", Ids: ids})
+		},
+		"SettleTickets": func(ctx context.Context, q *Queries) error {
+			_, err := q.SettleTickets(ctx, SettleTicketsParams{Region: "eu", Ids: ids, Assignments: bytes})
+			return err
+		},
+		"Reassign": func(ctx context.Context, q *Queries) error {
+			_, err := q.Reassign(ctx, ReassignParams{Region: "eu", Ids: ids, Assignments: bytes})
+			return err
+		},
+		"ReleaseTickets": func(ctx context.Context, q *Queries) error {
+			return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: "eu", Ids: ids})
+		},
+		"MarkPending": func(ctx context.Context, q *Queries) error {
+			return q.MarkPending(ctx, MarkPendingParams{Region: "eu", Ids: ids})
+		},
+		"FreeTickets": func(ctx context.Context, q *Queries) error {
+			_, err := q.FreeTickets(ctx, FreeTicketsParams{Region: "eu", Ids: ids})
+			return err
+		},
+		"CancelTicket": func(ctx context.Context, q *Queries) error {
+			_, err := q.CancelTicket(ctx, CancelTicketParams{Region: "eu", ID: "t1"})
+			return err
+		},
+		"KeepAlive": func(ctx context.Context, q *Queries) error {
+			return q.KeepAlive(ctx, KeepAliveParams{Region: "eu", Ids: ids})
+		},
+		"SettledSince": func(ctx context.Context, q *Queries) error {
+			_, err := q.SettledSince(ctx, SettledSinceParams{Region: "eu"})
+			return err
+		},
+		"LockBackfills": func(ctx context.Context, q *Queries) error {
+			_, err := q.LockBackfills(ctx, LockBackfillsParams{Region: "eu", Ids: ids})
+			return err
+		},
+		"TicketsOfBackfill": func(ctx context.Context, q *Queries) error {
+			_, err := q.TicketsOfBackfill(ctx, TicketsOfBackfillParams{Region: "eu", BackfillID: "b1"})
+			return err
+		},
+		"LockTicketsOfBackfill": func(ctx context.Context, q *Queries) error {
+			return q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams{Region: "eu", BackfillID: "b1"})
+		},
+	})
+	readWhatTheyTake(t, store.readers, map[string]func(context.Context, *Queries) error{
+		"QueryTerms": func(ctx context.Context, q *Queries) error {
+			_, err := q.QueryTerms(ctx, QueryTermsParams{Region: "eu", Terms: []uuid.UUID{{}}})
+			return err
+		},
+	})
+}
+
+// readWhatTheyTake explains statements, as they are planned on connections of the pool.
+func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]func(context.Context, *Queries) error) {
+	t.Helper()
+	for name, run := range statements {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &explainer{pool: pool}

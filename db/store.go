@@ -21,10 +21,12 @@ type Timing struct {
 	UnreportedSeatTTL time.Duration // a resolved seat is held, where the instance reports none
 	ClosedMemory      time.Duration // a closed session is answered as closed, later as unknown
 	IdempotencyTTL    time.Duration // an answer is replayed to the same Idempotency-Key
+	PendingFor        time.Duration // a ticket in a match that nobody assigns, nor releases, stays away from other matches
+	AssignedFor       time.Duration // an assigned ticket is remembered, with its assignment
 }
 
 // DefaultTiming gives the defaults: 15 s leases, 60 s seats, 2 min tokens with 30 s grace, 10 min longest hold, 2 h
-// unreported seats, 24 h of memory and of idempotency.
+// unreported seats, 24 h of memory and of idempotency, 1 min for a match to be assigned, 10 min of assigned tickets.
 func DefaultTiming() Timing {
 	return Timing{
 		LeaseTTL:          15 * time.Second,
@@ -35,6 +37,8 @@ func DefaultTiming() Timing {
 		UnreportedSeatTTL: 2 * time.Hour,
 		ClosedMemory:      24 * time.Hour,
 		IdempotencyTTL:    24 * time.Hour,
+		PendingFor:        time.Minute,
+		AssignedFor:       10 * time.Minute,
 	}
 }
 
@@ -42,6 +46,9 @@ func DefaultTiming() Timing {
 type Config struct {
 	// URL is a PostgreSQL connection string; it may lead through a transaction pooler.
 	URL string
+	// DirectURL leads to the same database and around poolers, which pass no notifications on. Empty means URL where there
+	// is no Pooler; with one, other replicas' changes are found by polling only.
+	DirectURL string
 	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, "pgbouncer" for one that
 	// does not: statements are then described, not prepared.
 	Pooler string
@@ -50,7 +57,7 @@ type Config struct {
 	Timing   Timing
 	// MaxReserved bounds how many players one caller may hold reserved in a region; 0 means 1024.
 	MaxReserved int
-	// MaxWaiting bounds the calls that wait for a group, for each kind of call; 0 means 8192. More are refused as
+	// MaxWaiting bounds the calls that wait for a group, for each kind of call; 0 means 32768. More are refused as
 	// Unavailable at once.
 	MaxWaiting int
 	// FlightTimeout bounds one grouped transaction; 0 means 5 s.
@@ -64,7 +71,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.MaxConns = orDefault(c.MaxConns, 16)
 	c.MaxReserved = orDefault(c.MaxReserved, 1024)
-	c.MaxWaiting = orDefault(c.MaxWaiting, 8192)
+	c.MaxWaiting = orDefault(c.MaxWaiting, 32768)
 	c.FlightTimeout = orDefault(c.FlightTimeout, 5*time.Second)
 	c.Timing = orDefault(c.Timing, DefaultTiming())
 	if c.Log == nil {
@@ -87,15 +94,24 @@ func orDefault[T comparable](v, fallback T) T {
 // Store answers every question about the state. It is safe for concurrent use and holds no state of its own but
 // connections and calls in flight.
 type Store struct {
-	cfg   Config
-	pool  *pgxpool.Pool
-	q     *Queries
-	clock clock
+	cfg     Config
+	pool    *pgxpool.Pool
+	readers *pgxpool.Pool // for what reads a large part of a table: it takes no connection from who needs one for a moment
+	q       *Queries
+	reading *Queries // by the readers
+	clock   clock
+	ids     *idMint
+
+	notifier *notifier
+	listener *listener
 
 	beats    *group[beat, int]
 	placer   *group[PlaceRequest, Placement]
 	resolver *group[resolveRequest, Resolved]
 	reporter *group[SeatReport, SeatReportResult]
+	creator  *group[*created, Ticket]
+	getter   *group[string, Ticket]
+	leaver   *group[string, struct{}]
 }
 
 // Open makes a Store. It does not need the database to be up: connections are made when they are needed.
@@ -105,15 +121,33 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	lc, err := listenConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	s := &Store{cfg: cfg, pool: pool, q: New(pool), clock: clock{pod: cfg.PodClock}}
+	rc := pc.Copy()
+	rc.AfterConnect = prepareReader
+	rc.MaxConns = max(2, cfg.MaxConns/4)
+	readers, err := pgxpool.NewWithConfig(ctx, rc)
+	if err != nil {
+		return nil, fmt.Errorf("database pool: %w", err)
+	}
+	s := &Store{
+		cfg: cfg, pool: pool, readers: readers, q: New(pool), reading: New(readers), clock: clock{pod: cfg.PodClock}, ids: newIDMint(),
+	}
+	s.notifier = newNotifier(s.sendNotice)
+	s.listener = newListener(cfg, lc, s.notifier.sender, func() { s.Notify(topicEcho, "") })
 	s.beats = newGroup(cfg, "heartbeat", 2048, func(beat) int { return 1 }, s.beatTogether)
 	s.placer = newGroup(cfg, "placement", 256, func(r PlaceRequest) int { return len(r.Party) }, s.placeTogether)
 	s.resolver = newGroup(cfg, "resolve", 512, func(resolveRequest) int { return 1 }, s.resolveTogether)
 	s.reporter = newGroup(cfg, "seats", 512, func(r SeatReport) int { return 1 + len(r.Joined) + len(r.Left) }, s.reportTogether)
+	s.creator = newGroup(cfg, "ticket", 1024, (*created).weigh, s.createTogether)
+	s.getter = newGroup(cfg, "ticket read", 1024, func(string) int { return 1 }, s.getTogether)
+	s.leaver = newGroup(cfg, "ticket leaves", 1024, func(string) int { return 1 }, s.leaveTogether)
 	return s, nil
 }
 
@@ -131,19 +165,31 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	}
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnIdleTime = 5 * time.Minute
-	pc.ConnConfig.ConnectTimeout = 2 * time.Second
 	pc.ConnConfig.Tracer = cfg.Tracer
-	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
-		pc.ConnConfig.RuntimeParams["application_name"] = "director"
-	}
+	introduce(pc.ConnConfig)
 	pc.AfterConnect = prepareConn
 	return pc, nil
+}
+
+func introduce(c *pgx.ConnConfig) {
+	c.ConnectTimeout = 2 * time.Second
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "director"
+	}
 }
 
 // prepareConn teaches a connection uuid.UUID, which pgx else takes a long way round through text, and how to plan.
 func prepareConn(ctx context.Context, conn *pgx.Conn) error {
 	pgxuuid.Register(conn.TypeMap())
 	return plainPlans(ctx, conn)
+}
+
+// prepareReader is prepareConn for statements that may choose a large part of a table, by an index of terms or by none:
+// which of them is better is for the planner to say.
+func prepareReader(ctx context.Context, conn *pgx.Conn) error {
+	pgxuuid.Register(conn.TypeMap())
+	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off", pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 // plainPlans keeps a hot statement's one plan, instead of making a new one for each batch of arguments, which costs more
@@ -159,7 +205,7 @@ func plainPlans(ctx context.Context, conn *pgx.Conn) error {
 
 // Drain waits until no grouped call is in flight, or ctx ends. Call it when no new calls come in.
 func (s *Store) Drain(ctx context.Context) error {
-	for _, wait := range []func(context.Context) error{s.beats.drain, s.placer.drain, s.resolver.drain, s.reporter.drain} {
+	for _, wait := range []func(context.Context) error{s.beats.drain, s.placer.drain, s.resolver.drain, s.reporter.drain, s.creator.drain, s.getter.drain, s.leaver.drain} {
 		if err := wait(ctx); err != nil {
 			return err
 		}
@@ -168,7 +214,12 @@ func (s *Store) Drain(ctx context.Context) error {
 }
 
 // Close closes the connections. Calls in flight end as Unavailable.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.listener.close()
+	s.notifier.close()
+	s.readers.Close()
+	s.pool.Close()
+}
 
 // Pool gives the connections, for metrics and for tests.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }

@@ -9,6 +9,7 @@
 //	rotate   There is always a key that signs and a next one that verifiers know already, and no key stays sealed by a
 //	         key-encryption key that is on its way out.
 //	prune    What is remembered for a while is forgotten after it: stored answers, redeemed token ids, ended instances, old keys.
+//	queue    Tickets and backfills whose time is over leave their tables; no query has found them since.
 //	analyze  The planner knows of hot tables that grew by half within seconds, so that a young installation is not slow.
 //	vacuum   Hot tables of which more is dead than lives are cleaned up within seconds, while they are small.
 //	history  Tomorrow's partitions are there days before they are needed, and days past the retention are dropped whole.
@@ -85,6 +86,7 @@ func New(o Options) (*Worker, error) {
 		{name: "reap", every: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", every: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", every: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
+		{name: "queue", every: time.Second, timeout: 30 * time.Second, runOnce: sweeper{o.Store}.runOnce},
 		{name: "analyze", every: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", every: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
 		{name: "history", every: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},

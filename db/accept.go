@@ -1,0 +1,299 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/match"
+)
+
+// AcceptedMatch is a match that the evaluator of a cycle accepted, on its way to become final.
+type AcceptedMatch struct {
+	ID       string
+	Tickets  []string
+	Backfill *MatchBackfill // nil: it has none
+
+	// Caller and Seq name the proposal where another replica waits to hear of it; Seq is 0 where none does.
+	Caller uuid.UUID
+	Seq    int32
+}
+
+// FinalMatch is what became of an accepted one.
+type FinalMatch struct {
+	Verdict match.Verdict
+	Created *Backfill // the backfill that was created for it; nil: none was
+}
+
+// ReadBackfill gives what a backfill says after a match that wants it to say what the match function sent. old is nil for
+// one that is to be created. An error drops the match.
+type ReadBackfill func(sent []byte, old *Backfill) (NewBackfill, error)
+
+// AcceptMatches decides about matches, in the order in which they were accepted, and marks the tickets of those that are
+// kept as pending. When it returns without an error this is committed, on behalf of the cycle that the replica runs. No
+// match may be told of before. Ids of tickets that were never issued are taken as they are. read may be called more than
+// once. Errors: Superseded when the replica runs the cycle no more; Unavailable, after which nobody knows whether the
+// tickets are pending.
+func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch, read ReadBackfill) ([]FinalMatch, error) {
+	var err error
+	for range maxConflictRetries {
+		a := s.newAcceptance(ref, matches, read)
+		if err = s.inTx(ctx, func(q *Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
+			var done bool
+			if done, err = a.happened(ctx); done {
+				err = nil
+			} else if err == nil {
+				continue
+			}
+		}
+		switch {
+		case err == nil:
+			a.tell()
+			return a.final, nil
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil, cycleLost()
+		case !isConflict(err):
+			return nil, classify(err)
+		}
+	}
+	return nil, unavailable("no decision about the matches", err)
+}
+
+// outcomeUnknown says that a transaction that failed at its end may have been committed all the same.
+func outcomeUnknown(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return true
+	}
+	return pg.Code[:2] == "57" || pg.Code[:2] == "08"
+}
+
+// acceptance is one transaction that decides about matches.
+type acceptance struct {
+	*Store
+	ref     CycleRef
+	matches []AcceptedMatch
+	read    ReadBackfill
+
+	tickets   [][]string // of each match, those that were issued here
+	backfills map[string]Backfill
+	alive     map[string]int64 // generations of those backfills that may be filled
+
+	decided bool
+	final   []FinalMatch
+	marks   MarkPendingParams
+	filled  map[string]int64 // backfills, and the generations that they have afterwards
+}
+
+func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, read ReadBackfill) *acceptance {
+	a := &acceptance{
+		Store: s, ref: ref, matches: matches, read: read, backfills: map[string]Backfill{}, alive: map[string]int64{},
+		final: make([]FinalMatch, len(matches)), filled: map[string]int64{}, marks: MarkPendingParams{Region: ref.Region},
+	}
+	for _, m := range matches {
+		ours := issued(ref.Region, TicketID, m.Tickets)
+		slices.Sort(ours)
+		a.tickets = append(a.tickets, slices.Compact(ours))
+	}
+	return a
+}
+
+// run holds the cycle and all that the matches need, decides, and puts off what it writes to the commit.
+func (a *acceptance) run(ctx context.Context, q *Queries) error {
+	free, err := a.hold(ctx, q)
+	if err != nil {
+		return err
+	}
+	for i, v := range match.Keep(a.claims(), func(id string) bool { return free[id] }, a.alive) {
+		a.final[i].Verdict = v
+	}
+	out := q.putOff()
+	associate := AssociateParams{Region: a.ref.Region}
+	for i, m := range a.matches {
+		if a.final[i].Verdict != match.Kept {
+			continue
+		}
+		id := a.fill(out, i)
+		if a.final[i].Verdict != match.Kept {
+			continue
+		}
+		for _, t := range a.tickets[i] {
+			a.marks.Ids, a.marks.MatchedIn = append(a.marks.Ids, t), append(a.marks.MatchedIn, a.mark(m))
+			if id != "" {
+				associate.Tickets, associate.Backfills = append(associate.Tickets, t), append(associate.Backfills, id)
+			}
+		}
+	}
+	a.write(out, associate)
+	a.decided = true
+	return nil
+}
+
+// hold fences the cycle and holds backfills and tickets, and answers which tickets are free.
+func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool, err error) {
+	var p pipeline
+	var state string
+	var backfills []LockBackfillsRow
+	var ids []string
+	ask(&p, &state, (*Queries).HoldCycle, HoldCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
+	if wanted := a.wantedBackfills(); len(wanted) > 0 {
+		ask(&p, &backfills, (*Queries).LockBackfills, LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillFor()})
+	}
+	if wanted := a.wantedTickets(); len(wanted) > 0 {
+		ask(&p, &ids, (*Queries).FreeTickets, FreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
+	}
+	if err := p.send(ctx, q); err != nil {
+		return nil, err
+	}
+	for _, b := range backfills {
+		a.backfills[b.ID] = Backfill{ID: b.ID, Body: b.Body, Generation: b.Generation, Created: time.Unix(0, b.Created).UTC()}
+		if b.Alive {
+			a.alive[b.ID] = b.Generation
+		}
+	}
+	return setOf(ids), nil
+}
+
+func (a *acceptance) wantedTickets() []string {
+	ids := slices.Concat(a.tickets...)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (a *acceptance) wantedBackfills() (ids []string) {
+	for _, m := range a.matches {
+		if m.Backfill != nil && IssuedHere(a.ref.Region, BackfillID, m.Backfill.ID) {
+			ids = append(ids, m.Backfill.ID)
+		}
+	}
+	return ids
+}
+
+func (a *acceptance) claims() []match.Claim {
+	claims := make([]match.Claim, len(a.matches))
+	for i, m := range a.matches {
+		claims[i].Tickets = a.tickets[i]
+		if m.Backfill != nil {
+			claims[i].Backfill, claims[i].Generation = m.Backfill.ID, m.Backfill.Generation
+		}
+	}
+	return claims
+}
+
+// mark is what a ticket says of the match that it is in. Match functions may name matches of two cycles alike.
+func (a *acceptance) mark(m AcceptedMatch) []byte { return append(a.ref.ID[:], m.ID...) }
+
+// fill creates or changes the backfill of a match, and answers its id; or drops the match, where it cannot be understood.
+func (a *acceptance) fill(out *pipeline, i int) (id string) {
+	b := a.matches[i].Backfill
+	if b == nil {
+		return ""
+	}
+	var old *Backfill
+	if b.ID != "" {
+		there := a.backfills[b.ID]
+		old = &there
+	}
+	says, err := a.read(b.Body, old)
+	if err != nil {
+		a.final[i].Verdict = match.BackfillUnreadable
+		return ""
+	}
+	if old == nil {
+		created, p := a.draftBackfill(a.ref.Region, says)
+		tell(out, (*Queries).CreateBackfills, p)
+		a.final[i].Created, a.filled[created.ID] = &created, created.Generation
+		return created.ID
+	}
+	row, body := says.row(old.ID, old.Created)
+	tell(out, (*Queries).PutBackfill, PutBackfillParams{
+		Region: a.ref.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
+	})
+	a.filled[old.ID] = old.Generation + 1
+	return old.ID
+}
+
+// write puts off marks, associations and verdicts. The lease is counted from here on again: the marks may have taken long.
+func (a *acceptance) write(out *pipeline, associate AssociateParams) {
+	if len(a.marks.Ids) > 0 {
+		tell(out, (*Queries).MarkPending, a.marks)
+	}
+	if len(associate.Tickets) > 0 {
+		tell(out, (*Queries).Associate, associate)
+	}
+	judge := JudgeParams{Region: a.ref.Region, Cycle: a.ref.ID}
+	for i, m := range a.matches {
+		if m.Seq == 0 {
+			continue
+		}
+		var id string
+		var created int64
+		if b := a.final[i].Created; b != nil {
+			id, created = b.ID, b.Created.UnixNano()
+		}
+		judge.Callers, judge.Seqs = append(judge.Callers, m.Caller), append(judge.Seqs, m.Seq)
+		judge.Accepted = append(judge.Accepted, a.final[i].Verdict == match.Kept)
+		judge.CreatedBackfills, judge.BackfillsCreated = append(judge.CreatedBackfills, id), append(judge.BackfillsCreated, created)
+	}
+	if len(judge.Seqs) > 0 {
+		tell(out, (*Queries).Judge, judge)
+	}
+	var renewed int64
+	ask(out, &renewed, (*Queries).RenewCycle, RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
+}
+
+// outcomePatience is how long it is tried to find out what became of a commit.
+const outcomePatience = 2 * time.Second
+
+// happened finds out whether the decision was committed: all of it was, or nothing. It waits for the lost transaction,
+// which holds the tickets for as long as it lives. Where nothing is left of what would tell, it can be decided again.
+func (a *acceptance) happened(ctx context.Context) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomePatience)
+	defer cancel()
+	for {
+		done, err = a.witness(ctx)
+		if err == nil || ctx.Err() != nil {
+			return done, err
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+func (a *acceptance) witness(ctx context.Context) (done bool, err error) {
+	if len(a.marks.Ids) > 0 {
+		rows, err := a.q.MarkedIn(ctx, MarkedInParams{Region: a.ref.Region, Ids: a.marks.Ids})
+		if err != nil {
+			return false, err
+		}
+		marked := make(map[string]string, len(rows))
+		for _, r := range rows {
+			marked[r.ID] = string(r.MatchedIn)
+		}
+		for i, id := range a.marks.Ids {
+			if marked[id] == string(a.marks.MatchedIn[i]) {
+				return true, nil
+			}
+		}
+	}
+	ids := make([]string, 0, len(a.filled))
+	for id := range a.filled {
+		ids = append(ids, id)
+	}
+	rows, err := a.q.LockBackfills(ctx, LockBackfillsParams{Region: a.ref.Region, Ids: ids, AckedFor: a.cfg.Timing.backfillFor()})
+	for _, r := range rows {
+		done = done || r.Generation == a.filled[r.ID]
+	}
+	return done, err
+}
+
+// tell wakes the replicas whose callers wait.
+func (a *acceptance) tell() {
+	if slices.ContainsFunc(a.matches, func(m AcceptedMatch) bool { return m.Seq > 0 }) {
+		a.Notify(TopicCycle, a.ref.Region)
+	}
+}

@@ -1,0 +1,373 @@
+package db_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// cycle opens one on behalf of a replica.
+func (b *bundle) cycle() db.CycleRef {
+	b.t.Helper()
+	replica := uuid.New()
+	c, in, err := b.EnterCycle(b.t.Context(), universe, replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: time.Minute})
+	require.NoError(b.t, err)
+	require.True(b.t, in)
+	require.Equal(b.t, replica, c.Owner)
+	return db.CycleRef{Region: universe, ID: c.ID, Replica: replica, Lease: time.Minute}
+}
+
+func (b *bundle) accept(ref db.CycleRef, matches ...db.AcceptedMatch) (verdicts []string, final []db.FinalMatch) {
+	b.t.Helper()
+	final, err := b.AcceptMatches(b.t.Context(), ref, matches, readBackfill)
+	require.NoError(b.t, err)
+	for _, f := range final {
+		verdicts = append(verdicts, f.Verdict.String())
+	}
+	return verdicts, final
+}
+
+// readBackfill takes texts: a change adds to what is there.
+func readBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
+	if string(sent) == "bad" {
+		return db.NewBackfill{}, errors.New("unreadable")
+	}
+	text := string(sent)
+	if old != nil {
+		text = string(old.Body[bytes.LastIndexByte(old.Body, ' ')+1:]) + "+" + text
+	}
+	return backfillOf(match.Fields{Tags: []string{text}}, text), nil
+}
+
+func (b *bundle) acceptable(n int) (ids []string) {
+	for range n {
+		ids = append(ids, b.ticket(ticketOf(match.Fields{}, "")).ID)
+	}
+	return ids
+}
+
+func acceptedOf(id string, tickets ...string) db.AcceptedMatch {
+	return db.AcceptedMatch{ID: id, Tickets: tickets}
+}
+
+// associated are the tickets of a backfill.
+func (b *bundle) associated(backfill string) (ids []string) {
+	b.t.Helper()
+	rows, err := b.Pool().Query(b.t.Context(), "SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill)
+	require.NoError(b.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		require.NoError(b.t, rows.Scan(&id))
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Pins a dropped match that leaves marks, and a ticket whose mark names a match that was dropped.
+func TestAcceptanceTakesAllOfAMatchOrNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := b.acceptable(4)
+	b.mark(ids[3], 0)
+	ref := b.cycle()
+	verdicts, _ := b.accept(ref, acceptedOf("1", ids[0], ids[3]), acceptedOf("2", ids[0], ids[1], ids[1], "never", "\x00"), acceptedOf("3", ids[1], ids[2]), acceptedOf("4"))
+	require.Equal(t, []string{"ticket_gone", "kept", "ticket_gone", "kept"}, verdicts)
+	require.Equal(t, ids[2:3], b.waiting(b.Store, match.Pool{}))
+	require.Equal(t, append(ref.ID[:], '2'), one[[]byte](b, "SELECT matched_in FROM tickets WHERE id = $1", ids[0]))
+	verdicts, _ = b.accept(ref, acceptedOf("2", ids[0], ids[1]))
+	require.Equal(t, []string{"ticket_gone"}, verdicts, "it is pending already")
+}
+
+// Pins a backfill that takes a match made of what it no longer says.
+func TestAcceptanceFillsBackfills(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	ids := b.acceptable(9)
+	there, expired := b.backfill(match.Fields{}), b.backfill(match.Fields{})
+	b.unheard(expired.ID, 48*time.Second)
+	deleted := b.backfill(match.Fields{})
+	require.NoError(t, b.DeleteBackfill(ctx, universe, deleted.ID))
+	b.matchInto(deleted.ID, ids[0]) // whose ticket was matched before, long ago
+	b.mark(ids[0], time.Minute)
+
+	with := func(m db.AcceptedMatch, id string, generation int64, body string) db.AcceptedMatch {
+		m.Backfill = &db.MatchBackfill{ID: id, Generation: generation, Body: []byte(body)}
+		return m
+	}
+	verdicts, final := b.accept(
+		b.cycle(),
+		with(acceptedOf("created", ids[0], ids[1], "never"), "", 0, "new"),
+		with(acceptedOf("filled", ids[2]), there.ID, 1, "more"),
+		with(acceptedOf("filled twice", ids[3]), there.ID, 1, "more"),
+		with(acceptedOf("expired", ids[4]), expired.ID, 1, "more"),
+		with(acceptedOf("deleted", ids[5]), deleted.ID, 1, "more"),
+		with(acceptedOf("a stranger's", ids[6]), "\x00", 1, "more"),
+		with(acceptedOf("bad", ids[7]), "", 0, "bad"),
+	)
+	require.Equal(t, []string{"kept", "kept", "backfill_changed", "backfill_gone", "backfill_gone", "backfill_gone", "backfill_unreadable"}, verdicts)
+	require.Len(t, b.waiting(b.Store, match.Pool{}), 6, "tickets of dropped matches wait on")
+
+	created := final[0].Created
+	got, err := b.GetBackfill(ctx, universe, created.ID)
+	require.NoError(t, err)
+	require.Equal(t, *created, got)
+	require.Equal(t, int64(1), got.Generation)
+	require.ElementsMatch(t, ids[:2], b.associated(created.ID), "and the game it was matched into before has lost it")
+	require.Equal(t, []string{created.ID}, b.open(match.Pool{Tags: []string{"new"}}))
+
+	got, err = b.GetBackfill(ctx, universe, there.ID)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), got.Generation)
+	require.Equal(t, there.Created, got.Created)
+	require.True(t, strings.HasSuffix(string(got.Body), "first+more"))
+	require.Equal(t, ids[2:3], b.associated(there.ID))
+	require.Equal(t, []string{there.ID}, b.open(match.Pool{Tags: []string{"first+more"}}))
+	_, tickets, err := b.AcknowledgeBackfill(ctx, universe, there.ID, []byte("here"))
+	require.NoError(t, err)
+	require.Len(t, tickets, 1)
+}
+
+// Pins verdicts that replicas elsewhere never read.
+func TestVerdictsAreToldElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	ids := b.acceptable(2)
+	ref := b.cycle()
+	other := db.CycleRef{Region: universe, ID: ref.ID, Replica: uuid.New(), Lease: time.Minute}
+	caller := uuid.New()
+	b.exec("INSERT INTO match_callers (region, cycle, id, replica) VALUES ($1, $2, $3, $4)", universe, ref.ID, caller, other.Replica)
+	sent := []db.CycleProposal{
+		{Caller: caller, Seq: 1, MatchID: "1\x00", Score: 2.5, Tickets: []string{ids[0], "\x00", ""}, Backfill: &db.MatchBackfill{Generation: -3, Body: []byte("new")}, Match: []byte("m")},
+		{Caller: caller, Seq: 2, MatchID: "2", Tickets: []string{ids[0], ids[1]}},
+	}
+	for range 2 { // as after a lost answer
+		collecting, err := b.Propose(ctx, other, sent, []uuid.UUID{caller})
+		require.NoError(t, err)
+		require.True(t, collecting)
+	}
+	news, err := b.NewsOfCycle(ctx, ref, nil)
+	require.NoError(t, err)
+	require.Equal(t, sent, news.Proposals)
+	require.Len(t, news.Callers, 2)
+	news, err = b.NewsOfCycle(ctx, ref, map[uuid.UUID]int32{caller: 1})
+	require.NoError(t, err)
+	require.Equal(t, sent[1:], news.Proposals)
+
+	var matches []db.AcceptedMatch
+	for _, p := range sent {
+		matches = append(matches, db.AcceptedMatch{ID: p.MatchID, Tickets: p.Tickets, Backfill: p.Backfill, Caller: p.Caller, Seq: p.Seq})
+	}
+	_, final := b.accept(ref, matches...)
+	now, err := b.LookAtCycle(ctx, other, []uuid.UUID{caller})
+	require.NoError(t, err)
+	created := final[0].Created
+	require.Equal(t, db.CycleNow{
+		Known: true, State: db.CycleCollects, Accepted: []db.CycleVerdict{{Caller: caller, Seq: 1, CreatedBackfill: created.ID, BackfillCreated: created.Created}},
+	}, now)
+	judged, err := b.JudgedProposals(ctx, other, []uuid.UUID{caller})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []int32{1, 2}, judged[caller])
+
+	_, err = b.AdvanceCycle(ctx, ref, db.CycleEvaluates, nil)
+	require.NoError(t, err)
+	collecting, err := b.Propose(ctx, other, sent, nil)
+	require.NoError(t, err)
+	require.False(t, collecting)
+	require.NoError(t, b.EndCycle(ctx, ref, "no\x00luck\xff"))
+	now, err = b.LookAtCycle(ctx, other, nil)
+	require.NoError(t, err)
+	require.Equal(t, "noluck\uFFFD", now.Failure)
+	requireKind(t, db.Superseded, "cycle_lost", b.EndCycle(ctx, ref, ""))
+	requireKind(t, db.Superseded, "cycle_lost", b.RenewCycle(ctx, ref))
+	_, err = b.AcceptMatches(ctx, ref, nil, readBackfill)
+	requireKind(t, db.Superseded, "cycle_lost", err)
+	b.exec("UPDATE match_cycles SET ended_at = ended_at - interval '31 seconds'")
+	n, err := b.ForgetCycles(ctx, universe)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Zero(t, one[int](b, "SELECT (SELECT count(*) FROM match_callers) + (SELECT count(*) FROM match_proposals)"))
+}
+
+// Whatever happens to tickets meanwhile: each is in one match at most, and who was told that it was cancelled or deleted
+// is in none that is kept.
+func TestAcceptancesMeetEverythingElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, ref := t.Context(), b.cycle()
+	ids := b.acceptable(200)
+	var mu sync.Mutex
+	in, out := map[string]string{}, map[string]bool{}
+	var wait sync.WaitGroup
+	for n := range 4 {
+		wait.Go(func() {
+			for k := range 40 {
+				i := (n*53 + k*7) % len(ids)
+				id := fmt.Sprintf("%d %d", n, k)
+				final, err := b.AcceptMatches(ctx, ref, []db.AcceptedMatch{acceptedOf(id, ids[i], ids[(i+3)%len(ids)]), acceptedOf(id+"b", ids[(i+5)%len(ids)])}, readBackfill)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for j, tickets := range [][]string{{ids[i], ids[(i+3)%len(ids)]}, {ids[(i+5)%len(ids)]}} {
+					for _, ticket := range tickets {
+						if final[j].Verdict == match.Kept {
+							if in[ticket] != "" {
+								t.Errorf("%s is in %s and %s", ticket, in[ticket], id)
+							}
+							in[ticket] = id
+						}
+					}
+				}
+				mu.Unlock()
+			}
+		})
+		wait.Go(func() {
+			for k := range 40 {
+				id := ids[(n*31+k*11)%len(ids)]
+				gone := false
+				if k%2 == 0 {
+					c, err := b.CancelTicket(ctx, universe, id)
+					gone = err == nil && c.Cancelled
+				} else if _, err := b.AssignTickets(ctx, universe, []db.Assignment{{Tickets: []string{id}, Assignment: []byte("x")}}, true); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				out[id] = out[id] || gone
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	require.NotEmpty(t, in)
+	for id := range in {
+		require.False(t, out[id], "%s was cancelled and is in a match", id)
+	}
+}
+
+// A cutter passes bytes between a client and Postgres until it sees a COMMIT of the client's that it is to cut.
+type cutter struct {
+	net.Listener
+
+	network, target string
+
+	armed  atomic.Bool
+	arrive bool // the COMMIT does reach Postgres
+	cuts   atomic.Int32
+}
+
+func newCutter(t *testing.T, target string, arrive bool) *cutter {
+	t.Helper()
+	pc, err := pgx.ParseConfig(target)
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := &cutter{Listener: l, arrive: arrive}
+	c.network, c.target = pgconn.NetworkAddress(pc.Host, pc.Port)
+	var wait sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); wait.Wait() })
+	wait.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wait.Go(func() { c.pass(conn) })
+		}
+	})
+	return c
+}
+
+// url leads to a database by way of the cutter.
+func (c *cutter) url(t *testing.T, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	host, port, err := net.SplitHostPort(c.Addr().String())
+	require.NoError(t, err)
+	q := u.Query()
+	q.Set("host", host)
+	q.Set("port", port)
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func (c *cutter) pass(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial(c.network, c.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	answered := make(chan struct{})
+	go func() { _, _ = io.Copy(client, server); _ = client.Close(); close(answered) }()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(buf[:n], []byte("\x00commit\x00")) && c.armed.CompareAndSwap(true, false) {
+			c.cuts.Add(1)
+			_ = client.Close()
+			if c.arrive {
+				_, _ = server.Write(buf[:n])
+				<-answered // to nobody
+			}
+			return
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// Pins matches that are told although they were rolled back, and matches that are lost although they were committed.
+func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
+	t.Parallel()
+	for name, arrive := range map[string]bool{"committed": true, "rolled back": false} {
+		for kind, tickets := range map[string]int{"tickets": 2, "a backfill alone": 0} {
+			t.Run(name+" with "+kind, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				c := newCutter(t, b.url, arrive)
+				// Statements travel as texts then, so that the COMMIT can be seen; once their types are known.
+				far := b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.url(t, b.url), "pgbouncer", 1 })
+				ref := b.cycle()
+				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
+				require.NoError(t, err)
+				b.exec("DELETE FROM backfills")
+				ids := b.acceptable(tickets)
+				m := acceptedOf("1", ids...)
+				m.Backfill = &db.MatchBackfill{Body: []byte("new")}
+				c.armed.Store(true)
+				final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, readBackfill)
+				require.NoError(t, err)
+				require.Equal(t, int32(1), c.cuts.Load())
+				require.Equal(t, match.Kept, final[0].Verdict)
+				require.Empty(t, b.waiting(b.Store, match.Pool{}))
+				require.Equal(t, []string{final[0].Created.ID}, b.open(match.Pool{}), "it was decided once")
+			})
+		}
+	}
+}

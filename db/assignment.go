@@ -1,0 +1,132 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Assignment says where tickets are to play.
+type Assignment struct {
+	Tickets    []string
+	Assignment []byte // an openmatch.Assignment
+}
+
+var errSomeMissing = errors.New("some tickets are not there")
+
+// AssignTickets tells tickets where to play, also those that were assigned before: then their time begins anew. Nobody
+// checks whether they were matched. No ticket may be named twice. It answers those that are not there; with allOrNone
+// nothing is assigned then. All of it is one transaction. Errors: Unavailable.
+func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment, allOrNone bool) (missing []string, err error) {
+	var p SettleTicketsParams
+	p.Region = region
+	var foreign []string
+	for _, g := range groups {
+		for _, id := range g.Tickets {
+			if !IssuedHere(region, TicketID, id) {
+				foreign = append(foreign, id)
+				continue
+			}
+			p.Ids, p.Assignments = append(p.Ids, id), append(p.Assignments, g.Assignment)
+		}
+	}
+	if allOrNone && len(foreign) > 0 {
+		return foreign, nil
+	}
+	if len(p.Ids) == 0 {
+		return foreign, nil
+	}
+	err = s.inTxAgain(ctx, func(q *Queries) (err error) {
+		missing, err = q.settle(ctx, p, s.cfg.Timing.AssignedFor)
+		if err == nil && allOrNone && len(missing) > 0 {
+			return errSomeMissing
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errSomeMissing) {
+		return nil, classify(err)
+	}
+	s.Notify(TopicTickets, region)
+	return append(foreign, missing...), nil
+}
+
+// settle assigns tickets, and answers those that are not there.
+func (q *Queries) settle(ctx context.Context, p SettleTicketsParams, assignedFor time.Duration) (missing []string, err error) {
+	settled, err := q.SettleTickets(ctx, p)
+	if err != nil || len(settled) == len(p.Ids) {
+		return nil, err
+	}
+	again := ReassignParams{Region: p.Region, AssignedFor: assignedFor}
+	done := setOf(settled)
+	for i, id := range p.Ids {
+		if !done[id] {
+			again.Ids, again.Assignments = append(again.Ids, id), append(again.Assignments, p.Assignments[i])
+		}
+	}
+	settled, err = q.Reassign(ctx, again)
+	done = setOf(settled)
+	return slices.DeleteFunc(again.Ids, func(id string) bool { return done[id] }), err
+}
+
+func setOf(ids []string) map[string]bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+// inTxAgain is inTx for what locks many rows: when it lost against another transaction it is tried again.
+func (s *Store) inTxAgain(ctx context.Context, fn func(q *Queries) error) (err error) {
+	for range maxConflictRetries {
+		if err = s.inTx(ctx, fn); !isConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// ReleaseTickets gives tickets of matches back to the queue. Others, and ids that are not known, are left as they are.
+// Errors: Unavailable.
+func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string) error {
+	ids = issued(region, TicketID, ids)
+	if len(ids) == 0 {
+		return nil
+	}
+	return classify(s.inTxAgain(ctx, func(q *Queries) error {
+		return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: region, Ids: ids})
+	}))
+}
+
+// ReleaseAllTickets gives all tickets of matches back to the queue. Errors: Unavailable.
+func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
+	return classify(s.inTxAgain(ctx, func(q *Queries) error { return q.ReleaseAllTickets(ctx, region) }))
+}
+
+// Settled is what became of a ticket.
+type Settled struct {
+	ID         string
+	Assigned   bool // else it was deleted
+	Assignment []byte
+	At         time.Time
+}
+
+// SettledSince tells what became of tickets from a point on, and the point to ask from next. Asked so, nothing is left out,
+// whatever the order in which transactions end; some may come again, and are the same then. From 0 on it tells nothing but
+// the point of now. Errors: Unavailable.
+func (s *Store) SettledSince(ctx context.Context, region string, since uint64) (all []Settled, next uint64, err error) {
+	var p pipeline
+	var rows []SettledSinceRow
+	ask(&p, &next, func(q *Queries, ctx context.Context, _ struct{}) (uint64, error) { return q.SettledHorizon(ctx) }, struct{}{})
+	if since > 0 {
+		ask(&p, &rows, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: since})
+	}
+	if err := p.send(ctx, s.q); err != nil {
+		return nil, since, classify(err)
+	}
+	for _, r := range rows {
+		all = append(all, Settled{ID: r.ID, Assigned: r.Assigned, Assignment: r.Assignment, At: r.SettledAt})
+	}
+	return all, next, nil
+}

@@ -1,0 +1,221 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Backfill is a game that looks for more players. What it says is its body, which is the protocol's.
+type Backfill struct {
+	ID         string
+	Body       []byte // an openmatch.Backfill with its id and time and without its generation
+	Generation int64  // counts its changes from 1 on
+	Created    time.Time
+}
+
+// NewBackfill is what a backfill is to say.
+type NewBackfill struct {
+	Fields match.Fields // what pools choose by; the store fills in Created
+	// Encode gives the body.
+	Encode func(id string, created time.Time) []byte
+}
+
+// row gives what is stored of it.
+func (b *NewBackfill) row(id string, created time.Time) (match.Row, []byte) {
+	b.Fields.Created = match.MomentOf(created)
+	return b.Fields.Row(), b.Encode(id, created)
+}
+
+// backfillFor is how long a game that looks for players counts without being heard: four fifths of what its tickets wait
+// for it (Open Match has it so), so that it is gone before they are free.
+func (t Timing) backfillFor() time.Duration { return t.PendingFor * 4 / 5 }
+
+// CreateBackfill makes a game known that looks for players. Errors: Unavailable.
+func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill) (Backfill, error) {
+	for range maxConflictRetries {
+		out, p := s.draftBackfill(region, b)
+		if err := s.q.CreateBackfills(ctx, p); !isConflict(err) { // an id that was given to somebody else: another one
+			return out, classify(err)
+		}
+	}
+	return Backfill{}, unavailable("no id is free", nil)
+}
+
+// draftBackfill gives a backfill and what creates it.
+func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, CreateBackfillsParams) {
+	out := Backfill{Generation: 1, Created: s.Now().UTC()}
+	out.ID = s.ids.next(region, BackfillID, out.Created)
+	row, body := b.row(out.ID, out.Created)
+	out.Body = body
+	return out, CreateBackfillsParams{
+		Region: region, Ids: []string{out.ID}, Created: []int64{row.Created}, Bodies: [][]byte{body},
+		Terms: row.Terms, TermsFrom: []int32{1}, TermsTo: []int32{int32(len(row.Terms))},
+		DoubleKeys: row.Keys, Doubles: row.Doubles, DoublesFrom: []int32{1}, DoublesTo: []int32{int32(len(row.Keys))},
+	}
+}
+
+func backfillUnknown(id string) error {
+	return newError(NotFound, "backfill_unknown", "Backfill id: %s not found", id)
+}
+
+// GetBackfill gives a backfill, also one that has expired and was not swept yet. Errors: NotFound, Unavailable.
+func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, error) {
+	if !IssuedHere(region, BackfillID, id) {
+		return Backfill{}, backfillUnknown(id)
+	}
+	row, err := s.q.GetBackfill(ctx, GetBackfillParams{Region: region, ID: id})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Backfill{}, backfillUnknown(id)
+	}
+	return Backfill{ID: row.ID, Body: row.Body, Generation: row.Generation, Created: time.Unix(0, row.Created).UTC()}, classify(err)
+}
+
+// lockBackfill holds a backfill that is alive until the end of the transaction.
+func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing, expired string) (Backfill, error) {
+	rows, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillFor()})
+	switch {
+	case err != nil:
+		return Backfill{}, err
+	case len(rows) == 0:
+		return Backfill{}, backfillUnknown(id)
+	case !rows[0].Alive:
+		return Backfill{}, newError(Unavailable, "backfill_expired", expired, id)
+	}
+	r := rows[0]
+	return Backfill{ID: r.ID, Body: r.Body, Generation: r.Generation, Created: time.Unix(0, r.Created).UTC()}, nil
+}
+
+// UpdateBackfill replaces what a backfill says by what change makes of it, and counts its generation. Tickets that were
+// matched into it wait again. It does not count as being heard of. change may be called more than once. Errors: NotFound;
+// Unavailable, also for a backfill that was not heard of for too long; change's.
+func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change func(old Backfill) (NewBackfill, error)) (Backfill, error) {
+	if !IssuedHere(region, BackfillID, id) {
+		return Backfill{}, backfillUnknown(id)
+	}
+	var out Backfill
+	err := s.inTxAgain(ctx, func(q *Queries) error {
+		old, err := q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
+		if err != nil {
+			return err
+		}
+		b, err := change(old)
+		if err != nil {
+			return err
+		}
+		if err := q.releaseBackfill(ctx, region, id); err != nil {
+			return err
+		}
+		row, body := b.row(id, old.Created)
+		out = Backfill{ID: id, Body: body, Generation: old.Generation + 1, Created: old.Created}
+		tell(q.putOff(), (*Queries).PutBackfill, PutBackfillParams{
+			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
+		})
+		return nil
+	})
+	return out, classify(err)
+}
+
+// releaseBackfill lets the tickets of a backfill, which this transaction holds, wait again.
+func (q *Queries) releaseBackfill(ctx context.Context, region, id string) error {
+	ids, err := q.TicketsOfBackfill(ctx, TicketsOfBackfillParams{Region: region, BackfillID: id})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: region, Ids: ids})
+}
+
+// AcknowledgeBackfill hears of a game: it assigns the tickets that were matched into it since, and answers those. Errors:
+// NotFound; Unavailable, also for a backfill that was not heard of for too long.
+func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b Backfill, assigned []Ticket, err error) {
+	if !IssuedHere(region, BackfillID, id) {
+		return Backfill{}, nil, backfillUnknown(id)
+	}
+	err = s.inTxAgain(ctx, func(q *Queries) error {
+		b, err = q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
+		if err != nil {
+			return err
+		}
+		tell(q.putOff(), (*Queries).AckBackfill, AckBackfillParams{Region: region, ID: id})
+		assigned, err = q.assignBackfill(ctx, region, id, assignment, s.cfg.Timing)
+		return err
+	})
+	if err != nil {
+		return Backfill{}, nil, classify(err)
+	}
+	if len(assigned) > 0 {
+		s.Notify(TopicTickets, region)
+	}
+	return b, assigned, nil
+}
+
+// assignBackfill assigns the tickets of a backfill. It holds them before it reads whose they are: one whose time in the
+// match has run out may just be matched into another.
+func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignment []byte, t Timing) ([]Ticket, error) {
+	of := TicketsOfBackfillParams{Region: region, BackfillID: id}
+	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
+		return nil, err
+	}
+	ids, err := q.TicketsOfBackfill(ctx, of)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	p := SettleTicketsParams{Region: region, Ids: ids}
+	for range ids {
+		p.Assignments = append(p.Assignments, assignment)
+	}
+	if _, err := q.settle(ctx, p, t.AssignedFor); err != nil {
+		return nil, err
+	}
+	return q.tickets(ctx, region, ids, t)
+}
+
+// DeleteBackfill takes a backfill out; the tickets that were matched into it wait again. An id that is not known is fine.
+// Errors: Unavailable.
+func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
+	if !IssuedHere(region, BackfillID, id) {
+		return nil
+	}
+	return classify(s.inTxAgain(ctx, func(q *Queries) error {
+		held, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillFor()})
+		if err != nil || len(held) == 0 {
+			return err
+		}
+		return q.deleteBackfill(ctx, region, id)
+	}))
+}
+
+func (q *Queries) deleteBackfill(ctx context.Context, region, id string) error {
+	if err := q.releaseBackfill(ctx, region, id); err != nil {
+		return err
+	}
+	return q.DeleteBackfills(ctx, DeleteBackfillsParams{Region: region, Ids: []string{id}})
+}
+
+// QueryBackfills gives each backfill that the pool, which passed its Check, chooses, of those that were heard of lately.
+// What each says ends it. Errors: each's, Unavailable.
+func (s *Store) QueryBackfills(ctx context.Context, region string, p match.Pool, each func(Backfill) error) error {
+	query, some := p.Query()
+	if !some {
+		return nil
+	}
+	a := QueryBackfillsParams{
+		Region: region, Terms: query.Terms, Present: query.Present, AckedFor: s.cfg.Timing.backfillFor(),
+		CreatedAfter: query.After, CreatedBefore: query.Before,
+	}
+	a.RangeKeys, a.Lows, a.Highs = queryKeys(query.Ranges)
+	rows, err := s.reading.QueryBackfills(ctx, a)
+	if err != nil {
+		return classify(err)
+	}
+	for _, r := range rows {
+		if err := each(Backfill{ID: r.ID, Body: r.Body, Generation: r.Generation, Created: time.Unix(0, r.Created).UTC()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package db_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/matchtest"
+)
+
+func backfillOf(f match.Fields, text string) db.NewBackfill {
+	return db.NewBackfill{Fields: f, Encode: func(id string, created time.Time) []byte {
+		return fmt.Appendf(nil, "%s %d %s", id, created.UnixNano(), text)
+	}}
+}
+
+func (b *bundle) backfill(f match.Fields) db.Backfill {
+	b.t.Helper()
+	out, err := b.CreateBackfill(b.t.Context(), universe, backfillOf(f, "first"))
+	require.NoError(b.t, err)
+	return out
+}
+
+func (b *bundle) open(p match.Pool) (ids []string) {
+	b.t.Helper()
+	require.NoError(b.t, b.QueryBackfills(b.t.Context(), universe, p, func(f db.Backfill) error { ids = append(ids, f.ID); return nil }))
+	return ids
+}
+
+// matchInto is what an accepted match does: its tickets are pending, and wait for the backfill.
+func (b *bundle) matchInto(backfill string, tickets ...string) {
+	b.t.Helper()
+	for _, id := range tickets {
+		b.mark(id, 0)
+		b.exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ($1, $2, $3)", universe, id, backfill)
+	}
+}
+
+// unheard makes it longer ago that a game was heard of.
+func (b *bundle) unheard(id string, d time.Duration) {
+	b.t.Helper()
+	b.exec("UPDATE backfills SET acked_at = acked_at - $2::interval WHERE id = $1", id, d)
+}
+
+func TestABackfillsLife(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	f := b.backfill(match.Fields{Tags: []string{"a"}})
+	require.True(t, db.IssuedHere(universe, db.BackfillID, f.ID))
+	require.Equal(t, int64(1), f.Generation)
+	got, err := b.GetBackfill(ctx, universe, f.ID)
+	require.NoError(t, err)
+	require.Equal(t, f, got)
+	require.Equal(t, []string{f.ID}, b.open(match.Pool{Tags: []string{"a"}}))
+
+	one, two := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
+	b.matchInto(f.ID, one)
+	changed, err := b.UpdateBackfill(ctx, universe, f.ID, func(old db.Backfill) (db.NewBackfill, error) {
+		require.Equal(t, f, old)
+		return backfillOf(match.Fields{Tags: []string{"b"}}, "second"), nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, int64(2), changed.Generation)
+	require.Equal(t, f.Created, changed.Created)
+	require.Contains(t, string(changed.Body), "second")
+	require.ElementsMatch(t, []string{one, two}, b.waiting(b.Store, match.Pool{}), "released")
+	require.Empty(t, b.open(match.Pool{Tags: []string{"a"}}))
+	require.Equal(t, []string{f.ID}, b.open(match.Pool{Tags: []string{"b"}}))
+
+	b.matchInto(f.ID, one, two)
+	require.NoError(t, b.DeleteTicket(ctx, universe, two))
+	acked, assigned, err := b.AcknowledgeBackfill(ctx, universe, f.ID, []byte("here"))
+	require.NoError(t, err)
+	require.Equal(t, changed, acked)
+	require.Len(t, assigned, 1)
+	require.Equal(t, []string{one, "here"}, []string{assigned[0].ID, string(assigned[0].Assignment)})
+	_, assigned, err = b.AcknowledgeBackfill(ctx, universe, f.ID, []byte("there"))
+	require.NoError(t, err)
+	require.Empty(t, assigned, "each ticket is told once")
+
+	three := b.ticket(ticketOf(match.Fields{}, "")).ID
+	b.matchInto(f.ID, three)
+	require.NoError(t, b.DeleteBackfill(ctx, universe, f.ID))
+	require.Equal(t, []string{three}, b.waiting(b.Store, match.Pool{}))
+	require.NoError(t, b.DeleteBackfill(ctx, universe, f.ID))
+	for _, id := range []string{f.ID, "", "never", "\x00"} {
+		_, err = b.GetBackfill(ctx, universe, id)
+		requireKind(t, db.NotFound, "backfill_unknown", err)
+		require.ErrorContains(t, err, "Backfill id: "+id+" not found")
+		_, _, err = b.AcknowledgeBackfill(ctx, universe, id, nil)
+		requireKind(t, db.NotFound, "backfill_unknown", err)
+		_, err = b.UpdateBackfill(ctx, universe, id, nil)
+		requireKind(t, db.NotFound, "backfill_unknown", err)
+	}
+}
+
+// Pins a game that is dead and gets players, and one that comes back by saying something else than that it lives.
+func TestABackfillThatIsNotHeardOf(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *db.Config) { c.Timing.PendingFor = 100 * time.Second })
+	ctx := t.Context()
+	f := b.backfill(match.Fields{})
+	one := b.ticket(ticketOf(match.Fields{}, "")).ID
+	b.matchInto(f.ID, one)
+	b.unheard(f.ID, 79*time.Second)
+	require.Equal(t, []string{f.ID}, b.open(match.Pool{}))
+	_, err := b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
+	require.NoError(t, err)
+	b.matchInto(f.ID, one)
+	n, err := b.SweepBackfills(ctx, universe, 10)
+	require.NoError(t, err)
+	require.Zero(t, n)
+
+	b.unheard(f.ID, time.Second)
+	require.Empty(t, b.open(match.Pool{}), "four fifths of the time of a match")
+	_, err = b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return db.NewBackfill{}, errors.New("not asked") })
+	requireKind(t, db.Unavailable, "backfill_expired", err)
+	require.ErrorContains(t, err, "can not update an expired backfill, id: "+f.ID)
+	_, _, err = b.AcknowledgeBackfill(ctx, universe, f.ID, nil)
+	require.ErrorContains(t, err, "can not acknowledge an expired backfill, id: "+f.ID)
+	_, err = b.GetBackfill(ctx, universe, f.ID)
+	require.NoError(t, err, "until it is swept")
+	require.Empty(t, b.waiting(b.Store, match.Pool{}))
+	n, err = b.SweepBackfills(ctx, universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, []string{one}, b.waiting(b.Store, match.Pool{}))
+}
+
+// Pins backfills that SQL chooses otherwise than Go does.
+func TestPoolsOfBackfills(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		f := matchtest.Fields().Draw(rt, "fields")
+		p := rapid.OneOf(matchtest.Pools(), matchtest.Fitting(f)).Draw(rt, "pool")
+		b.exec("DELETE FROM backfills")
+		b.backfill(f)
+		b.exec("UPDATE backfills SET created = $1", f.Created.UnixNano())
+		require.Equal(rt, p.Holds(f), len(b.open(p)) == 1)
+	})
+}
+
+// Pins a ticket that is assigned to a game by its acknowledgement while it is matched into another, and deadlocks.
+func TestBackfillsInARace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	games := []string{b.backfill(match.Fields{}).ID, b.backfill(match.Fields{}).ID}
+	var tickets []string
+	for range 40 {
+		tickets = append(tickets, b.ticket(ticketOf(match.Fields{}, "")).ID)
+	}
+	b.matchInto(games[0], tickets[:20]...)
+	b.matchInto(games[1], tickets[20:]...)
+	var mu sync.Mutex
+	told := map[string][]string{}
+	var racers sync.WaitGroup
+	for n := range 8 {
+		racers.Go(func() {
+			id := games[n%2]
+			switch {
+			case n < 4:
+				_, assigned, err := b.AcknowledgeBackfill(ctx, universe, id, []byte(id))
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, a := range assigned {
+					told[a.ID] = append(told[a.ID], string(a.Assignment))
+				}
+			case n < 6:
+				_, err := b.UpdateBackfill(ctx, universe, id, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
+				if err != nil {
+					t.Error(err)
+				}
+			default:
+				if err := b.ReleaseTickets(ctx, universe, tickets[:30]); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	racers.Wait()
+	for id, by := range told {
+		require.Len(t, by, 1, "%s is told %s", id, strings.Join(by, " and "))
+	}
+	require.Equal(t, len(tickets), len(told)+len(b.waiting(b.Store, match.Pool{})), "none is lost")
+	require.Zero(t, one[int](b, "SELECT count(*) FROM backfill_tickets"))
+}

@@ -1,0 +1,240 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+// ears is a store that listens, and what it logged.
+type ears struct {
+	*Store
+	logged *logged
+}
+
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+func newEars(t *testing.T, url string, change ...func(*Config)) ears {
+	t.Helper()
+	e := ears{logged: &logged{}}
+	cfg := Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(e.logged, nil))}
+	for _, c := range change {
+		c(&cfg)
+	}
+	var err error
+	e.Store, err = Open(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// hears waits until notices of others arrive. The wake that comes with a new connection is swallowed.
+func (e ears) hears(t *testing.T, wake <-chan struct{}) {
+	t.Helper()
+	require.Eventually(t, func() bool { return e.logged.count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
+	<-wake
+}
+
+func requireWoken(t *testing.T, wake <-chan struct{}, why string) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "was not woken", why)
+	}
+}
+
+func requireAsleep(t *testing.T, wake <-chan struct{}, why string) {
+	t.Helper()
+	select {
+	case <-wake:
+		require.Fail(t, "was woken", why)
+	default:
+	}
+}
+
+func TestReplicasHearEachOther(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here, there := newEars(t, url), newEars(t, url)
+	eu, stop := there.Subscribe(TopicTickets, "eu")
+	us, _ := there.Subscribe(TopicTickets, "us")
+	cycle, _ := there.Subscribe(TopicCycle, "eu")
+	there.hears(t, eu)
+	drained(us)
+	drained(cycle)
+
+	here.Notify(TopicTickets, "eu")
+	requireWoken(t, eu, "another replica has news")
+	here.Notify(TopicCycle, "eu")
+	requireWoken(t, cycle, "another topic's notices come by the same connection")
+	requireAsleep(t, us, "nothing happened in this region")
+	requireAsleep(t, eu, "its news came once")
+
+	there.Notify(TopicTickets, "us")
+	requireWoken(t, us, "a replica hears itself")
+	stop()
+	here.Notify(TopicTickets, "eu")
+	here.Notify(TopicCycle, "eu")
+	requireWoken(t, cycle, "the others go on")
+	requireAsleep(t, eu, "this one has stopped")
+	require.Equal(t, 1, listening(t, url), "one connection a replica, where somebody subscribed")
+}
+
+// A replica that shuts down right after a commit must not leave the others to their slow look.
+func TestTheLastNoticeIsHeard(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here, there := newEars(t, url), newEars(t, url)
+	wake, _ := there.Subscribe(TopicTickets, "eu")
+	there.hears(t, wake)
+	here.Notify(TopicTickets, "eu")
+	here.Close()
+	requireWoken(t, wake, "")
+}
+
+// What is notified of while nobody listens must not be lost.
+func TestAKilledListenerComesBack(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here, there := newEars(t, url), newEars(t, url)
+	wake, _ := there.Subscribe(TopicTickets, "eu")
+	there.hears(t, wake)
+	for range 3 {
+		n := there.logged.count("notifications arrive")
+		require.Equal(t, 1, kill(t, url))
+		here.Notify(TopicTickets, "eu") // perhaps to nobody
+		requireWoken(t, wake, "what was missed is read after each new connection")
+		require.Eventually(t, func() bool { return there.logged.count("notifications arrive") > n }, 20*time.Second, time.Millisecond)
+		drained(wake)
+		here.Notify(TopicTickets, "eu")
+		requireWoken(t, wake, "the new connection listens")
+	}
+	require.Equal(t, 3, there.logged.count("notifications do not arrive"), "each outage is told once")
+}
+
+func drained(wake <-chan struct{}) {
+	select {
+	case <-wake:
+	default:
+	}
+}
+
+// A pooler that lends sessions passes no notices on: LISTEN would only look as if it worked.
+func TestBehindAPoolerNobodyListens(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here, there := newEars(t, url, pooled), newEars(t, url, pooled)
+	mine, _ := here.Subscribe(TopicTickets, "eu")
+	others, _ := there.Subscribe(TopicTickets, "eu")
+	_, _ = there.Subscribe(TopicCycle, "eu")
+	here.Notify(TopicTickets, "eu")
+	requireWoken(t, mine, "its own news take no way over the database")
+	require.Eventually(t, func() bool { return there.logged.count("level=WARN") == 1 }, 5*time.Second, time.Millisecond)
+	here.Close()
+	there.Close()
+	requireAsleep(t, others, "")
+	require.Equal(t, 1, there.logged.count("DATABASE_URL_DIRECT"), "said once")
+	require.Zero(t, listening(t, url))
+}
+
+func TestAroundAPoolerItListens(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here := newEars(t, url, pooled)
+	there := newEars(t, url, pooled, func(c *Config) { c.DirectURL = url })
+	wake, _ := there.Subscribe(TopicTickets, "eu")
+	there.hears(t, wake)
+	here.Notify(TopicTickets, "eu")
+	requireWoken(t, wake, "")
+	require.Zero(t, there.logged.count("level=WARN"))
+}
+
+func pooled(c *Config) { c.Pooler = "pgbouncer" }
+
+// A connection on which LISTEN succeeds need not hear anything: it leads through a pooler that nobody told us of, or to
+// another database. That is found out, told once, and tried again.
+func TestADeafListenerIsFoundOut(t *testing.T) {
+	t.Parallel()
+	e := newEars(t, dbtest.New(t), func(c *Config) { c.DirectURL = dbtest.New(t) })
+	e.listener.patience = 20 * time.Millisecond
+	wake, _ := e.Subscribe(TopicTickets, "eu")
+	requireWoken(t, wake, "the first time")
+	requireWoken(t, wake, "and again")
+	require.Equal(t, 1, e.logged.count("does it lead through a pooler"))
+	e.Notify(TopicTickets, "eu")
+	requireWoken(t, wake, "it hears itself all the same")
+}
+
+// A connection may be dead without an error: one that is silent proves that it is not.
+func TestASilentListenerIsAsked(t *testing.T) {
+	t.Parallel()
+	e := newEars(t, dbtest.New(t))
+	e.listener.quiet = time.Millisecond
+	asked := make(chan struct{}, 5)
+	echo := e.listener.echo
+	e.listener.echo = func() {
+		echo()
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+	}
+	_, stop := e.Subscribe(TopicTickets, "eu")
+	defer stop()
+	for range 5 {
+		<-asked
+	}
+	require.Zero(t, e.logged.count("level=WARN"), "the echo of a live connection arrives")
+}
+
+func TestAWrongDirectURLIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Open(t.Context(), Config{URL: "postgres://h/d", DirectURL: "postgres://h:port/d"})
+	require.ErrorContains(t, err, "DATABASE_URL_DIRECT")
+}
+
+// listening counts the connections that listen in a database.
+func listening(t *testing.T, url string) (n int) {
+	t.Helper()
+	askDirectly(t, url, "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
+	return n
+}
+
+func kill(t *testing.T, url string) (n int) {
+	t.Helper()
+	askDirectly(t, url, "SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
+	return n
+}
+
+func askDirectly(t *testing.T, url, sql string, into any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(context.Background()) }()
+	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(into))
+}

@@ -1,0 +1,181 @@
+package db
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// CycleProposal is a match that a caller proposes, as it travels to the replica that runs the cycle.
+type CycleProposal struct {
+	Caller   uuid.UUID
+	Seq      int32 // counts the caller's, from 1 on
+	MatchID  string
+	Score    float64
+	Tickets  []string
+	Backfill *MatchBackfill // nil: it has none
+	Match    []byte         // an openmatch.Match; nil where the evaluator does not need it
+	Judged   bool           // by an owner before
+}
+
+// MatchBackfill is what a match wants of a backfill.
+type MatchBackfill struct {
+	ID         string // of one that exists; empty: it is to be created
+	Generation int64  // at which the match function saw the one that exists
+	Body       []byte // an openmatch.Backfill, as the match function sent it
+}
+
+// CycleCaller is somebody who takes part in a cycle. One that has left is not told of.
+type CycleCaller struct {
+	ID        uuid.UUID
+	Replica   uuid.UUID
+	Proposing bool
+	Alive     bool // its replica was heard within a lease
+}
+
+// CycleNews is what an owner learns of the callers of a cycle.
+type CycleNews struct {
+	Callers   []CycleCaller
+	Proposals []CycleProposal // of other replicas' callers
+}
+
+// Propose writes proposals for the replica that runs the cycle, and who has no more. collecting is false when it takes
+// none any more: then nothing was written. The same proposals may be sent again. Errors: Unavailable.
+func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal, finished []uuid.UUID) (collecting bool, err error) {
+	p := ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
+	for _, c := range proposals {
+		p.Callers, p.Seqs = append(p.Callers, c.Caller), append(p.Seqs, c.Seq)
+		p.MatchIds, p.Scores = append(p.MatchIds, []byte(c.MatchID)), append(p.Scores, c.Score)
+		p.Tickets, p.Backfills = append(p.Tickets, packTexts(c.Tickets)), append(p.Backfills, c.Backfill.pack())
+		p.Matches = append(p.Matches, c.Match)
+	}
+	collecting, err = s.q.Propose(ctx, p)
+	if err == nil && collecting {
+		s.Notify(TopicCycle, ref.Region)
+	}
+	return collecting, classify(err)
+}
+
+// NewsOfCycle tells an owner of all callers, and of proposals after those it has: seen is the last of each caller.
+// Errors: Unavailable.
+func (s *Store) NewsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleNews, error) {
+	return s.newsOfCycle(ctx, ref, seen, &pipeline{})
+}
+
+// AdvanceCycle puts a cycle into a state, and tells all there is from before: who joined or proposed until then is in it,
+// and nobody comes after. Errors: Superseded when the replica is the owner no more, Unavailable.
+func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleNews, error) {
+	var p pipeline
+	var advanced int64
+	ask(&p, &advanced, (*Queries).AdvanceCycle, AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
+	news, err := s.newsOfCycle(ctx, ref, seen, &p)
+	if err == nil && advanced == 0 {
+		return CycleNews{}, cycleLost()
+	}
+	return news, err
+}
+
+func (s *Store) newsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *pipeline) (CycleNews, error) {
+	var callers []CallersOfRow
+	var rows []ProposalsSinceRow
+	since := ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{}, Seqs: []int32{}}
+	for caller, seq := range seen {
+		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
+	}
+	ask(p, &callers, (*Queries).CallersOf, CallersOfParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
+	ask(p, &rows, (*Queries).ProposalsSince, since) // after the callers: who was done then has nothing that is missing here
+	if err := p.send(ctx, s.q); err != nil {
+		return CycleNews{}, classify(err)
+	}
+	var news CycleNews
+	for _, c := range callers {
+		news.Callers = append(news.Callers, CycleCaller(c))
+	}
+	for _, row := range rows {
+		c, err := proposalOf(row)
+		if err != nil {
+			return CycleNews{}, err
+		}
+		news.Proposals = append(news.Proposals, c)
+	}
+	return news, nil
+}
+
+// JudgedProposals tells which proposals of callers an owner before has decided about. Errors: Unavailable.
+func (s *Store) JudgedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error) {
+	rows, err := s.q.JudgedProposals(ctx, JudgedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
+	judged := map[uuid.UUID][]int32{}
+	for _, row := range rows {
+		judged[row.Caller] = append(judged[row.Caller], row.Seq)
+	}
+	return judged, classify(err)
+}
+
+func proposalOf(row ProposalsSinceRow) (CycleProposal, error) {
+	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match, Judged: row.Accepted != nil}
+	if row.Score != nil {
+		c.Score = *row.Score
+	}
+	var err error
+	if c.Tickets, err = unpackTexts(row.Tickets); err == nil && row.Backfill != nil {
+		c.Backfill, err = unpackBackfill(row.Backfill)
+	}
+	return c, err
+}
+
+var errPacked = errors.New("a proposal is not as a replica writes it")
+
+// packTexts writes texts one after the other, each with its length before it. They may hold what Postgres's texts cannot.
+func packTexts(texts []string) []byte {
+	b := []byte{}
+	for _, t := range texts {
+		b = append(binary.AppendUvarint(b, uint64(len(t))), t...)
+	}
+	return b
+}
+
+func unpackTexts(b []byte) (texts []string, err error) {
+	for len(b) > 0 {
+		var t string
+		if t, b, err = cutText(b); err != nil {
+			return nil, err
+		}
+		texts = append(texts, t)
+	}
+	return texts, nil
+}
+
+func cutText(b []byte) (text string, rest []byte, err error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return "", nil, errPacked
+	}
+	return string(b[size : size+int(n)]), b[size+int(n):], nil
+}
+
+func (m *MatchBackfill) pack() []byte {
+	if m == nil {
+		return nil
+	}
+	return append(binary.AppendVarint(packTexts([]string{m.ID}), m.Generation), m.Body...)
+}
+
+func unpackBackfill(b []byte) (*MatchBackfill, error) {
+	id, b, err := cutText(b)
+	if err != nil {
+		return nil, err
+	}
+	generation, size := binary.Varint(b)
+	if size <= 0 {
+		return nil, errPacked
+	}
+	return &MatchBackfill{ID: id, Generation: generation, Body: b[size:]}, nil
+}
+
+// plainText is what Postgres can keep of a text.
+func plainText(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
+}

@@ -1,0 +1,330 @@
+package db
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Ticket is somebody who waits for a match, or has been told where to play. What a ticket says is its body, which is the
+// protocol's and which nothing here looks into.
+type Ticket struct {
+	ID         string
+	Body       []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
+	Assignment []byte    // an openmatch.Assignment; nil while it waits
+	SettledAt  time.Time // when it was assigned; zero while it waits
+	// KeptAlive is for how long [Store.KeepAlive] lets it stay; 0 where it does not, and after it was assigned.
+	KeptAlive time.Duration
+}
+
+// Encoded is the openmatch.Ticket with its assignment. Messages of Protocol Buffers are merged by writing them one after
+// the other, so the assignment (field 3) goes to the end. It may share memory with Body.
+func (t Ticket) Encoded() []byte {
+	if t.Assignment == nil {
+		return t.Body
+	}
+	b := make([]byte, 0, len(t.Body)+len(t.Assignment)+binary.MaxVarintLen32+1)
+	b = append(append(b, t.Body...), 3<<3|2)
+	return append(binary.AppendUvarint(b, uint64(len(t.Assignment))), t.Assignment...)
+}
+
+// NewTicket is a ticket that is to wait.
+type NewTicket struct {
+	Fields match.Fields // what pools choose by; the store fills in Created
+	// Encode gives the body. It is called again, with another id, where the first one was taken.
+	Encode    func(id string, created time.Time) []byte
+	TTL       time.Duration // it leaves by itself so long after it was created; 0: never
+	KeepAlive bool          // [Store.KeepAlive] lets it stay for another TTL
+	Player    string        // has one live ticket at most; "" for any number
+}
+
+// created is a NewTicket on its way into the queue.
+type created struct {
+	NewTicket
+
+	id   string
+	at   time.Time
+	row  match.Row
+	body []byte
+}
+
+// CreateTicket puts a ticket into the queue of a region; it is found by queries from then on. Its time is the database's
+// as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", where the player has a live ticket;
+// Unavailable.
+func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (Ticket, error) {
+	return s.creator.do(ctx, region, s.draft(region, t))
+}
+
+func (s *Store) draft(region string, t NewTicket) *created {
+	c := &created{NewTicket: t, at: s.Now().UTC()}
+	c.id = s.ids.next(region, TicketID, c.at)
+	c.Fields.Created = match.MomentOf(c.at)
+	c.row = c.Fields.Row()
+	c.body = c.Encode(c.id, c.at)
+	return c
+}
+
+// weigh makes a flight of creations end at about a mebibyte.
+func (c *created) weigh() int { return 1 + len(c.body)/1024 }
+
+func (s *Store) createTogether(ctx context.Context, region string, calls []*call[*created, Ticket]) error {
+	rows, err := s.putTickets(ctx, region, calls)
+	if err != nil {
+		return err
+	}
+	taken := make(map[string]bool, len(rows))
+	for _, id := range rows {
+		taken[id] = true
+	}
+	var left []*call[*created, Ticket]
+	for _, c := range calls {
+		if taken[c.req.id] {
+			c.answer(Ticket{ID: c.req.id, Body: c.req.body}, nil)
+			continue
+		}
+		left = append(left, c)
+	}
+	return s.tellClashes(ctx, region, left)
+}
+
+// putTickets writes those that clash with nothing, and tells which.
+func (s *Store) putTickets(ctx context.Context, region string, calls []*call[*created, Ticket]) (ids []string, err error) {
+	p := CreateTicketsParams{Region: region, Terms: []uuid.UUID{}, DoubleKeys: []uuid.UUID{}, Doubles: []float64{}} // a slice of null is null
+	var players []string
+	for _, c := range calls {
+		t := c.req
+		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
+		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom, int32(len(p.Doubles)+1))
+		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys, t.row.Keys...), append(p.Doubles, t.row.Doubles...)
+		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
+		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players, t.Player)
+		if t.Player != "" {
+			players = append(players, t.Player)
+		}
+	}
+	if players == nil {
+		return s.q.CreateTickets(ctx, p)
+	}
+	err = s.inTx(ctx, func(q *Queries) error {
+		over, err := q.ExpiredOfPlayers(ctx, ExpiredOfPlayersParams{Region: region, Players: players})
+		if err != nil {
+			return err
+		}
+		if len(over) > 0 {
+			if _, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: over}); err != nil {
+				return err
+			}
+		}
+		ids, err = q.CreateTickets(ctx, p)
+		return err
+	})
+	return ids, err
+}
+
+// tellClashes answers those whose player waits already. The others met an id that was given to somebody else: they get
+// another, and stay for the next flight.
+func (s *Store) tellClashes(ctx context.Context, region string, left []*call[*created, Ticket]) error {
+	if len(left) == 0 {
+		return nil
+	}
+	var players []string
+	for _, c := range left {
+		players = append(players, c.req.Player)
+	}
+	waiting, err := s.q.PlayersWaiting(ctx, PlayersWaitingParams{Region: region, Players: players})
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		if slices.Contains(waiting, c.req.Player) {
+			c.answer(Ticket{}, newError(Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
+			continue
+		}
+		c.req = s.draft(region, c.req.NewTicket)
+	}
+	return nil
+}
+
+func ticketUnknown(id string) error {
+	return newError(NotFound, "ticket_unknown", "Ticket id: %s not found", id)
+}
+
+// GetTicket gives a ticket that waits, or was assigned less than Timing.AssignedFor ago. Those that are asked for at a time
+// are read together. Errors: NotFound, Unavailable.
+func (s *Store) GetTicket(ctx context.Context, region, id string) (Ticket, error) {
+	if !IssuedHere(region, TicketID, id) {
+		return Ticket{}, ticketUnknown(id)
+	}
+	return s.getter.do(ctx, region, id)
+}
+
+func (s *Store) getTogether(ctx context.Context, region string, calls []*call[string, Ticket]) error {
+	var ids []string
+	for _, c := range calls {
+		ids = append(ids, c.req)
+	}
+	all, err := s.q.tickets(ctx, region, ids, s.cfg.Timing)
+	if err != nil {
+		return err
+	}
+	found := make(map[string]Ticket, len(all))
+	for _, t := range all {
+		found[t.ID] = t
+	}
+	for _, c := range calls {
+		if t, ok := found[c.req]; ok {
+			c.answer(t, nil)
+			continue
+		}
+		c.answer(Ticket{}, ticketUnknown(c.req))
+	}
+	return nil
+}
+
+// GetTickets gives those of the tickets that there are, in no order. Errors: Unavailable.
+func (s *Store) GetTickets(ctx context.Context, region string, ids []string) ([]Ticket, error) {
+	ids = issued(region, TicketID, ids)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.q.tickets(ctx, region, ids, s.cfg.Timing)
+}
+
+func (q *Queries) tickets(ctx context.Context, region string, ids []string, timing Timing) ([]Ticket, error) {
+	rows, err := q.GetTickets(ctx, GetTicketsParams{Region: region, Ids: ids, AssignedFor: timing.AssignedFor})
+	if err != nil {
+		return nil, classify(err)
+	}
+	all := make([]Ticket, 0, len(rows))
+	for _, r := range rows {
+		t := Ticket{ID: r.ID, Body: r.Body, Assignment: r.Assignment, KeptAlive: r.KeptAlive}
+		if r.SettledAt != nil {
+			t.SettledAt = *r.SettledAt
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// issued gives those of the ids that may be ours: others may hold what Postgres's texts cannot.
+func issued(region string, kind IDKind, ids []string) (ours []string) {
+	for _, id := range ids {
+		if IssuedHere(region, kind, id) {
+			ours = append(ours, id)
+		}
+	}
+	return ours
+}
+
+// DeleteTicket takes a ticket out, whatever became of it; when it returns, no query finds it any more. An id that is not
+// known is fine. Errors: Unavailable.
+func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
+	if !IssuedHere(region, TicketID, id) {
+		return nil
+	}
+	_, err := s.leaver.do(ctx, region, id)
+	return err
+}
+
+func (s *Store) leaveTogether(ctx context.Context, region string, calls []*call[string, struct{}]) error {
+	var ids []string
+	for _, c := range calls {
+		ids = append(ids, c.req)
+	}
+	err := s.inTx(ctx, func(q *Queries) error {
+		// Two statements: the second has to see what was assigned while the first waited for it.
+		_, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: ids})
+		tell(q.putOff(), (*Queries).DeleteAssigned, DeleteAssignedParams{Region: region, Ids: ids})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		c.answer(struct{}{}, nil)
+	}
+	s.Notify(TopicTickets, region)
+	return nil
+}
+
+// Cancelled is what became of a ticket that its player wanted back.
+type Cancelled struct {
+	Cancelled bool    // it waited, and is gone: no match will have it
+	MatchedIn []byte  // the id of the match that it is in, not cancelled
+	Assigned  *Ticket // it was assigned already, not cancelled
+}
+
+// CancelTicket takes a ticket out unless it is in a match: whatever it answers is so for good, on all replicas. Errors:
+// NotFound, Unavailable.
+func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled, error) {
+	if !IssuedHere(region, TicketID, id) {
+		return Cancelled{}, ticketUnknown(id)
+	}
+	row, err := s.q.CancelTicket(ctx, CancelTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
+	if errors.Is(err, pgx.ErrNoRows) {
+		t, err := s.GetTicket(ctx, region, id)
+		return Cancelled{Assigned: &t}, err
+	}
+	if row.Cancelled {
+		s.Notify(TopicTickets, region)
+		return Cancelled{Cancelled: true}, classify(err)
+	}
+	return Cancelled{MatchedIn: row.MatchedIn}, classify(err)
+}
+
+// UpdateTicket replaces what a ticket says while it waits and is in no match; its id and time stay, and so does when it
+// leaves by itself. Errors: NotFound; Conflict, "matched", where it is in a match or assigned; Unavailable.
+func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket) (Ticket, error) {
+	if !IssuedHere(region, TicketID, id) {
+		return Ticket{}, ticketUnknown(id)
+	}
+	var out Ticket
+	err := s.inTx(ctx, func(q *Queries) error {
+		held, err := q.LockTicket(ctx, LockTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ticketUnknown(id)
+		}
+		if err != nil {
+			return err
+		}
+		if held.Pending {
+			return newError(Conflict, "matched", "the ticket is in a match")
+		}
+		at := time.Unix(0, held.Created).UTC()
+		t.Fields.Created = match.MomentOf(at)
+		row := t.Fields.Row()
+		out = Ticket{ID: id, Body: t.Encode(id, at)}
+		tell(q.putOff(), (*Queries).PutTicket, PutTicketParams{
+			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: out.Body,
+		})
+		return nil
+	})
+	if IsKind(err, NotFound) {
+		if _, err := s.GetTicket(ctx, region, id); err == nil {
+			return Ticket{}, newError(Conflict, "matched", "the ticket is assigned")
+		}
+	}
+	return out, classify(err)
+}
+
+// KeepAlive lets tickets that were created so stay for another TTL from now. Others, and those that are gone, are left as
+// they are. Errors: Unavailable.
+func (s *Store) KeepAlive(ctx context.Context, region string, ids []string) error {
+	return classify(s.q.KeepAlive(ctx, KeepAliveParams{Region: region, Ids: issued(region, TicketID, ids)}))
+}
+
+// queryKeys spells the ranges of a query as the statements want them.
+func queryKeys(ranges []match.QueryRange) (keys []uuid.UUID, lows, highs []float64) {
+	keys, lows, highs = []uuid.UUID{}, []float64{}, []float64{}
+	for _, r := range ranges {
+		keys, lows, highs = append(keys, r.Key), append(lows, r.Low), append(highs, r.High)
+	}
+	return keys, lows, highs
+}

@@ -1,0 +1,422 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/matchtest"
+)
+
+const universe = "global"
+
+// ticketOf makes a ticket whose body is its id, its time and a text.
+func ticketOf(f match.Fields, text string) db.NewTicket {
+	return db.NewTicket{Fields: f, Encode: func(id string, created time.Time) []byte {
+		return fmt.Appendf(nil, "%s %d %s", id, created.UnixNano(), text)
+	}}
+}
+
+func (b *bundle) ticket(t db.NewTicket) db.Ticket {
+	b.t.Helper()
+	out, err := b.CreateTicket(b.t.Context(), universe, t)
+	require.NoError(b.t, err)
+	return out
+}
+
+// waiting are the ids that a pool chooses, by whichever replica.
+func (b *bundle) waiting(s *db.Store, p match.Pool) (ids []string) {
+	b.t.Helper()
+	require.NoError(b.t, s.QueryTickets(b.t.Context(), universe, p, true, func(id string, body []byte) error {
+		require.Contains(b.t, string(body), id)
+		ids = append(ids, id)
+		return nil
+	}))
+	slices.Sort(ids)
+	return ids
+}
+
+func (b *bundle) mark(id string, ago time.Duration) {
+	b.t.Helper()
+	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - $2::interval, matched_in = 'm' WHERE id = $1", id, ago)
+}
+
+func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
+	b.t.Helper()
+	missing, err := b.AssignTickets(b.t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, allOrNone)
+	require.NoError(b.t, err)
+	return missing
+}
+
+// Pins pools that SQL reads otherwise than Go does: NaN, infinities, excluded ends, empty texts, texts that Postgres's types
+// cannot hold.
+func TestPoolsInSQL(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ask := func(t require.TestingT, name string, p match.Pool, f match.Fields) {
+		b.exec("DELETE FROM tickets")
+		ticket := b.ticket(ticketOf(f, ""))
+		b.exec("UPDATE tickets SET created = $1", f.Created.UnixNano())
+		want := []string(nil)
+		n := int64(0)
+		if p.Holds(f) {
+			want, n = []string{ticket.ID}, 1
+		}
+		require.Equal(t, want, b.waiting(b.Store, p), name)
+		got, err := b.CountTickets(context.Background(), universe, p)
+		require.NoError(t, err)
+		require.Equal(t, n, got, name)
+	}
+	for _, c := range matchtest.Cases() {
+		require.Equal(t, c.Held, c.Pool.Holds(c.Fields), c.Name)
+		ask(t, c.Name, c.Pool, c.Fields)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		f := matchtest.Fields().Draw(rt, "fields")
+		ask(rt, "", matchtest.Pools().Draw(rt, "pool"), f)
+		ask(rt, "fitting", matchtest.Fitting(f).Draw(rt, "fitting pool"), f)
+	})
+}
+
+// Pins a ticket that another replica does not see at once, and one that it sees when it should not any more.
+func TestTicketsAreSeenByAllReplicasAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other, ctx := b.replica(), t.Context()
+	var ids []string
+	for range 20 {
+		ids = append(ids, b.ticket(ticketOf(match.Fields{Tags: []string{"a"}}, "")).ID)
+		require.Len(t, b.waiting(other, match.Pool{Tags: []string{"a"}}), len(ids))
+	}
+	slices.Sort(ids)
+	require.Equal(t, ids, b.waiting(other, match.Pool{}))
+
+	require.Empty(t, b.assign(false, ids[0]))
+	require.Equal(t, ids[1:], b.waiting(other, match.Pool{}))
+	got, err := other.GetTicket(ctx, universe, ids[0])
+	require.NoError(t, err)
+	require.Equal(t, "there", string(got.Assignment))
+	require.Equal(t, string(got.Body)+"\x1a\x05there", string(got.Encoded()))
+
+	require.NoError(t, b.DeleteTicket(ctx, universe, ids[1]))
+	require.Equal(t, ids[2:], b.waiting(other, match.Pool{}))
+	for _, id := range []string{ids[1], "", "no such id", "00000000000000000000", "\x00"} {
+		_, err = other.GetTicket(ctx, universe, id)
+		requireKind(t, db.NotFound, "ticket_unknown", err)
+		require.ErrorContains(t, err, "Ticket id: "+id+" not found")
+		require.NoError(t, b.DeleteTicket(ctx, universe, id))
+	}
+	require.Len(t, b.waiting(other, match.Pool{}), 18)
+	require.NoError(t, b.DeleteTicket(ctx, universe, ids[0]), "an assigned one")
+	_, err = b.GetTicket(ctx, universe, ids[0])
+	requireKind(t, db.NotFound, "ticket_unknown", err)
+}
+
+// Pins times that hold only when a worker comes by: nothing sweeps here.
+func TestTimesAreExactWhenRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *db.Config) { c.Timing.PendingFor, c.Timing.AssignedFor = time.Minute, time.Minute })
+	ctx := t.Context()
+	id := b.ticket(ticketOf(match.Fields{}, "")).ID
+	b.mark(id, 59*time.Second)
+	require.Empty(t, b.waiting(b.Store, match.Pool{}))
+	b.mark(id, time.Minute)
+	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{}))
+	b.mark(id, 0)
+	require.NoError(t, b.ReleaseTickets(ctx, universe, []string{id, "unknown"}))
+	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{}))
+	b.mark(id, 0)
+	require.NoError(t, b.ReleaseAllTickets(ctx, universe))
+	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{}))
+
+	b.assign(false, id)
+	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
+	_, err := b.GetTicket(ctx, universe, id)
+	require.NoError(t, err)
+	require.Empty(t, b.assign(false, id), "its time begins anew")
+	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
+	_, err = b.GetTicket(ctx, universe, id)
+	require.NoError(t, err)
+	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 second'")
+	_, err = b.GetTicket(ctx, universe, id)
+	requireKind(t, db.NotFound, "ticket_unknown", err)
+	require.Equal(t, []string{id}, b.assign(false, id))
+
+	brief := ticketOf(match.Fields{}, "")
+	brief.TTL, brief.KeepAlive = time.Hour, true
+	kept, left := b.ticket(brief).ID, b.ticket(brief).ID
+	b.exec("UPDATE tickets SET expires_at = clock_timestamp() + interval '1 second'")
+	require.NoError(t, b.KeepAlive(ctx, universe, []string{kept}))
+	b.exec("UPDATE tickets SET expires_at = expires_at - interval '1 second'")
+	require.Equal(t, []string{kept}, b.waiting(b.Store, match.Pool{}))
+	require.Equal(t, []string{left}, b.assign(false, left))
+}
+
+// Pins a call that assigns half of what it was asked to, and an id that never was.
+func TestAssignAllOrNone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
+	require.NoError(t, b.DeleteTicket(t.Context(), universe, second))
+	for _, missing := range []string{second, "never"} {
+		require.Equal(t, []string{missing}, b.assign(true, first, missing))
+		require.Equal(t, []string{first}, b.waiting(b.Store, match.Pool{}))
+	}
+	require.Equal(t, []string{"never", second}, b.assign(false, first, second, "never"))
+	require.Empty(t, b.waiting(b.Store, match.Pool{}))
+	require.Empty(t, b.assign(true, first), "assigned before")
+}
+
+// Pins two live tickets of one player, of whom one is over, gone or assigned.
+func TestOneLiveTicketOfAPlayer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mine := ticketOf(match.Fields{}, "")
+	mine.Player, mine.TTL = "alice", time.Hour
+	first := b.ticket(mine)
+	_, err := b.CreateTicket(t.Context(), universe, mine)
+	requireKind(t, db.Conflict, "player_waits", err)
+	b.assign(false, first.ID)
+	second := b.ticket(mine)
+	require.NoError(t, b.DeleteTicket(t.Context(), universe, second.ID))
+	b.ticket(mine)
+	b.exec("UPDATE tickets SET expires_at = clock_timestamp()")
+	last := b.ticket(mine)
+	require.Equal(t, []string{last.ID}, b.waiting(b.Store, match.Pool{}))
+
+	var answers sync.WaitGroup
+	var mu sync.Mutex
+	made := 0
+	for range 16 {
+		bob := ticketOf(match.Fields{}, "")
+		bob.Player = "bob"
+		answers.Go(func() {
+			if _, err := b.CreateTicket(t.Context(), universe, bob); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				made++
+			}
+		})
+	}
+	answers.Wait()
+	require.Equal(t, 1, made)
+}
+
+// Pins a player who is told that the ticket is cancelled, and gets a match all the same.
+func TestCancelAndUpdate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	id := b.ticket(ticketOf(match.Fields{Tags: []string{"a"}}, "old")).ID
+	changed, err := b.UpdateTicket(ctx, universe, id, ticketOf(match.Fields{Tags: []string{"b"}}, "new"))
+	require.NoError(t, err)
+	require.Contains(t, string(changed.Body), "new")
+	require.Empty(t, b.waiting(b.Store, match.Pool{Tags: []string{"a"}}))
+	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{Tags: []string{"b"}}))
+
+	b.mark(id, 0)
+	_, err = b.UpdateTicket(ctx, universe, id, ticketOf(match.Fields{}, ""))
+	requireKind(t, db.Conflict, "matched", err)
+	got, err := b.CancelTicket(ctx, universe, id)
+	require.NoError(t, err)
+	require.Equal(t, db.Cancelled{MatchedIn: []byte("m")}, got)
+	b.mark(id, time.Hour)
+	got, err = b.CancelTicket(ctx, universe, id)
+	require.NoError(t, err)
+	require.True(t, got.Cancelled)
+	_, err = b.CancelTicket(ctx, universe, id)
+	requireKind(t, db.NotFound, "ticket_unknown", err)
+
+	id = b.ticket(ticketOf(match.Fields{}, "")).ID
+	b.assign(false, id)
+	got, err = b.CancelTicket(ctx, universe, id)
+	require.NoError(t, err)
+	require.Equal(t, "there", string(got.Assigned.Assignment))
+	_, err = b.UpdateTicket(ctx, universe, id, ticketOf(match.Fields{}, ""))
+	requireKind(t, db.Conflict, "matched", err)
+}
+
+// Pins a ticket that is lost, or cancelled and assigned, where replicas do everything to it at once; and deadlocks.
+func TestTicketsInARace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stores := []*db.Store{b.Store, b.replica(), b.replica()}
+	var ids []string
+	for range 200 {
+		ids = append(ids, b.ticket(ticketOf(match.Fields{}, "")).ID)
+	}
+	var mu sync.Mutex
+	cancelled, assigned := map[string]bool{}, map[string]bool{}
+	var racers sync.WaitGroup
+	for n := range 8 {
+		s, ctx := stores[n%len(stores)], t.Context()
+		racers.Go(func() {
+			for range 40 {
+				some := make([]string, 0, 20)
+				for range 20 {
+					some = append(some, ids[rand.IntN(len(ids))])
+				}
+				slices.Sort(some)
+				some = slices.Compact(some)
+				switch n % 4 {
+				case 0:
+					missing, err := s.AssignTickets(ctx, universe, []db.Assignment{{Tickets: some[:2], Assignment: []byte("x")}}, true)
+					if err != nil {
+						t.Error(err)
+					}
+					if len(missing) == 0 {
+						mu.Lock()
+						assigned[some[0]], assigned[some[1]] = true, true
+						mu.Unlock()
+					}
+				case 1:
+					got, err := s.CancelTicket(ctx, universe, some[0])
+					if err != nil && !db.IsKind(err, db.NotFound) {
+						t.Error(err)
+					}
+					if got.Cancelled {
+						mu.Lock()
+						cancelled[some[0]] = true
+						mu.Unlock()
+					}
+				case 2:
+					if err := s.ReleaseTickets(ctx, universe, some); err != nil {
+						t.Error(err)
+					}
+				case 3:
+					if _, err := s.GetTickets(ctx, universe, some); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	racers.Wait()
+	require.NotEmpty(t, cancelled)
+	require.NotEmpty(t, assigned)
+	left := b.waiting(b.Store, match.Pool{})
+	for _, id := range ids {
+		states := 0
+		for _, in := range []bool{cancelled[id], assigned[id], slices.Contains(left, id)} {
+			if in {
+				states++
+			}
+		}
+		require.Equal(t, 1, states, "%s: cancelled %v, assigned %v", id, cancelled[id], assigned[id])
+	}
+	require.Zero(t, one[int](b, "SELECT count(*) FROM ops.invariant_ticket_in_two_places"))
+	require.Equal(t, len(assigned), one[int](b, "SELECT assigned FROM ops.assignments"))
+}
+
+// Pins a feed that leaves out what a slow transaction wrote before a quick one.
+func TestSettledFeed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	none, since, err := b.SettledSince(ctx, universe, 0)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	slow, quick, gone := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
+	tx, err := b.Pool().Begin(ctx)
+	require.NoError(t, err)
+	_, err = tx.Exec(ctx, "INSERT INTO settled_tickets (region, id, body, assignment) SELECT region, id, body, 'slow' FROM tickets WHERE id = $1", slow)
+	require.NoError(t, err)
+	b.assign(false, quick)
+	require.NoError(t, b.DeleteTicket(ctx, universe, gone))
+	seen := map[string]string{}
+	look := func() {
+		var all []db.Settled
+		all, since, err = b.SettledSince(ctx, universe, since)
+		require.NoError(t, err)
+		for _, s := range all {
+			seen[s.ID] = fmt.Sprint(s.Assigned, string(s.Assignment))
+		}
+	}
+	look()
+	require.Equal(t, map[string]string{quick: "truethere", gone: "false"}, maps.Clone(seen))
+	require.NoError(t, tx.Commit(ctx))
+	look()
+	require.Equal(t, "trueslow", seen[slow])
+	// Transactions of other databases hold the horizon back as well.
+	require.Eventually(t, func() bool { clear(seen); look(); return len(seen) == 0 }, 20*time.Second, 10*time.Millisecond, "nothing comes for ever")
+}
+
+func TestSweeping(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *db.Config) { c.Timing.AssignedFor = time.Minute })
+	ctx := t.Context()
+	brief := ticketOf(match.Fields{}, "")
+	brief.TTL = time.Hour
+	over, waits, assigned, fresh := b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID
+	b.assign(false, assigned, fresh)
+	b.exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", over)
+	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 minute' WHERE id = $1", assigned)
+	regions, err := b.TicketRegions(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{universe}, regions)
+	n, err := b.SweepTickets(ctx, universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	n, err = b.ForgetSettled(ctx, universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, []string{waits}, b.waiting(b.Store, match.Pool{}))
+	_, err = b.GetTicket(ctx, universe, fresh)
+	require.NoError(t, err)
+}
+
+// Pins statements that were planned while the queue was empty, and do not end when it is long.
+func TestAQueueThatGrewSincePlansWereMade(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *db.Config) { c.MaxConns = 1 })
+	ctx := t.Context()
+	first := b.ticket(ticketOf(match.Fields{}, "")).ID
+	b.assign(false, first)
+	b.assign(false, first)
+	require.NoError(t, b.DeleteTicket(ctx, universe, first))
+	require.NoError(t, b.ReleaseTickets(ctx, universe, []string{first}))
+	var ids []string
+	var made sync.WaitGroup
+	var mu sync.Mutex
+	for range 200 {
+		made.Go(func() {
+			for range 25 {
+				ticket, err := b.CreateTicket(ctx, universe, ticketOf(match.Fields{}, ""))
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				ids = append(ids, ticket.ID)
+				mu.Unlock()
+			}
+		})
+	}
+	made.Wait()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	require.NoError(t, b.ReleaseTickets(ctx, universe, ids))
+	for range 2 {
+		missing, err := b.AssignTickets(ctx, universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, false)
+		require.NoError(t, err)
+		require.Empty(t, missing)
+	}
+	var gone sync.WaitGroup
+	for _, id := range ids[:1000] {
+		gone.Go(func() {
+			if err := b.DeleteTicket(ctx, universe, id); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	gone.Wait()
+}

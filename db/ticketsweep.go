@@ -1,0 +1,55 @@
+package db
+
+import "context"
+
+// TicketRegions lists the regions that have tickets or backfills, or remember some. Errors: Unavailable.
+func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.TicketRegions(ctx)
+	return regions, classify(err)
+}
+
+// SweepTickets takes out tickets whose time is over, at most batch. Queries have not found them since. Errors: Unavailable.
+func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		ids, err := q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: region, Batch: int32(batch)})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		gone, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: ids})
+		n = len(gone)
+		return err
+	})
+	if n > 0 && err == nil {
+		s.Notify(TopicTickets, region)
+	}
+	return n, classify(err)
+}
+
+// ForgetSettled forgets tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most batch. Errors:
+// Unavailable.
+func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (int, error) {
+	n, err := s.q.ForgetSettled(ctx, ForgetSettledParams{Region: region, Batch: int32(batch), Keep: s.cfg.Timing.AssignedFor})
+	return int(n), classify(err)
+}
+
+// SweepBackfills takes out backfills that were not heard of for too long, at most batch, and lets their tickets wait again.
+// Errors: Unavailable.
+func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n int, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		ids, err := q.ExpiredBackfills(ctx, ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillFor()})
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := q.deleteBackfill(ctx, region, id); err != nil {
+				return err
+			}
+		}
+		n = len(ids)
+		return nil
+	})
+	if err != nil {
+		return 0, classify(err)
+	}
+	return n, nil
+}

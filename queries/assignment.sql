@@ -1,0 +1,67 @@
+-- name: SettleTickets :many
+-- Assigns those that wait. The others may be assigned already, or be gone: Reassign, with a snapshot of its own, sees what
+-- was settled while this one waited for their rows.
+WITH wanted AS (
+    SELECT unnest(@ids::text[]) AS id, unnest(@assignments::bytea[]) AS assignment
+), held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
+    SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id
+          AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp()) FOR UPDATE) l
+), gone AS (
+    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.body
+), unmatched AS (
+    DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id IN (SELECT g.id FROM gone g)
+)
+INSERT INTO settled_tickets (region, id, body, assignment)
+SELECT @region, g.id, g.body, h.assignment FROM gone g JOIN held h ON h.id = g.id
+RETURNING id;
+
+-- name: Reassign :many
+WITH wanted AS (
+    SELECT unnest(@ids::text[]) AS id, unnest(@assignments::bytea[]) AS assignment
+), held AS MATERIALIZED (
+    SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM settled_tickets o WHERE o.region = @region AND o.id = w.id AND o.body IS NOT NULL
+          AND o.settled_at > clock_timestamp() - sqlc.arg(assigned_for)::interval FOR NO KEY UPDATE) l
+)
+UPDATE settled_tickets s SET assignment = h.assignment, settled_at = clock_timestamp(), tx = pg_current_xact_id()
+FROM held h WHERE s.region = h.region AND s.id = h.id
+RETURNING s.id;
+
+-- name: ReleaseTickets :exec
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
+), freed AS (
+    DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id = ANY (@ids::text[])
+)
+UPDATE tickets t SET pending_at = NULL, matched_in = NULL FROM held h WHERE t.region = h.region AND t.id = h.id;
+
+-- name: ReleaseAllTickets :exec
+WITH freed AS (
+    DELETE FROM backfill_tickets b WHERE b.region = @region
+)
+UPDATE tickets t SET pending_at = NULL, matched_in = NULL
+FROM (SELECT l.id FROM tickets l WHERE l.region = @region AND l.pending_at IS NOT NULL ORDER BY l.id FOR NO KEY UPDATE) r
+WHERE t.region = @region AND t.id = r.id;
+
+-- name: SettledSince :many
+-- What was settled, for those who watch. Transactions that began to write before @since are over; younger ones may come
+-- again, and are the same then.
+SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at FROM settled_tickets s
+WHERE s.region = @region AND s.tx >= @since::xid8 ORDER BY s.tx;
+
+-- name: SettledHorizon :one
+SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon;
+
+-- name: TicketRegions :many
+SELECT ticket_regions()::text AS region;
+
+-- name: ForgetSettled :execrows
+-- In the order of tx, which is that of settled_at but for moments.
+DELETE FROM settled_tickets s WHERE s.region = @region AND s.id IN (
+    SELECT o.id FROM settled_tickets o WHERE o.region = @region AND o.tx <= (
+        SELECT coalesce(max(e.tx), '0'::xid8) FROM (SELECT x.tx, x.settled_at FROM settled_tickets x WHERE x.region = @region ORDER BY x.tx LIMIT @batch) e
+        WHERE e.settled_at < clock_timestamp() - sqlc.arg(keep)::interval)
+      AND o.settled_at < clock_timestamp() - sqlc.arg(keep)::interval
+    ORDER BY o.id LIMIT @batch FOR UPDATE SKIP LOCKED);

@@ -1,0 +1,165 @@
+-- name: EndDesertedCycle :exec
+-- A cycle whose owner is silent, and in which nobody else is who could go on with it, ends here, so that another can begin.
+UPDATE match_cycles c SET state = 'ended', ended_at = clock_timestamp(), failure = 'the replica that ran the cycle is gone'
+WHERE c.region = @region AND c.state <> 'ended' AND c.lease_until <= clock_timestamp()
+  AND NOT EXISTS (SELECT FROM match_callers k WHERE k.region = @region AND k.cycle = c.id AND k.replica <> c.owner
+                  AND k.seen_at > clock_timestamp() - sqlc.arg(lease)::interval);
+
+-- name: JoinCycle :many
+-- Callers enter the cycle that registers, where there is one.
+WITH cycle AS (
+    SELECT c.id, c.owner, c.state, c.registers_until, c.collects_until FROM match_cycles c
+    WHERE c.region = @region AND c.state = 'registering' AND c.registers_until > clock_timestamp() AND c.lease_until > clock_timestamp()
+    FOR SHARE
+), joined AS (
+    INSERT INTO match_callers (region, cycle, id, replica)
+    SELECT @region, c.id, u.id, @replica FROM cycle c, unnest(@callers::uuid[]) AS u(id)
+    ON CONFLICT DO NOTHING
+    RETURNING cycle
+)
+SELECT c.id, c.owner, c.state, (c.registers_until - clock_timestamp())::interval AS registers_in, (c.collects_until - clock_timestamp())::interval AS collects_in
+FROM cycle c WHERE EXISTS (SELECT FROM joined);
+
+-- name: OpenCycle :many
+-- Whoever comes first owns it, and its callers are in it. None comes back while another one runs.
+WITH cycle AS (
+    INSERT INTO match_cycles (region, id, owner, lease_until, state, registers_until, collects_until)
+    VALUES (@region, @id, @replica, clock_timestamp() + sqlc.arg(lease)::interval,
+            CASE WHEN sqlc.arg(registration)::interval > '0' THEN 'registering' ELSE 'collecting' END,
+            clock_timestamp() + sqlc.arg(registration)::interval,
+            clock_timestamp() + sqlc.arg(registration)::interval + sqlc.arg(collection)::interval)
+    ON CONFLICT (region) WHERE state <> 'ended' DO NOTHING
+    RETURNING id, owner, state, registers_until, collects_until
+), joined AS (
+    INSERT INTO match_callers (region, cycle, id, replica)
+    SELECT @region, c.id, u.id, @replica FROM cycle c, unnest(@callers::uuid[]) AS u(id)
+)
+SELECT c.id, c.owner, c.state, (c.registers_until - clock_timestamp())::interval AS registers_in, (c.collects_until - clock_timestamp())::interval AS collects_in
+FROM cycle c;
+
+-- name: RenewCycle :execrows
+UPDATE match_cycles c SET lease_until = clock_timestamp() + sqlc.arg(lease)::interval
+WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp();
+
+-- name: TakeOverCycle :many
+-- Judged again under the row's lock, which an owner in the middle of an acceptance holds.
+UPDATE match_cycles c SET owner = @replica, lease_until = clock_timestamp() + sqlc.arg(lease)::interval
+WHERE c.region = @region AND c.id = @id AND c.state <> 'ended' AND c.lease_until <= clock_timestamp()
+RETURNING c.id, c.owner, c.state, (c.registers_until - clock_timestamp())::interval AS registers_in, (c.collects_until - clock_timestamp())::interval AS collects_in;
+
+-- name: ResignCycle :exec
+-- Whoever is in it may take over at once.
+UPDATE match_cycles c SET lease_until = clock_timestamp()
+WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended';
+
+-- name: AdvanceCycle :execrows
+-- Waits for those who are joining or proposing right now: after it, all that joined or was proposed can be read.
+UPDATE match_cycles c SET state = @state, lease_until = clock_timestamp() + sqlc.arg(lease)::interval
+WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp();
+
+-- name: EndCycle :execrows
+UPDATE match_cycles c SET state = 'ended', ended_at = clock_timestamp(), failure = nullif(@failure::text, '')
+WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended';
+
+-- name: CallersOf :many
+SELECT k.id, k.replica, k.proposing, (k.seen_at > clock_timestamp() - sqlc.arg(lease)::interval)::bool AS alive
+FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle;
+
+-- name: SeeCallers :exec
+UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
+
+-- name: LeaveCycle :exec
+-- What they proposed and nobody judged yet is proposed no more.
+DELETE FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
+
+-- name: Propose :one
+-- Puts proposals of several callers, while the cycle still collects them, and says who has no more.
+WITH cycle AS (
+    SELECT c.id FROM match_cycles c
+    WHERE c.region = @region AND c.id = @cycle AND c.state IN ('registering', 'collecting') FOR SHARE
+), put AS (
+    INSERT INTO match_proposals (region, cycle, caller, seq, match_id, score, tickets, backfill, match)
+    SELECT @region, c.id, p.caller, p.seq, p.match_id, p.score, p.tickets, p.backfill, p.match
+    FROM cycle c, (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq, unnest(@match_ids::bytea[]) AS match_id,
+                          unnest(@scores::float8[]) AS score, unnest(@tickets::bytea[]) AS tickets,
+                          unnest(@backfills::bytea[]) AS backfill, unnest(@matches::bytea[]) AS match) p
+    ON CONFLICT DO NOTHING -- the same batch once more, after an answer was lost
+), finished AS (
+    UPDATE match_callers k SET proposing = false FROM cycle c
+    WHERE k.region = @region AND k.cycle = c.id AND k.id = ANY (@finished::uuid[])
+)
+SELECT EXISTS (SELECT FROM cycle) AS collecting;
+
+-- name: ProposalsSince :many
+-- What callers of other replicas proposed. Each caller's own batches come one after the other, so counting per caller
+-- leaves no gap.
+SELECT p.caller, p.seq, p.match_id, p.score, p.tickets, p.backfill, p.match, p.accepted
+FROM match_callers k
+LEFT JOIN (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq) w ON w.caller = k.id
+CROSS JOIN LATERAL (
+    SELECT r.* FROM match_proposals r
+    WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.seq > coalesce(w.seq, 0) ORDER BY r.seq OFFSET 0) p
+WHERE k.region = @region AND k.cycle = @cycle AND k.replica <> @replica;
+
+-- name: JudgedProposals :many
+-- What an owner before told about callers.
+SELECT p.caller, p.seq FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
+    SELECT r.caller, r.seq FROM match_proposals r
+    WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p;
+
+-- name: HoldCycle :one
+-- The fence of an acceptance: who holds it owns the cycle until commit, whatever the clock says meanwhile.
+SELECT c.state FROM match_cycles c
+WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
+FOR NO KEY UPDATE;
+
+-- name: FreeTickets :many
+-- Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is
+-- pending, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
+SELECT t.id FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
+    SELECT l.id FROM tickets l
+    WHERE l.region = @region AND l.id = u.id
+      AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - sqlc.arg(pending_for)::interval)
+      AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE) t;
+
+-- name: MarkPending :exec
+-- Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more.
+WITH unmatched AS (
+    DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id = ANY (@ids::text[])
+)
+UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = w.matched_in
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@matched_in::bytea[]) AS matched_in) w
+WHERE t.region = @region AND t.id = w.id;
+
+-- name: MarkedIn :many
+-- Waits for whoever holds the tickets: what became of them is decided then.
+SELECT t.id, t.matched_in FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
+    SELECT l.id, l.matched_in FROM tickets l WHERE l.region = @region AND l.id = u.id FOR NO KEY UPDATE) t;
+
+-- name: Judge :exec
+UPDATE match_proposals p SET accepted = v.accepted, created_backfill = nullif(v.created_backfill, ''), backfill_created = v.backfill_created
+FROM (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq, unnest(@accepted::bool[]) AS accepted,
+             unnest(@created_backfills::text[]) AS created_backfill, unnest(@backfills_created::bigint[]) AS backfill_created) v
+WHERE p.region = @region AND p.cycle = @cycle AND p.caller = v.caller AND p.seq = v.seq;
+
+-- name: Verdicts :many
+SELECT p.caller, p.seq, p.created_backfill, p.backfill_created FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
+    SELECT r.* FROM match_proposals r
+    WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted ORDER BY r.seq OFFSET 0) p;
+
+-- name: CycleNow :many
+SELECT c.owner, c.state, coalesce(c.failure, '')::text AS failure, (c.lease_until > clock_timestamp())::bool AS alive
+FROM match_cycles c WHERE c.region = @region AND c.id = @id;
+
+-- name: ForgetCycles :execrows
+WITH old AS (
+    SELECT c.id FROM match_cycles c WHERE c.region = @region
+      AND (c.ended_at < clock_timestamp() - interval '30 seconds' OR c.lease_until < clock_timestamp() - interval '1 minute')
+    ORDER BY c.id FOR UPDATE SKIP LOCKED
+), proposals AS (
+    DELETE FROM match_proposals p WHERE p.region = @region AND p.cycle = ANY (ARRAY(SELECT o.id FROM old o))
+), callers AS (
+    DELETE FROM match_callers k WHERE k.region = @region AND k.cycle = ANY (ARRAY(SELECT o.id FROM old o))
+)
+DELETE FROM match_cycles c WHERE c.region = @region AND c.id = ANY (ARRAY(SELECT o.id FROM old o));

@@ -1,0 +1,120 @@
+-- name: CreateTickets :many
+-- All that were created together. A clash of ids makes one row less, which gets another id and comes again.
+INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, expires_at, kept_alive, player)
+SELECT @region, r.id, r.created, (@terms::uuid[])[r.terms_from:r.terms_to], (@double_keys::uuid[])[r.doubles_from:r.doubles_to],
+       (@doubles::float8[])[r.doubles_from:r.doubles_to], r.body, now() + nullif(r.ttl, '0'), CASE WHEN r.keep_alive THEN nullif(r.ttl, '0') END, nullif(r.player, '')
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, unnest(@bodies::bytea[]) AS body,
+             unnest(@terms_from::int[]) AS terms_from, unnest(@terms_to::int[]) AS terms_to,
+             unnest(@doubles_from::int[]) AS doubles_from, unnest(@doubles_to::int[]) AS doubles_to,
+             unnest(@ttls::interval[]) AS ttl, unnest(@keep_alive::bool[]) AS keep_alive, unnest(@players::text[]) AS player) r
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: QueryQueue :many
+-- A pool without strings and tags reads all that wait: no index, and at most two ranges.
+SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body FROM tickets t
+WHERE t.region = @region AND t.created > @created_after AND t.created < @created_before
+  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
+  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+  AND t.double_keys @> @present::uuid[]
+  AND (sqlc.narg(key1)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key1)::uuid)] BETWEEN @low1::float8 AND @high1::float8)
+  AND (sqlc.narg(key2)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key2)::uuid)] BETWEEN @low2::float8 AND @high2::float8);
+
+-- name: QueryTerms :many
+-- A pool with strings or tags, and at most two ranges, each written out: a loop over them takes longer than all the rest.
+SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body FROM tickets t
+WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
+  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
+  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+  AND t.double_keys @> @present::uuid[]
+  AND (sqlc.narg(key1)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key1)::uuid)] BETWEEN @low1::float8 AND @high1::float8)
+  AND (sqlc.narg(key2)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key2)::uuid)] BETWEEN @low2::float8 AND @high2::float8);
+
+-- name: QueryRanges :many
+-- Any pool.
+SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body FROM tickets t
+WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
+  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
+  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+  AND t.double_keys @> @present::uuid[]
+  AND NOT EXISTS (
+    SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
+    WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false));
+
+-- name: GetTickets :many
+SELECT t.id, t.body, NULL::bytea AS assignment, NULL::timestamptz AS settled_at, coalesce(t.kept_alive, '0')::interval AS kept_alive FROM tickets t
+WHERE t.region = @region AND t.id = ANY (@ids::text[]) AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+UNION ALL
+SELECT s.id, s.body, s.assignment, s.settled_at, '0'::interval FROM settled_tickets s
+WHERE s.region = @region AND s.id = ANY (@ids::text[]) AND s.body IS NOT NULL
+  AND s.settled_at > statement_timestamp() - sqlc.arg(assigned_for)::interval;
+
+-- name: DeleteQueued :many
+WITH held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id FOR UPDATE) l
+), gone AS (
+    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id
+), unmatched AS (
+    DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id IN (SELECT g.id FROM gone g)
+)
+INSERT INTO settled_tickets (region, id) SELECT @region, g.id FROM gone g ORDER BY g.id
+ON CONFLICT (region, id) DO NOTHING
+RETURNING id;
+
+-- name: DeleteAssigned :exec
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM settled_tickets o WHERE o.region = @region AND o.id = w.id AND o.body IS NOT NULL FOR UPDATE) l
+)
+UPDATE settled_tickets s SET body = NULL, assignment = NULL, settled_at = clock_timestamp(), tx = pg_current_xact_id()
+FROM held h WHERE s.region = h.region AND s.id = h.id;
+
+-- name: CancelTicket :one
+-- Judged under the row's lock, as an acceptance is: either the ticket goes, or it is in a match.
+WITH held AS (
+    SELECT t.id, (t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval) AS pending, t.matched_in FROM tickets t
+    WHERE t.region = @region AND t.id = @id FOR UPDATE
+), gone AS (
+    DELETE FROM tickets t USING held h WHERE t.region = @region AND t.id = h.id AND h.pending IS NOT TRUE RETURNING t.id
+), settled AS (
+    INSERT INTO settled_tickets (region, id) SELECT @region, g.id FROM gone g
+)
+SELECT (h.pending IS NOT TRUE)::bool AS cancelled, h.matched_in FROM held h;
+
+-- name: ExpiredTickets :many
+SELECT t.id FROM tickets t WHERE t.region = @region AND t.expires_at <= clock_timestamp() ORDER BY t.id LIMIT @batch FOR UPDATE SKIP LOCKED;
+
+-- name: KeepAlive :exec
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.kept_alive IS NOT NULL
+          AND coalesce(o.expires_at > clock_timestamp(), false) -- said so, the index of the few that expire does not look good for it
+        FOR NO KEY UPDATE) l
+)
+UPDATE tickets t SET expires_at = clock_timestamp() + t.kept_alive FROM held h WHERE t.region = h.region AND t.id = h.id;
+
+-- name: CountTickets :one
+SELECT count(*) FROM tickets t
+WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
+  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
+  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+  AND t.double_keys @> @present::uuid[]
+  AND NOT EXISTS (
+    SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
+    WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false));
+
+-- name: LockTicket :one
+SELECT t.created, coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending FROM tickets t
+WHERE t.region = @region AND t.id = @id AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()) FOR NO KEY UPDATE;
+
+-- name: PutTicket :exec
+UPDATE tickets t SET terms = @terms, double_keys = @double_keys, doubles = @doubles, body = @body WHERE t.region = @region AND t.id = @id;
+
+-- name: PlayersWaiting :many
+-- Which of these players have a live ticket.
+SELECT t.player::text AS player FROM tickets t WHERE t.region = @region AND t.player = ANY (@players::text[]);
+
+-- name: ExpiredOfPlayers :many
+-- Tickets of these players that are over and still in the way of new ones.
+SELECT t.id FROM tickets t WHERE t.region = @region AND t.player = ANY (@players::text[]) AND coalesce(t.expires_at <= clock_timestamp(), false);

@@ -1,0 +1,35 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lattice-director/director/db"
+)
+
+const queueBatch = 1000
+
+// sweeper makes space in the queue. Nobody waits for it: each query judges by itself whose time is over.
+type sweeper struct{ store *db.Store }
+
+func (s sweeper) runOnce(ctx context.Context) (Done, error) {
+	regions, err := s.store.TicketRegions(ctx)
+	done := Done{}
+	for _, region := range regions {
+		err = errors.Join(err, s.region(ctx, region, done))
+	}
+	return done, err
+}
+
+func (s sweeper) region(ctx context.Context, region string, done Done) (failed error) {
+	for name, sweep := range map[string]func(context.Context, string, int) (int, error){
+		"tickets_expired": s.store.SweepTickets, "tickets_forgotten": s.store.ForgetSettled, "backfills_expired": s.store.SweepBackfills,
+	} {
+		failed = errors.Join(failed, drain(queueBatch, func() (int, error) {
+			n, err := sweep(ctx, region, queueBatch)
+			done.add(name, n)
+			return n, err
+		}))
+	}
+	return failed
+}
