@@ -1,0 +1,258 @@
+package cycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cycle"
+)
+
+// patient makes nobody count as silent but who is buried: machines that run tests are slow at times.
+func patient(o *cycle.Options) { o.Lease = time.Minute }
+
+// bury makes a replica silent for longer than any lease.
+func (b *bundle) bury(r *replica) {
+	b.t.Helper()
+	b.exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
+	b.exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
+}
+
+// kill makes a replica reach the database no more, without a word, and be silent for long.
+func (b *bundle) kill(r *replica) {
+	b.t.Helper()
+	r.store.Close()
+	b.bury(r)
+}
+
+// advance makes it later for whoever reads the row.
+func (b *bundle) advance(state string) {
+	b.t.Helper()
+	b.exec("UPDATE match_cycles SET state = $1, registers_until = clock_timestamp()", state)
+}
+
+// Pins a cycle that dies with the replica that runs it, in each of its states.
+func TestAnotherReplicaGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{db.CycleRegisters, db.CycleCollects, db.CycleEvaluates} {
+		for name, die := range map[string]func(*bundle, *replica){
+			"dies":  (*bundle).kill,
+			"stops": func(_ *bundle, r *replica) { r.stop() },
+		} {
+			t.Run(state+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				ids := b.tickets(3)
+				hang := evaluator(func(ctx context.Context, _ <-chan cycle.Proposal, _ func(string) error) error {
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				first := b.replica(patient, window(time.Hour), by(hang))
+				second, third := b.replica(patient, window(time.Hour), by(stream{})), b.replica(patient, window(time.Hour), by(stream{}))
+				lost := first.start(proposesThenWaits(proposal("lost", 1, ids[0])))
+				b.owned(first)
+				release := make(chan struct{})
+				waits := &director{run: func(_ context.Context, propose func(cycle.Proposal) error) error {
+					defer func() { <-release }()
+					return propose(proposal("2", 1, ids[1]))
+				}}
+				s, th := second.start(waits), third.start(proposes(proposal("3", 1, ids[2])))
+				b.callers(3)
+				b.eventually("SELECT count(*) = 2 FROM match_proposals")
+				if state == db.CycleEvaluates {
+					close(release)
+					b.eventually("SELECT count(*) = 2 FROM match_callers WHERE NOT proposing")
+				}
+				b.advance(state)
+				die(b, first)
+				b.eventually("SELECT EXISTS (SELECT FROM match_cycles WHERE owner <> $1)", first.id)
+				if state != db.CycleEvaluates {
+					close(release)
+				}
+				require.NoError(t, s.wait(t))
+				require.NoError(t, th.wait(t))
+				require.Equal(t, []string{"2"}, s.ids())
+				require.Equal(t, []string{"3"}, th.ids())
+				require.Equal(t, []string{ids[0]}, b.waiting())
+				require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
+				first.stop()
+				err := lost.wait(t)
+				require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+			})
+		}
+	}
+}
+
+// Pins a match that two owners accept one after the other: what the first made final is told once, and taken from nobody.
+func TestWhatADeadOwnerAcceptedIsTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := b.tickets(2)
+	first, second := b.replica(patient, window(time.Hour), by(stream{})), b.replica(patient, window(time.Hour), by(stream{}))
+	first.start(proposesThenWaits())
+	b.owned(first)
+	more := make(chan struct{})
+	s := second.start(&director{run: func(_ context.Context, propose func(cycle.Proposal) error) error {
+		err := propose(proposal("1", 1, ids[0]))
+		<-more
+		return errors.Join(err, propose(proposal("same", 1, ids[0])), propose(proposal("2", 1, ids[1])))
+	}})
+	b.eventually("SELECT EXISTS (SELECT FROM match_proposals WHERE accepted)")
+	b.advance(db.CycleRegisters)
+	b.kill(first)
+	b.owned(second)
+	close(more)
+	require.NoError(t, s.wait(t))
+	require.Equal(t, []string{"1", "2"}, s.ids())
+}
+
+// Pins an owner that slept and goes on as if nothing had been: the row's fence has to stop it.
+func TestASleeperDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"replaced": "UPDATE match_cycles SET owner = gen_random_uuid(), lease_until = clock_timestamp() + interval '1 hour'",
+		"late":     "UPDATE match_cycles SET lease_until = clock_timestamp()",
+		"ended":    "UPDATE match_cycles SET state = 'ended'",
+		"gone":     "DELETE FROM match_cycles",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			ids := b.tickets(1)
+			asleep, wake := make(chan struct{}), make(chan struct{})
+			judge := evaluator(func(_ context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
+				p := <-in
+				close(asleep)
+				<-wake
+				return accept(p.ID)
+			})
+			r := b.replica(window(0), by(judge), patient)
+			f := r.start(proposes(proposal("1", 1, ids[0])))
+			<-asleep
+			b.exec(sql)
+			close(wake)
+			err := f.wait(t)
+			require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+			require.Empty(t, f.ids())
+			require.Equal(t, ids, b.waiting())
+		})
+	}
+}
+
+// Pins a region where nothing is matched any more, because the one replica that ran a cycle is gone.
+func TestADeadCycleIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := b.tickets(1)
+	first, second := b.replica(patient, window(0)), b.replica(patient, window(0))
+	first.start(proposesThenWaits())
+	b.owned(first)
+	b.kill(first)
+	d := proposes(proposal("1", 1, ids[0]))
+	require.NoError(t, second.fetch(d))
+	require.Equal(t, []string{"1"}, d.ids())
+}
+
+// Pins callers who wait for ever for a cycle that Postgres has forgotten.
+func TestAForgottenCycleEndsItsCallers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	quick := func(o *cycle.Options) { o.Lease = time.Second }
+	first, second := b.replica(quick, window(time.Hour)), b.replica(quick, window(time.Hour))
+	f := first.start(proposesThenWaits())
+	b.owned(first)
+	s := second.start(proposesThenWaits())
+	b.callers(2)
+	b.exec("TRUNCATE match_cycles, match_callers, match_proposals")
+	for _, c := range []*fetching{f, s} {
+		err := c.wait(t)
+		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	}
+}
+
+// Pins calls that outlive their replica, or are let in when nobody will serve them.
+func TestAReplicaThatStopsEndsItsCalls(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.replica(window(time.Hour))
+	f := r.start(proposesThenWaits())
+	b.owned(r)
+	r.stop()
+	for _, err := range []error{f.wait(t), r.fetch(proposes())} {
+		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	}
+}
+
+// Whoever dies, and whenever: each call ends, nothing is told twice, and a match that was told of has its tickets.
+func TestReplicasComeAndGo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := b.tickets(300)
+	options := []func(*cycle.Options){window(20 * time.Millisecond), by(stream{}), func(o *cycle.Options) { o.Lease, o.Collection = time.Second, time.Second }}
+	var mu sync.Mutex
+	replicas := []*replica{b.replica(options...), b.replica(options...), b.replica(options...)}
+	pick := func(n int) *replica {
+		mu.Lock()
+		defer mu.Unlock()
+		return replicas[n%len(replicas)]
+	}
+	has := map[string]string{}
+	told := 0
+	ctx, end := context.WithTimeout(t.Context(), 4*time.Second)
+	defer end()
+	var wait sync.WaitGroup
+	for n := range 6 {
+		wait.Go(func() {
+			for round := 0; ctx.Err() == nil; round++ {
+				var own []cycle.Proposal
+				for k := range 3 {
+					at := (17*n + 31*round + 7*k) % len(ids)
+					own = append(own, proposal(fmt.Sprintf("%d %d %d", n, round, k), 1, ids[at], ids[(at+1)%len(ids)]))
+				}
+				f := pick(n + round).start(proposes(own...))
+				if err := f.wait(t); err != nil && !db.IsKind(err, db.Unavailable) {
+					require.ErrorAs(t, err, new(*cycle.Error))
+				}
+				mu.Lock()
+				for _, m := range f.got {
+					told++
+					for _, id := range m.Tickets {
+						if has[id] != "" {
+							t.Errorf("%s is in %s and in %s", id, has[id], m.ID)
+						}
+						has[id] = m.ID
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for n := 0; ctx.Err() == nil; n++ {
+		fresh := b.replica(options...)
+		mu.Lock()
+		old := replicas[n%3]
+		replicas[n%3] = fresh
+		mu.Unlock()
+		if n%2 == 0 {
+			b.kill(old)
+		}
+		old.stop()
+		select {
+		case <-ctx.Done():
+		case <-time.After(150 * time.Millisecond):
+		}
+	}
+	wait.Wait()
+	require.Greater(t, told, 10)
+	free := b.waiting()
+	for id := range has {
+		require.NotContains(t, free, id)
+	}
+	t.Logf("%d matches were told, %d of %d tickets are free", told, len(free), len(ids))
+}
