@@ -35,7 +35,7 @@ const (
 
 // Options of a run. The zero values of FleetToken and all from Rate on but Duration are usable.
 type Options struct {
-	Scenario    string   // one of Scenarios
+	Scenario    string   // one of Scenarios, unless there is a Turn
 	URLs        []string // base URLs of replicas; callers take them in turn
 	FleetToken  string   // shown as X-Fleet-Token; "" where the fleet is open
 	AccessToken MintFunc
@@ -54,6 +54,7 @@ type Options struct {
 	WarmUp   time.Duration // load that is not measured, before what is
 	Duration time.Duration // how long new calls are made and measured
 	Meter    Meter         // nil: costs are not measured
+	Turn     TurnFunc      // what callers do instead of one of Scenarios: Scenario is just its name then, and there are no game servers
 	Progress func(Progress)
 }
 
@@ -71,13 +72,13 @@ type Progress struct {
 // Check judges the options as Run does, and sets what has a default.
 func (o *Options) Check() error {
 	switch {
-	case scenarios[o.Scenario].turn == nil:
+	case o.scenario().turn == nil:
 		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	case len(o.URLs) == 0:
 		return errors.New("there is no URL to call")
 	case o.Callers < 1 || o.Callers > o.mostCallers():
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.mostCallers())
-	case o.Instances < 1 || o.Instances > MaxInstances:
+	case o.Turn == nil && o.Instances < 1 || o.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
 	case o.Duration <= 0 || o.WarmUp < 0:
 		return errors.New("a run must last, and a warm-up may not be negative")
@@ -184,7 +185,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 func newRun(ctx context.Context, o Options) *run {
 	id := cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
 	r := &run{
-		Options: o, scenario: scenarios[o.Scenario], id: id, record: newRecord(), players: newPlayers(o.AccessToken),
+		Options: o, scenario: o.scenario(), id: id, record: newRecord(), players: newPlayers(o.AccessToken),
 		client: newClient(ctx, o.FleetToken, o.Callers+2*atOnce),
 	}
 	r.enter("getting ready")

@@ -86,10 +86,16 @@ func (c *caller) unmeasured(do func() error) error {
 	return err
 }
 
+// kinded is a failure that knows what to be counted by.
+type kinded interface {
+	error
+	Kind() string
+}
+
 // kindOf names a failure for counting.
 func kindOf(err error) string {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f.kind()
+	if f, ok := errors.AsType[kinded](err); ok {
+		return f.Kind()
 	}
 	return "not sent"
 }

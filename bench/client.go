@@ -71,13 +71,13 @@ type failure struct {
 // Error implements error.
 func (f *failure) Error() string {
 	if f.detail == "" {
-		return f.kind()
+		return f.Kind()
 	}
-	return f.kind() + ": " + f.detail
+	return f.Kind() + ": " + f.detail
 }
 
-// kind is what failures are counted by.
-func (f *failure) kind() string {
+// Kind is what failures are counted by.
+func (f *failure) Kind() string {
 	if f.status == 0 {
 		return f.code
 	}

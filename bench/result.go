@@ -19,6 +19,10 @@ type Result struct {
 	WarmUp    float64 `json:"warm_up"` // seconds
 	Seconds   float64 `json:"seconds"` // from the end of the warm-up to the last answer
 
+	Connections int `json:"connections,omitempty"` // that callers share, where they do
+	Tickets     int `json:"tickets,omitempty"`     // that wait at the start of a turn, where the scenario says how many
+	Watchers    int `json:"watchers,omitempty"`    // streams that are open meanwhile
+
 	Figures // of whole turns: of the one call, or of all calls of a session-life together
 
 	Open  *Open  `json:"open_loop,omitempty"` // nil for a closed loop

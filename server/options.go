@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/telemetry"
@@ -38,6 +39,10 @@ type Options struct {
 	OpenFleet bool
 	// Modes gives the seats of sessions where the player names no number.
 	Modes play.Modes
+
+	// OpenMatch says how Open Match's clients are served; nil: not at all. Its Store, Log, TLS, FailureRate and HTTPAddr are
+	// the replica's, whatever it says.
+	OpenMatch *openmatch.Options
 
 	// Addr is where the API listens; "" means 127.0.0.1:8080. A Listener that is given is used instead.
 	Addr     string
@@ -124,5 +129,13 @@ func (o Options) tls() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: TLS: %w", err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	if o.OpenMatch == nil {
+		return config, nil
+	}
+	config, err = o.OpenMatch.ClientTLS(config)
+	if err != nil {
+		return nil, fmt.Errorf("server: TLS: %w", err)
+	}
+	return config, nil
 }

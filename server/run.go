@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,11 +26,12 @@ func (s *Server) httpServer(handler http.Handler) *http.Server {
 // Listen opens the listeners that were not given. Run does so itself; call it to know the addresses before.
 func (s *Server) Listen(ctx context.Context) (err error) {
 	if s.listener == nil {
-		if s.listener, err = listen(ctx, s.options.Listener, s.options.Addr); err != nil {
-			return err
-		}
+		s.listener, err = listen(ctx, s.options.Listener, s.options.Addr)
 	}
-	if s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
+	if err == nil && s.tickets != nil {
+		err = s.tickets.Listen(ctx)
+	}
+	if err == nil && s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
 		s.metricsListener, err = listen(ctx, s.options.MetricsListener, s.options.MetricsAddr)
 	}
 	return err
@@ -54,6 +56,14 @@ func (s *Server) MetricsAddr() net.Addr {
 	return s.metricsListener.Addr()
 }
 
+// GRPCAddrs are where gRPC listens, after Listen; none where it does not.
+func (s *Server) GRPCAddrs() []net.Addr {
+	if s.tickets == nil {
+		return nil
+	}
+	return s.tickets.Addrs()
+}
+
 // Run serves until ctx ends or a listener fails. Then it says that it is not ready, goes on for the drain delay,
 // finishes the calls that are under way, and returns. The database need not be up. Errors: a listener's; calls that
 // did not finish in time, which were cut off.
@@ -67,13 +77,18 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, l := range s.loops() {
 		running.Go(func() { l.run(background) })
 	}
-	failed := make(chan error, 2) // one for each listener
+	failed := make(chan error, 3) // one for each that serves
 	running.Go(func() { failed <- s.serve() })
+	if s.tickets != nil {
+		running.Go(func() { s.tickets.Run(background) })
+		running.Go(func() { failed <- s.tickets.Serve() })
+	}
 	if s.metricsListener != nil {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
-		slog.String("addr", text(s.Addr())), slog.String("metrics_addr", text(s.MetricsAddr())), slog.Bool("tls", s.options.secure()))
+		slog.String("addr", text(s.Addr())), slog.String("grpc_addr", text(s.GRPCAddrs()...)),
+		slog.String("metrics_addr", text(s.MetricsAddr())), slog.Bool("tls", s.options.secure()))
 
 	var err error
 	select {
@@ -97,6 +112,9 @@ func (s *Server) serve() error {
 // linger serves on while the balancer learns that it should send nothing more.
 func (s *Server) linger(ctx context.Context) {
 	s.draining.Store(true)
+	if s.tickets != nil {
+		s.tickets.Drain()
+	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "draining", slog.Duration("delay", s.options.DrainDelay))
 	delay := time.NewTimer(s.options.DrainDelay)
 	defer delay.Stop()
@@ -107,7 +125,13 @@ func (s *Server) linger(ctx context.Context) {
 func (s *Server) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()
+	if s.tickets != nil {
+		s.tickets.End() // its streams over HTTP as well, which Shutdown waits for
+	}
 	err := s.api.Shutdown(ctx)
+	if s.tickets != nil {
+		err = errors.Join(err, s.tickets.Stop(ctx))
+	}
 	if err == nil {
 		err = s.options.Store.Drain(ctx)
 	}
@@ -118,10 +142,13 @@ func (s *Server) finish(ctx context.Context) error {
 	return errors.Join(err, s.api.Close(), s.metrics.Close())
 }
 
-// text is an address as people write it: in JSON, slog takes it for the struct it is.
-func text(addr net.Addr) string {
-	if addr == nil {
-		return ""
+// text is addresses as people write them: in JSON, slog takes them for the structs they are.
+func text(addrs ...net.Addr) string {
+	var words []string
+	for _, addr := range addrs {
+		if addr != nil {
+			words = append(words, addr.String())
+		}
 	}
-	return addr.String()
+	return strings.Join(words, ",")
 }

@@ -1,11 +1,13 @@
 // Package server is a replica: it mounts the faces with what stands before them (authentication, limits, deadlines),
 // listens, keeps the keys, the clock and the pulse going, and stops without losing a call. What the faces say is in
-// fleet, play and infra, how they say it in rest; nothing of the state is here.
+// fleet, play, openmatch and infra, how they say it in rest; nothing of the state is here.
 package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/fleet"
 	"github.com/lattice-director/director/server/infra"
+	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -29,6 +32,7 @@ type Server struct {
 	guarded  http.Handler // the engine behind the players' gate
 	api      *http.Server
 	metrics  *http.Server
+	tickets  *openmatch.Server // nil where Open Match is not served
 	draining atomic.Bool
 
 	listener, metricsListener net.Listener // after Listen
@@ -45,11 +49,14 @@ func New(options Options) (*Server, error) {
 	if err := s.mount(); err != nil {
 		return nil, err
 	}
-	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
-		return nil, err
-	}
 	config, err := o.tls()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.mountTickets(config); err != nil {
+		return nil, err
+	}
+	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
 		return nil, err
 	}
 	s.api = s.httpServer(s.handler())
@@ -82,6 +89,24 @@ func (s *Server) mount() error {
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
 	})
+	return nil
+}
+
+// mountTickets serves Open Match, where that is wanted, with what it shares with the other faces.
+func (s *Server) mountTickets(config *tls.Config) (err error) {
+	o := s.options
+	if o.OpenMatch == nil {
+		return nil
+	}
+	om := *o.OpenMatch
+	om.Store, om.Log, om.TLS, om.FailureRate, om.HTTPAddr = o.Store, o.Log, config, o.FailureRate, o.Addr
+	if o.Listener != nil {
+		om.HTTPAddr = o.Listener.Addr().String()
+	}
+	if s.tickets, err = openmatch.New(om); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	s.tickets.Mount(s.engine)
 	return nil
 }
 

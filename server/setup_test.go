@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type bundle struct {
 	issuer issuer
 	client *http.Client
 	config config
+	stop   func() // tells the replica to, and waits until it has
 }
 
 // setup starts a replica that is ready.
@@ -114,10 +116,11 @@ func (b *bundle) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- b.server.Run(ctx) }()
-	b.t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		stop()
 		require.NoError(b.t, <-stopped)
 	})
+	b.t.Cleanup(b.stop)
 }
 
 // answer is what a call got.

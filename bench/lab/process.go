@@ -19,6 +19,7 @@ import (
 // Process is a program that runs in a lab and serves.
 type Process struct {
 	Name, URL string
+	GRPC      string // host:port of its gRPC listener, for a program that has one
 	metrics   string // the URL of its metrics
 
 	cmd   *exec.Cmd
@@ -32,19 +33,21 @@ type Process struct {
 const readyPatience = 30 * time.Second
 
 // Start runs the lab's program with other arguments, as one more process of the lab, and waits until it says that it is
-// ready. It is told, on top of the lab's settings, where to listen (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR); GET /readyz
-// there must answer 200. Names are unique in a lab. Costs are measured with [Lab.Meter]. It ends with the lab.
+// ready. It is told, on top of the lab's settings, where to listen (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR,
+// DIRECTOR_GRPC_ADDR); GET /readyz at the first must answer 200. Names are unique in a lab. Costs are measured with
+// [Lab.Meter]. It ends with the lab.
 func (l *Lab) Start(ctx context.Context, name string, args, env []string) (*Process, error) {
-	api, metrics, err := freeAddrs(ctx)
+	addrs, err := freeAddrs(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
+	api, metrics, grpc := addrs[0], addrs[1], addrs[2]
 	p := &Process{
-		Name: name, URL: "http://" + api, metrics: "http://" + metrics + "/metrics",
+		Name: name, URL: "http://" + api, GRPC: grpc, metrics: "http://" + metrics + "/metrics",
 		log: filepath.Join(l.dir, name+".log"), done: make(chan struct{}),
 	}
 	p.cmd = exec.Command(l.options.Program, args...) //nolint:noctx // Stop ends it, or the lab's end
-	p.cmd.Env = append(append(append([]string{}, l.env...), env...), "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics)
+	p.cmd.Env = append(append(append([]string{}, l.env...), env...), "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics, "DIRECTOR_GRPC_ADDR="+grpc)
 	p.cmd.SysProcAttr = attributes()
 	if err := p.run(); err != nil {
 		return nil, err
@@ -56,18 +59,22 @@ func (l *Lab) Start(ctx context.Context, name string, args, env []string) (*Proc
 	return p, p.ready(ctx)
 }
 
-// freeAddrs asks the kernel for two at once, so that they differ.
-func freeAddrs(ctx context.Context) (api, metrics string, err error) {
-	one, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
+// freeAddrs asks the kernel for all of them at once, so that they differ.
+func freeAddrs(ctx context.Context, n int) (addrs []string, err error) {
+	var listeners []net.Listener
+	defer func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}()
+	for range n {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		listeners, addrs = append(listeners, l), append(addrs, l.Addr().String())
 	}
-	defer func() { _ = one.Close() }()
-	other, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	return one.Addr().String(), other.Addr().String(), other.Close()
+	return addrs, nil
 }
 
 // run starts and awaits the process on a thread of its own: on Linux the kernel ends the process when that thread ends,

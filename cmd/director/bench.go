@@ -26,17 +26,25 @@ func (p *program) bench() *cobra.Command {
 			"  mixed         four turns of five are heartbeat, one is session-life\n" +
 			"  noop          what matchmake costs without the database: the same stack, on 'bench-baseline'\n" +
 			"  fleet-noop    the same of heartbeat\n\n" +
+			"of Open Match's API, over gRPC, with a match function and a director of its own:\n\n" +
+			"  tickets       another player each time is queued\n" +
+			"  watch         the same, while others watch streams on which nothing happens\n" +
+			"  query         asks for all of --tickets that wait\n" +
+			"  fetch         --tickets wait, are fetched in pairs, and each pair is assigned\n" +
+			"  ticket-life   another player each time is queued and waits for the assignment\n\n" +
 			"Each caller asks again as soon as it has its answer. With --rate calls are due at a rate instead, whatever the answers,\n" +
 			"and their latency counts from then: a stall is not hidden.\n\n" +
 			"Without --url it measures a director of its own: replicas as processes, with default settings, but no limit per player and 4,096 calls at a time,\n" +
 			"and a durable Postgres in a temporary directory (of TMPDIR: choose the disk that you want to measure). All of it and the\n" +
 			"load share this machine. With --url it measures a running one: it registers game servers in regions of its own, leaves\n" +
 			"closed sessions in its history, and needs a key that the director believes; with --database-url it also tells what its\n" +
-			"database wrote. Calls that fail are counted, and are no error.",
+			"database wrote. Calls that fail are counted, and are no error. For Open Match's scenarios --url is host:port of its gRPC\n" +
+			"listener; give them a universe to themselves, and for fetch and ticket-life one on this machine.",
 		Example: "  director bench matchmake\n" +
 			"  director bench matchmake --callers 1,16,64,256 --baselines --report bench.html\n" +
 			"  director bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
 			"  director bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
+			"  director bench fetch --tickets 10000 --window 250ms --baselines\n" +
 			"  director bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
 		Args:              exactly(1),
 		ValidArgsFunction: completeScenario,
@@ -53,6 +61,7 @@ func (p *program) bench() *cobra.Command {
 		if b.conf, err = load(cmd.Flags(), p.environ, byBench); err != nil {
 			return err
 		}
+		b.likeUsual(cmd.Flags())
 		if err := b.check(); err != nil {
 			return usage(err)
 		}
@@ -65,7 +74,7 @@ func completeScenario(_ *cobra.Command, given []string, _ string) ([]cobra.Compl
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return bench.Scenarios(), cobra.ShellCompDirectiveNoFileComp
+	return allScenarios(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // benchmark is what was asked for.
@@ -73,6 +82,7 @@ type benchmark struct {
 	*program
 	bench.Options
 
+	openMatch openMatchLoad
 	conf      *loaded
 	out       output
 	embedded  bool
@@ -85,8 +95,9 @@ type benchmark struct {
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.embedded, "embedded", false, "Measure a director of its own; so it is anyway without --url")
 	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("How many replicas the director of its own has, 1 to %d", mostReplicas))
-	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica; callers take several in turn")
-	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("How many call at a time, 1 to %d; several, comma-separated, are measured one after another", bench.MaxCallers))
+	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica, for Open Match's scenarios host:port; callers take several in turn")
+	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("How many call at a time, 1 to %d; several, comma-separated, are measured one after another. "+
+		"Open Match's scenarios have defaults of their own", bench.MaxCallers))
 	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, whatever the answers; --callers is then how many may wait for one. 0: each asks again when it has its answer")
 	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("How many game servers to register, 1 to %d; one for each region at least", bench.MaxInstances))
 	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions that players and game servers are spread over, 1 to %d", bench.MaxRegions))
@@ -94,8 +105,9 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&b.HotShare, "hot-share", 0, "Share of the calls that ask for the first mode, 0 to 1. 0: all modes alike")
 	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "How long to measure")
 	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "How long to load before measuring")
-	flags.BoolVar(&b.baselines, "baselines", false, "Measure beside it, on the same database, the naive placement and the no-op")
+	flags.BoolVar(&b.baselines, "baselines", false, "Measure beside it, on the same database, the naive placement and the no-op; of Open Match's an echo and single-row commits")
 	flags.StringVar(&b.report, "report", "", "Write an HTML page with plots to this file, too")
+	b.openMatch.addFlags(flags)
 	addFlags(flags, byBench)
 }
 
@@ -114,15 +126,15 @@ func (b *benchmark) check() error {
 		return errors.New("--replicas and --baselines are for a director of its own, without --url")
 	case b.replicas < 1 || b.replicas > mostReplicas:
 		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, mostReplicas)
-	case !slices.Contains(bench.Scenarios(), b.Scenario):
-		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(bench.Scenarios(), ", "))
+	case !slices.Contains(allScenarios(), b.Scenario):
+		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(allScenarios(), ", "))
 	}
 	o := b.Options
 	if !running {
 		o.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
 	for _, o.Callers = range b.sweep {
-		if err := o.Check(); err != nil {
+		if err := b.checkLoad(o); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench/baseline"
+	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/fleet"
@@ -28,7 +29,7 @@ func (p *program) benchBaseline() *cobra.Command {
 		Short:  "Serve what 'director bench' compares a director with",
 		Long: "Takes the settings of 'serve' and answers the same calls, but places players as most people write it first: each by itself,\n" +
 			"with SKIP LOCKED. POST /noop answers what /matchmake answers, and POST /fleet/noop what /fleet/heartbeat does, without asking\n" +
-			"the database.",
+			"the database; nor do CreateTicket and QueryTickets over gRPC.",
 		Example: "  director bench-baseline --addr 127.0.0.1:8081\n  director bench matchmake --url http://127.0.0.1:8081",
 		Args:    exactly(0),
 	}
@@ -76,7 +77,7 @@ func (p *process) serveBaselines(ctx context.Context, options server.Options) er
 	if err != nil {
 		return err
 	}
-	options.Addr, options.Log, options.TLSCert, options.TLSKey = "127.0.0.1:0", nil, "", ""
+	options.Addr, options.Log, options.TLSCert, options.TLSKey, options.OpenMatch = "127.0.0.1:0", nil, "", "", nil
 	replica, err := server.New(options)
 	if err != nil {
 		return err
@@ -96,7 +97,19 @@ func (p *process) serveBaselines(ctx context.Context, options server.Options) er
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return replica.Run(ctx) })
 	running.Go(func() error { return serveUntil(ctx, listener, handler, p.conf.ShutdownBudget) })
+	for _, addr := range p.conf.GRPCAddrs {
+		running.Go(func() error { return serveEcho(ctx, addr) })
+	}
 	return running.Wait()
+}
+
+// serveEcho answers what Open Match's frontends and match functions ask without a database.
+func serveEcho(ctx context.Context, addr string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return listenError(err)
+	}
+	return openmatch.ServeEcho(ctx, listener)
 }
 
 // serveUntil has the limits of server.Server. It finishes the calls under way when ctx ends.

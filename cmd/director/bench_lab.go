@@ -18,7 +18,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := b.startLab(ctx, i, lab.Options{Replicas: b.replicas})
+	l, err := b.startLab(ctx, i, lab.Options{Replicas: b.replicas, Env: b.labSettings()})
 	if err != nil {
 		return err
 	}
@@ -55,6 +55,9 @@ func (e environment) withoutSettings() (pairs []string) {
 
 // subjects are the director and, where wanted, its baselines: as many processes as the director has replicas.
 func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, err error) {
+	if b.ofOpenMatch() {
+		return b.openMatchSubjects(ctx, l)
+	}
 	nothing := map[bool]string{true: "fleet-noop", false: "noop"}[b.ofFleet()]
 	if b.Scenario != nothing {
 		all = append(all, subject{scenario: b.Scenario, urls: urlsOf(l.Replicas()), meter: l})
@@ -62,19 +65,26 @@ func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, er
 	if len(all) > 0 && !b.baselines {
 		return all, nil
 	}
-	var baselines []*lab.Process
+	baselines, err := b.startBaselines(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	meter := l.Meter(baselines...)
+	if b.places() {
+		all = append(all, subject{name: naive, scenario: b.Scenario, urls: urlsOf(baselines), meter: meter})
+	}
+	return append(all, subject{name: noOp, scenario: nothing, urls: urlsOf(baselines), meter: meter}), nil
+}
+
+func (b *benchmark) startBaselines(ctx context.Context, l *lab.Lab) (all []*lab.Process, err error) {
 	for n := range b.replicas {
 		p, err := l.Start(ctx, fmt.Sprintf("baseline-%d", n), []string{"bench-baseline"}, nil)
 		if err != nil {
 			return nil, err
 		}
-		baselines = append(baselines, p)
+		all = append(all, p)
 	}
-	meter := l.Meter(baselines...)
-	if b.places() {
-		all = append(all, subject{naive, b.Scenario, urlsOf(baselines), meter})
-	}
-	return append(all, subject{noOp, nothing, urlsOf(baselines), meter}), nil
+	return all, nil
 }
 
 // ofFleet tells that no player calls.

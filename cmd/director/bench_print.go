@@ -44,10 +44,24 @@ func (m measurements) write(out output) error {
 	}
 	m.writeRemarks(out)
 	first := m.runs[0]
-	fmt.Fprintf(out.to, "%s, %d game servers, %s after a warm-up of %s\n",
-		plural(first.Replicas, "replica"), first.Instances, seconds(first.Seconds), seconds(first.WarmUp))
+	fmt.Fprintf(out.to, "%s, %s, %s after a warm-up of %s\n",
+		plural(first.Replicas, "replica"), besides(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
 	_, err := fmt.Fprintln(out.to, m.machine)
 	return err
+}
+
+// besides is what the load is made of, besides its callers.
+func besides(r bench.Result) string {
+	switch {
+	case r.Connections == 0:
+		return fmt.Sprintf("%d game servers", r.Instances)
+	case r.Tickets > 0:
+		return fmt.Sprintf("%d connections, %d tickets", r.Connections, r.Tickets)
+	case r.Watchers > 0:
+		return fmt.Sprintf("%d connections, %d watchers", r.Connections, r.Watchers)
+	default:
+		return fmt.Sprintf("%d connections", r.Connections)
+	}
 }
 
 // line is a row of the table of latencies.

@@ -22,7 +22,11 @@ type subject struct {
 	scenario string
 	urls     []string
 	meter    bench.Meter // nil: costs are not known
+	run      runFunc     // nil is bench.Run
 }
+
+// runFunc makes a run, of whose options the scenario, the URLs, the meter and the callers are the subject's.
+type runFunc func(ctx context.Context, o bench.Options) (bench.Result, error)
 
 // says tells runs of the same callers apart.
 func (s subject) says() string {
@@ -42,15 +46,10 @@ func (b *benchmark) run(ctx context.Context) error {
 
 // onRunning measures a director that runs already.
 func (b *benchmark) onRunning(ctx context.Context) error {
-	i, err := b.conf.issuer()
+	one, err := b.running()
 	if err != nil {
 		return err
 	}
-	b.AccessToken = minter(i, accessClaims{Issuer: b.conf.AuthIssuer, Audience: b.conf.AuthAudience})
-	if len(b.conf.FleetTokens) > 0 {
-		b.FleetToken = b.conf.FleetTokens[0]
-	}
-	one := subject{scenario: b.Scenario, urls: b.URLs}
 	postgres := ""
 	if b.conf.DatabaseURL != "" {
 		database, err := lab.OpenDatabase(ctx, b.conf.DatabaseURL)
@@ -61,6 +60,22 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 		one.meter, postgres = database, database.Version()
 	}
 	return b.measure(ctx, postgres, one)
+}
+
+// running is the director that runs, as one who may call it.
+func (b *benchmark) running() (subject, error) {
+	if b.ofOpenMatch() {
+		return b.openMatchSubject(b.URLs, nil), nil
+	}
+	i, err := b.conf.issuer()
+	if err != nil {
+		return subject{}, err
+	}
+	b.AccessToken = minter(i, accessClaims{Issuer: b.conf.AuthIssuer, Audience: b.conf.AuthAudience})
+	if len(b.conf.FleetTokens) > 0 {
+		b.FleetToken = b.conf.FleetTokens[0]
+	}
+	return subject{scenario: b.Scenario, urls: b.URLs}, nil
 }
 
 // measure makes one run after another, on every subject with every number of callers.
@@ -88,6 +103,9 @@ func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (ben
 		bar := newProgressBar(b.stderr, s.says(), callers)
 		o.Progress = bar.show
 		defer bar.clear()
+	}
+	if s.run != nil {
+		return s.run(ctx, o)
 	}
 	return bench.Run(ctx, o)
 }

@@ -138,5 +138,5 @@ func TestBenchWrongUse(t *testing.T) {
 		require.Contains(t, r.stderr, says)
 	}
 	require.ErrorContains(t, run(t, env(), "", "bench", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")
-	require.Contains(t, ok(t, env(), "__complete", "bench", ""), "matchmake\nmixed\nnoop\nregister\nresolve\nsession-life")
+	require.Contains(t, ok(t, env(), "__complete", "bench", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
 }

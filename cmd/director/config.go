@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is everything the program can be told. Defaults, limits and words for it are in [Config.settings], nowhere else.
 type Config struct {
@@ -35,6 +38,14 @@ type Config struct {
 	Work                           bool
 	ReapInterval, HistoryRetention time.Duration
 
+	GRPCAddrs                                      []string
+	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA string
+	OMRegistration, OMCollection                   time.Duration
+	OMPendingFor, OMAssignedFor                    time.Duration
+	OMPageSize, OMMaxTicket                        int
+	OMFunctions, OMTokens, OMClients               []string
+	OMOpen                                         bool
+
 	LogFormat, LogLevel string
 	OTLPEndpoint        string
 
@@ -66,6 +77,7 @@ const (
 	sectionCallers   = "Who may call"
 	sectionSessions  = "Instances, sessions and seats"
 	sectionTokens    = "Tokens and keys"
+	sectionOpenMatch = "Open Match"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
 	sectionWatching  = "Watching"
@@ -74,7 +86,7 @@ const (
 
 // settings is the table of all settings, each bound to its field of c. What is not there cannot be set.
 func (c *Config) settings() []setting {
-	return append(c.wiring(), c.rules()...)
+	return slices.Concat(c.wiring(), c.rules(), c.openMatch())
 }
 
 // wiring is how a process reaches others and is reached.
@@ -82,9 +94,9 @@ func (c *Config) wiring() []setting {
 	return []setting{
 		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll | byBench, value: databaseURL(&c.DatabaseURL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is not set"},
-		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byDev,
+		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byServers,
 			value: databaseURL(&c.DatabaseURLDirect),
-			help:  "The way around a transaction pooler, for migrations, which need a session. Not set: DATABASE_URL"},
+			help:  "The way around a transaction pooler, for migrations and for hearing what other replicas did, which need a session. Not set: DATABASE_URL"},
 		{flag: "pooler", section: sectionDatabase, def: "none", by: byAll, value: choice(&c.Pooler, "none", "pgbouncer"),
 			help: "pgbouncer behind a pooler that does not track prepared statements (before 1.21, or max_prepared_statements=0)"},
 		{flag: "max-conns", section: sectionDatabase, def: "16", by: byLoops, value: integer(&c.MaxConns, 2, 1000),

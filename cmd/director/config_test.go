@@ -69,6 +69,20 @@ var samples = map[string]sample{
 	"work":                        {"true", "false", []string{"yes!"}},
 	"reap-interval":               {"500ms", "2s", []string{"0s"}},
 	"history-retention":           {"48h", "1000h", []string{"1h"}},
+	"grpc-addr":                   {":50504", "127.0.0.1:50503,[::1]:0", []string{"50504", ":1,x", ","}},
+	"om-client-ca":                {"/a/ca.pem", "b.pem", nil},
+	"om-clients":                  {"frontend=lobby.example", "a,backend=b", nil},
+	"om-open":                     {"true", "false", []string{"maybe"}},
+	"om-region":                   {"eu", "global-2", []string{"e u"}},
+	"om-registration":             {"0s", "1s", []string{"-1s", "2m"}},
+	"om-collection":               {"10s", "1m", []string{"0s"}},
+	"om-pending-for":              {"30s", "2m", []string{"0s"}},
+	"om-assigned-for":             {"1m", "1h", []string{"0s"}},
+	"om-page-size":                {"10", "100", []string{"9", "10001"}},
+	"om-max-ticket":               {"1KiB", "1000", []string{"10", "2MiB", "64kB", "KiB"}},
+	"om-functions":                {"10.0.0.0/8", "mmf.example,*.mmf.svc", nil},
+	"om-evaluator":                {"grpc://evaluator:50508", "http://[::1]:51508", []string{"evaluator:50508", "ftp://e:1", "grpc://e", "http://e:1/x"}},
+	"om-player-arg":               {"player", "account", nil},
 	"data":                        {"/a", "b", nil},
 	"issuer-key":                  {"/a", "b", nil},
 }
@@ -148,15 +162,15 @@ func TestValuesThatAreNotAllowed(t *testing.T) {
 // Pins a secret in an error, in --print-config, or in what a terminal scrolls by.
 func TestSecretSettings(t *testing.T) {
 	t.Parallel()
-	const fleet, second, password = "first-secret-0123456789", "second-secret-0123456789", "geheim"
+	const fleet, second, lobby, password = "first-secret-0123456789", "second-secret-0123456789", "lobby-secret-0123456789", "geheim"
 	secretEnv := env("DIRECTOR_FLEET_TOKEN="+fleet+","+second, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK,
 		"DATABASE_URL=postgres://user:"+password+"@h/d", "DATABASE_URL_DIRECT=host=h password='"+password+"'",
-		"DIRECTOR_AUTH_JWKS=https://user:"+password+"@login.example/jwks",
+		"DIRECTOR_AUTH_JWKS=https://user:"+password+"@login.example/jwks", "DIRECTOR_OM_TOKENS=frontend="+lobby,
 		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:"+password+"@otel.example")
 	for _, format := range []string{"table", "json"} {
 		r := run(t, secretEnv, "", "serve", "--print-config", "--output", format)
 		require.NoError(t, r.err)
-		for _, secret := range []string{fleet, second, testKEK, password} {
+		for _, secret := range []string{fleet, second, lobby, testKEK, password} {
 			require.NotContains(t, r.stdout+r.stderr, secret)
 		}
 		require.Contains(t, r.stdout, "******** (2 of them)")
@@ -168,6 +182,7 @@ func TestSecretSettings(t *testing.T) {
 		{"Fleet__Token", "too-short"},
 		{"Fleet:Token", "too-short"},
 		{"DIRECTOR_FLEET_TOKENS", "too-short"},
+		{"DIRECTOR_OM_TOKENS", "too-short"},
 		{"DIRECTOR_KEY_ENCRYPTION_KEY", "c2hvcnQ="},
 		{"DIRECTOR_KEY_ENCRYPTION_KEY", testKEK + ",%%%"},
 		{"DATABASE_URL", "postgres://user:geheim@h:x/d"},
@@ -228,18 +243,18 @@ func TestModes(t *testing.T) {
 func TestVariablesThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	got := newEnvironment([]string{
-		"DIRECTOR_LEASE_TLL=15s", "DIRECTOR_JWKS={}", "DIRECTOR_GRPC_ADDR=:1", "DIRECTOR_NOTHING_LIKE_IT_AT_ALL=1", "DIRECTOR_MODE_=3", "DIRECTOR_MAX_CONN=3",
+		"DIRECTOR_LEASE_TLL=15s", "DIRECTOR_JWKS={}", "DIRECTOR_WEBSOCKETS=1", "DIRECTOR_NOTHING_LIKE_IT_AT_ALL=1", "DIRECTOR_MODE_=3", "DIRECTOR_MAX_CONN=3",
 		// These are somebody's.
 		"DIRECTOR_LEASE_TTL=15s", "DIRECTOR_MODE_DUEL=2", "DIRECTOR_FLEET_TOKENS=x", "DIRECTOR_PG_BINDIR=/x", "DIRECTOR_EMPTY=",
 		"DIRECTOR_SERVICE_HOST=10.0.0.1", "DIRECTOR_PORT_8080_TCP=tcp://10.0.0.1:8080", "OTHER=1",
 	}).strangers()
 	require.Equal(t, []stranger{
-		{"DIRECTOR_GRPC_ADDR", ""},
 		{"DIRECTOR_JWKS", "DIRECTOR_AUTH_JWKS"},
 		{"DIRECTOR_LEASE_TLL", "DIRECTOR_LEASE_TTL"},
 		{"DIRECTOR_MAX_CONN", "DIRECTOR_MAX_CONNS"},
 		{"DIRECTOR_MODE_", ""},
 		{"DIRECTOR_NOTHING_LIKE_IT_AT_ALL", ""},
+		{"DIRECTOR_WEBSOCKETS", ""},
 	}, got)
 	warned := run(t, env("DIRECTOR_LEASE_TLL=15s"), "", "serve", "--print-config").stderr
 	require.Contains(t, warned, `"variable":"DIRECTOR_LEASE_TLL","did_you_mean":"DIRECTOR_LEASE_TTL"`)

@@ -68,11 +68,15 @@ func (c *Config) store() db.Config {
 	timing.SeatTTL = cmp.Or(c.SeatTTL, timing.SeatTTL)
 	timing.UnreportedSeatTTL = cmp.Or(c.UnreportedSeatTTL, timing.UnreportedSeatTTL)
 	timing.TokenTTL = cmp.Or(c.SessionTokenTTL, timing.TokenTTL)
+	timing.PendingFor = cmp.Or(c.OMPendingFor, timing.PendingFor)
+	timing.AssignedFor = cmp.Or(c.OMAssignedFor, timing.AssignedFor)
 	pooler := c.Pooler
 	if pooler == "none" {
 		pooler = ""
 	}
-	return db.Config{URL: c.DatabaseURL, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, Timing: timing}
+	return db.Config{
+		URL: c.DatabaseURL, DirectURL: c.DatabaseURLDirect, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, Timing: timing,
+	}
 }
 
 // schedule is how signing keys take turns.
@@ -142,7 +146,7 @@ func beside(ctx context.Context, w *worker.Worker, run func(context.Context) err
 }
 
 func listenError(err error) error {
-	return fmt.Errorf("%w; take another address with --addr or --metrics-addr (:0 is any free port)", err)
+	return fmt.Errorf("%w; take another address with --addr, --grpc-addr or --metrics-addr (:0 is any free port)", err)
 }
 
 func (p *process) serverOptions() (server.Options, error) {
@@ -151,8 +155,13 @@ func (p *process) serverOptions() (server.Options, error) {
 	if err != nil {
 		return server.Options{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
+	tickets := c.openMatchOptions()
+	if tickets != nil {
+		tickets.Metrics = p.registry
+	}
 	return server.Options{
-		Store: p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()),
+		OpenMatch: tickets,
+		Store:     p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()),
 		Access:      token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience},
 		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, Modes: play.Modes(c.Modes),
 		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
@@ -211,5 +220,6 @@ func (c *Config) checkServe() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
 	}
+	missing = append(missing, c.checkOpenMatch())
 	return errors.Join(missing...)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -65,16 +66,19 @@ func TestServeRefuses(t *testing.T) {
 		environ []string
 		says    string
 	}{
-		"open fleet":    {without("DIRECTOR_FLEET_TOKEN"), "set DIRECTOR_FLEET_TOKEN"},
-		"short secret":  {append(full, "DIRECTOR_FLEET_TOKEN=short"), "16 characters or more"},
-		"no KEK":        {without("DIRECTOR_KEY_ENCRYPTION_KEY"), "set DIRECTOR_KEY_ENCRYPTION_KEY"},
-		"no key set":    {without("DIRECTOR_AUTH_JWKS"), "set DIRECTOR_AUTH_JWKS"},
-		"bad key set":   {append(full, `DIRECTOR_AUTH_JWKS={"keys":[]}`), "DIRECTOR_AUTH_JWKS: "},
-		"plain key set": {append(full, "DIRECTOR_AUTH_JWKS=http://login.example/jwks"), "DIRECTOR_AUTH_JWKS: "},
-		"no database":   {without("DATABASE_URL"), "set DATABASE_URL"},
-		"half of TLS":   {append(full, "DIRECTOR_TLS_CERT=cert.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"},
-		"no schema":     {serving(dbtest.Empty(t), i.jwks()), "run 'director migrate up'"},
-		"old schema":    {serving(stale, i.jwks()), "run 'director migrate up'"},
+		"open fleet":        {without("DIRECTOR_FLEET_TOKEN"), "set DIRECTOR_FLEET_TOKEN"},
+		"short secret":      {append(full, "DIRECTOR_FLEET_TOKEN=short"), "16 characters or more"},
+		"no KEK":            {without("DIRECTOR_KEY_ENCRYPTION_KEY"), "set DIRECTOR_KEY_ENCRYPTION_KEY"},
+		"no key set":        {without("DIRECTOR_AUTH_JWKS"), "set DIRECTOR_AUTH_JWKS"},
+		"bad key set":       {append(full, `DIRECTOR_AUTH_JWKS={"keys":[]}`), "DIRECTOR_AUTH_JWKS: "},
+		"plain key set":     {append(full, "DIRECTOR_AUTH_JWKS=http://login.example/jwks"), "DIRECTOR_AUTH_JWKS: "},
+		"no database":       {without("DATABASE_URL"), "set DATABASE_URL"},
+		"open tickets":      {append(full, "DIRECTOR_GRPC_ADDR=:0"), "anybody who reaches :0 could read and change all tickets: set DIRECTOR_OM_TOKENS"},
+		"tickets over REST": {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_ADDR=:0"), "--om-open"},
+		"half of mTLS":      {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENT_CA=ca.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY beside"},
+		"half of TLS":       {append(full, "DIRECTOR_TLS_CERT=cert.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"},
+		"no schema":         {serving(dbtest.Empty(t), i.jwks()), "run 'director migrate up'"},
+		"old schema":        {serving(stale, i.jwks()), "run 'director migrate up'"},
 	} {
 		r := run(t, c.environ, "", "serve")
 		require.ErrorContains(t, r.err, c.says, name)
@@ -95,6 +99,36 @@ func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
 	status, body := post(t, r.api()+"/fleet/register", "", myServer)
 	require.Equal(t, http.StatusOK, status, body)
 	require.NoError(t, r.stop())
+}
+
+// Pins a replica whose Open Match is another than its settings say.
+func TestServeOpenMatch(t *testing.T) {
+	t.Parallel()
+	const secret = "a-token-of-the-lobby"
+	url := dbtest.New(t)
+	r := start(t, serving(url, login(t).jwks(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0,127.0.0.1:0", "DIRECTOR_OM_TOKENS=frontend="+secret,
+		"DIRECTOR_OM_REGION=moon", "DIRECTOR_OM_MAX_TICKET=1KiB"), "serve")
+	addrs := strings.Split(r.logged("listening", "grpc_addr"), ",")
+	require.Len(t, addrs, 2)
+	conn, err := net.Dial("tcp", addrs[1])
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+
+	path := r.api() + "/v1/frontendservice/tickets"
+	status, _ := post(t, path, "", object{"ticket": object{}})
+	require.Equal(t, http.StatusUnauthorized, status)
+	status, body := post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"extensions": object{}}})
+	require.Equal(t, http.StatusOK, status, body)
+	status, body = post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"search_fields": object{"tags": []string{strings.Repeat("x", 2000)}}}})
+	require.Equal(t, http.StatusBadRequest, status, body)
+	require.Contains(t, body, "more than the 1024")
+	status, _ = post(t, r.api()+"/v1/backendservice/tickets:releaseall", "Authorization: Bearer "+secret, object{})
+	require.Equal(t, http.StatusForbidden, status)
+	var regions []string
+	require.NoError(t, storeOn(t, url).Pool().QueryRow(t.Context(), "SELECT array_agg(region) FROM tickets").Scan(&regions))
+	require.Equal(t, []string{"moon"}, regions)
+	require.NoError(t, r.stop())
+	require.NotContains(t, r.log.String(), secret)
 }
 
 // Pins a fleet that cannot start because Postgres starts a second later.

@@ -143,6 +143,68 @@ func address(p *string) value {
 	return v
 }
 
+// addresses is where several listeners are.
+func addresses(p *[]string) value {
+	v := list(p, "host:port")
+	v.set = func(text string) error {
+		*p = splitList(text)
+		for _, item := range *p {
+			if err := address(new(string)).set(item); err != nil {
+				return v.must(false)
+			}
+		}
+		return v.must(len(*p) > 0)
+	}
+	return v
+}
+
+// size is a number of bytes.
+func size(p *int, least, most int) value {
+	v := value{kind: "size", allowed: bytesText(least) + " to " + bytesText(most), show: func() string { return bytesText(*p) }}
+	v.set = func(text string) error {
+		unit := 1
+		for suffix, n := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20} {
+			if number, found := strings.CutSuffix(text, suffix); found {
+				text, unit = number, n
+			}
+		}
+		n, err := strconv.Atoi(text)
+		*p = n * unit
+		return v.must(err == nil && n <= most/unit && least <= n*unit)
+	}
+	return v
+}
+
+func bytesText(n int) string {
+	switch {
+	case n > 0 && n%(1<<20) == 0:
+		return strconv.Itoa(n>>20) + "MiB"
+	case n > 0 && n%(1<<10) == 0:
+		return strconv.Itoa(n>>10) + "KiB"
+	}
+	return strconv.Itoa(n)
+}
+
+func regionName(p *string) value {
+	v := text(p, "1 to 64 letters, digits, dots, hyphens and underscores")
+	v.set = func(text string) error {
+		*p = text
+		return v.must(modeName.MatchString(text))
+	}
+	return v
+}
+
+func evaluatorURL(p *string) value {
+	v := text(p, "grpc://host:port or http://host:port, or grpcs or https")
+	v.set = func(text string) error {
+		*p = text
+		u, err := url.Parse(text)
+		return v.must(err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) && u.Hostname() != "" && u.Port() != "" &&
+			u.User == nil && strings.TrimSuffix(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "")
+	}
+	return v
+}
+
 func endpoint(p *string) value {
 	v := value{kind: "url", allowed: "an http or https URL such as http://localhost:4318", show: func() string { return redact(*p) }}
 	v.set = func(text string) error {

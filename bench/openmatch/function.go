@@ -1,0 +1,79 @@
+package openmatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// function is a match function that pairs players as they come, as cheaply as one can: what it takes is measured, too. An
+// odd one plays alone.
+type function struct {
+	pb.UnimplementedMatchFunctionServer
+
+	query pb.QueryServiceClient
+}
+
+// serveFunction serves it on this machine until the run is over, and tells where.
+func (l *load) serveFunction(ctx context.Context) error {
+	conn, err := l.connect(l.URLs[0])
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer()
+	pb.RegisterMatchFunctionServer(server, &function{query: conn.query})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	l.onClose(func() error {
+		server.Stop()
+		return <-served
+	})
+	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port), Type: pb.FunctionConfig_GRPC}
+	return nil
+}
+
+// Run implements openmatch.MatchFunction.
+func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
+	profile := req.GetProfile()
+	waiting, err := f.waiting(stream.Context(), profile.GetPools()[0])
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(waiting, 2) {
+		proposal := &pb.Match{
+			MatchId: fmt.Sprintf("%s-%s", profile.GetName(), some[0].GetId()), MatchProfile: profile.GetName(), MatchFunction: "bench", Tickets: some,
+		}
+		if err := stream.Send(&pb.RunResponse{Proposal: proposal}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *function) waiting(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
+	stream, err := f.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		page, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetTickets()...)
+	}
+}

@@ -1,0 +1,119 @@
+package openmatch
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/bench"
+)
+
+// startEcho gives its address.
+func startEcho(t *testing.T) string {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- ServeEcho(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-served)
+	})
+	return listener.Addr().String()
+}
+
+func options(addr, scenario string) Options {
+	return Options{
+		Options:     bench.Options{Scenario: scenario, URLs: []string{addr}, Callers: 4, Turns: 20, Duration: time.Hour},
+		Connections: 2, Tickets: 500, Token: "shown",
+	}
+}
+
+// Pins a load that counts other tickets than there are, an echo that sends more than clients take, and calls that fail
+// without a reason.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	addr := startEcho(t)
+	for _, scenario := range []string{tickets, query} {
+		res, err := Run(t.Context(), options(addr, scenario))
+		require.NoError(t, err)
+		require.EqualValues(t, 20, res.Calls)
+		require.Zero(t, res.Failed, res.Errors)
+		require.Equal(t, 2, res.Connections)
+	}
+	l := &load{Options: options(addr, query)}
+	require.NoError(t, l.dial())
+	defer func() { require.NoError(t, l.close()) }()
+	n, err := l.of(0).count(t.Context(), poolOf("many", 2*echoPage+1))
+	require.NoError(t, err)
+	require.Equal(t, 2*echoPage+1, n)
+
+	o := options(addr, fetch)
+	o.Tickets = 100
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, res.Calls, res.Errors["Unimplemented"])
+	o = options(addr, watch)
+	o.Watchers = 100
+	_, err = Run(t.Context(), o)
+	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
+}
+
+// Pins a page that is counted wrongly, and one that is taken for a list though it is none.
+func TestCounting(t *testing.T) {
+	t.Parallel()
+	page := &pb.QueryTicketsResponse{}
+	for range 300 {
+		page.Tickets = append(page.Tickets, newTicket("one").GetTicket())
+	}
+	whole, err := proto.Marshal(page)
+	require.NoError(t, err)
+	for cut, says := range map[int]error{0: nil, 1: errPage, 3: errPage} {
+		var n int
+		pieces := mem.BufferSlice{mem.SliceBuffer(whole[:100]), mem.SliceBuffer(whole[100 : len(whole)-cut])}
+		require.ErrorIs(t, counting{}.Unmarshal(pieces, &n), says)
+		require.Equal(t, says == nil, n == 300)
+	}
+	var back pb.QueryTicketsResponse
+	one, err := proto.Marshal(page.GetTickets()[0])
+	require.NoError(t, err)
+	echoed, err := proto.Marshal(pageOf(one, 3))
+	require.NoError(t, err)
+	require.NoError(t, proto.Unmarshal(echoed, &back))
+	require.Len(t, back.GetTickets(), 3)
+	require.True(t, proto.Equal(page.GetTickets()[0], back.GetTickets()[2]))
+}
+
+// FuzzCounting pins an answer that makes a load panic or count for ever.
+func FuzzCounting(f *testing.F) {
+	f.Add([]byte{0x0a, 0x01, 0x00})
+	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
+	f.Fuzz(func(t *testing.T, page []byte) {
+		var n int
+		err := counting{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(page)}, &n)
+		require.True(t, err != nil || n <= len(page)/2)
+	})
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	for says, change := range map[string]func(*Options){
+		`there is no scenario "dance"`: func(o *Options) { o.Scenario = "dance" },
+		"257 connections":              func(o *Options) { o.Connections = 257 },
+		"-1 tickets":                   func(o *Options) { o.Tickets = -1 },
+		"-1 watchers":                  func(o *Options) { o.Watchers = -1 },
+		"0 callers":                    func(o *Options) { o.Callers = 0 },
+		"no URL":                       func(o *Options) { o.URLs = nil },
+	} {
+		o := options("127.0.0.1:1", tickets)
+		change(&o)
+		_, err := Run(t.Context(), o)
+		require.ErrorContains(t, err, says)
+	}
+}

@@ -1,0 +1,173 @@
+package proof
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/baseline"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var openMatch = Experiment{
+	Name: "openmatch", Title: "Open Match", Takes: "5 min", Run: runOpenMatch,
+	About: "Tickets queued, matched, assigned and watched, beside an echo of the same stack and single-row commits",
+}
+
+const openMatchText = `One replica, durable Postgres, the load with its match function and its director, all on one
+machine. Tickets are created by 32 callers over 8 connections, with nobody else there and beside idle watchers. Then
+10,000 tickets wait, are fetched in pairs, and each pair is assigned; and 10,000 tickets are asked for, and counted at the
+caller's without decoding them. For the life of a ticket players come at a rate, whatever becomes of the others, while a
+director fetches without a pause.
+
+The echo is the same gRPC stack without a database, without access control and without deadlines. A commit is an update of
+one row.`
+
+// The trials of a round, as the report names them.
+const (
+	echoCreate  = "create, echo"
+	createAlone = "create"
+	createWatch = "create beside idle watchers"
+	fetchAll    = "fetch and assign all"
+	queryAll    = "query all"
+	echoQuery   = "query all, echo"
+	lifeWindow  = "ticket life, window of 250 ms"
+	lifeNow     = "ticket life, no window"
+	// crowdOfOM is how many call at a time.
+	crowdOfOM = 32
+)
+
+func runOpenMatch(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+		trials, err := b.openMatchTrials(ctx)
+		if err != nil {
+			return err
+		}
+		all, err = o.measure(ctx, b.withoutTickets(trials...)...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	creates := all.typical(echoCreate, createAlone, createWatch)
+	others := all.typical(commit, fetchAll, queryAll, echoQuery, lifeWindow, lifeNow)
+	return report.Section{
+		Text: openMatchText, Findings: all.openMatch(of(o, 10_000, 100)),
+		Plots: []report.Plot{report.Latencies(creates)}, Runs: append(creates, others...),
+	}, nil
+}
+
+// openMatchTrials start two processes more: the echo, and a replica without a window, in a universe of its own.
+func (b *bed) openMatchTrials(ctx context.Context) ([]trial, error) {
+	naive, err := b.naive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, err := b.Start(ctx, "no-window", []string{"serve"}, []string{"DIRECTOR_OM_REGISTRATION=0s", "DIRECTOR_OM_REGION=no-window"})
+	if err != nil {
+		return nil, err
+	}
+	echo := side{[]string{b.baselines[0].GRPC}, naive.meter}
+	director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
+	quick := side{[]string{now.GRPC}, b.Meter(now)}
+	return []trial{
+		b.openMatch(echoCreate, echo, "tickets"),
+		b.openMatchCommits(),
+		b.openMatch(createAlone, director, "tickets"),
+		b.openMatch(createWatch, director, "watch"),
+		b.openMatch(fetchAll, director, "fetch"),
+		b.openMatch(queryAll, director, "query"),
+		b.openMatch(echoQuery, echo, "query"),
+		b.openMatch(lifeWindow, director, "ticket-life"),
+		b.openMatch(lifeNow, quick, "ticket-life"),
+	}, nil
+}
+
+// openMatch is a trial of one of the scenarios of Open Match, loaded as is usual.
+func (b *bed) openMatch(name string, on side, scenario string) trial {
+	return trial{name, func(ctx context.Context) (bench.Result, error) {
+		load := openmatch.Options{
+			Options: bench.Options{
+				Scenario: scenario, URLs: on.urls, Meter: on.meter,
+				WarmUp: of(b.options, time.Second, 0), Duration: of(b.options, 5*time.Second, 300*time.Millisecond),
+			},
+			Tickets: of(b.options, 10_000, 100), Watchers: of(b.options, 5_000, 20), Leave: true,
+		}
+		load.Callers, load.Rate = openmatch.Usual(scenario)
+		if scenario == "fetch" {
+			load.Duration *= 2 // of which most goes into queuing
+		}
+		return openmatch.Run(ctx, load)
+	}}
+}
+
+func (b *bed) openMatchCommits() trial {
+	return trial{commit, func(ctx context.Context) (bench.Result, error) {
+		return baseline.Commits(ctx, b.URL(), crowdOfOM, of(b.options, time.Second, 50*time.Millisecond), of(b.options, 5*time.Second, 200*time.Millisecond))
+	}}
+}
+
+// withoutTickets takes away what each trial has left of Open Match's, and lets Postgres tidy up.
+func (b *bed) withoutTickets(trials ...trial) (after []trial) {
+	for _, t := range b.settled(trials...) {
+		after = append(after, trial{t.name, func(ctx context.Context) (bench.Result, error) {
+			if err := b.sql(ctx, "openmatch_clean.sql"); err != nil {
+				return bench.Result{}, err
+			}
+			return t.run(ctx)
+		}})
+	}
+	return after
+}
+
+// openMatch is what was asked of the rounds, in which so many tickets waited.
+func (all rounds) openMatch(tickets int) []report.Finding {
+	many := report.Whole(float64(tickets))
+	return []report.Finding{
+		all.creates(),
+		noted(atMost("create: p99", all.p99(createAlone), 12, millis), "p50 %s; of the echo p99 %s; of single-row commits p99 %s",
+			millis(all.p50(createAlone)), millis(all.p99(echoCreate)), millis(all.p99(commit))),
+		noted(atMost(many+" queued: until all are matched and assigned, p50", all.p50(fetchAll), 800, millis),
+			"with a window of 250 ms; matched %s; %s single-row commits take %s",
+			millis(all.p50Of(fetchAll, "matched")), many, millis(float64(tickets)/all.perSecond(commit)*1000)),
+		noted(atMost("QueryTickets of "+many+": p50", all.p50(queryAll), 40, millis), "until the last page has come; from an echo %s", millis(all.p50(echoQuery))),
+		noted(atMost("created until the assignment is seen, window of 250 ms: p50", all.p50(lifeWindow), 400, millis), "p99 %s", millis(all.p99(lifeWindow))),
+		noted(atMost("created until the assignment is seen, no window: p50", all.p50(lifeNow), 30, millis), "p99 %s", millis(all.p99(lifeNow))),
+		all.idleWatchers(),
+		all.failures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow),
+	}
+}
+
+func (all rounds) creates() report.Finding {
+	f := atLeast("create: calls a second", all.perSecond(createAlone), 10_000, perSecond)
+	return noted(f, "%d callers over 8 connections; the echo %s, single-row commits %s; CPU of director and Postgres %s a call",
+		crowdOfOM, all.rate(echoCreate), all.rate(commit), measured(all.median(func(r round) float64 { return cpu(r[createAlone]) }), micros))
+}
+
+func (all rounds) idleWatchers() report.Finding {
+	f := atMost("create: p99 beside idle watchers and without them", all.median(func(r round) float64 {
+		return r[createWatch].Latency.P99 / r[createAlone].Latency.P99
+	}), 1.2, times)
+	return noted(f, "%s watchers; p99 %s, without them %s", report.Whole(all.median(func(r round) float64 { return float64(r[createWatch].Watchers) })),
+		millis(all.p99(createWatch)), millis(all.p99(createAlone)))
+}
+
+func (all rounds) perSecond(name string) float64 {
+	return all.median(func(r round) float64 { return r[name].PerSecond })
+}
+
+func (all rounds) p50(name string) float64 {
+	return all.median(func(r round) float64 { return r[name].Latency.P50 })
+}
+
+func (all rounds) p99(name string) float64 {
+	return all.median(func(r round) float64 { return r[name].Latency.P99 })
+}
+
+// p50Of is that of a step.
+func (all rounds) p50Of(name, of string) float64 {
+	return all.median(func(r round) float64 { return step(r[name], of).Latency.P50 })
+}

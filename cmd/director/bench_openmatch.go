@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/baseline"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/openmatch"
+)
+
+// What the scenarios of Open Match are compared with.
+const (
+	echo   = "echo"
+	commit = "commit"
+)
+
+// openMatchLoad is what only the scenarios of Open Match read.
+type openMatchLoad struct {
+	connections, tickets, watchers int
+	window                         time.Duration
+}
+
+func (l *openMatchLoad) addFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&l.connections, "connections", 8, fmt.Sprintf("Connections that callers of Open Match's API share, 1 to %d", openmatch.MaxConnections))
+	flags.IntVar(&l.tickets, "tickets", 10_000, fmt.Sprintf("Tickets that wait for fetch and query, 1 to %d", openmatch.MaxTickets))
+	flags.IntVar(&l.watchers, "watchers", 5_000, fmt.Sprintf("Idle streams of watch, 1 to %d", openmatch.MaxWatchers))
+	flags.DurationVar(&l.window, "window", 250*time.Millisecond, "For how long calls join a cycle of matching, of a director of its own")
+}
+
+func allScenarios() []string {
+	return slices.Sorted(slices.Values(slices.Concat(bench.Scenarios(), openmatch.Scenarios())))
+}
+
+func (b *benchmark) ofOpenMatch() bool { return slices.Contains(openmatch.Scenarios(), b.Scenario) }
+
+// likeUsual loads a scenario of Open Match as is usual, where nobody said otherwise.
+func (b *benchmark) likeUsual(flags *pflag.FlagSet) {
+	if !b.ofOpenMatch() {
+		return
+	}
+	callers, rate := openmatch.Usual(b.Scenario)
+	if !flags.Changed("callers") {
+		b.sweep = []int{callers}
+	}
+	if !flags.Changed("rate") {
+		b.Rate = rate
+	}
+}
+
+func (b *benchmark) checkLoad(o bench.Options) error {
+	if !b.ofOpenMatch() {
+		return o.Check()
+	}
+	load := b.openMatchOptions(o)
+	return load.Check()
+}
+
+func (b *benchmark) openMatchOptions(o bench.Options) openmatch.Options {
+	l, token := b.openMatch, ""
+	if len(b.conf.OMTokens) > 0 && len(b.URLs) > 0 {
+		token = b.conf.OMTokens[0]
+	}
+	return openmatch.Options{Options: o, Token: token, Connections: l.connections, Tickets: l.tickets, Watchers: l.watchers}
+}
+
+// openMatchSubject is one that is called over gRPC.
+func (b *benchmark) openMatchSubject(addrs []string, meter bench.Meter) subject {
+	return subject{scenario: b.Scenario, urls: addrs, meter: meter, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
+		return openmatch.Run(ctx, b.openMatchOptions(o))
+	}}
+}
+
+// labSettings are those of a director of its own that a flag says.
+func (b *benchmark) labSettings() []string {
+	if !b.ofOpenMatch() {
+		return nil
+	}
+	return []string{"DIRECTOR_OM_REGISTRATION=" + b.openMatch.window.String()}
+}
+
+// openMatchSubjects are the director and, where wanted, an echo of the same stack and single-row commits.
+func (b *benchmark) openMatchSubjects(ctx context.Context, l *lab.Lab) ([]subject, error) {
+	director := b.openMatchSubject(grpcAddrsOf(l.Replicas()), l)
+	if !b.baselines {
+		return []subject{director}, nil
+	}
+	baselines, err := b.startBaselines(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	echoes := b.openMatchSubject(grpcAddrsOf(baselines), l.Meter(baselines...))
+	echoes.name, echoes.scenario = echo, b.echoed()
+	run := echoes.run
+	echoes.run = func(ctx context.Context, o bench.Options) (bench.Result, error) { return run(ctx, b.likeCreates(o)) }
+	return []subject{director, echoes, {name: commit, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
+		o = b.likeCreates(o)
+		return baseline.Commits(ctx, l.URL(), o.Callers, o.WarmUp, o.Duration)
+	}}}, nil
+}
+
+// echoed is the scenario that an echo can answer.
+func (b *benchmark) echoed() string {
+	if b.Scenario == "query" {
+		return b.Scenario
+	}
+	return "tickets"
+}
+
+// likeCreates is how what one call of a scenario is made of is called by itself.
+func (b *benchmark) likeCreates(o bench.Options) bench.Options {
+	if b.Scenario == "fetch" || b.Scenario == "ticket-life" {
+		o.Callers, o.Rate = openmatch.Usual("tickets")
+	}
+	return o
+}
+
+func grpcAddrsOf(processes []*lab.Process) (addrs []string) {
+	for _, p := range processes {
+		addrs = append(addrs, p.GRPC)
+	}
+	return addrs
+}

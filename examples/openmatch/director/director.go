@@ -1,0 +1,94 @@
+// Package director is a director for Open Match: for each of its profiles it fetches matches over and over, gets a game
+// server for each match, and tells the players where to connect by assigning their tickets.
+package director
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// Director fetches and assigns. All fields are required.
+type Director struct {
+	Backend  pb.BackendServiceClient
+	Function *pb.FunctionConfig // where Open Match reaches the match function
+	Profiles []*pb.MatchProfile
+	Allocate func(ctx context.Context, match *pb.Match) (connection string, err error) // gets a game server
+	Log      *slog.Logger
+}
+
+// afterFailure is how long to wait when Open Match does not answer.
+const afterFailure = time.Second
+
+// Run serves all profiles until ctx ends. They are fetched at the same time, so that Open Match judges their proposals
+// together.
+func (d *Director) Run(ctx context.Context) {
+	var profiles sync.WaitGroup
+	for _, profile := range d.Profiles {
+		profiles.Go(func() {
+			for ctx.Err() == nil {
+				if err := d.fetch(ctx, profile); err != nil && ctx.Err() == nil {
+					d.Log.LogAttrs(ctx, slog.LevelWarn, "cannot fetch matches", slog.String("profile", profile.GetName()), slog.Any("error", err))
+					rest(ctx, afterFailure)
+				}
+			}
+		})
+	}
+	profiles.Wait()
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// fetch takes the matches of one cycle as they come. The stream ends when the cycle does.
+func (d *Director) fetch(ctx context.Context, profile *pb.MatchProfile) error {
+	stream, err := d.Backend.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: d.Function, Profile: profile})
+	if err != nil {
+		return err
+	}
+	for {
+		got, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.assign(ctx, got.GetMatch()); err != nil {
+			return err
+		}
+	}
+}
+
+// assign sends the players of a match to a game server. Without one they go back to the queue.
+func (d *Director) assign(ctx context.Context, match *pb.Match) error {
+	ids := make([]string, len(match.GetTickets()))
+	for i, ticket := range match.GetTickets() {
+		ids[i] = ticket.GetId()
+	}
+	connection, err := d.Allocate(ctx, match)
+	if err != nil {
+		d.Log.LogAttrs(ctx, slog.LevelWarn, "no game server", slog.String("match", match.GetMatchId()), slog.Any("error", err))
+		_, err = d.Backend.ReleaseTickets(ctx, &pb.ReleaseTicketsRequest{TicketIds: ids})
+		return err
+	}
+	answer, err := d.Backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
+		{TicketIds: ids, Assignment: &pb.Assignment{Connection: connection}},
+	}})
+	if err != nil {
+		return err
+	}
+	for _, failure := range answer.GetFailures() { // the player left meanwhile
+		d.Log.LogAttrs(ctx, slog.LevelInfo, "not assigned", slog.String("ticket", failure.GetTicketId()), slog.String("cause", failure.GetCause().String()))
+	}
+	return nil
+}

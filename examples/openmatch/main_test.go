@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/openmatch"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+}
+
+// replica serves Open Match's clients on a database that another one may serve, too, and gives its address.
+func replica(t *testing.T, url string) string {
+	store, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, Timing: db.DefaultTiming()})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	require.NoError(t, store.ReadClock(t.Context()))
+	server, err := openmatch.New(openmatch.Options{
+		Store: store, Registration: 50 * time.Millisecond, Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute,
+	})
+	require.NoError(t, err)
+	require.NoError(t, server.Listen(t.Context()))
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { server.Run(ctx) })
+	running.Go(func() { _ = server.Serve() })
+	t.Cleanup(func() {
+		limit, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(t, server.Stop(limit))
+		end()
+		running.Wait()
+	})
+	return server.Addrs()[0].String()
+}
+
+// journal is a log that is read when all is over.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+// connects are the players by where they play.
+func (j *journal) connects(t *testing.T) map[string][]string {
+	rooms := map[string][]string{}
+	for lines := bufio.NewScanner(&j.text); lines.Scan(); {
+		var said struct{ Msg, Player, To, Level string }
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &said))
+		require.Equal(t, "INFO", said.Level, lines.Text())
+		if said.Msg == "connects" {
+			rooms[said.To] = append(rooms[said.To], said.Player)
+		}
+	}
+	return rooms
+}
+
+// Pins programs of Open Match's users that do not work on several replicas, players who are sent to two games or play
+// alone, and a director that does not end.
+func TestAgainstTwoReplicas(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	one, other := replica(t, url), replica(t, url)
+	var said journal
+	log := slog.New(slog.NewJSONHandler(&said, nil))
+	err := run(t.Context(), log, []string{
+		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-patience", "5s",
+	})
+	require.NoError(t, err)
+	rooms := said.connects(t)
+	seen := map[string]bool{}
+	for room, players := range rooms {
+		require.Len(t, players, 2, room)
+		for _, p := range players {
+			require.False(t, seen[p], p)
+			seen[p] = true
+		}
+	}
+	require.GreaterOrEqual(t, len(seen), 50, "one is left over, or a few on a machine that is too busy")
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	require.ErrorContains(t, run(t.Context(), log, []string{"dance"}), `there is no part "dance"`)
+	require.ErrorContains(t, run(t.Context(), log, []string{"-director", "127.0.0.1:1", "-players", "1", "-listen", "127.0.0.1:0"}), "player-0")
+	require.ErrorContains(t, run(t.Context(), log, []string{"-listen", "nowhere", "matchfunction"}), "nowhere")
+}

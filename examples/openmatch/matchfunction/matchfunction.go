@@ -1,0 +1,98 @@
+// Package matchfunction is a match function for Open Match: it is called with a profile, asks who waits in the profile's
+// pools and proposes duels of two players whose skill is alike. It assigns nothing: of proposals that share a player
+// Open Match's evaluator keeps the one with the best score, and the director gets that.
+package matchfunction
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// Skill is the double_arg of a ticket that duels are made by.
+const Skill = "skill"
+
+// Function implements openmatch.MatchFunction. Register it with a grpc.Server.
+type Function struct {
+	pb.UnimplementedMatchFunctionServer
+
+	Query pb.QueryServiceClient
+}
+
+// Run proposes all duels of a profile's pools. Open Match calls it once for each FetchMatches.
+func (f *Function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
+	for _, pool := range req.GetProfile().GetPools() {
+		tickets, err := f.waiting(stream.Context(), pool)
+		if err != nil {
+			return err
+		}
+		duels, err := pair(req.GetProfile().GetName(), pool.GetName(), tickets)
+		if err != nil {
+			return err
+		}
+		for _, duel := range duels {
+			if err := stream.Send(&pb.RunResponse{Proposal: duel}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waiting reads a whole pool. It comes in pages.
+func (f *Function) waiting(ctx context.Context, pool *pb.Pool) (tickets []*pb.Ticket, err error) {
+	stream, err := f.Query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		page, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return tickets, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		tickets = append(tickets, page.GetTickets()...)
+	}
+}
+
+// pair takes neighbours by skill. Who is left over waits for the next time.
+func pair(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match, err error) {
+	slices.SortFunc(tickets, func(a, b *pb.Ticket) int { return cmp.Compare(skill(a), skill(b)) })
+	for two := range slices.Chunk(tickets, 2) {
+		if len(two) < 2 {
+			break
+		}
+		duel, err := propose(profile, pool, two[0], two[1])
+		if err != nil {
+			return nil, err
+		}
+		duels = append(duels, duel)
+	}
+	return duels, nil
+}
+
+// propose scores a duel: the nearer the two are to each other, the better. The default evaluator reads the score.
+func propose(profile, pool string, a, b *pb.Ticket) (*pb.Match, error) {
+	score, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: skill(a) - skill(b)})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.Match{
+		MatchId:       fmt.Sprintf("%s-%s-%s-%s", profile, pool, a.GetId(), b.GetId()), // nobody else may propose the same id
+		MatchProfile:  profile,
+		MatchFunction: "duels",
+		Tickets:       []*pb.Ticket{a, b},
+		Extensions:    map[string]*anypb.Any{"evaluation_input": score},
+	}, nil
+}
+
+func skill(t *pb.Ticket) float64 { return t.GetSearchFields().GetDoubleArgs()[Skill] }

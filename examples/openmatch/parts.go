@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/examples/openmatch/director"
+	"github.com/lattice-director/director/examples/openmatch/frontend"
+	"github.com/lattice-director/director/examples/openmatch/matchfunction"
+)
+
+// mode is the tag of all players here.
+const mode = "duel"
+
+// profiles overlap: players of middling skill are proposed by both, and Open Match keeps the better proposal.
+func profiles() []*pb.MatchProfile {
+	pool := func(name string, least, most float64) *pb.MatchProfile {
+		return &pb.MatchProfile{Name: name, Pools: []*pb.Pool{{
+			Name:               name,
+			TagPresentFilters:  []*pb.TagPresentFilter{{Tag: mode}},
+			DoubleRangeFilters: []*pb.DoubleRangeFilter{{DoubleArg: matchfunction.Skill, Min: least, Max: most}},
+		}}}
+	}
+	return []*pb.MatchProfile{pool("rookies", 0, 1500), pool("veterans", 1000, 3000)}
+}
+
+// dial opens a connection as Open Match's tutorials do.
+func dial(addr string) (*grpc.ClientConn, error) {
+	return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+// all runs the three together until the players have played.
+func (c config) all(ctx context.Context, log *slog.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	parts, ctx := errgroup.WithContext(ctx)
+	defer stop()
+	listening := make(chan string, 1)
+	parts.Go(func() error { return c.serveFunction(ctx, log, func(addr string) { listening <- addr }) })
+	parts.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case addr := <-listening:
+			return c.direct(ctx, log, cmp.Or(c.function, addr))
+		}
+	})
+	parts.Go(func() error {
+		defer stop()
+		return c.play(ctx, log)
+	})
+	return parts.Wait()
+}
+
+func (c config) functionAddr() string { return cmp.Or(c.function, c.listen) }
+
+// serveFunction serves the match function until ctx ends. It tells where it listens.
+func (c config) serveFunction(ctx context.Context, log *slog.Logger, started func(addr string)) error {
+	query, err := dial(c.query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = query.Close() }()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer()
+	pb.RegisterMatchFunctionServer(server, &matchfunction.Function{Query: pb.NewQueryServiceClient(query)})
+	defer context.AfterFunc(ctx, server.Stop)()
+	log.LogAttrs(ctx, slog.LevelInfo, "match function listens", slog.String("addr", listener.Addr().String()))
+	started(listener.Addr().String())
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// direct runs the director until ctx ends.
+func (c config) direct(ctx context.Context, log *slog.Logger, function string) error {
+	host, portText, err := net.SplitHostPort(function)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.ParseInt(portText, 10, 32)
+	if err != nil {
+		return err
+	}
+	backend, err := dial(c.backend)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = backend.Close() }()
+	d := director.Director{
+		Backend:  pb.NewBackendServiceClient(backend),
+		Function: &pb.FunctionConfig{Host: host, Port: int32(port), Type: pb.FunctionConfig_GRPC},
+		Profiles: profiles(), Allocate: allocator(), Log: log,
+	}
+	d.Run(ctx)
+	return nil
+}
+
+// allocator makes up a game server for each match. A real one asks whoever runs them.
+func allocator() func(context.Context, *pb.Match) (string, error) {
+	var servers atomic.Int64
+	return func(context.Context, *pb.Match) (string, error) {
+		return fmt.Sprintf("game-server-%d.example:7777", servers.Add(1)), nil
+	}
+}
+
+// play lets all players play at the same time, and tells what became of them.
+func (c config) play(ctx context.Context, log *slog.Logger) error {
+	conn, err := dial(c.frontend)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	f := frontend.Frontend{OpenMatch: pb.NewFrontendServiceClient(conn), Patience: c.patience}
+	players, ctx := errgroup.WithContext(ctx)
+	var played, alone atomic.Int64
+	for n := range c.players {
+		players.Go(func() error {
+			player := frontend.Player{Name: fmt.Sprintf("player-%d", n), Mode: mode, Skill: rand.Float64() * 2500}
+			connection, err := f.Play(ctx, player)
+			switch {
+			case errors.Is(err, frontend.ErrNobody):
+				alone.Add(1)
+				return nil
+			case err != nil:
+				return fmt.Errorf("%s: %w", player.Name, err)
+			}
+			played.Add(1)
+			log.LogAttrs(ctx, slog.LevelInfo, "connects", slog.String("player", player.Name), slog.String("to", connection))
+			return nil
+		})
+	}
+	err = players.Wait()
+	log.LogAttrs(ctx, slog.LevelInfo, "all have played", slog.Int64("matched", played.Load()), slog.Int64("alone", alone.Load()))
+	return err
+}

@@ -1,0 +1,268 @@
+package openmatch
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// services are what may be opened one by one, by their names in settings.
+var services = []string{"frontend", "backend", "query"}
+
+// shortestSecret is in bytes: fewer can be guessed.
+const shortestSecret = 16
+
+// Exposed is the first address where anybody from another machine would be let in, which has to be wanted; "" where there
+// is none.
+func (o Options) Exposed() string {
+	if o.Open || len(o.Tokens) > 0 || o.ClientCA != "" {
+		return ""
+	}
+	addrs := slices.Clone(o.Addrs)
+	for _, l := range o.Listeners {
+		addrs = append(addrs, l.Addr().String())
+	}
+	if o.HTTPAddr != "" {
+		addrs = append(addrs, o.HTTPAddr)
+	}
+	for _, addr := range addrs {
+		if host, _, err := net.SplitHostPort(addr); err != nil || host != "localhost" && !net.ParseIP(host).IsLoopback() {
+			return addr
+		}
+	}
+	return ""
+}
+
+// ClientTLS asks callers for certificates of ClientCA, without insisting: others may have a token, or want another face.
+func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
+	if o.ClientCA == "" || config == nil {
+		return config, nil
+	}
+	text, err := os.ReadFile(o.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("who signs callers' certificates: %w", err)
+	}
+	config = config.Clone()
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+	if !config.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("who signs callers' certificates: no certificate in %s", o.ClientCA)
+	}
+	return config, nil
+}
+
+// key is a token or a certificate's name, and the service that it opens; "" is all of them.
+type key struct {
+	service string
+	hash    [sha256.Size]byte // of a secret, so that comparing takes the same time whatever its length
+	name    string
+}
+
+// access is who may call what.
+type access struct {
+	open         bool
+	tokens       []key
+	certificates bool
+	names        []key // of certificates; none means any
+	failures     *rest.Limiter
+}
+
+func (s *Server) makeAccess() error {
+	o := s.options
+	if addr := o.Exposed(); addr != "" {
+		return fmt.Errorf("anybody who reaches %s would be let in: give tokens or the authority of callers' certificates, "+
+			"listen on loopback, or say that this is wanted", addr)
+	}
+	a := &access{open: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "", failures: rest.NewLimiter(o.FailureRate)}
+	for i, text := range o.Tokens {
+		service, secret := scoped(text)
+		if len(secret) < shortestSecret {
+			return fmt.Errorf("token %d is shorter than %d bytes", i+1, shortestSecret)
+		}
+		a.tokens = append(a.tokens, key{service: service, hash: sha256.Sum256([]byte(secret))})
+	}
+	for _, text := range o.Clients {
+		service, name := scoped(text)
+		a.names = append(a.names, key{service: service, name: name})
+	}
+	s.access = a
+	return nil
+}
+
+// scoped parts "service=rest". What is no service belongs to the rest: a secret may have a = in it.
+func scoped(text string) (service, rest string) {
+	if service, rest, found := strings.Cut(text, "="); found && slices.Contains(services, service) {
+		return service, rest
+	}
+	return "", text
+}
+
+// caller is what is known of who calls, before it is believed.
+type caller struct {
+	authorization string
+	tls           *tls.ConnectionState // nil: plain text
+	addr          netip.Addr           // whom failures are charged to
+}
+
+var (
+	errNoCredentials = status.Error(codes.Unauthenticated, "a token is required, as metadata or header: authorization: Bearer <token>")
+	errTooMany       = status.Error(codes.ResourceExhausted, "too many failed attempts from this address")
+)
+
+// judge lets a caller into a service, or says why not; the service "" is opened by what opens any.
+func (a *access) judge(service string, c caller) error {
+	if a.open {
+		return nil
+	}
+	opens, known := a.byToken(service, c.authorization)
+	if !opens {
+		byName, knownName := a.byCertificate(service, c.tls)
+		opens, known = byName, known || knownName
+	}
+	switch {
+	case opens:
+		return nil
+	case a.failures.Take(network(c.addr)) > 0:
+		return errTooMany
+	case known:
+		return status.Error(codes.PermissionDenied, "these credentials do not open the "+service+" service")
+	}
+	return errNoCredentials
+}
+
+// byToken takes the same time whichever token it is.
+func (a *access) byToken(service, authorization string) (opens, known bool) {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.Trim(token, " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return false, false
+	}
+	hash := sha256.Sum256([]byte(token))
+	for i := range a.tokens {
+		same := subtle.ConstantTimeCompare(a.tokens[i].hash[:], hash[:]) == 1
+		known = known || same
+		opens = opens || same && a.tokens[i].opens(service)
+	}
+	return opens, known
+}
+
+func (k key) opens(service string) bool {
+	return k.service == "" || service == "" || k.service == service
+}
+
+func (a *access) byCertificate(service string, state *tls.ConnectionState) (opens, known bool) {
+	if !a.certificates || state == nil || len(state.VerifiedChains) == 0 {
+		return false, false
+	}
+	if len(a.names) == 0 {
+		return true, true
+	}
+	has := namesOf(state.PeerCertificates[0])
+	return slices.ContainsFunc(a.names, func(k key) bool { return slices.Contains(has, k.name) && k.opens(service) }), true
+}
+
+func namesOf(c *x509.Certificate) []string {
+	names := slices.Clone(c.DNSNames)
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	if c.Subject.CommonName != "" {
+		names = append(names, c.Subject.CommonName)
+	}
+	return names
+}
+
+// network is whom failures are charged to: whoever has one address of an IPv6 /64 usually has them all.
+func network(addr netip.Addr) string {
+	addr = addr.Unmap().WithZone("")
+	if prefix, err := addr.Prefix(64); err == nil && addr.Is6() {
+		return prefix.String()
+	}
+	return addr.String()
+}
+
+// admit judges a call over gRPC. The gateway has judged what comes from it; health is no secret.
+func (s *Server) admit(ctx context.Context, method string) error {
+	if strings.HasPrefix(method, "/grpc.health.v1.Health/") {
+		return nil
+	}
+	var c caller
+	if p, ok := peer.FromContext(ctx); ok {
+		switch info := p.AuthInfo.(type) {
+		case judged:
+			return nil
+		case credentials.TLSInfo:
+			c.tls = &info.State
+		}
+		c.addr = addrOf(p.Addr)
+	}
+	if all := metadata.ValueFromIncomingContext(ctx, "authorization"); len(all) > 0 {
+		c.authorization = all[0]
+	}
+	return s.access.judge(serviceOf(method), c)
+}
+
+func addrOf(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr()
+	}
+	return netip.Addr{}
+}
+
+// serviceOf is the service that has to be open for a method; "" for what belongs to none, such as reflection.
+func serviceOf(method string) string {
+	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	switch service {
+	case "director.openmatch.v1.Tickets":
+		if name == "CountPool" { // as its path over REST has it
+			return "query"
+		}
+		return "frontend"
+	case "openmatch.FrontendService":
+		return "frontend"
+	case "openmatch.BackendService":
+		return "backend"
+	case "openmatch.QueryService":
+		return "query"
+	}
+	return ""
+}
+
+// judged marks connections of the gateway, which has let their callers in.
+type judged struct{ credentials.CommonAuthInfo }
+
+// AuthType implements credentials.AuthInfo.
+func (judged) AuthType() string { return "gateway" }
+
+// entrance greets the gateway by its connection, which nobody else can make, and others as they should be.
+type entrance struct {
+	credentials.TransportCredentials
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (e entrance) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if _, ok := conn.(insideConn); ok {
+		return conn, judged{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+	}
+	return e.TransportCredentials.ServerHandshake(conn)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (e entrance) Clone() credentials.TransportCredentials {
+	return entrance{e.TransportCredentials.Clone()}
+}

@@ -1,0 +1,259 @@
+package openmatch_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	lobbyToken    = "a token of the lobby's"
+	directorToken = "=a token= of the director's"
+	anyToken      = "a token that opens all"
+)
+
+func tokens(c *config) {
+	c.Tokens = []string{"frontend=" + lobbyToken, "backend=" + directorToken, anyToken}
+	c.FailureRate = rest.Rate{PerSecond: -1}
+}
+
+// called tells what one call of each service is answered with.
+func called(ctx context.Context, conn *grpc.ClientConn) (frontend, backend, query codes.Code) {
+	_, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: "x"})
+	frontend = status.Code(err)
+	_, err = pb.NewBackendServiceClient(conn).ReleaseTickets(ctx, &pb.ReleaseTicketsRequest{})
+	backend = status.Code(err)
+	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	return frontend, backend, status.Code(err)
+}
+
+// Pins a service that a token opens which is not its own, over gRPC or over REST.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	b := setup(t, tokens)
+	const no, denied, in, good, asked = codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.OK, codes.InvalidArgument
+	for token, want := range map[string][3]codes.Code{
+		"":                     {no, no, no},
+		"wrong":                {no, no, no},
+		lobbyToken:             {in, denied, denied},
+		directorToken:          {denied, good, denied},
+		anyToken:               {in, good, asked},
+		anyToken + "x":         {no, no, no},
+		"frontend=" + anyToken: {no, no, no},
+	} {
+		conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
+		var got [3]codes.Code
+		got[0], got[1], got[2] = called(t.Context(), conn)
+		require.Equal(t, want, got, token)
+
+		for i, request := range []*http.Request{
+			b.request(http.MethodGet, frontendPath+"/tickets/x", ""), b.request(http.MethodPost, backendPath+"/tickets:release", "{}"),
+			b.request(http.MethodPost, queryPath+"/tickets:query", "{}"),
+		} {
+			if token != "" {
+				request.Header.Set("Authorization", "bearer "+token)
+			}
+			res, err := b.web.Client().Do(request)
+			require.NoError(t, err)
+			_ = res.Body.Close()
+			require.Equal(t, map[codes.Code]int{no: 401, denied: 403, in: 404, good: 200, asked: 400}[want[i]], res.StatusCode, "%s %d", token, i)
+		}
+	}
+	a := b.rest(http.MethodGet, frontendPath+"/nothing", "")
+	require.JSONEq(t, `{"code":16,"message":"a token is required, as metadata or header: authorization: Bearer <token>"}`, a.body)
+}
+
+// Pins a guesser who may try as often as he likes, and callers with a token who are kept out because of one.
+func TestFailuresAreCounted(t *testing.T) {
+	t.Parallel()
+	b := setup(t, tokens, func(c *config) { c.FailureRate = rest.Rate{PerSecond: 0.001, Burst: 3}; c.token = anyToken })
+	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer("wrong")))
+	for _, want := range []codes.Code{codes.Unauthenticated, codes.Unauthenticated, codes.Unauthenticated, codes.ResourceExhausted} {
+		_, err := pb.NewFrontendServiceClient(conn).GetTicket(t.Context(), &pb.GetTicketRequest{})
+		require.Equal(t, want, status.Code(err))
+	}
+	require.Equal(t, http.StatusTooManyRequests, b.rest(http.MethodGet, frontendPath+"/tickets/x", "").status, "the same address")
+	b.create(&pb.Ticket{})
+}
+
+// Pins health that asks for a secret, and reflection that does not.
+func TestHealthAndReflection(t *testing.T) {
+	t.Parallel()
+	b := setup(t, tokens)
+	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()))
+	for _, service := range []string{"", "openmatch.FrontendService", "openmatch.BackendService", "openmatch.QueryService"} {
+		answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		require.NoError(t, err)
+		require.Equal(t, healthpb.HealthCheckResponse_SERVING, answer.GetStatus())
+	}
+	list := func(conn *grpc.ClientConn) (names []string, err error) {
+		stream, err := reflectionpb.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, stream.CloseSend()) }()
+		_ = stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+		answer, err := stream.Recv()
+		for _, s := range answer.GetListServicesResponse().GetService() {
+			names = append(names, s.GetName())
+		}
+		return names, err
+	}
+	_, err := list(conn)
+	require.Equal(t, codes.Unauthenticated, status.Code(err))
+	names, err := list(b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(directorToken))))
+	require.NoError(t, err)
+	require.Subset(t, names, []string{"openmatch.FrontendService", "openmatch.BackendService", "openmatch.QueryService", "grpc.health.v1.Health"})
+
+	b.server.Drain()
+	answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_NOT_SERVING, answer.GetStatus())
+}
+
+// authority signs certificates.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
+	require.NoError(t, err)
+	cert, err = x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return authority{t, cert, key}
+}
+
+func (a authority) issue(name string) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(a.t, err)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}, a.cert, key.Public(), a.key)
+	require.NoError(a.t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func (a authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+func (a authority) file() string {
+	path := filepath.Join(a.t.TempDir(), "ca.pem")
+	require.NoError(a.t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600))
+	return path
+}
+
+// Pins a certificate that opens what it should not, or that is asked for where a token would do.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	a, strangers := newAuthority(t), newAuthority(t)
+	b := setup(t, func(c *config) {
+		c.TLS = &tls.Config{Certificates: []tls.Certificate{a.issue("localhost")}, MinVersion: tls.VersionTLS12}
+		c.ClientCA, c.Tokens, c.Clients = a.file(), []string{anyToken}, []string{"lobby.example", "backend=director.example"}
+		c.FailureRate = rest.Rate{PerSecond: -1}
+	})
+	const no, denied, in, good, asked = codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.OK, codes.InvalidArgument
+	for name, c := range map[string]struct {
+		token        string
+		certificates []tls.Certificate
+		want         [3]codes.Code
+	}{
+		"nothing":            {"", nil, [3]codes.Code{no, no, no}},
+		"a token":            {anyToken, nil, [3]codes.Code{in, good, asked}},
+		"opens all":          {"", []tls.Certificate{a.issue("lobby.example")}, [3]codes.Code{in, good, asked}},
+		"opens one":          {"", []tls.Certificate{a.issue("director.example")}, [3]codes.Code{denied, good, denied}},
+		"opens none":         {"", []tls.Certificate{a.issue("other.example")}, [3]codes.Code{denied, denied, denied}},
+		"a stranger's":       {"", []tls.Certificate{strangers.issue("lobby.example")}, [3]codes.Code{codes.Unavailable, codes.Unavailable, codes.Unavailable}},
+		"a name and a token": {anyToken, []tls.Certificate{a.issue("other.example")}, [3]codes.Code{in, good, asked}},
+	} {
+		config := &tls.Config{RootCAs: a.pool(), GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if c.certificates == nil {
+				return new(tls.Certificate), nil
+			}
+			return &c.certificates[0], nil
+		}}
+		conn := b.dial(grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithPerRPCCredentials(bearer(c.token)))
+		var got [3]codes.Code
+		got[0], got[1], got[2] = called(t.Context(), conn)
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+// Pins a server that lets everybody in because a setting was forgotten, and one that refuses where nobody else can come.
+func TestSettingsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	makes := func(o openmatch.Options) error {
+		o.Store = store
+		s, err := openmatch.New(o)
+		if err == nil {
+			require.NoError(t, s.Stop(t.Context()))
+		}
+		return err
+	}
+	for name, c := range map[string]struct {
+		options openmatch.Options
+		says    string
+	}{
+		"open to all":              {openmatch.Options{Addrs: []string{"127.0.0.1:1", ":50504"}}, "anybody who reaches :50504 would be let in: give tokens"},
+		"open over REST":           {openmatch.Options{Addrs: []string{"127.0.0.1:1"}, HTTPAddr: "10.0.0.1:8080"}, "anybody who reaches 10.0.0.1:8080"},
+		"a host's name":            {openmatch.Options{Addrs: []string{"db.internal:1"}}, "anybody who reaches"},
+		"a short token":            {openmatch.Options{Tokens: []string{anyToken, "query=hunter2"}}, "token 2 is shorter than 16 bytes"},
+		"certificates without TLS": {openmatch.Options{ClientCA: "ca.pem"}, "with TLS only"},
+		"no such authority":        {openmatch.Options{ClientCA: "/nowhere/ca.pem", TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, "/nowhere/ca.pem"},
+		"an evaluator of no kind":  {openmatch.Options{Evaluator: "evaluator:50508"}, "evaluator"},
+		"a function of no host":    {openmatch.Options{Functions: []string{"not a host"}}, "not a host"},
+	} {
+		err := makes(c.options)
+		require.ErrorContains(t, err, c.says, name)
+		require.NotContains(t, err.Error(), "hunter2", name)
+	}
+	_, err = openmatch.New(openmatch.Options{})
+	require.ErrorContains(t, err, "a store is required")
+	for _, fine := range []openmatch.Options{
+		{Addrs: []string{"127.0.0.1:1", "[::1]:1", "localhost:1"}, HTTPAddr: "127.0.0.1:8080"}, {Addrs: []string{":50504"}, Open: true},
+		{Addrs: []string{":50504"}, Tokens: []string{anyToken}},
+	} {
+		require.NoError(t, makes(fine))
+	}
+}

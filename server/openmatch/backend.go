@@ -1,0 +1,89 @@
+package openmatch
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// backend is openmatch.BackendService; FetchMatches is in fetch.go.
+type backend struct {
+	pb.UnimplementedBackendServiceServer
+	*Server
+}
+
+// AssignTickets implements pb.BackendServiceServer. Tickets that are not there are told and keep no other from being
+// assigned, unless the caller asks for all or none.
+func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
+	groups, err := assignments(r.GetAssignments())
+	if err != nil || len(groups) == 0 {
+		return &pb.AssignTicketsResponse{}, err
+	}
+	allOrNone, err := wishOf(ctx, wishAllOrNone)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := b.options.Store.AssignTickets(ctx, b.options.Region, groups, allOrNone)
+	if err != nil {
+		return nil, err
+	}
+	answer := &pb.AssignTicketsResponse{Failures: make([]*pb.AssignmentFailure, 0, len(missing))}
+	for _, id := range missing {
+		answer.Failures = append(answer.Failures, &pb.AssignmentFailure{TicketId: id, Cause: pb.AssignmentFailure_TICKET_NOT_FOUND})
+	}
+	if allOrNone && len(missing) > 0 {
+		return nil, noneAssigned(answer)
+	}
+	return answer, nil
+}
+
+// maxDetails bounds, in bytes, the failures that are told in an error: they travel in the headers of the answer.
+const maxDetails = 4 << 10
+
+func noneAssigned(failures *pb.AssignTicketsResponse) error {
+	n := len(failures.GetFailures())
+	for proto.Size(failures) > maxDetails {
+		failures.Failures = failures.GetFailures()[:len(failures.GetFailures())/2]
+	}
+	s := status.Newf(codes.FailedPrecondition, "%d tickets are not there, so none was assigned", n)
+	if detailed, err := s.WithDetails(failures); err == nil {
+		s = detailed
+	}
+	return s.Err()
+}
+
+// assignments judges what is asked before anything is written.
+func assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
+	judged := make([]match.AssignmentGroup, 0, len(asked))
+	groups := make([]db.Assignment, 0, len(asked))
+	for _, g := range asked {
+		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(), HasAssignment: g.GetAssignment() != nil})
+		encoded, err := encodeAssignment(g.GetAssignment())
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, db.Assignment{Tickets: g.GetTicketIds(), Assignment: encoded})
+	}
+	return groups, match.CheckAssignments(judged)
+}
+
+// encodeAssignment is never nil: to the store that means a ticket without one, and an empty one is an assignment as well.
+func encodeAssignment(a *pb.Assignment) ([]byte, error) {
+	return proto.MarshalOptions{}.MarshalAppend([]byte{}, a)
+}
+
+// ReleaseTickets implements pb.BackendServiceServer.
+func (b backend) ReleaseTickets(ctx context.Context, r *pb.ReleaseTicketsRequest) (*pb.ReleaseTicketsResponse, error) {
+	return &pb.ReleaseTicketsResponse{}, b.options.Store.ReleaseTickets(ctx, b.options.Region, r.GetTicketIds())
+}
+
+// ReleaseAllTickets implements pb.BackendServiceServer.
+func (b backend) ReleaseAllTickets(ctx context.Context, _ *pb.ReleaseAllTicketsRequest) (*pb.ReleaseAllTicketsResponse, error) {
+	return &pb.ReleaseAllTicketsResponse{}, b.options.Store.ReleaseAllTickets(ctx, b.options.Region)
+}

@@ -1,0 +1,108 @@
+package openmatch
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// fieldsOf gives what pools judge by; none are as good as empty ones. It shares memory with the message.
+func fieldsOf(s *pb.SearchFields) match.Fields {
+	return match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags()}
+}
+
+// poolOf gives the pool that a message describes.
+func poolOf(p *pb.Pool) match.Pool {
+	out := match.Pool{CreatedBefore: momentOf(p.GetCreatedBefore()), CreatedAfter: momentOf(p.GetCreatedAfter())}
+	for _, f := range p.GetDoubleRangeFilters() {
+		out.Doubles = append(out.Doubles, match.DoubleRange{
+			Arg: f.GetDoubleArg(), Min: f.GetMin(), Max: f.GetMax(), Exclude: match.Exclude(f.GetExclude()),
+		})
+	}
+	for _, f := range p.GetStringEqualsFilters() {
+		out.Strings = append(out.Strings, match.StringEquals{Arg: f.GetStringArg(), Value: f.GetValue()})
+	}
+	for _, f := range p.GetTagPresentFilters() {
+		out.Tags = append(out.Tags, f.GetTag())
+	}
+	return out
+}
+
+func momentOf(t *timestamppb.Timestamp) *match.Moment {
+	if t == nil {
+		return nil
+	}
+	return &match.Moment{Seconds: t.GetSeconds(), Nanos: t.GetNanos()}
+}
+
+// The numbers of the fields that are written by hand.
+const (
+	ticketID, ticketCreateTime                         protowire.Number = 1, 7
+	backfillID, backfillCreateTime, backfillGeneration protowire.Number = 1, 5, 6
+	ackBackfill, ackTickets                            protowire.Number = 1, 2
+	watchAssignment                                    protowire.Number = 1
+)
+
+// encoder gives the bytes of a message with an id and a time in it, which the message itself must not have. Messages are
+// merged by writing them one after the other, so it is encoded once, whatever the id will be.
+func encoder(m proto.Message, id, createTime protowire.Number) (func(id string, created time.Time) []byte, error) {
+	rest, err := proto.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return func(text string, created time.Time) []byte {
+		b := make([]byte, 0, len(text)+len(rest)+32)
+		b = protowire.AppendString(protowire.AppendTag(b, id, protowire.BytesType), text)
+		return appendTime(append(b, rest...), createTime, created)
+	}, nil
+}
+
+func appendTime(b []byte, field protowire.Number, at time.Time) []byte {
+	const seconds, nanos = 1, 2
+	var stamp []byte
+	stamp = protowire.AppendVarint(protowire.AppendTag(stamp, seconds, protowire.VarintType), uint64(at.Unix()))
+	if n := at.Nanosecond(); n != 0 {
+		stamp = protowire.AppendVarint(protowire.AppendTag(stamp, nanos, protowire.VarintType), uint64(n))
+	}
+	return appendMessage(b, field, stamp)
+}
+
+// appendMessage appends a message that is encoded already as a field of another.
+func appendMessage(b []byte, field protowire.Number, encoded []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)
+}
+
+// raw makes a message of what is encoded already: what it does not know it passes on as it is, so the caller gets the
+// whole message and nobody decodes it here. Nothing in it can be read before that.
+func raw[M proto.Message](m M, encoded []byte) M {
+	m.ProtoReflect().SetUnknown(encoded)
+	return m
+}
+
+// newTicket is what the store keeps of a ticket, whatever id and time it had. The message must not change afterwards.
+func newTicket(t *pb.Ticket) (db.NewTicket, error) {
+	t.Id, t.CreateTime = "", nil
+	encode, err := encoder(t, ticketID, ticketCreateTime)
+	return db.NewTicket{Fields: fieldsOf(t.GetSearchFields()), Encode: encode}, err
+}
+
+// newBackfill is what the store keeps of a backfill, whatever id, time and generation it had. The message must not change
+// afterwards.
+func newBackfill(b *pb.Backfill) (db.NewBackfill, error) {
+	b.Id, b.CreateTime, b.Generation = "", nil, 0
+	encode, err := encoder(b, backfillID, backfillCreateTime)
+	return db.NewBackfill{Fields: fieldsOf(b.GetSearchFields()), Encode: encode}, err
+}
+
+// encodedBackfill is an openmatch.Backfill with its generation, which is stored beside the rest.
+func encodedBackfill(b db.Backfill) []byte {
+	out := make([]byte, 0, len(b.Body)+12)
+	out = protowire.AppendTag(append(out, b.Body...), backfillGeneration, protowire.VarintType)
+	return protowire.AppendVarint(out, uint64(b.Generation))
+}

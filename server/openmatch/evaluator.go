@@ -1,0 +1,116 @@
+package openmatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/cycle"
+)
+
+// evaluator gives whom proposals are shown to, where the operator says: "grpc://host:port", "http://host:port", or with
+// grpcs or https what presents a certificate that this system trusts. For "" it is nil: the default evaluator.
+func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
+	if target == "" {
+		return nil, nil //nolint:nilnil // What cycle.Options mean by it, too.
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("the evaluator's address cannot be read: %w", err)
+	}
+	at := address{host: u.Hostname()}
+	if at.port, err = strconv.Atoi(u.Port()); err != nil || at.host == "" {
+		return nil, errors.New("the evaluator's address needs a host and a port")
+	}
+	security := insecure.NewCredentials()
+	switch u.Scheme {
+	case "http", "https":
+		f.trustedHTTP = newRESTClient(dialer{})
+		return &restEvaluator{client: f.trustedHTTP, target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log}, nil
+	case "grpcs":
+		security = credentials.NewTLS(nil)
+	case "grpc":
+	default:
+		return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
+	}
+	f.trusted = newConnections(dialer{}, security, f.patience)
+	return &grpcEvaluator{connections: f.trusted, at: at}, nil
+}
+
+// grpcEvaluator is an evaluator that is called over gRPC, once a cycle.
+type grpcEvaluator struct {
+	connections *connections
+	at          address
+}
+
+// Evaluate implements [cycle.Evaluator]. Proposals go out while acceptances come in. An evaluator that goes away before it
+// has accepted anything, and is back, is shown everything again.
+func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
+	proposals := &exhibition{in: in}
+	return e.connections.call(ctx, e.at, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
+}
+
+// evaluate tells whether some were accepted.
+func (c *connection) evaluate(ctx context.Context, proposals *exhibition, accept func(id string) error) (some bool, err error) {
+	var showing sync.WaitGroup
+	defer showing.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := pb.NewEvaluatorClient(c).Evaluate(ctx)
+	if err != nil {
+		return false, err
+	}
+	showing.Go(func() { proposals.show(stream) })
+	for {
+		answer, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return some, nil
+		}
+		if err != nil {
+			return some, err
+		}
+		some = true
+		if err := accept(answer.GetMatchId()); err != nil {
+			return some, err
+		}
+	}
+}
+
+// exhibition is what an evaluator is shown.
+type exhibition struct {
+	in    <-chan cycle.Proposal
+	shown []cycle.Proposal
+}
+
+// show sends the proposals so far, and the others until there are no more or the stream is over. Why it is over, its
+// receiver hears.
+func (x *exhibition) show(stream pb.Evaluator_EvaluateClient) {
+	for _, p := range x.shown {
+		if stream.Send(asRequest(p)) != nil {
+			return
+		}
+	}
+	for {
+		select {
+		case <-stream.Context().Done():
+			return
+		case p, more := <-x.in:
+			if !more {
+				_ = stream.CloseSend()
+				return
+			}
+			x.shown = append(x.shown, p)
+			if stream.Send(asRequest(p)) != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package openmatch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// tickets is director.openmatch.v1.Tickets: what there is beyond Open Match.
+type tickets struct {
+	pb.UnimplementedTicketsServer
+	*Server
+}
+
+// UpdateTicket implements pb.TicketsServer.
+func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*pb.Ticket, error) {
+	ticket := r.GetTicket()
+	switch {
+	case ticket == nil:
+		return nil, invalid(".ticket is required")
+	case ticket.GetId() == "":
+		return nil, invalid("ticket ID should exist")
+	case ticket.GetAssignment() != nil:
+		return nil, invalid("tickets cannot be updated with an assignment")
+	}
+	id := ticket.GetId()
+	n, err := t.draft(ctx, ticket)
+	if err != nil {
+		return nil, err
+	}
+	updated, err := t.options.Store.UpdateTicket(ctx, t.options.Region, id, n)
+	if err != nil {
+		return nil, err
+	}
+	return raw(&pb.Ticket{}, updated.Body), nil
+}
+
+// CancelTicket implements pb.TicketsServer.
+func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*pb.CancelTicketResponse, error) {
+	result, err := t.options.Store.CancelTicket(ctx, t.options.Region, r.GetTicketId())
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Cancelled:
+		return &pb.CancelTicketResponse{Cancelled: true}, nil
+	case result.Assigned != nil:
+		const assignment = 3
+		return raw(&pb.CancelTicketResponse{}, appendMessage(nil, assignment, result.Assigned.Assignment)), nil
+	}
+	id, err := matchID(result.MatchedIn)
+	return &pb.CancelTicketResponse{MatchId: id}, err
+}
+
+// matchID is the match that a ticket is in: stored behind the 16 bytes of its cycle, because two cycles may use one id.
+func matchID(stored []byte) (string, error) {
+	const cycle = 16
+	if len(stored) < cycle {
+		return "", errors.New("a ticket is in a match without a cycle")
+	}
+	return string(stored[cycle:]), nil
+}
+
+// CountPool implements pb.TicketsServer.
+func (t tickets) CountPool(ctx context.Context, r *pb.CountPoolRequest) (*pb.CountPoolResponse, error) {
+	if r.GetPool() == nil {
+		return nil, invalid(".pool is required")
+	}
+	pool := poolOf(r.GetPool())
+	if err := pool.Check(); err != nil {
+		return nil, err
+	}
+	n, err := t.options.Store.CountTickets(ctx, t.options.Region, pool)
+	return &pb.CountPoolResponse{Tickets: n}, err
+}

@@ -1,0 +1,172 @@
+package openmatch_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/server/openmatch"
+)
+
+func scored(t *testing.T, m *pb.Match, score float64) *pb.Match {
+	criteria, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: score})
+	require.NoError(t, err)
+	m.Extensions = map[string]*anypb.Any{"evaluation_input": criteria}
+	return m
+}
+
+// The default evaluator takes the best, and leaves out what has a score that nobody can read.
+func TestFetchMatchesByScore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ticket := b.create(&pb.Ticket{})
+	unreadable := &pb.Match{MatchId: "unreadable", Extensions: map[string]*anypb.Any{"evaluation_input": strange()}}
+	matches, err := b.fetch(proposing(t, unreadable,
+		&pb.Match{MatchId: "none", Tickets: []*pb.Ticket{ticket}},
+		scored(t, &pb.Match{MatchId: "low", Tickets: []*pb.Ticket{ticket}}, 1),
+		scored(t, &pb.Match{MatchId: "high", Tickets: []*pb.Ticket{ticket}}, 2)))
+	require.NoError(t, err)
+	require.Len(t, matches, 1)
+	require.Equal(t, "high", matches[0].GetMatchId())
+}
+
+// A new backfill comes back with what the director gave it, and otherwise as the function sent it.
+func TestFetchMatchesCreatesBackfills(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ticket := b.create(&pb.Ticket{})
+	sent := &pb.Match{
+		MatchId: "m", AllocateGameserver: true, Tickets: []*pb.Ticket{ticket}, Extensions: map[string]*anypb.Any{"x": strange()},
+		Backfill: &pb.Backfill{
+			SearchFields: &pb.SearchFields{Tags: []string{"open"}}, Extensions: map[string]*anypb.Any{"e": strange()},
+			PersistentField: map[string]*anypb.Any{"p": strange()}, CreateTime: &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 5,
+		},
+	}
+	matches, err := b.fetch(proposing(t, sent))
+	require.NoError(t, err)
+	require.Len(t, matches, 1)
+	got := matches[0]
+	stored, err := b.backfill(got.GetBackfill().GetId())
+	require.NoError(t, err)
+	same(t, stored, got.GetBackfill())
+	require.EqualValues(t, 1, stored.GetGeneration())
+	expected := proto.CloneOf(sent)
+	expected.Backfill.Id, expected.Backfill.CreateTime, expected.Backfill.Generation = stored.GetId(), stored.GetCreateTime(), 1
+	same(t, expected, got)
+	require.WithinDuration(t, time.Now(), stored.GetCreateTime().AsTime(), time.Minute)
+
+	acknowledged, err := b.acknowledge(stored.GetId(), "server:1")
+	require.NoError(t, err)
+	require.Len(t, acknowledged.GetTickets(), 1)
+	require.Equal(t, ticket.GetId(), acknowledged.GetTickets()[0].GetId())
+}
+
+// A match into a backfill that exists has it as the function knew it. The next one must know what is there since.
+func TestFetchMatchesIntoABackfill(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	known := b.createBackfill(&pb.Backfill{PersistentField: map[string]*anypb.Any{"p": strange()}})
+	into := func() *pb.Match {
+		f := proto.CloneOf(known)
+		f.SearchFields, f.PersistentField = &pb.SearchFields{Tags: []string{"one seat left"}}, nil
+		return &pb.Match{MatchId: "m", Backfill: f, Tickets: []*pb.Ticket{b.create(&pb.Ticket{})}}
+	}
+	sent := into()
+	matches, err := b.fetch(proposing(t, sent))
+	require.NoError(t, err)
+	require.Len(t, matches, 1)
+	same(t, sent, matches[0])
+	stored, err := b.backfill(known.GetId())
+	require.NoError(t, err)
+	expected := proto.CloneOf(known)
+	expected.SearchFields, expected.Generation = sent.GetBackfill().GetSearchFields(), 2
+	same(t, expected, stored)
+
+	late := into() // of generation 1 as well
+	matches, err = b.fetch(proposing(t, late))
+	require.NoError(t, err)
+	require.Empty(t, matches)
+	require.Contains(t, b.queried(&pb.Pool{}), late.GetTickets()[0].GetId())
+}
+
+// What an evaluator says that makes no sense ends the cycle for all, with its text.
+func TestFetchMatchesOfAStrangeEvaluator(t *testing.T) {
+	t.Parallel()
+	for text, answers := range map[string][]string{
+		`evaluator returned match_id "other" which does not correspond to its any match in its input`: {"other"},
+		`evaluator returned same match_id twice: "m"`:                                                 {"m", "m"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			evaluator := openmatch.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
+				if _, err := shown(); err != nil {
+					return err
+				}
+				for _, id := range answers {
+					if err := accept(id); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			b := setup(t, func(c *config) { c.Evaluator = evaluator.OverGRPC(t) })
+			_, err := b.fetch(proposing(t, &pb.Match{MatchId: "m"}))
+			require.Equal(t, codes.Unknown, status.Code(err))
+			require.ErrorContains(t, err, text)
+		})
+	}
+}
+
+// With an evaluator that answers at once a match is there before the cycle closes: here, before another function ends.
+func TestFetchMatchesStreams(t *testing.T) {
+	t.Parallel()
+	evaluator := openmatch.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
+		for {
+			m, err := shown()
+			if m == nil || err != nil {
+				return err
+			}
+			if err := accept(m.GetMatchId()); err != nil {
+				return err
+			}
+		}
+	})
+	for name, target := range map[string]string{"grpc": evaluator.OverGRPC(t), "http": evaluator.OverHTTP(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, window(0, time.Minute), func(c *config) { c.Evaluator = target })
+			arrived := make(chan struct{})
+			at := openmatch.ServeMMF(t, func(_ *pb.RunRequest, stream openmatch.RunServer) error {
+				if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: "early"}}); err != nil {
+					return err
+				}
+				select {
+				case <-arrived:
+					return stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: "late"}})
+				case <-stream.Context().Done():
+					return stream.Context().Err()
+				}
+			})
+			stream, err := b.FetchMatches(t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{}})
+			require.NoError(t, err)
+			for _, id := range []string{"early", "late"} {
+				answer, err := stream.Recv()
+				require.NoError(t, err)
+				require.Equal(t, id, answer.GetMatch().GetMatchId())
+				if id == "early" {
+					close(arrived)
+				}
+			}
+			_, err = stream.Recv()
+			require.ErrorIs(t, err, io.EOF)
+		})
+	}
+}

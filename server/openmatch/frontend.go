@@ -1,0 +1,99 @@
+package openmatch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+)
+
+// frontend is openmatch.FrontendService; its backfills are in backfill.go.
+type frontend struct {
+	pb.UnimplementedFrontendServiceServer
+	*Server
+}
+
+// CreateTicket implements pb.FrontendServiceServer.
+func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (*pb.Ticket, error) {
+	t := r.GetTicket()
+	switch {
+	case t == nil:
+		return nil, invalid(".ticket is required")
+	case t.GetAssignment() != nil:
+		return nil, invalid("tickets cannot be created with an assignment")
+	case t.GetCreateTime() != nil:
+		return nil, invalid("tickets cannot be created with create time set")
+	}
+	n, err := f.draft(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	created, err := f.options.Store.CreateTicket(ctx, f.options.Region, n)
+	if err != nil {
+		return nil, err
+	}
+	return raw(&pb.Ticket{}, created.Body), nil
+}
+
+// draft is what is stored of a ticket, with what its caller asks for besides.
+func (s *Server) draft(ctx context.Context, t *pb.Ticket) (n db.NewTicket, err error) {
+	if err := s.options.checkSize("the ticket", t); err != nil {
+		return n, err
+	}
+	if n, err = newTicket(t); err != nil {
+		return n, err
+	}
+	if n.TTL, n.KeepAlive, err = lifeOf(ctx); err != nil {
+		return n, err
+	}
+	n.Player, err = s.options.playerOf(t)
+	return n, err
+}
+
+// playerOf is whom there may be one live ticket of; "" where that is not asked for.
+func (o Options) playerOf(t *pb.Ticket) (string, error) {
+	if o.PlayerArg == "" {
+		return "", nil
+	}
+	player := t.GetSearchFields().GetStringArgs()[o.PlayerArg]
+	if len(player) > maxPlayer || strings.Contains(player, "\x00") {
+		return "", invalid(fmt.Sprintf("string_args[%q] must be a player's name of %d bytes at most, without zero bytes", o.PlayerArg, maxPlayer))
+	}
+	return player, nil
+}
+
+// GetTicket implements pb.FrontendServiceServer.
+func (f frontend) GetTicket(ctx context.Context, r *pb.GetTicketRequest) (*pb.Ticket, error) {
+	t, err := f.options.Store.GetTicket(ctx, f.options.Region, r.GetTicketId())
+	if err != nil {
+		return nil, err
+	}
+	return raw(&pb.Ticket{}, t.Encoded()), nil
+}
+
+// DeleteTicket implements pb.FrontendServiceServer.
+func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (*emptypb.Empty, error) {
+	return &emptypb.Empty{}, f.options.Store.DeleteTicket(ctx, f.options.Region, r.GetTicketId())
+}
+
+// WatchAssignments implements pb.FrontendServiceServer. It goes on after an assignment, since there may be another one, and
+// ends when the ticket is gone.
+func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
+	err := f.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
+		if err := stream.Send(raw(&pb.WatchAssignmentsResponse{}, appendMessage(nil, watchAssignment, assignment))); err != nil {
+			return status.Error(codes.Aborted, "the assignment could not be sent")
+		}
+		return nil
+	})
+	if stream.Context().Err() != nil {
+		return status.Error(codes.Aborted, "the caller watches no longer")
+	}
+	return err
+}

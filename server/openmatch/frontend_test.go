@@ -1,0 +1,293 @@
+package openmatch_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+// full is a ticket with something in every field that a client may set, an Any of a type that nobody knows here, and a
+// field of a later release.
+func full() *pb.Ticket {
+	stranger := &anypb.Any{TypeUrl: "type.googleapis.com/somebody.elses.Type", Value: []byte{8, 1, 0xff}}
+	t := &pb.Ticket{
+		SearchFields: &pb.SearchFields{
+			DoubleArgs: map[string]float64{"mmr": 1500.25, "level": 3}, StringArgs: map[string]string{"mode": "duel"}, Tags: []string{"beta", "eu"},
+		},
+		Extensions:      map[string]*anypb.Any{"x": stranger},
+		PersistentField: map[string]*anypb.Any{"p": stranger},
+	}
+	later := protowire.AppendString(protowire.AppendTag(nil, 100, protowire.BytesType), "of a later release")
+	t.ProtoReflect().SetUnknown(later)
+	t.GetSearchFields().ProtoReflect().SetUnknown(later)
+	return t
+}
+
+// Pins a ticket that comes back other than it was: a time cut to microseconds, a field of a later release lost, an Any of an
+// unknown type refused. Every way out gives the same.
+func TestATicketComesBackAsItWas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	given := full()
+	before := time.Now()
+	created := b.create(proto.CloneOf(given))
+	require.Regexp(t, "^[0-9a-v]{20}$", created.GetId())
+	require.WithinDuration(t, before, created.GetCreateTime().AsTime(), 10*time.Second)
+
+	want := proto.CloneOf(given)
+	want.Id, want.CreateTime = created.GetId(), created.GetCreateTime()
+	same(t, want, created)
+	got, err := b.ticket(created.GetId())
+	require.NoError(t, err)
+	same(t, want, got)
+	same(t, want, b.queried(&pb.Pool{})[created.GetId()])
+
+	b.assign("host:1", created.GetId())
+	want.Assignment = &pb.Assignment{Connection: "host:1"}
+	got, err = b.ticket(created.GetId())
+	require.NoError(t, err)
+	same(t, want, got)
+}
+
+// Pins times that are all whole microseconds: Postgres's are.
+func TestTimesHaveNanoseconds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 20 {
+		if b.create(&pb.Ticket{}).GetCreateTime().GetNanos()%1000 != 0 {
+			return
+		}
+	}
+	require.Fail(t, "no time has nanoseconds")
+}
+
+// Pins an id that a client chose.
+func TestAClientsIdIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	created := b.create(&pb.Ticket{Id: "mine"})
+	require.NotEqual(t, "mine", created.GetId())
+	_, err := b.ticket("mine")
+	refused(t, codes.NotFound, "Ticket id: mine not found", err)
+}
+
+func TestTicketsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.MaxTicket = 1000 })
+	for text, ticket := range map[string]*pb.Ticket{
+		".ticket is required":                                            nil,
+		"tickets cannot be created with an assignment":                   {Assignment: &pb.Assignment{}},
+		"tickets cannot be created with create time set":                 {CreateTime: timestamppb.Now()},
+		"the ticket has 1002 bytes, more than the 1000 that are allowed": {Id: strings.Repeat("x", 999)},
+	} {
+		_, err := b.CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: ticket})
+		refused(t, codes.InvalidArgument, text, err)
+	}
+	require.Empty(t, b.queried(&pb.Pool{}))
+}
+
+// Pins ids that break a statement, or are answered with something else than that they are not there.
+func TestIdsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	gone := b.create(&pb.Ticket{}).GetId()
+	_, err := b.DeleteTicket(t.Context(), &pb.DeleteTicketRequest{TicketId: gone})
+	require.NoError(t, err)
+	for _, id := range []string{"", "x", "a\x00b", gone, strings.Repeat("0", 20), strings.Repeat("é", 3000)} {
+		_, err := b.ticket(id)
+		refused(t, codes.NotFound, "Ticket id: "+id+" not found", err)
+		_, err = b.DeleteTicket(t.Context(), &pb.DeleteTicketRequest{TicketId: id})
+		require.NoError(t, err)
+		stream, err := b.WatchAssignments(t.Context(), &pb.WatchAssignmentsRequest{TicketId: id})
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		refused(t, codes.NotFound, "Ticket id: "+id+" not found", err)
+		require.Len(t, b.assign("host:1", id).GetFailures(), 1)
+	}
+}
+
+// Pins a query that misses what was done on another replica a moment ago.
+func TestReadYourWrites(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := replica(t, b.url)
+	for range 100 {
+		id := b.create(&pb.Ticket{}).GetId()
+		require.Contains(t, other.queried(&pb.Pool{}), id)
+		b.match(id)
+		require.NotContains(t, other.queried(&pb.Pool{}), id)
+		_, err := b.ReleaseTickets(t.Context(), &pb.ReleaseTicketsRequest{TicketIds: []string{id, "unknown"}})
+		require.NoError(t, err)
+		require.Contains(t, other.queried(&pb.Pool{}), id)
+		b.assign("host:1", id)
+		require.NotContains(t, other.queried(&pb.Pool{}), id)
+		got, err := other.ticket(id)
+		require.NoError(t, err)
+		require.Equal(t, "host:1", got.GetAssignment().GetConnection())
+		_, err = b.DeleteTicket(t.Context(), &pb.DeleteTicketRequest{TicketId: id})
+		require.NoError(t, err)
+		_, err = other.ticket(id)
+		require.Equal(t, codes.NotFound, status.Code(err))
+	}
+}
+
+// Pins a deletion that is not over when it is answered, in each state that a ticket can have.
+func TestDeletionIsDone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := replica(t, b.url)
+	for name, change := range map[string]func(id string){
+		"waits": func(string) {}, "matched": b.match, "assigned": func(id string) { b.assign("host:1", id) },
+	} {
+		id := b.create(&pb.Ticket{}).GetId()
+		change(id)
+		for range 2 { // the second finds nothing, which is fine
+			_, err := b.DeleteTicket(t.Context(), &pb.DeleteTicketRequest{TicketId: id})
+			require.NoError(t, err, name)
+		}
+		_, err := other.ticket(id)
+		refused(t, codes.NotFound, "Ticket id: "+id+" not found", err)
+		require.Empty(t, other.queried(&pb.Pool{}))
+	}
+}
+
+// Pins an assigned ticket that outlives its time, or does not reach it.
+func TestAssignedTicketsEndOnTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.AssignedFor = 500 * time.Millisecond })
+	id := b.create(&pb.Ticket{}).GetId()
+	b.assign("host:1", id)
+	_, err := b.ticket(id)
+	require.NoError(t, err)
+	b.exec("UPDATE settled_tickets SET settled_at = clock_timestamp() - interval '300 milliseconds'")
+	b.assign("host:2", id) // and its time begins anew
+	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '400 milliseconds'")
+	_, err = b.ticket(id)
+	require.NoError(t, err)
+	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '100 milliseconds'")
+	_, err = b.ticket(id)
+	refused(t, codes.NotFound, "Ticket id: "+id+" not found", err)
+}
+
+// Pins a sweeper that has to run before a matched ticket is queried again.
+func TestMatchedTicketsComeBackOnTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.PendingFor = time.Minute })
+	id := b.create(&pb.Ticket{}).GetId()
+	b.match(id)
+	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '59 seconds'")
+	require.Empty(t, b.queried(&pb.Pool{}))
+	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '1 minute'")
+	require.Contains(t, b.queried(&pb.Pool{}), id)
+}
+
+// Pins calls that are made again and lose their first answer: creation is no part of a flight that fails for another's sake.
+func TestManyCreateAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var mu sync.Mutex
+	ids := map[string]bool{}
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			created, err := b.CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: full()})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ids[created.GetId()] = true
+		})
+	}
+	all.Wait()
+	require.Len(t, ids, 200)
+	require.Len(t, b.queried(&pb.Pool{}), 200)
+}
+
+func with(ctx context.Context, pairs ...string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, pairs...)
+}
+
+// Pins a wish that is taken for none because it is misspelt, and what tickets with a time do.
+func TestTicketsThatLeaveByThemselves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const ttl, alive = "director-ticket-ttl", "director-keep-alive"
+	for _, bad := range [][]string{{ttl, "90"}, {ttl, "0s"}, {ttl, "-1m"}, {ttl, "1000h"}, {alive, "true"}, {alive, "yes!", ttl, "1m"}} {
+		_, err := b.CreateTicket(with(t.Context(), bad...), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+		require.Equal(t, codes.InvalidArgument, status.Code(err), bad)
+		require.Contains(t, err.Error(), "director-")
+	}
+	created, err := b.CreateTicket(with(t.Context(), ttl, "1m"), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+	require.NoError(t, err)
+	require.Contains(t, b.queried(&pb.Pool{}), created.GetId())
+	b.exec("UPDATE tickets SET expires_at = expires_at - interval '1 minute'")
+	require.Empty(t, b.queried(&pb.Pool{}))
+	_, err = b.ticket(created.GetId())
+	refused(t, codes.NotFound, "Ticket id: "+created.GetId()+" not found", err)
+}
+
+// Pins a player in the queue twice, and other players whose creation fails because of one.
+func TestOneLiveTicketAPlayer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.PlayerArg = "player" })
+	of := func(player string) *pb.CreateTicketRequest {
+		return &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{StringArgs: map[string]string{"player": player}}}}
+	}
+	first, err := b.CreateTicket(t.Context(), of("anna"))
+	require.NoError(t, err)
+	_, err = b.CreateTicket(t.Context(), of("anna"))
+	require.Equal(t, codes.AlreadyExists, status.Code(err), "%v", err)
+	for _, other := range []string{"bob", "carol", "", ""} {
+		_, err = b.CreateTicket(t.Context(), of(other))
+		require.NoError(t, err)
+	}
+	for _, bad := range []string{"a\x00b", strings.Repeat("x", 513)} {
+		_, err = b.CreateTicket(t.Context(), of(bad))
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+	}
+	b.assign("host:1", first.GetId())
+	_, err = b.CreateTicket(t.Context(), of("anna"))
+	require.NoError(t, err)
+}
+
+// Pins two universes in one database that see each other's tickets.
+func TestRegionsAreApart(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	b, other := replica(t, url), replica(t, url, func(c *config) { c.Region = "elsewhere" })
+	id := b.create(&pb.Ticket{}).GetId()
+	require.Empty(t, other.queried(&pb.Pool{}))
+	_, err := other.ticket(id)
+	require.Equal(t, codes.NotFound, status.Code(err))
+	require.Len(t, other.assign("host:1", id).GetFailures(), 1)
+	_, err = other.ReleaseAllTickets(t.Context(), &pb.ReleaseAllTicketsRequest{})
+	require.NoError(t, err)
+}
+
+// Pins a call that hangs, or an error that shows where the database is, when there is none.
+func TestWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.store.Pool().Close()
+	_, err := b.CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	require.NotContains(t, err.Error(), "pool")
+	require.NotContains(t, fmt.Sprint(status.Convert(err).Details()), "pool")
+}

@@ -1,0 +1,179 @@
+package openmatch_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+const (
+	frontendPath = "/v1/frontendservice"
+	backendPath  = "/v1/backendservice"
+	queryPath    = "/v1/queryservice"
+)
+
+// Pins REST that says something else than Open Match's: paths and verbs, names of fields, numbers, and what is left out.
+func TestOverREST(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {"searchFields": {"doubleArgs": {"mmr": 1, "top": "Infinity"}, "tags": ["a"]}, "unheard_of": 1,
+		"extensions": {"x": {"@type": "type.googleapis.com/openmatch.DefaultEvaluationCriteria", "score": 2}}}}`)
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	require.Equal(t, "application/json", a.header.Get("Content-Type"))
+	require.Equal(t, "application/grpc", a.header.Get("Grpc-Metadata-Content-Type"))
+	var created pb.Ticket
+	require.NoError(t, protojson.Unmarshal([]byte(a.body), &created))
+	id := created.GetId()
+	got, err := b.ticket(id)
+	require.NoError(t, err)
+	same(t, got, &created)
+	fields := object(t, a.body)
+	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"}, keys(fields))
+	require.Equal(t, map[string]any{"mmr": 1.0, "top": "Infinity"}, fields["search_fields"].(map[string]any)["double_args"])
+
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		answer             string
+	}{
+		{http.MethodGet, frontendPath + "/tickets/x", "", 404, `{"code":5,"message":"Ticket id: x not found"}`},
+		{http.MethodPost, frontendPath + "/tickets", `{}`, 400, `{"code":3,"message":".ticket is required"}`},
+		{http.MethodDelete, frontendPath + "/tickets/x", "", 200, `{}`},
+		{http.MethodGet, frontendPath + "/tickets/x/assignments", "", 404, `{"error":{"code":5,"message":"Ticket id: x not found"}}`},
+		{http.MethodPost, queryPath + "/ticketids:query", `{"pool": {"tag_present_filters": [{"tag": "a"}]}}`, 200, `{"result":{"ids":["` + id + `"]}}`},
+		{http.MethodPost, queryPath + "/ticketids:query", `{"pool": {"tagPresentFilters": [{"tag": "b"}]}}`, 200, ``},
+		{http.MethodPost, queryPath + "/ticketids:query", `{"pool": {"doubleRangeFilters": [{"doubleArg": "top", "max": "Infinity", "exclude": "MIN"}]}}`, 200, `{"result":{"ids":["` + id + `"]}}`},
+		{http.MethodPost, queryPath + "/ticketids:query", `{"pool": {"doubleRangeFilters": [{"doubleArg": "top", "max": "Infinity", "exclude": 2}]}}`, 200, ``},
+		{http.MethodPost, queryPath + "/tickets:query", `{}`, 400, `{"error":{"code":3,"message":".pool is required"}}`},
+		{http.MethodPost, queryPath + "/backfills:query", `{"pool": {}}`, 200, ``},
+		{http.MethodPost, backendPath + "/tickets:assign", `{"assignments": [{"ticket_ids": ["x"], "assignment": {}}]}`, 200, `{"failures":[{"ticket_id":"x","cause":"TICKET_NOT_FOUND"}]}`},
+		{http.MethodPost, backendPath + "/tickets:release", `{"ticket_ids": ["x"]}`, 200, `{}`},
+		{http.MethodPost, backendPath + "/tickets:releaseall", `{}`, 200, `{}`},
+		{http.MethodPost, backendPath + "/matches:fetch", `{}`, 400, `{"error":{"code":3,"message":".config is required"}}`},
+		{http.MethodPost, backendPath + "/matches:fetch", `{"config": {}}`, 400, `{"error":{"code":3,"message":".profile is required"}}`},
+		{http.MethodGet, frontendPath + "/nothing", "", 404, `{"code":5,"message":"Not Found"}`},
+		{http.MethodPut, frontendPath + "/tickets", "", 501, `{"code":12,"message":"Method Not Allowed"}`},
+		{http.MethodGet, backendPath + "/tickets:assign", "", 501, `{"code":12,"message":"Method Not Allowed"}`},
+		{http.MethodPost, frontendPath + "/backfills/x/acknowledge", `{"assignment": {}}`, 404, `{"code":5,"message":"Backfill id: x not found"}`},
+	} {
+		a := b.rest(c.method, c.path, c.body)
+		require.Equal(t, c.status, a.status, "%s %s: %s", c.method, c.path, a.body)
+		require.Equal(t, c.answer, compact(t, a.body), "%s %s", c.method, c.path)
+	}
+	unreadable := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {"extensions": {"x": {"@type": "type.googleapis.com/somebody.elses.Type"}}}}`)
+	require.Equal(t, http.StatusBadRequest, unreadable.status, unreadable.body)
+	large := b.rest(http.MethodPost, frontendPath+"/tickets", strings.Repeat(" ", 4<<20+1))
+	require.Equal(t, http.StatusTooManyRequests, large.status, "gRPC's word for it is ResourceExhausted")
+	for _, path := range []string{"/v1/matchfunction:run", "/v1/evaluator/matches:evaluate", "/v1/other", "/v1"} {
+		require.Contains(t, b.rest(http.MethodPost, path, "{}").body, `"title"`, "not ours to serve")
+	}
+}
+
+func object(t *testing.T, text string) (o map[string]any) {
+	require.NoError(t, json.Unmarshal([]byte(text), &o), text)
+	return o
+}
+
+func keys(o map[string]any) (names []string) {
+	for name := range o {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Pins the numbers of a backfill as JSON writes those of 64 bits, and its verbs.
+func TestBackfillsOverREST(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	created := object(t, b.rest(http.MethodPost, frontendPath+"/backfills", `{"backfill": {"generation": "7"}}`).body)
+	require.Equal(t, "1", created["generation"])
+	id := created["id"].(string)
+	updated := object(t, b.rest(http.MethodPatch, frontendPath+"/backfills", `{"backfill": {"id": "`+id+`"}}`).body)
+	require.Equal(t, "2", updated["generation"])
+	acked := object(t, b.rest(http.MethodPost, frontendPath+"/backfills/"+id+"/acknowledge", `{"assignment": {"connection": "c"}}`).body)
+	require.Equal(t, "2", acked["backfill"].(map[string]any)["generation"])
+	require.Equal(t, http.StatusOK, b.rest(http.MethodDelete, frontendPath+"/backfills/"+id, "").status)
+	require.Equal(t, http.StatusNotFound, b.rest(http.MethodGet, frontendPath+"/backfills/"+id, "").status)
+}
+
+// Pins pages that come as one, or not as lines.
+func TestLinesOverREST(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.PageSize = 1 })
+	for range 3 {
+		b.create(&pb.Ticket{})
+	}
+	a := b.rest(http.MethodPost, queryPath+"/tickets:query", `{"pool": {}}`)
+	lines := strings.Split(strings.TrimSuffix(a.body, "\n"), "\n")
+	require.Len(t, lines, 3)
+	for _, line := range lines {
+		require.Len(t, object(t, line)["result"].(map[string]any)["tickets"], 1)
+	}
+}
+
+// Pins a watcher over REST who is cut off by the deadlines of the server, here a second, and one who holds up its end.
+func TestWatchingOverREST(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.create(&pb.Ticket{}).GetId()
+	lines := make(chan string, 10)
+	go func() {
+		defer close(lines)
+		res, err := b.web.Client().Do(b.request(http.MethodGet, frontendPath+"/tickets/"+id+"/assignments", ""))
+		if err != nil {
+			lines <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		read := bufio.NewScanner(res.Body)
+		for read.Scan() {
+			lines <- read.Text()
+		}
+	}()
+	pause := time.NewTimer(1500 * time.Millisecond) // longer than any deadline of the server
+	defer pause.Stop()
+	<-pause.C
+	for i := range 2 {
+		b.assign(fmt.Sprint("host:", i), id)
+		require.JSONEq(t, fmt.Sprintf(`{"result":{"assignment":{"connection":"host:%d"}}}`, i), <-lines)
+	}
+	b.server.End()
+	require.JSONEq(t, `{"error":{"code":14,"message":"this replica stops: call again, another one answers"}}`, <-lines)
+	_, more := <-lines
+	require.False(t, more)
+}
+
+// Pins a request over REST whose wishes are lost.
+func TestWishesOverREST(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {}}`, "Grpc-Metadata-director-ticket-ttl", "soon")
+	require.Equal(t, http.StatusBadRequest, a.status)
+	require.Contains(t, a.body, "director-ticket-ttl must be")
+}
+
+// Pins a request that never ends, waited for longer than the server waits for anybody.
+func TestASlowBody(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.web.Listener.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = fmt.Fprintf(conn, "POST %s/tickets HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", frontendPath)
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(wait)))
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "400 Bad Request")
+}

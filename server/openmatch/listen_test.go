@@ -1,0 +1,115 @@
+package openmatch_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/server/openmatch"
+)
+
+// pinged is how a client fares that has no stream and pings so often.
+func pinged(t *testing.T, addr string, every time.Duration, times int) (told *http2.GoAwayFrame) {
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = conn.Write([]byte(http2.ClientPreface))
+	require.NoError(t, err)
+	framer := http2.NewFramer(conn, conn)
+	require.NoError(t, framer.WriteSettings())
+	beat := time.NewTicker(every)
+	defer beat.Stop()
+	for answered := 0; answered < times; {
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(wait)))
+		frame, err := framer.ReadFrame()
+		require.NoError(t, err)
+		switch f := frame.(type) {
+		case *http2.GoAwayFrame:
+			return f
+		case *http2.SettingsFrame:
+			if f.IsAck() {
+				continue
+			}
+			require.NoError(t, framer.WriteSettingsAck())
+		case *http2.PingFrame:
+			answered++
+		default:
+			continue
+		}
+		<-beat.C
+		require.NoError(t, framer.WritePing(false, [8]byte{}))
+	}
+	return nil
+}
+
+// Pins Open Match's own clients, which ping without a stream, being told to go away: here everything is fifty times faster.
+func TestPings(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { openmatch.WithPings(&c.Options, 100*time.Millisecond) })
+	require.Nil(t, pinged(t, b.addr(), 150*time.Millisecond, 8))
+	told := pinged(t, b.addr(), time.Millisecond, 1000)
+	require.NotNil(t, told)
+	require.Equal(t, "too_many_pings", string(told.DebugData()))
+}
+
+// Pins the three ports of Open Match of which one serves only its own service, and a second Listen that opens them again.
+func TestSeveralAddresses(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) {
+		c.Addrs = append(c.Addrs, "127.0.0.1:0")
+		c.Listeners = []net.Listener{listener(t)}
+	})
+	require.NoError(t, b.server.Listen(t.Context()))
+	require.Len(t, b.server.Addrs(), 3)
+	for _, addr := range b.server.Addrs() {
+		conn, err := grpc.NewClient(addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		_, err = pb.NewFrontendServiceClient(conn).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+		require.NoError(t, err)
+		_, err = pb.NewBackendServiceClient(conn).ReleaseAllTickets(t.Context(), &pb.ReleaseAllTicketsRequest{})
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
+}
+
+// hanging is a match function that proposes nothing and does not end by itself.
+type hanging struct {
+	pb.UnimplementedMatchFunctionServer
+	called chan struct{}
+}
+
+// Run implements pb.MatchFunctionServer.
+func (h hanging) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
+	h.called <- struct{}{}
+	<-stream.Context().Done()
+	return stream.Context().Err()
+}
+
+// Pins a director that waits for a match function on a replica that is told to stop, and does not know that it should call
+// another one.
+func TestStoppingWhileMatchesAreFetched(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h, l := hanging{called: make(chan struct{}, 1)}, listener(t)
+	functions := grpc.NewServer()
+	pb.RegisterMatchFunctionServer(functions, h)
+	go func() { _ = functions.Serve(l) }()
+	t.Cleanup(functions.Stop)
+	stream, err := b.FetchMatches(t.Context(), &pb.FetchMatchesRequest{
+		Config:  &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port)},
+		Profile: &pb.MatchProfile{Name: "p"},
+	})
+	require.NoError(t, err)
+	<-h.called
+	b.server.End()
+	_, err = stream.Recv()
+	refused(t, codes.Unavailable, "this replica stops: call again, another one answers", err)
+	require.NoError(t, b.stop())
+}

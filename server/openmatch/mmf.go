@@ -1,0 +1,114 @@
+package openmatch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+const (
+	// maxMatch bounds, in bytes, a match: with what it is put into on its way it must not be more than clients take.
+	maxMatch = maxMessage - 1<<10
+	// maxAnswer bounds, in bytes, what a match function or an evaluator says in JSON.
+	maxAnswer = 64 << 20
+	// maxAnswerText bounds, in bytes, the text of an error that they tell in JSON.
+	maxAnswerText = 1 << 10
+)
+
+// functions calls what users run: match functions, where callers of FetchMatches say, and the evaluator, where the
+// operator says. It may be used from many goroutines.
+type functions struct {
+	log         *slog.Logger
+	patience    time.Duration
+	connections *connections
+	http        *restClient
+
+	// The evaluator's connections, which go wherever they are told to.
+	trusted     *connections
+	trustedHTTP *restClient
+}
+
+// newFunctions makes the clients; they connect when they are used. Errors: an entry of the list that cannot be read.
+func newFunctions(o Options) (*functions, error) {
+	list, err := parseAllowList(o.Functions)
+	if err != nil {
+		return nil, err
+	}
+	guarded := dialer{allows: list.allows}
+	return &functions{
+		log:         o.Log,
+		patience:    o.Registration,
+		connections: newConnections(guarded, insecure.NewCredentials(), o.Registration),
+		http:        newRESTClient(guarded),
+	}, nil
+}
+
+// close hangs up where nobody is talking, and lets the others finish.
+func (f *functions) close() {
+	f.connections.close()
+	f.http.http.CloseIdleConnections()
+	if f.trusted != nil {
+		f.trusted.close()
+	}
+	if f.trustedHTTP != nil {
+		f.trustedHTTP.http.CloseIdleConnections()
+	}
+}
+
+// run has a match function make matches for the profile, and hands on each as it comes. It returns when the function has
+// no more, or with what went wrong: the function's own error, the one that propose returned, or why the context ended.
+func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
+	call := f.runGRPC
+	switch config.GetType() {
+	case pb.FunctionConfig_GRPC:
+	case pb.FunctionConfig_REST:
+		call = f.runREST
+	default:
+		return status.Error(codes.InvalidArgument, "provided match function type is not supported")
+	}
+	at, err := addressOf(config)
+	if err != nil {
+		return err
+	}
+	err = call(ctx, at, profile, propose)
+	if err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable { // which says why it took so long
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// runGRPC calls a match function over gRPC.
+func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
+	return f.connections.call(ctx, at, func(c *connection) (some bool, err error) { return c.run(ctx, profile, propose) })
+}
+
+// run tells whether there were some proposals.
+func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some bool, err error) {
+	ctx, cancel := context.WithCancel(ctx) // whose end tells the function that nobody listens any more
+	defer cancel()
+	stream, err := pb.NewMatchFunctionClient(c).Run(ctx, &pb.RunRequest{Profile: profile})
+	if err != nil {
+		return false, err
+	}
+	for {
+		answer, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return some, nil
+		}
+		if err != nil {
+			return some, err
+		}
+		some = true
+		if err := propose(answer.GetProposal()); err != nil {
+			return some, err
+		}
+	}
+}

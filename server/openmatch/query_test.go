@@ -1,0 +1,144 @@
+package openmatch_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+func TestPoolsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bad := &timestamppb.Timestamp{Nanos: -1}
+	for text, pool := range map[string]*pb.Pool{
+		".pool is required":             nil,
+		".invalid created_before value": {CreatedBefore: bad, CreatedAfter: bad},
+		".invalid created_after value":  {CreatedAfter: bad},
+	} {
+		tickets, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: pool})
+		require.NoError(t, err)
+		_, err = tickets.Recv()
+		refused(t, codes.InvalidArgument, text, err)
+		ids, err := b.QueryTicketIds(t.Context(), &pb.QueryTicketIdsRequest{Pool: pool})
+		require.NoError(t, err)
+		_, err = ids.Recv()
+		refused(t, codes.InvalidArgument, text, err)
+		backfills, err := b.QueryBackfills(t.Context(), &pb.QueryBackfillsRequest{Pool: pool})
+		require.NoError(t, err)
+		_, err = backfills.Recv()
+		refused(t, codes.InvalidArgument, text, err)
+	}
+}
+
+// Pins filters that are lost on their way to the store, or whose ends are mixed up.
+func TestFiltersReachTheStore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	fields := func(mmr float64, mode string, tags ...string) *pb.SearchFields {
+		return &pb.SearchFields{DoubleArgs: map[string]float64{"mmr": mmr}, StringArgs: map[string]string{"mode": mode}, Tags: tags}
+	}
+	ids, names := map[string]string{}, map[string]string{}
+	created := map[string]*timestamppb.Timestamp{}
+	for i, f := range []*pb.SearchFields{fields(10, "duel", "a"), fields(20, "duel", "a", "b"), fields(30, "race", "b"), fields(math.Inf(1), "Duel"), nil} {
+		name := fmt.Sprint(i)
+		ticket := b.create(&pb.Ticket{SearchFields: f})
+		ids[name], names[ticket.GetId()], created[name] = ticket.GetId(), name, ticket.GetCreateTime()
+		_, err := b.CreateBackfill(t.Context(), &pb.CreateBackfillRequest{Backfill: &pb.Backfill{
+			SearchFields: f, Extensions: map[string]*anypb.Any{name: {TypeUrl: "a/b"}},
+		}})
+		require.NoError(t, err)
+	}
+	mmr := func(least, most float64, exclude pb.DoubleRangeFilter_Exclude) *pb.Pool {
+		return &pb.Pool{DoubleRangeFilters: []*pb.DoubleRangeFilter{{DoubleArg: "mmr", Min: least, Max: most, Exclude: exclude}}}
+	}
+	for want, pool := range map[string]*pb.Pool{
+		"0 1 2 3 4": {},
+		"1 2":       mmr(20, 30, pb.DoubleRangeFilter_NONE),
+		"2":         mmr(20, 30, pb.DoubleRangeFilter_MIN),
+		"1":         mmr(20, 30, pb.DoubleRangeFilter_MAX),
+		"0 1 2 3":   mmr(0, 0, 9),
+		"3":         mmr(31, math.Inf(1), pb.DoubleRangeFilter_NONE),
+		"":          mmr(math.NaN(), math.NaN(), pb.DoubleRangeFilter_NONE),
+		"0 1":       {StringEqualsFilters: []*pb.StringEqualsFilter{{StringArg: "mode", Value: "duel"}}},
+		"1 ":        {TagPresentFilters: []*pb.TagPresentFilter{{Tag: "a"}, {Tag: "b"}}},
+	} {
+		got := slices.Collect(maps.Keys(b.queried(pool)))
+		for i, id := range got {
+			got[i] = names[id]
+		}
+		slices.Sort(got)
+		require.Equal(t, strings.TrimSpace(want), strings.Join(got, " "), pool)
+		require.ElementsMatch(t, got, b.backfills(pool), pool)
+
+		stream, err := b.QueryTicketIds(t.Context(), &pb.QueryTicketIdsRequest{Pool: pool})
+		require.NoError(t, err)
+		var found []string
+		for _, page := range all(t, stream) {
+			for _, id := range page.GetIds() {
+				found = append(found, names[id])
+			}
+		}
+		require.ElementsMatch(t, got, found, pool)
+	}
+	strictly := &pb.Pool{CreatedAfter: created["0"], CreatedBefore: created["2"]}
+	require.Equal(t, []string{ids["1"]}, slices.Collect(maps.Keys(b.queried(strictly))))
+}
+
+// backfills gives the names, which are their extensions', of those that a pool holds.
+func (b *bundle) backfills(pool *pb.Pool) (names []string) {
+	stream, err := b.QueryBackfills(b.t.Context(), &pb.QueryBackfillsRequest{Pool: pool})
+	require.NoError(b.t, err)
+	for _, page := range all(b.t, stream) {
+		for _, f := range page.GetBackfills() {
+			names = append(names, slices.Collect(maps.Keys(f.GetExtensions()))...)
+		}
+	}
+	return names
+}
+
+// Pins an answer that a client refuses: of ten thousand large tickets in one message, or in more than were asked for.
+func TestAnswersComeInPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.PageSize = 100 })
+	large := strings.Repeat("x", 60_000)
+	want := map[string]bool{}
+	for i := range 250 {
+		ticket := &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"small"}}}
+		if i < 120 {
+			ticket.Extensions = map[string]*anypb.Any{"x": {TypeUrl: large}}
+		}
+		want[b.create(ticket).GetId()] = true
+	}
+	stream, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+	require.NoError(t, err)
+	got := map[string]bool{}
+	for _, page := range all(t, stream) { // by a client of the default limit, 4 MiB
+		require.LessOrEqual(t, len(page.GetTickets()), 100)
+		require.LessOrEqual(t, proto.Size(page), 3_500<<10)
+		for _, ticket := range page.GetTickets() {
+			got[ticket.GetId()] = true
+		}
+	}
+	require.Equal(t, want, got)
+	require.Len(t, b.queried(&pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "small"}}}), 250)
+}
+
+// Pins a message where there is nothing to say.
+func TestNothingIsAnsweredByNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stream, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+	require.NoError(t, err)
+	require.Empty(t, all(t, stream))
+}

@@ -1,0 +1,83 @@
+package openmatch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// restClient calls user code over HTTP.
+type restClient struct {
+	http *http.Client
+	most int64 // bytes of an answer
+}
+
+func newRESTClient(d dialer) *restClient { return &restClient{http: d.httpClient(), most: maxAnswer} }
+
+// results sends a request and reads the stream that the REST mapping makes of one: an object after the other, each with
+// a result or an error. It ends with the stream, the error in it, or the one that each returned.
+func (c *restClient) results(request *http.Request, each func(result []byte) error) error {
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return toldOfHTTP(err)
+	}
+	defer response.Body.Close()
+	objects := json.NewDecoder(http.MaxBytesReader(nil, response.Body, c.most))
+	for {
+		var object answerObject
+		err := objects.Decode(&object)
+		switch {
+		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
+			return nil
+		case err != nil || response.StatusCode != http.StatusOK:
+			return object.failure(response, err)
+		case object.Result == nil:
+			return object.failure(response, nil)
+		}
+		if err := each(object.Result); err != nil {
+			return err
+		}
+	}
+}
+
+// answerObject is a result, or why there is none: within an error or, where there was no stream yet, in its place.
+type answerObject struct {
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+
+	restError
+}
+
+type restError struct {
+	Code    codes.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+// failure is the object as an error. unread is why there is no object, or nil.
+func (o answerObject) failure(response *http.Response, unread error) error {
+	if tooMuch, ok := errors.AsType[*http.MaxBytesError](unread); ok {
+		return status.Errorf(codes.ResourceExhausted, "the answer has more than %d bytes", tooMuch.Limit)
+	}
+	told := o.restError
+	if o.Error != nil && json.Unmarshal(o.Error, &told) != nil {
+		told.Message = string(o.Error) // by somebody who has errors of another form
+	}
+	switch {
+	case told.Message != "":
+	case response.StatusCode != http.StatusOK:
+		told.Message = "answered HTTP " + response.Status
+	case unread != nil:
+		told.Message = "the answer cannot be read: " + unread.Error()
+	default:
+		told.Message = "the answer has neither a result nor an error"
+	}
+	if told.Code == codes.OK || told.Code > codes.Unauthenticated {
+		told.Code = codes.Internal
+	}
+	return status.Error(told.Code, told.Message[:min(len(told.Message), maxAnswerText)])
+}

@@ -1,0 +1,262 @@
+package openmatch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// Pins whatever a stopped server leaves running.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+}
+
+// config is what a test may change before its server starts.
+type config struct {
+	db.Timing
+	openmatch.Options
+	token string // that its clients send
+}
+
+// bundle is a server on a database, and its clients, over both ways.
+type bundle struct {
+	t      *testing.T
+	url    string
+	store  *db.Store
+	server *openmatch.Server
+	stop   func() error // stops the server, once
+
+	conn *grpc.ClientConn
+	pb.FrontendServiceClient
+	pb.BackendServiceClient
+	pb.QueryServiceClient
+	web *httptest.Server
+}
+
+// setup starts a server on a database of its own.
+func setup(t *testing.T, change ...func(*config)) *bundle {
+	return replica(t, dbtest.New(t), change...)
+}
+
+// replica starts a server on a database that others may use as well.
+func replica(t *testing.T, url string, change ...func(*config)) *bundle {
+	c := config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute, Addrs: []string{"127.0.0.1:0"}}}
+	for _, f := range change {
+		f(&c)
+	}
+	b := &bundle{t: t, url: url}
+	var err error
+	b.store, err = db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, Timing: c.Timing, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(b.store.Close)
+	require.NoError(t, b.store.ReadClock(t.Context()))
+	c.Store = b.store
+	b.server, err = openmatch.New(c.Options)
+	require.NoError(t, err)
+	b.run()
+	b.connect(c.token)
+	return b
+}
+
+// run runs the server until the end of the test.
+func (b *bundle) run() {
+	require.NoError(b.t, b.server.Listen(b.t.Context()))
+	engine, err := rest.New(rest.Options{})
+	require.NoError(b.t, err)
+	b.server.Mount(engine)
+	b.web = httptest.NewUnstartedServer(engine)
+	b.web.Config.ReadTimeout, b.web.Config.WriteTimeout = 500*time.Millisecond, time.Second // for short calls, as in a replica
+	b.web.Start()
+	ctx, end := context.WithCancel(context.Background())
+	served, ran := make(chan error, 1), make(chan struct{})
+	go func() { served <- b.server.Serve() }()
+	go func() { b.server.Run(ctx); close(ran) }()
+	stopped := false
+	b.stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		b.server.End()
+		b.web.Close()
+		limit, cancel := context.WithTimeout(context.Background(), wait)
+		defer cancel()
+		err := b.server.Stop(limit)
+		end()
+		<-ran
+		require.NoError(b.t, <-served)
+		return err
+	}
+	b.t.Cleanup(func() { require.NoError(b.t, b.stop()) })
+}
+
+func (b *bundle) connect(token string) {
+	b.conn = b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
+	b.FrontendServiceClient = pb.NewFrontendServiceClient(b.conn)
+	b.BackendServiceClient = pb.NewBackendServiceClient(b.conn)
+	b.QueryServiceClient = pb.NewQueryServiceClient(b.conn)
+}
+
+func (b *bundle) addr() string { return b.server.Addrs()[0].String() }
+
+func (b *bundle) dial(options ...grpc.DialOption) *grpc.ClientConn {
+	conn, err := grpc.NewClient(b.addr(), options...)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { require.NoError(b.t, conn.Close()) })
+	return conn
+}
+
+// bearer sends a token; "" sends none.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (t bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if t == "" {
+		return nil, nil
+	}
+	return map[string]string{"authorization": "Bearer " + string(t)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// create creates a ticket.
+func (b *bundle) create(t *pb.Ticket) *pb.Ticket {
+	created, err := b.CreateTicket(b.t.Context(), &pb.CreateTicketRequest{Ticket: t})
+	require.NoError(b.t, err)
+	return created
+}
+
+func (b *bundle) ticket(id string) (*pb.Ticket, error) {
+	return b.GetTicket(b.t.Context(), &pb.GetTicketRequest{TicketId: id})
+}
+
+// queried gives what a pool holds, by id.
+func (b *bundle) queried(pool *pb.Pool) map[string]*pb.Ticket {
+	stream, err := b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: pool})
+	require.NoError(b.t, err)
+	found := map[string]*pb.Ticket{}
+	for _, page := range all(b.t, stream) {
+		for _, t := range page.GetTickets() {
+			require.NotContains(b.t, found, t.GetId())
+			found[t.GetId()] = t
+		}
+	}
+	return found
+}
+
+// all reads a stream to its end.
+func all[M any](t *testing.T, stream grpc.ServerStreamingClient[M]) (messages []*M) {
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return messages
+		}
+		require.NoError(t, err)
+		messages = append(messages, m)
+	}
+}
+
+func (b *bundle) assign(connection string, ids ...string) *pb.AssignTicketsResponse {
+	answer, err := b.AssignTickets(b.t.Context(), &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{{
+		TicketIds: ids, Assignment: &pb.Assignment{Connection: connection},
+	}}})
+	require.NoError(b.t, err)
+	return answer
+}
+
+// exec changes the database behind everybody's back.
+func (b *bundle) exec(sql string, args ...any) {
+	tag, err := b.store.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+	require.NotZero(b.t, tag.RowsAffected(), sql)
+}
+
+// match puts a ticket into a match, as FetchMatches does.
+func (b *bundle) match(id string) {
+	b.exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm' WHERE id = $1", id)
+}
+
+// refused wants an error of exactly that code and text.
+func refused(t *testing.T, code codes.Code, text string, err error) {
+	t.Helper()
+	require.Equal(t, code, status.Code(err), "%v", err)
+	require.Equal(t, text, status.Convert(err).Message())
+}
+
+// same wants two messages to be the same, unknown fields included.
+func same(t *testing.T, want, got proto.Message) {
+	t.Helper()
+	require.True(t, proto.Equal(want, got), "want %v\n got %v", want, got)
+}
+
+// answer is what a request over HTTP got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (b *bundle) request(method, path, body string, header ...string) *http.Request {
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.web.URL+path, strings.NewReader(body))
+	require.NoError(b.t, err)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
+}
+
+func (b *bundle) rest(method, path, body string, header ...string) answer {
+	res, err := b.web.Client().Do(b.request(method, path, body, header...))
+	require.NoError(b.t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(b.t, err)
+	return answer{res.StatusCode, res.Header, string(text)}
+}
+
+// compact is JSON without white space, of which the gateway puts in more or less as it likes.
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	for line := range strings.Lines(text) {
+		require.NoError(t, json.Compact(&out, []byte(line)), text)
+		out.WriteByte('\n')
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+func listener(t *testing.T) net.Listener {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return l
+}
+
+// For how long, and how often, tests look for what happens by itself.
+const (
+	wait = 20 * time.Second
+	tick = 5 * time.Millisecond
+)

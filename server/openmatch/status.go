@@ -1,0 +1,71 @@
+package openmatch
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cycle"
+	"github.com/lattice-director/director/match"
+)
+
+// statusCodes is the one table from what the store answers to what gRPC says.
+var statusCodes = map[db.Kind]codes.Code{
+	db.NotFound:    codes.NotFound,
+	db.Conflict:    codes.FailedPrecondition,
+	db.NoCapacity:  codes.ResourceExhausted,
+	db.Superseded:  codes.FailedPrecondition,
+	db.Gone:        codes.NotFound,
+	db.Forbidden:   codes.PermissionDenied,
+	db.Invalid:     codes.InvalidArgument,
+	db.Mismatch:    codes.InvalidArgument,
+	db.TooMany:     codes.ResourceExhausted,
+	db.Unavailable: codes.Unavailable,
+}
+
+// codePlayerWaits is the store's for a player who has a live ticket, which gRPC has a word of its own for.
+const codePlayerWaits = "player_waits"
+
+// invalid is why a request is refused, in the words that clients compare.
+func invalid(text string) error { return match.Invalid(text) }
+
+// errInternal is all that callers learn of what nobody foresaw; the log has the rest.
+var errInternal = status.Error(codes.Internal, "internal error")
+
+// statusOf gives what a caller is told of an error, and whether it is one that nobody foresaw.
+func statusOf(err error) (unforeseen bool, told error) {
+	var refused match.Invalid
+	var stored *db.Error
+	var fetched *cycle.Error
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.As(err, &fetched):
+		return false, status.Error(codes.Unknown, fetched.Error())
+	case errors.As(err, &refused):
+		return false, status.Error(codes.InvalidArgument, refused.Error())
+	case errors.As(err, &stored):
+		return false, status.Error(codeOf(stored), stored.Detail)
+	case errors.Is(err, context.DeadlineExceeded):
+		return false, status.Error(codes.DeadlineExceeded, "the call was not decided in time")
+	case errors.Is(err, context.Canceled):
+		return false, status.Error(codes.Canceled, "the caller is gone")
+	}
+	if s, ok := status.FromError(err); ok {
+		return false, s.Err()
+	}
+	return true, errInternal
+}
+
+func codeOf(e *db.Error) codes.Code {
+	if e.Code == codePlayerWaits {
+		return codes.AlreadyExists
+	}
+	if code, ok := statusCodes[e.Kind]; ok {
+		return code
+	}
+	return codes.Internal
+}
