@@ -90,16 +90,16 @@ func (c *connections) remember(conn *connection) {
 }
 
 // call makes a call to an address. When nobody is reached, or who was reached went away without a word, it is made again on
-// a new connection, because they may have been restarted, here or at another address, since this one was made. make tells
-// whether there were some words.
-func (c *connections) call(ctx context.Context, at address, make func(*connection) (some bool, err error)) error {
+// a new connection, because they may have been restarted, here or at another address, since this one was made. try
+// tells whether there were some words.
+func (c *connections) call(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
 	conn, err := c.use(at)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
 	defer c.done(conn)
 	first := !conn.tried.Swap(true)
-	some, err := make(conn)
+	some, err := try(conn)
 	lost := !some && status.Code(err) == codes.Unavailable && !conn.refused.Load()
 	if !lost || first && !conn.reached.Load() || ctx.Err() != nil {
 		return conn.explain(err)
@@ -114,7 +114,7 @@ func (c *connections) call(ctx context.Context, at address, make func(*connectio
 	if conn.reached.Load() { // who never was there is not waited for: others wait, too
 		fresh.becomeReady(ctx, c.patience)
 	}
-	_, err = make(fresh)
+	_, err = try(fresh)
 	return fresh.explain(err)
 }
 
