@@ -83,6 +83,7 @@ type acceptance struct {
 	tickets   [][]string // of each match, those that were issued here
 	backfills map[string]Backfill
 	alive     map[string]int64 // generations of those backfills that may be filled
+	present   map[uuid.UUID]bool
 
 	decided bool
 	final   []FinalMatch
@@ -92,11 +93,11 @@ type acceptance struct {
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, read ReadBackfill) *acceptance {
 	a := &acceptance{
-		Store: s, ref: ref, matches: matches, read: read, backfills: map[string]Backfill{}, alive: map[string]int64{},
+		Store: s, ref: ref, matches: matches, read: read, backfills: map[string]Backfill{}, alive: map[string]int64{}, present: map[uuid.UUID]bool{},
 		final: make([]FinalMatch, len(matches)), filled: map[string]int64{}, marks: MarkPendingParams{Region: ref.Region},
 	}
 	for _, m := range matches {
-		ours := issued(ref.Region, TicketID, m.Tickets)
+		ours := issuedTickets(ref.Region, m.Tickets)
 		slices.Sort(ours)
 		a.tickets = append(a.tickets, slices.Compact(ours))
 	}
@@ -109,8 +110,9 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 	if err != nil {
 		return err
 	}
-	for i, v := range match.Keep(a.claims(), func(id string) bool { return free[id] }, a.alive) {
-		a.final[i].Verdict = v
+	claims, of := a.claims()
+	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.alive) {
+		a.final[of[n]].Verdict = v
 	}
 	out := q.putOff()
 	associate := AssociateParams{Region: a.ref.Region}
@@ -140,6 +142,7 @@ func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool
 	var state string
 	var backfills []LockBackfillsRow
 	var ids []string
+	var callers []CallersOfRow
 	ask(&p, &state, (*Queries).HoldCycle, HoldCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
 	if wanted := a.wantedBackfills(); len(wanted) > 0 {
 		ask(&p, &backfills, (*Queries).LockBackfills, LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillFor()})
@@ -147,8 +150,14 @@ func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
 		ask(&p, &ids, (*Queries).FreeTickets, FreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
 	}
+	if a.toldElsewhere() { // who leaves from now on waits for us
+		ask(&p, &callers, (*Queries).CallersOf, CallersOfParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
+	}
 	if err := p.send(ctx, q); err != nil {
 		return nil, err
+	}
+	for _, c := range callers {
+		a.present[c.ID] = true
 	}
 	for _, b := range backfills {
 		a.backfills[b.ID] = Backfill{ID: b.ID, Body: b.Body, Generation: b.Generation, Created: time.Unix(0, b.Created).UTC()}
@@ -174,15 +183,20 @@ func (a *acceptance) wantedBackfills() (ids []string) {
 	return ids
 }
 
-func (a *acceptance) claims() []match.Claim {
-	claims := make([]match.Claim, len(a.matches))
+// claims are those of the matches that still have a caller, each with the index of its match.
+func (a *acceptance) claims() (claims []match.Claim, of []int) {
 	for i, m := range a.matches {
-		claims[i].Tickets = a.tickets[i]
-		if m.Backfill != nil {
-			claims[i].Backfill, claims[i].Generation = m.Backfill.ID, m.Backfill.Generation
+		if m.Seq > 0 && !a.present[m.Caller] {
+			a.final[i].Verdict = match.CallerGone
+			continue
 		}
+		c := match.Claim{Tickets: a.tickets[i]}
+		if m.Backfill != nil {
+			c.Backfill, c.Generation = m.Backfill.ID, m.Backfill.Generation
+		}
+		claims, of = append(claims, c), append(of, i)
 	}
-	return claims
+	return claims, of
 }
 
 // mark is what a ticket says of the match that it is in. Match functions may name matches of two cycles alike.
@@ -291,9 +305,14 @@ func (a *acceptance) witness(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
+// toldElsewhere tells whether callers of other replicas wait for the verdicts.
+func (a *acceptance) toldElsewhere() bool {
+	return slices.ContainsFunc(a.matches, func(m AcceptedMatch) bool { return m.Seq > 0 })
+}
+
 // tell wakes the replicas whose callers wait.
 func (a *acceptance) tell() {
-	if slices.ContainsFunc(a.matches, func(m AcceptedMatch) bool { return m.Seq > 0 }) {
+	if a.toldElsewhere() {
 		a.Notify(TopicCycle, a.ref.Region)
 	}
 }

@@ -90,7 +90,7 @@ func (s *Store) inTxAgain(ctx context.Context, fn func(q *Queries) error) (err e
 // ReleaseTickets gives tickets of matches back to the queue. Others, and ids that are not known, are left as they are.
 // Errors: Unavailable.
 func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string) error {
-	ids = issued(region, TicketID, ids)
+	ids = issuedTickets(region, ids)
 	if len(ids) == 0 {
 		return nil
 	}

@@ -371,39 +371,45 @@ func (q *Queries) JudgedProposals(ctx context.Context, arg JudgedProposalsParams
 }
 
 const leaveCycle = `-- name: LeaveCycle :exec
-DELETE FROM match_callers k WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($3::uuid[])
+WITH cycle AS MATERIALIZED (
+    SELECT c.id FROM match_cycles c WHERE c.region = $1 AND c.id = $3 FOR SHARE
+)
+DELETE FROM match_callers k USING cycle c WHERE k.region = $1 AND k.cycle = c.id AND k.id = ANY ($2::uuid[])
 `
 
 type LeaveCycleParams struct {
 	Region string
-	Cycle  uuid.UUID
 	Ids    []uuid.UUID
+	Cycle  uuid.UUID
 }
 
-// What they proposed and nobody judged yet is proposed no more.
+// What they proposed and nobody judged yet is proposed no more. An acceptance that is under way comes first.
 func (q *Queries) LeaveCycle(ctx context.Context, arg LeaveCycleParams) error {
-	_, err := q.db.Exec(ctx, leaveCycle, arg.Region, arg.Cycle, arg.Ids)
+	_, err := q.db.Exec(ctx, leaveCycle, arg.Region, arg.Ids, arg.Cycle)
 	return err
 }
 
 const markPending = `-- name: MarkPending :exec
-WITH unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id = ANY ($2::text[])
+WITH held AS MATERIALIZED (
+    SELECT t.region, t.id, w.matched_in FROM (SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS matched_in) w
+    CROSS JOIN LATERAL (SELECT l.region, l.id FROM tickets l WHERE l.region = $3 AND l.id = w.id OFFSET 0) t
+), unmatched AS (
+    DELETE FROM backfill_tickets b USING held h WHERE b.region = h.region AND b.ticket_id = h.id
 )
-UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = w.matched_in
-FROM (SELECT unnest($2::text[]) AS id, unnest($3::bytea[]) AS matched_in) w
-WHERE t.region = $1 AND t.id = w.id
+UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = h.matched_in
+FROM held h WHERE t.region = h.region AND t.id = h.id
 `
 
 type MarkPendingParams struct {
-	Region    string
 	Ids       []string
 	MatchedIn [][]byte
+	Region    string
 }
 
-// Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more.
+// Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more. Each is
+// looked up by its key, whatever the planner thinks of the tables.
 func (q *Queries) MarkPending(ctx context.Context, arg MarkPendingParams) error {
-	_, err := q.db.Exec(ctx, markPending, arg.Region, arg.Ids, arg.MatchedIn)
+	_, err := q.db.Exec(ctx, markPending, arg.Ids, arg.MatchedIn, arg.Region)
 	return err
 }
 

@@ -190,7 +190,7 @@ func (s *Store) getTogether(ctx context.Context, region string, calls []*call[st
 
 // GetTickets gives those of the tickets that there are, in no order. Errors: Unavailable.
 func (s *Store) GetTickets(ctx context.Context, region string, ids []string) ([]Ticket, error) {
-	ids = issued(region, TicketID, ids)
+	ids = issuedTickets(region, ids)
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -213,10 +213,10 @@ func (q *Queries) tickets(ctx context.Context, region string, ids []string, timi
 	return all, nil
 }
 
-// issued gives those of the ids that may be ours: others may hold what Postgres's texts cannot.
-func issued(region string, kind IDKind, ids []string) (ours []string) {
+// issuedTickets gives those of the ids that may be ours: others may hold what Postgres's texts cannot.
+func issuedTickets(region string, ids []string) (ours []string) {
 	for _, id := range ids {
-		if IssuedHere(region, kind, id) {
+		if IssuedHere(region, TicketID, id) {
 			ours = append(ours, id)
 		}
 	}
@@ -317,7 +317,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 // KeepAlive lets tickets that were created so stay for another TTL from now. Others, and those that are gone, are left as
 // they are. Errors: Unavailable.
 func (s *Store) KeepAlive(ctx context.Context, region string, ids []string) error {
-	return classify(s.q.KeepAlive(ctx, KeepAliveParams{Region: region, Ids: issued(region, TicketID, ids)}))
+	return classify(s.q.KeepAlive(ctx, KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
 }
 
 // queryKeys spells the ranges of a query as the statements want them.

@@ -17,13 +17,14 @@ const (
 	BackfillGone               // its backfill is deleted, or expired
 	BackfillChanged            // its backfill says something else by now, or takes another match
 	BackfillUnreadable         // what it wants of a backfill cannot be understood
+	CallerGone                 // who proposed it is not there any more
 )
 
-var verdictNames = [...]string{"kept", "ticket_gone", "backfill_gone", "backfill_changed", "backfill_unreadable"}
+var verdictNames = [...]string{"kept", "ticket_gone", "backfill_gone", "backfill_changed", "backfill_unreadable", "caller_gone"}
 
 // Verdicts lists them all.
 func Verdicts() []Verdict {
-	return []Verdict{Kept, TicketGone, BackfillGone, BackfillChanged, BackfillUnreadable}
+	return []Verdict{Kept, TicketGone, BackfillGone, BackfillChanged, BackfillUnreadable, CallerGone}
 }
 
 // String names the verdict, as metrics do.

@@ -17,7 +17,7 @@ CREATE TABLE tickets (
     doubles     float8[] NOT NULL,
     body        bytea NOT NULL,       -- openmatch.Ticket, without assignment
     pending_at  timestamptz,          -- when it was matched; void once pending_for has passed
-    matched_in  bytea,                -- match_id of that match
+    matched_in  bytea,                -- the cycle's id, 16 bytes, and the match_id of that match
     expires_at  timestamptz,          -- leaves by itself then; null for never
     kept_alive  interval,             -- how far a client that watches moves expires_at
     player      text,                 -- where one live ticket a player is asked for
@@ -102,7 +102,7 @@ CREATE UNLOGGED TABLE match_proposals (
     match_id  bytea NOT NULL,         -- a client's text may hold what Postgres's may not
     score     float8,
     tickets   bytea NOT NULL,         -- ids, each with its length before it
-    backfill  bytea,                  -- openmatch.Backfill, where there is one
+    backfill  bytea,                  -- id, generation and body of its openmatch.Backfill, where there is one
     match     bytea,                  -- openmatch.Match, where an evaluator elsewhere judges
     accepted  boolean,                -- null until it is judged
     created_backfill text,            -- the id of the backfill that was created for it

@@ -69,8 +69,11 @@ FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle;
 UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
 
 -- name: LeaveCycle :exec
--- What they proposed and nobody judged yet is proposed no more.
-DELETE FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
+-- What they proposed and nobody judged yet is proposed no more. An acceptance that is under way comes first.
+WITH cycle AS MATERIALIZED (
+    SELECT c.id FROM match_cycles c WHERE c.region = @region AND c.id = @cycle FOR SHARE
+)
+DELETE FROM match_callers k USING cycle c WHERE k.region = @region AND k.cycle = c.id AND k.id = ANY (@ids::uuid[]);
 
 -- name: Propose :one
 -- Puts proposals of several callers, while the cycle still collects them, and says who has no more.
@@ -124,13 +127,16 @@ SELECT t.id FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
     FOR NO KEY UPDATE) t;
 
 -- name: MarkPending :exec
--- Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more.
-WITH unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id = ANY (@ids::text[])
+-- Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more. Each is
+-- looked up by its key, whatever the planner thinks of the tables.
+WITH held AS MATERIALIZED (
+    SELECT t.region, t.id, w.matched_in FROM (SELECT unnest(@ids::text[]) AS id, unnest(@matched_in::bytea[]) AS matched_in) w
+    CROSS JOIN LATERAL (SELECT l.region, l.id FROM tickets l WHERE l.region = @region AND l.id = w.id OFFSET 0) t
+), unmatched AS (
+    DELETE FROM backfill_tickets b USING held h WHERE b.region = h.region AND b.ticket_id = h.id
 )
-UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = w.matched_in
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@matched_in::bytea[]) AS matched_in) w
-WHERE t.region = @region AND t.id = w.id;
+UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = h.matched_in
+FROM held h WHERE t.region = h.region AND t.id = h.id;
 
 -- name: MarkedIn :many
 -- Waits for whoever holds the tickets: what became of them is decided then.

@@ -31,5 +31,7 @@ func (s sweeper) region(ctx context.Context, region string, done Done) (failed e
 			return n, err
 		}))
 	}
-	return failed
+	cycles, err := s.store.ForgetCycles(ctx, region)
+	done.add("cycles_forgotten", cycles)
+	return errors.Join(failed, err)
 }

@@ -33,6 +33,7 @@ type call struct {
 	outbox    []Accepted
 	accepted  int
 	ended     bool
+	parting   bool // but what is being decided about its proposals comes first
 	left      bool
 	result    error
 }
@@ -69,6 +70,7 @@ func (c *call) propose(p Proposal) error {
 	}
 	if c.ids[p.ID] {
 		err := errSameTwice(p.ID)
+		c.parting = true
 		c.endWith(&Error{SyncErr: err, MMFErr: c.mmfErr})
 		return err
 	}
@@ -132,6 +134,8 @@ func (c *call) finishWith(err error) {
 func (c *call) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.parting = false
+	ring(c.told)
 	var known *db.Error
 	switch {
 	case errors.As(err, &known) && c.accepted == 0:
@@ -170,7 +174,7 @@ func (c *call) tell(kept []verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, v := range kept {
-		if c.ended || c.settled[v.index] || v.index >= len(c.proposals) {
+		if c.settled[v.index] || v.index >= len(c.proposals) {
 			continue
 		}
 		c.settled[v.index] = true
@@ -178,6 +182,16 @@ func (c *call) tell(kept []verdict) {
 		c.outbox = append(c.outbox, Accepted{Proposal: c.proposals[v.index], CreatedBackfill: v.created})
 	}
 	ring(c.told)
+}
+
+// part lets a call go that ended by itself: nothing is decided about its proposals any more.
+func (c *call) part() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended && c.parting {
+		c.parting = false
+		ring(c.told)
+	}
 }
 
 // settle notes that an owner before has decided about a proposal.
@@ -241,7 +255,7 @@ func (c *call) next() (batch []Accepted, ended bool, result error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	batch, c.outbox = c.outbox, nil
-	return batch, c.ended, c.result
+	return batch, c.ended && !c.parting, c.result
 }
 
 // leave ends the match function, waits until it has, and lets all that was kept go.

@@ -256,3 +256,66 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 	t.Logf("%d matches were told, %d of %d tickets are free", told, len(free), len(ids))
 }
+
+// Pins tickets that become pending for a call that has failed: whoever releases them after it would release too early.
+func TestNothingIsDecidedForACallThatHasFailed(t *testing.T) {
+	t.Parallel()
+	for _, replicas := range []int{1, 2} {
+		for _, underWay := range []bool{false, true} {
+			t.Run(fmt.Sprintf("on %d, under way: %v", replicas, underWay), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				ctx := t.Context()
+				ids := b.tickets(1)
+				gate := make(chan struct{})
+				judge := evaluator(func(_ context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
+					for p := range in {
+						<-gate
+						if err := accept(p.ID); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				first := b.replica(patient, window(2*time.Second), by(judge))
+				second := first
+				if replicas == 2 {
+					second = b.replica(patient, window(2*time.Second), by(judge))
+				}
+				stays := first.start(proposes())
+				b.owned(first)
+				again := make(chan struct{})
+				d := &director{run: func(_ context.Context, propose func(cycle.Proposal) error) error {
+					err := propose(proposal("1", 1, ids[0]))
+					<-again
+					return errors.Join(err, propose(proposal("1", 1, ids[0])))
+				}}
+				fails := second.start(d)
+				b.callers(2)
+				want := []string{}
+				if underWay {
+					holder, err := b.Pool().Begin(ctx)
+					require.NoError(t, err)
+					_, err = holder.Exec(ctx, "SELECT FROM tickets WHERE id = $1 FOR UPDATE", ids[0])
+					require.NoError(t, err)
+					close(gate)
+					b.eventually("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+					close(again)
+					require.Never(t, func() bool { return len(fails.done) > 0 }, 100*time.Millisecond, 5*time.Millisecond)
+					require.NoError(t, holder.Rollback(ctx))
+					want = []string{"1"}
+				} else {
+					close(again)
+				}
+				requireText(t, fails.wait(t), `MatchMakingFunction returned same match_id twice: "1"`, "<nil>")
+				require.Equal(t, want, fails.ids())
+				require.NoError(t, b.ReleaseAllTickets(ctx, universe))
+				if !underWay {
+					close(gate)
+				}
+				require.NoError(t, stays.wait(t))
+				require.Equal(t, ids, b.waiting())
+			})
+		}
+	}
+}

@@ -150,6 +150,9 @@ func (f *follower) speak(ctx context.Context) error {
 			return nil
 		}
 		collecting, err := f.Store.Propose(ctx, f.ref, b.proposals, b.finishedIDs())
+		if err == nil {
+			err = f.sayAlive(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -174,8 +177,16 @@ func (f *follower) sayGone(ctx context.Context) error {
 		return nil
 	}
 	err := f.Store.LeaveCycle(ctx, f.ref, ids)
+	if err == nil {
+		var now db.CycleNow
+		if now, err = f.Store.LookAtCycle(ctx, f.ref, ids); err == nil { // what was decided before they left
+			f.tellVerdicts(now.Accepted)
+		}
+	}
 	for _, c := range gone {
-		f.departed[c] = err == nil
+		if f.departed[c] = err == nil; f.departed[c] {
+			c.part()
+		}
 	}
 	return err
 }
@@ -195,6 +206,9 @@ func (f *follower) lookAround(ctx context.Context) (over bool, taken db.Cycle, e
 	f.tellVerdicts(now.Accepted)
 	switch {
 	case now.State == db.CycleEnded:
+		if now.Failure == "" {
+			f.cutAll() // those that still run have run for too long
+		}
 		f.endAll(now.Failure)
 		return true, taken, nil
 	case now.Silent:
@@ -207,11 +221,19 @@ func (f *follower) lookAround(ctx context.Context) (over bool, taken db.Cycle, e
 		f.collecting = false
 		f.cutAll()
 	}
-	if time.Since(f.saidAt) > f.Lease/4 {
-		f.saidAt = time.Now()
-		err = f.Store.SeeCallers(ctx, f.ref, ids)
+	return false, taken, f.sayAlive(ctx)
+}
+
+// sayAlive says that the callers still wait, where it is time to.
+func (f *follower) sayAlive(ctx context.Context) error {
+	if time.Since(f.saidAt) < f.Lease/4 {
+		return nil
 	}
-	return false, taken, err
+	err := f.Store.SeeCallers(ctx, f.ref, f.live())
+	if err == nil {
+		f.saidAt = time.Now()
+	}
+	return err
 }
 
 // depart takes this replica's callers out of a cycle that it can follow no more.

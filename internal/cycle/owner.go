@@ -145,6 +145,7 @@ func (o *owner) nextDeadline() time.Time {
 
 // step does all that is due. It gives a result when the cycle is over.
 func (o *owner) step(ctx context.Context) (result string, err error) {
+	o.partAll()
 	o.collect()
 	for _, due := range []func(context.Context) error{o.closeRegistration, o.listen, o.closeCollection} {
 		if err := due(ctx); err != nil {
@@ -170,6 +171,15 @@ func (o *owner) step(ctx context.Context) (result string, err error) {
 		return "deserted", nil
 	}
 	return "", nil
+}
+
+// partAll lets calls go that have ended by themselves: no acceptance is under way, and those to come leave them out.
+func (o *owner) partAll() {
+	for _, c := range o.ours() {
+		if c.isOver() {
+			c.part()
+		}
+	}
 }
 
 // feed gives the evaluator what it takes at once.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ func (s *Server) makeGRPC() error {
 		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(ourPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.WaitForHandlers(true),
+		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // whose stacks have grown; where all are taken, a call gets one of its own
 	)
 	s.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {
