@@ -125,7 +125,7 @@ func (b *bed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{
-		"application_name": "dashboard", "statement_timeout": "5s", "lock_timeout": "1s", "default_transaction_read_only": "on",
+		"application_name": "dashboard", "statement_timeout": "5s", "lock_timeout": "1s", "default_transaction_read_only": "on", "jit": "off",
 	})
 	return pgx.ConnectConfig(ctx, config)
 }

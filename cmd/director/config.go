@@ -100,7 +100,7 @@ func (c *Config) wiring() []setting {
 		{flag: "pooler", section: sectionDatabase, def: "none", by: byAll, value: choice(&c.Pooler, "none", "pgbouncer"),
 			help: "pgbouncer behind a pooler that does not track prepared statements (before 1.21, or max_prepared_statements=0)"},
 		{flag: "max-conns", section: sectionDatabase, def: "16", by: byLoops, value: integer(&c.MaxConns, 2, 1000),
-			help: "Connections to the database per process. Calls share transactions, so few carry many callers"},
+			help: "Connections to the database per process; where Open Match is served a quarter as many besides, and one. Calls share transactions, so few carry many callers"},
 
 		{flag: "addr", section: sectionListeners, def: "127.0.0.1:8080", by: byServers, value: address(&c.Addr),
 			help: "Where the API listens. :8080 is all interfaces"},
