@@ -107,7 +107,7 @@ type functionServer struct {
 	runs atomic.Int64
 }
 
-const mostPairs = 250
+const mostPairs = 500
 
 // Run implements pb.MatchFunctionServer.
 func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
@@ -272,6 +272,30 @@ func (l *lobby) becameOf(ctx context.Context, id string) (where string, gone boo
 	return where, false
 }
 
+// fate is what became of a ticket.
+type fate struct {
+	where string
+	gone  bool
+}
+
+// fates asks for all tickets.
+func (l *lobby) fates(ctx context.Context) map[string]fate {
+	all := make(map[string]fate, len(l.created))
+	var askers sync.WaitGroup
+	for some := range slices.Chunk(l.created, 1+len(l.created)/32) {
+		askers.Go(func() {
+			for _, id := range some {
+				where, gone := l.becameOf(ctx, id)
+				l.mu.Lock()
+				all[id] = fate{where, gone}
+				l.mu.Unlock()
+			}
+		})
+	}
+	askers.Wait()
+	return all
+}
+
 // killSomeone kills a replica now and then, and starts it again.
 func (l *lobby) killSomeone(ctx context.Context, replicas []*process, every time.Duration) (kills int) {
 	for {
@@ -310,10 +334,12 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	kills := 0
 	killer.Go(func() { kills = l.killSomeone(killing, replicas, 2*time.Second) })
 	l.queue(t.Context(), players)
+	waiting := func() int { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
+	require.Eventually(t, func() bool { return waiting() <= players/10 }, 2*time.Minute, 200*time.Millisecond)
 	spare()
 	killer.Wait()
 	// What was matched for directors that were not told of it is free after matchedFor, and one ticket may be left over.
-	require.Eventually(t, func() bool { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") <= 1 }, 2*time.Minute, 200*time.Millisecond)
+	require.Eventually(t, func() bool { return waiting() <= 1 }, 2*time.Minute, 200*time.Millisecond)
 	stop()
 	all.Wait()
 	l.requireJust(t.Context())
@@ -332,9 +358,9 @@ func (l *lobby) requireJust(ctx context.Context) {
 			}
 		}
 	}
-	waiting, cancels := 0, 0
+	waiting, cancels, fates := 0, 0, l.fates(ctx)
 	for _, id := range l.created {
-		where, gone := l.becameOf(ctx, id)
+		where, gone := fates[id].where, fates[id].gone
 		settled := matchesOf[id]
 		require.LessOrEqual(l.t, len(settled), 1, "%s was assigned for two matches: %v", id, settled)
 		switch {
