@@ -160,7 +160,7 @@ func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool
 		a.present[c.ID] = true
 	}
 	for _, b := range backfills {
-		a.backfills[b.ID] = Backfill{ID: b.ID, Body: b.Body, Generation: b.Generation, Created: time.Unix(0, b.Created).UTC()}
+		a.backfills[b.ID] = storedBackfill(b.ID, b.Body, b.Generation, b.Created)
 		if b.Alive {
 			a.alive[b.ID] = b.Generation
 		}

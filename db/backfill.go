@@ -18,6 +18,11 @@ type Backfill struct {
 	Created    time.Time
 }
 
+// storedBackfill is a row; created is in nanoseconds since 1970.
+func storedBackfill(id string, body []byte, generation, created int64) Backfill {
+	return Backfill{ID: id, Body: body, Generation: generation, Created: time.Unix(0, created).UTC()}
+}
+
 // NewBackfill is what a backfill is to say.
 type NewBackfill struct {
 	Fields match.Fields // what pools choose by; the store fills in Created
@@ -72,7 +77,7 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Backfill{}, backfillUnknown(id)
 	}
-	return Backfill{ID: row.ID, Body: row.Body, Generation: row.Generation, Created: time.Unix(0, row.Created).UTC()}, classify(err)
+	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), classify(err)
 }
 
 // lockBackfill holds a backfill that is alive until the end of the transaction.
@@ -87,7 +92,7 @@ func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing,
 		return Backfill{}, newError(Unavailable, "backfill_expired", expired, id)
 	}
 	r := rows[0]
-	return Backfill{ID: r.ID, Body: r.Body, Generation: r.Generation, Created: time.Unix(0, r.Created).UTC()}, nil
+	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), nil
 }
 
 // UpdateBackfill replaces what a backfill says by what change makes of it, and counts its generation. Tickets that were
@@ -213,7 +218,7 @@ func (s *Store) QueryBackfills(ctx context.Context, region string, p match.Pool,
 		return classify(err)
 	}
 	for _, r := range rows {
-		if err := each(Backfill{ID: r.ID, Body: r.Body, Generation: r.Generation, Created: time.Unix(0, r.Created).UTC()}); err != nil {
+		if err := each(storedBackfill(r.ID, r.Body, r.Generation, r.Created)); err != nil {
 			return err
 		}
 	}

@@ -19,10 +19,10 @@ func drain(batch int, step func() (int, error)) error {
 	}
 }
 
-// eachRegion does fn for every region. One that fails keeps no other from its turn, unless the database is away, which
+// eachRegion does fn for every region that list gives. One that fails keeps no other from its turn, unless the database is away, which
 // the next region would only find out again.
-func eachRegion(ctx context.Context, store *db.Store, fn func(region string) error) error {
-	regions, err := store.Regions(ctx)
+func eachRegion(ctx context.Context, list func(context.Context) ([]string, error), fn func(region string) error) error {
+	regions, err := list(ctx)
 	if err != nil {
 		return err
 	}

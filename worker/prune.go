@@ -31,7 +31,7 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	}
 	keys, err := p.store.PruneKeys(ctx, p.retention)
 	done.add("keys", keys)
-	failed = errors.Join(failed, err, eachRegion(ctx, p.store, func(region string) error { return p.region(ctx, region, done) }))
+	failed = errors.Join(failed, err, eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }
 

@@ -13,12 +13,8 @@ const queueBatch = 1000
 type sweeper struct{ store *db.Store }
 
 func (s sweeper) runOnce(ctx context.Context) (Done, error) {
-	regions, err := s.store.TicketRegions(ctx)
 	done := Done{}
-	for _, region := range regions {
-		err = errors.Join(err, s.region(ctx, region, done))
-	}
-	return done, err
+	return done, eachRegion(ctx, s.store.TicketRegions, func(region string) error { return s.region(ctx, region, done) })
 }
 
 func (s sweeper) region(ctx context.Context, region string, done Done) (failed error) {

@@ -18,7 +18,7 @@ type reaper struct{ store *db.Store }
 
 func (r reaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	return done, eachRegion(ctx, r.store, func(region string) error {
+	return done, eachRegion(ctx, r.store.Regions, func(region string) error {
 		if err := r.instances(ctx, region, done); err != nil {
 			return err
 		}

@@ -200,7 +200,7 @@ func TestEachRegionGetsItsTurn(t *testing.T) {
 		b.register(region, region+"-1", 8)
 	}
 	turns := func(err error) (seen []string) {
-		got := eachRegion(t.Context(), b.Store, func(region string) error { seen = append(seen, region); return err })
+		got := eachRegion(t.Context(), b.Regions, func(region string) error { seen = append(seen, region); return err })
 		require.ErrorIs(t, got, err)
 		return seen
 	}
