@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -204,4 +205,21 @@ func (c *connection) explain(err error) error {
 		return errNotAllowed
 	}
 	return err
+}
+
+// receive takes all answers of a stream, and tells whether there were some.
+func receive[A any](next func() (A, error), take func(A) error) (some bool, err error) {
+	for {
+		answer, err := next()
+		if errors.Is(err, io.EOF) {
+			return some, nil
+		}
+		if err != nil {
+			return some, err
+		}
+		some = true
+		if err := take(answer); err != nil {
+			return some, err
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"sync"
@@ -69,19 +68,7 @@ func (c *connection) evaluate(ctx context.Context, proposals *exhibition, accept
 		return false, err
 	}
 	showing.Go(func() { proposals.show(stream) })
-	for {
-		answer, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return some, nil
-		}
-		if err != nil {
-			return some, err
-		}
-		some = true
-		if err := accept(answer.GetMatchId()); err != nil {
-			return some, err
-		}
-	}
+	return receive(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
 }
 
 // exhibition is what an evaluator is shown.

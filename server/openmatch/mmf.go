@@ -2,8 +2,6 @@ package openmatch
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"time"
 
@@ -98,17 +96,5 @@ func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose 
 	if err != nil {
 		return false, err
 	}
-	for {
-		answer, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return some, nil
-		}
-		if err != nil {
-			return some, err
-		}
-		some = true
-		if err := propose(answer.GetProposal()); err != nil {
-			return some, err
-		}
-	}
+	return receive(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
 }
