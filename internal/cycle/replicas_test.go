@@ -127,14 +127,15 @@ func TestWhoLeavesProposesNothing(t *testing.T) {
 			}
 			stays := first.start(proposes(proposal("2", 1, ids[0])))
 			b.owned(first)
-			ended := make(chan struct{})
-			d := proposesThenWaits(proposal("1", 2, ids[0]))
-			run := d.run
-			d.run = func(ctx context.Context, propose func(cycle.Proposal) error) error {
+			proposed, ended := make(chan struct{}), make(chan struct{})
+			leaves := second.start(&director{run: func(ctx context.Context, propose func(cycle.Proposal) error) error {
 				defer close(ended)
-				return run(ctx, propose)
-			}
-			leaves := second.start(d)
+				err := propose(proposal("1", 2, ids[0]))
+				close(proposed)
+				<-ctx.Done()
+				return err
+			}})
+			<-proposed // who leaves as soon as it is in the cycle never runs its match function
 			b.callers(2)
 			if replicas == 1 {
 				b.eventually("SELECT EXISTS (SELECT FROM match_proposals)")
