@@ -206,6 +206,7 @@ func (f *follower) lookAround(ctx context.Context) (over bool, taken db.Cycle, e
 	f.tellVerdicts(now.Accepted)
 	switch {
 	case now.State == db.CycleEnded:
+		f.awaitDoor() // who came in just before the end is told as the others are
 		if now.Failure == "" {
 			f.cutAll() // those that still run have run for too long
 		}
