@@ -18,9 +18,13 @@ const (
 // may be lost.
 type notice struct{ topic, region string }
 
-// Notify wakes whoever subscribed to a topic in a region, here and on all other replicas. Call it after the commit that
-// there is to read. It returns at once and may be called as often as there is reason to.
-func (s *Store) Notify(topic, region string) { s.notifier.mark(notice{topic, region}) }
+// Notify wakes whoever subscribed to a topic in a region, here at once and then on all other replicas. Call it after the
+// commit that there is to read. It returns at once and may be called as often as there is reason to.
+func (s *Store) Notify(topic, region string) {
+	what := notice{topic, region}
+	s.listener.wake(what)
+	s.notifier.mark(what)
+}
 
 // Notices make queries on all replicas, and a lock of the whole database is held while one commits. So they have a
 // transaction of their own, and leave no more often than this.
@@ -106,9 +110,8 @@ func (n *notifier) close() {
 	n.senders.Wait()
 }
 
-// sendNotice wakes who subscribed on this replica without a way over the database, then the others.
+// sendNotice wakes who subscribed on other replicas.
 func (s *Store) sendNotice(ctx context.Context, n notice) {
-	s.listener.wake(n)
 	if err := s.q.Notify(ctx, n.topic+":"+n.region+":"+s.notifier.sender); err != nil {
 		s.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "other replicas find out by polling: they could not be notified",
 			slog.String("topic", n.topic), slog.String("region", n.region), slog.Any("error", err))
