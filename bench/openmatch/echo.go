@@ -20,7 +20,7 @@ import (
 // QueryTickets as many tickets as the pool's name says. What that costs is gRPC, protobuf and no more; nobody is asked who
 // they are. It returns when ctx has ended and calls have been answered.
 func ServeEcho(ctx context.Context, listener net.Listener) error {
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	pb.RegisterFrontendServiceServer(server, &frontendEcho{})
 	pb.RegisterQueryServiceServer(server, queryEcho{})
 	stopped := make(chan struct{})

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -22,6 +23,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := exitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	stop()
+	runtime.KeepAlive(ballast)
 	os.Exit(code)
 }
 

@@ -22,6 +22,10 @@ import (
 // Watchers whose machine is gone are found out by pings of ours.
 var ourPings = keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}
 
+// window is how many bytes a client may send ahead, in a call and on a connection. One that grows as it is needed costs a
+// ping both ways for nearly every call.
+const window = 1 << 20
+
 func (s *Server) makeGRPC() error {
 	config, err := s.options.ClientTLS(s.options.TLS)
 	if err != nil {
@@ -39,6 +43,7 @@ func (s *Server) makeGRPC() error {
 		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(ourPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.WaitForHandlers(true),
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // whose stacks have grown; where all are taken, a call gets one of its own
 	)
 	s.Register(s.grpc)
