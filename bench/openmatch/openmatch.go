@@ -98,6 +98,7 @@ type load struct {
 
 	tag     string // of all its tickets
 	conns   []*connection
+	players [][]byte           // openmatch.CreateTicketRequest of each
 	queued  [][]string         // ids that callers have left waiting, by caller
 	pool    *pb.Pool           // of query
 	config  *pb.FunctionConfig // where its match function listens
@@ -114,7 +115,7 @@ func Run(ctx context.Context, o Options) (result bench.Result, err error) {
 	o.Run = cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
 	l := &load{Options: o, tag: "bench-" + o.Run, queued: make([][]string, o.Callers)}
 	defer func() { err = errors.Join(err, l.close()) }()
-	if err := l.dial(); err != nil {
+	if err := errors.Join(l.encodePlayers(), l.dial()); err != nil {
 		return bench.Result{}, err
 	}
 	if !o.Leave {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/bench"
 )
 
 const (
@@ -32,18 +31,6 @@ func newTicket(tag string) *pb.CreateTicketRequest {
 // poolOf is all that have the tag. An echo answers as many tickets as its name says.
 func poolOf(tag string, n int) *pb.Pool {
 	return &pb.Pool{Name: fmt.Sprint(n), TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
-}
-
-// create queues a player and leaves them waiting.
-func (l *load) create(ctx context.Context, t bench.Turn) error {
-	req := newTicket(l.tag)
-	return t.Timed("create", func() error {
-		got, err := l.of(t.Caller()).frontend.CreateTicket(ctx, req)
-		if err == nil {
-			l.queued[t.Caller()] = append(l.queued[t.Caller()], got.GetId())
-		}
-		return counted(err)
-	})
 }
 
 // queue makes n tickets wait.

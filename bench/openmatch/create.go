@@ -1,0 +1,85 @@
+package openmatch
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/bench"
+)
+
+// variety is how many players there are: each comes again and again.
+const variety = 1024
+
+// encodePlayers encodes the tickets that callers send, so that encoding them takes no part in what is measured.
+func (l *load) encodePlayers() error {
+	for range variety {
+		b, err := proto.Marshal(newTicket(l.tag))
+		if err != nil {
+			return err
+		}
+		l.players = append(l.players, b)
+	}
+	return nil
+}
+
+// create queues a player and leaves them waiting.
+func (l *load) create(ctx context.Context, t bench.Turn) error {
+	mine := &l.queued[t.Caller()]
+	var answer []byte
+	err := t.Timed("create", func() error {
+		player := l.players[(t.Caller()+len(*mine))%variety]
+		return counted(l.of(t.Caller()).Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer, grpc.ForceCodecV2(encoded{})))
+	})
+	if err == nil {
+		*mine = append(*mine, idOf(answer))
+	}
+	return err
+}
+
+// idOf finds the id in an encoded ticket; "" where there is none.
+func idOf(ticket []byte) string {
+	for len(ticket) > 0 {
+		field, kind, tag := protowire.ConsumeTag(ticket)
+		if field == 1 && kind == protowire.BytesType {
+			id, _ := protowire.ConsumeString(ticket[tag:])
+			return id
+		}
+		size := protowire.ConsumeFieldValue(field, kind, ticket[max(tag, 0):])
+		if tag < 0 || size < 0 {
+			return ""
+		}
+		ticket = ticket[tag+size:]
+	}
+	return ""
+}
+
+// encoded is a codec for messages that are bytes already.
+type encoded struct{}
+
+// Marshal implements encoding.CodecV2.
+func (encoded) Marshal(v any) (mem.BufferSlice, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("%T is not encoded", v)
+	}
+	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (encoded) Unmarshal(data mem.BufferSlice, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("%T does not take what is encoded", v)
+	}
+	*b = data.Materialize()
+	return nil
+}
+
+// Name implements encoding.CodecV2: servers are told that it is protobuf.
+func (encoded) Name() string { return "proto" }
