@@ -372,20 +372,20 @@ func (q *Queries) JudgedProposals(ctx context.Context, arg JudgedProposalsParams
 
 const leaveCycle = `-- name: LeaveCycle :exec
 WITH cycle AS MATERIALIZED (
-    SELECT c.id FROM match_cycles c WHERE c.region = $1 AND c.id = $3 FOR SHARE
+    SELECT c.id FROM match_cycles c WHERE c.region = $1 AND c.id = $2 FOR SHARE
 )
-DELETE FROM match_callers k USING cycle c WHERE k.region = $1 AND k.cycle = c.id AND k.id = ANY ($2::uuid[])
+DELETE FROM match_callers k USING cycle WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($3::uuid[])
 `
 
 type LeaveCycleParams struct {
 	Region string
-	Ids    []uuid.UUID
 	Cycle  uuid.UUID
+	Ids    []uuid.UUID
 }
 
 // What they proposed and nobody judged yet is proposed no more. An acceptance that is under way comes first.
 func (q *Queries) LeaveCycle(ctx context.Context, arg LeaveCycleParams) error {
-	_, err := q.db.Exec(ctx, leaveCycle, arg.Region, arg.Ids, arg.Cycle)
+	_, err := q.db.Exec(ctx, leaveCycle, arg.Region, arg.Cycle, arg.Ids)
 	return err
 }
 
@@ -597,8 +597,8 @@ WITH cycle AS (
                           unnest($8::bytea[]) AS backfill, unnest($9::bytea[]) AS match) p
     ON CONFLICT DO NOTHING -- the same batch once more, after an answer was lost
 ), finished AS (
-    UPDATE match_callers k SET proposing = false FROM cycle c
-    WHERE k.region = $1 AND k.cycle = c.id AND k.id = ANY ($10::uuid[])
+    UPDATE match_callers k SET proposing = false FROM cycle
+    WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($10::uuid[])
 )
 SELECT EXISTS (SELECT FROM cycle) AS collecting
 `

@@ -2,11 +2,15 @@ package db
 
 import (
 	"regexp"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db/dbtest"
 )
 
 // Open Match's clients check the form of an id.
@@ -23,6 +27,53 @@ func TestIDsCertifyThemselves(t *testing.T) {
 		require.True(t, IssuedHere("global", TicketID, id))
 		require.False(t, IssuedHere("global", BackfillID, id))
 		require.False(t, IssuedHere("eu", TicketID, id))
+	}
+}
+
+// Pins an id that two processes made: whose comes second gets another, and nobody hears of it.
+func TestIDsThatClash(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Config{URL: dbtest.New(t)})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	body := func(id string, _ time.Time) []byte { return []byte(id) }
+	for name, create := range map[string]func() (string, []byte, error){
+		"tickets": func() (string, []byte, error) {
+			made, err := s.CreateTicket(t.Context(), "global", NewTicket{Encode: body})
+			return made.ID, made.Body, err
+		},
+		"backfills": func() (string, []byte, error) {
+			made, err := s.CreateBackfill(t.Context(), "global", NewBackfill{Encode: body})
+			return made.ID, made.Body, err
+		},
+	} {
+		const together = 4
+		seen := map[string]bool{}
+		clashed := false
+		for range 50 { // until it all happens within a second, which is part of the id
+			start := s.ids.counter.Load()
+			for range 2 {
+				s.ids.counter.Store(start)
+				var mu sync.Mutex
+				var group errgroup.Group
+				for range together {
+					group.Go(func() error {
+						id, body, err := create()
+						mu.Lock()
+						defer mu.Unlock()
+						require.False(t, seen[id], "given twice")
+						require.Equal(t, id, string(body))
+						seen[id] = true
+						return err
+					})
+				}
+				require.NoError(t, group.Wait(), name)
+			}
+			if clashed = s.ids.counter.Load()-start > together; clashed {
+				break
+			}
+		}
+		require.True(t, clashed, name)
 	}
 }
 

@@ -73,7 +73,7 @@ UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = @region 
 WITH cycle AS MATERIALIZED (
     SELECT c.id FROM match_cycles c WHERE c.region = @region AND c.id = @cycle FOR SHARE
 )
-DELETE FROM match_callers k USING cycle c WHERE k.region = @region AND k.cycle = c.id AND k.id = ANY (@ids::uuid[]);
+DELETE FROM match_callers k USING cycle WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
 
 -- name: Propose :one
 -- Puts proposals of several callers, while the cycle still collects them, and says who has no more.
@@ -88,8 +88,8 @@ WITH cycle AS (
                           unnest(@backfills::bytea[]) AS backfill, unnest(@matches::bytea[]) AS match) p
     ON CONFLICT DO NOTHING -- the same batch once more, after an answer was lost
 ), finished AS (
-    UPDATE match_callers k SET proposing = false FROM cycle c
-    WHERE k.region = @region AND k.cycle = c.id AND k.id = ANY (@finished::uuid[])
+    UPDATE match_callers k SET proposing = false FROM cycle
+    WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@finished::uuid[])
 )
 SELECT EXISTS (SELECT FROM cycle) AS collecting;
 

@@ -12,8 +12,10 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,11 +187,19 @@ func (a authority) file() string {
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	a, strangers := newAuthority(t), newAuthority(t)
+	var options openmatch.Options
 	b := setup(t, func(c *config) {
 		c.TLS = &tls.Config{Certificates: []tls.Certificate{a.issue("localhost")}, MinVersion: tls.VersionTLS12}
 		c.ClientCA, c.Tokens, c.Clients = a.file(), []string{anyToken}, []string{"lobby.example", "backend=director.example"}
 		c.FailureRate = rest.Rate{PerSecond: -1}
+		options = c.Options
 	})
+	web := httptest.NewUnstartedServer(b.web.Config.Handler)
+	var err error
+	web.TLS, err = options.ClientTLS(options.TLS)
+	require.NoError(t, err)
+	web.StartTLS()
+	t.Cleanup(web.Close)
 	const no, denied, in, good, asked = codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.OK, codes.InvalidArgument
 	for name, c := range map[string]struct {
 		token        string
@@ -214,7 +224,35 @@ func TestCertificates(t *testing.T) {
 		var got [3]codes.Code
 		got[0], got[1], got[2] = called(t.Context(), conn)
 		require.Equal(t, c.want, got, name)
+		require.Equal(t, c.want, calledOverTLS(t, web.URL, config, c.token), name+", over REST")
 	}
+}
+
+// calledOverTLS tells what one request to each service is answered with; Unavailable where no connection comes about.
+func calledOverTLS(t *testing.T, url string, config *tls.Config, token string) (got [3]codes.Code) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	for i, request := range []struct{ method, path, body string }{
+		{http.MethodGet, frontendPath + "/tickets/x", ""}, {http.MethodPost, backendPath + "/tickets:release", "{}"}, {http.MethodPost, queryPath + "/tickets:query", "{}"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), request.method, url+request.path, strings.NewReader(request.body))
+		require.NoError(t, err)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			got[i] = codes.Unavailable
+			continue
+		}
+		require.NoError(t, answer.Body.Close())
+		got[i] = map[int]codes.Code{
+			http.StatusOK: codes.OK, http.StatusUnauthorized: codes.Unauthenticated, http.StatusForbidden: codes.PermissionDenied,
+			http.StatusNotFound: codes.NotFound, http.StatusBadRequest: codes.InvalidArgument,
+		}[answer.StatusCode]
+	}
+	return got
 }
 
 // Pins a server that lets everybody in because a setting was forgotten, and one that refuses where nobody else can come.
