@@ -45,7 +45,7 @@ func TestBenchInLab(t *testing.T) {
 	environ, _ := inLab(t)
 	page := filepath.Join(t.TempDir(), "bench.html")
 	runs := read[[]measured](t, environ, "bench", "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
-		"--duration", "300ms", "--warm-up", "100ms", "--baselines", "--report", page)
+		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page) // long enough for a placement beside whatever else runs
 	var names []string
 	for _, m := range runs {
 		names = append(names, strings.TrimSpace(m.Subject+" "+m.Scenario))
