@@ -42,7 +42,7 @@ type Config struct {
 	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA string
 	OMRegistration, OMCollection                   time.Duration
 	OMPendingFor, OMAssignedFor                    time.Duration
-	OMPageSize, OMMaxTicket                        int
+	OMPageSize, OMMaxTicket, OMMaxWatchers         int
 	OMFunctions, OMTokens, OMClients               []string
 	OMOpen                                         bool
 

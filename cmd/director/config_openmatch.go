@@ -36,6 +36,8 @@ func (c *Config) openMatch() []setting {
 			help: "Tickets in a message of a query, of 3.5 MiB at most"},
 		{flag: "om-max-ticket", section: sectionOpenMatch, def: "64KiB", by: byServers, value: size(&c.OMMaxTicket, 256, 1<<20),
 			help: "The size of a ticket or a backfill; larger ones are refused"},
+		{flag: "om-max-watchers", section: sectionOpenMatch, def: "32768", by: byServers, value: integer(&c.OMMaxWatchers, 1, 1_000_000),
+			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each; more are told to try another one"},
 		{flag: "om-functions", section: sectionOpenMatch, by: byServers, value: list(&c.OMFunctions, "hosts (*. for all below), addresses or CIDRs"),
 			help: "Where match functions may be, besides this machine: FetchMatches makes the director connect to where its caller says"},
 		{flag: "om-evaluator", section: sectionOpenMatch, by: byServers, value: evaluatorURL(&c.OMEvaluator),
@@ -53,7 +55,7 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 	return &openmatch.Options{
 		Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator, Functions: c.OMFunctions,
 		PlayerArg: c.OMPlayerArg, Addrs: c.GRPCAddrs, HTTPAddr: c.Addr, Tokens: c.OMTokens, ClientCA: c.OMClientCA, Clients: c.OMClients, Open: c.OMOpen,
-		MaxTicket: c.OMMaxTicket, PageSize: c.OMPageSize,
+		MaxTicket: c.OMMaxTicket, MaxWatchers: c.OMMaxWatchers, PageSize: c.OMPageSize,
 	}
 }
 

@@ -31,6 +31,7 @@ const (
 type Hub struct {
 	store  *db.Store
 	region string
+	most   int // watchers
 	log    *slog.Logger
 	poll   time.Duration
 
@@ -46,10 +47,10 @@ type Hub struct {
 	count    int
 }
 
-// New makes a hub for the tickets of one region. A log of nil is silent.
-func New(store *db.Store, region string, log *slog.Logger) *Hub {
+// New makes a hub for the tickets of one region, with as many watchers at most. A log of nil is silent.
+func New(store *db.Store, region string, most int, log *slog.Logger) *Hub {
 	return &Hub{
-		store: store, region: region, log: cmp.Or(log, slog.New(slog.DiscardHandler)), poll: poll,
+		store: store, region: region, most: most, log: cmp.Or(log, slog.New(slog.DiscardHandler)), poll: poll,
 		ready: make(chan struct{}), over: make(chan struct{}), kept: newKeeper(), watchers: map[string][]*watcher{},
 	}
 }
@@ -139,11 +140,15 @@ func (h *Hub) Watching() int {
 	return h.count
 }
 
-func (h *Hub) join(w *watcher) {
+func (h *Hub) join(w *watcher) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.count >= h.most {
+		return unavailable("too many watch tickets on this replica: call again, another one may have room")
+	}
 	h.watchers[w.id] = append(h.watchers[w.id], w)
 	h.count++
+	return nil
 }
 
 func (h *Hub) leave(w *watcher) {

@@ -93,7 +93,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	b := &bundle{t: t, url: url, asked: &counter{}}
 	b.here = b.store(append(change, func(c *db.Config) { c.Tracer = b.asked })...)
 	b.there = b.store(change...)
-	b.hub = New(b.here, region, nil)
+	b.hub = New(b.here, region, 5000, nil)
 	return b
 }
 

@@ -261,6 +261,22 @@ func TestWhyAWatchEnds(t *testing.T) {
 	require.Zero(t, b.hub.Watching())
 }
 
+// Pins watchers who fill the memory of a replica, and a place that is not free again.
+func TestWatchersAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, dbtest.New(t))
+	b.hub.most = 1
+	b.run()
+	id := b.create()
+	b.assign("a", id)
+	first := b.watch(id)
+	first.gets("a")
+	require.True(t, db.IsKind(b.watch(id).ends(), db.Unavailable))
+	first.leave()
+	require.ErrorIs(t, first.ends(), context.Canceled)
+	b.watch(id).gets("a")
+}
+
 // A player who watches has not gone away, so the ticket does not either; when the player has, it does.
 func TestWatchingKeepsATicketAlive(t *testing.T) {
 	t.Parallel()

@@ -13,13 +13,15 @@ import (
 // again is not sent again, but lets the ticket stay for another Timing.AssignedFor.
 //
 // It always ends with an error: NotFound when the ticket is gone or never was; what send returned; that of ctx; Unavailable
-// when the hub ends, or the ticket could not be looked at in the beginning. What assignment holds must not be changed.
+// when the hub ends, too many watch, or the ticket could not be looked at in the beginning. What assignment holds must not be changed.
 func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte) error) error {
 	if err := h.begun(ctx); err != nil {
 		return err
 	}
 	w := &watcher{hub: h, id: id, send: send, news: make(chan db.Settled, 1)}
-	h.join(w) // before the look, so that what the look does not see is handed out
+	if err := h.join(w); err != nil { // before the look, so that what the look does not see is handed out
+		return err
+	}
 	defer h.leave(w)
 	t, err := w.look(ctx)
 	if err != nil {

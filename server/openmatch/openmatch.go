@@ -71,6 +71,7 @@ type Options struct {
 	FailureRate rest.Rate
 
 	MaxTicket   int           // bytes of a ticket or backfill; 0 means 64 KiB
+	MaxWatchers int           // calls of WatchAssignments at a time; 0 means 32,768
 	PageSize    int           // tickets in a message of a query; 0 means 10,000
 	CallTimeout time.Duration // of a call that neither watches nor fetches; 0 means 15 s
 
@@ -85,6 +86,7 @@ func (o Options) withDefaults() Options {
 	o.Collection = cmp.Or(o.Collection, 20*time.Second)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.MaxTicket = cmp.Or(o.MaxTicket, 64<<10)
+	o.MaxWatchers = cmp.Or(o.MaxWatchers, 32_768)
 	o.PageSize = cmp.Or(o.PageSize, 10_000)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 15*time.Second)
 	o.pings = cmp.Or(o.pings, 5*time.Second)
@@ -148,7 +150,7 @@ func (s *Server) makeCycle() (err error) {
 	if err != nil {
 		return err
 	}
-	s.hub = watch.New(o.Store, o.Region, o.Log)
+	s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log)
 	s.cycle, err = cycle.New(cycle.Options{
 		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
 		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics,
