@@ -47,6 +47,28 @@ func TestOpenMatchBesideTheOthers(t *testing.T) {
 	b.seat("alice")
 }
 
+// Pins routes that are open, or say "unauthorized", where nobody could ever be let in.
+func TestOpenMatchAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, openMatch, func(c *config) { c.nobody = true })
+	_, err := pb.NewFrontendServiceClient(b.grpcConn()).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+	require.NoError(t, err)
+	wire := http.DefaultTransport.(*http.Transport).Clone()
+	defer wire.CloseIdleConnections()
+	b.client = &http.Client{Transport: wire} // the contract has these routes
+	b.matchmake("alice", fields{"region": "eu", "mode": "duel"}).problem(http.StatusNotFound, "route_not_found")
+	b.post("/fleet/register", fields{}).problem(http.StatusNotFound, "route_not_found")
+	b.get("/readyz").ok(http.StatusOK)
+	for _, alone := range []func(*server.Options){
+		func(o *server.Options) { o.FleetTokens = nil }, func(o *server.Options) { o.Access.Keys = nil },
+	} {
+		o := server.Options{Store: b.store, Keys: b.keys, FleetTokens: []string{fleetToken}, Access: token.AccessConfig{Keys: b.issuer.source}}
+		alone(&o)
+		_, err := server.New(o)
+		require.Error(t, err, "without Open Match all of it is wanted")
+	}
+}
+
 // Pins a replica without Open Match that answers its paths.
 func TestOpenMatchThatIsNotWanted(t *testing.T) {
 	t.Parallel()

@@ -24,8 +24,9 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options say what a replica serves, to whom, and where. Store, Keys and Access.Keys are required, and FleetTokens or
-// OpenFleet; every other zero value is usable.
+// Options say what a replica serves, to whom, and where. Store and Keys are required; so are Access.Keys, and FleetTokens or
+// OpenFleet, unless Open Match is served: then the routes of players, or of game servers, are just not there without them.
+// Every other zero value is usable.
 type Options struct {
 	Store *db.Store       // stays the caller's to close, after Run has returned
 	Keys  *keyring.Keeper // Run refreshes it
@@ -105,7 +106,10 @@ func (o Options) check() error {
 	if o.Store == nil || o.Keys == nil {
 		return errors.New("server: a store and a keyring are required")
 	}
-	if len(o.FleetTokens) == 0 && !o.OpenFleet {
+	if o.Access.Keys == nil && o.OpenMatch == nil {
+		return errors.New("server: without keys to verify access tokens with nobody could play: set Access.Keys")
+	}
+	if !o.servesFleet() && o.OpenMatch == nil {
 		return errors.New("server: without a fleet token every game server would be let in: set one, or say that this is wanted")
 	}
 	for i, secret := range o.FleetTokens {
@@ -118,6 +122,9 @@ func (o Options) check() error {
 	}
 	return nil
 }
+
+// servesFleet tells whether game servers are let in.
+func (o Options) servesFleet() bool { return len(o.FleetTokens) > 0 || o.OpenFleet }
 
 func (o Options) secure() bool { return o.TLSCert != "" || o.TLSKey != "" }
 

@@ -68,10 +68,7 @@ func New(options Options) (*Server, error) {
 
 func (s *Server) mount() error {
 	o := s.options
-	access, err := o.verifier()
-	if err != nil {
-		return err
-	}
+	var err error
 	s.engine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
 		QuietRoutes: []string{"/healthz", "/readyz", "/.well-known/jwks.json"},
@@ -84,8 +81,16 @@ func (s *Server) mount() error {
 	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	deadline := rest.Deadline(o.CallTimeout)
-	fleet.Mount(s.engine.Group("", servers.Enter, deadline, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), o.Store)
-	play.Mount(s.engine.Group("", players.Enter, deadline, rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), o.Store, o.Keys, o.Modes)
+	if o.servesFleet() {
+		fleet.Mount(s.engine.Group("", servers.Enter, deadline, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), o.Store)
+	}
+	if o.Access.Keys != nil {
+		access, err := o.verifier()
+		if err != nil {
+			return err
+		}
+		play.Mount(s.engine.Group("", players.Enter, deadline, rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), o.Store, o.Keys, o.Modes)
+	}
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
 	})

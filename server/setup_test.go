@@ -34,6 +34,7 @@ type config struct {
 	db       db.Config
 	schedule keyring.Schedule
 	server.Options
+	nobody bool // no key set, and no fleet token: neither players nor game servers are let in
 }
 
 // bundle is a replica on a database of its own, and everybody who calls it.
@@ -102,7 +103,10 @@ func (b *bundle) open() {
 
 	o := b.config.Options
 	o.Store, o.Keys = b.store, b.keys
-	if o.Access.Keys == nil {
+	if b.config.nobody {
+		o.FleetTokens = nil
+	}
+	if o.Access.Keys == nil && !b.config.nobody {
 		o.Access.Keys = b.issuer.source
 	}
 	b.server, err = server.New(o)

@@ -121,12 +121,14 @@ func (c *Config) wiring() []setting {
 
 		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN", aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"},
 			section: sectionCallers, by: byServers | byBench, secret: true, value: secrets(&c.FleetTokens),
-			help: "The secret that game servers show; several while it is changed. `serve` does not start without one, unless told so by the next"},
+			help: "The secret that game servers show; several while it is changed. `serve` does not start without one, unless told so by the next " +
+				"or because it serves Open Match: then game servers are not served"},
 		{flag: "allow-open-fleet", section: sectionCallers, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
 			help: "Start without a fleet token: anybody who reaches the API may register game servers"},
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionCallers, by: byServers,
 			value: keySet(&c.JWKS),
-			help:  "The keys that players' access tokens are verified with. A URL is cached and refreshed"},
+			help: "The keys that players' access tokens are verified with. A URL is cached and refreshed. `serve` does not start without them, " +
+				"unless it serves Open Match: then players are not served"},
 		{flag: "auth-jwks-plain-http", section: sectionCallers, def: "false", by: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Take the key set from an http URL too, where the network itself is trusted"},
 		{flag: "auth-issuer", section: sectionCallers, by: byServers | byToken | byBench, value: text(&c.AuthIssuer, "text"),

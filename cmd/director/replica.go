@@ -151,9 +151,12 @@ func listenError(err error) error {
 
 func (p *process) serverOptions() (server.Options, error) {
 	c := p.conf
-	keys, err := token.NewKeySource(c.JWKS, token.SourceOptions{PlainHTTP: c.JWKSPlainHTTP, Log: p.log})
+	access, err := p.access()
 	if err != nil {
-		return server.Options{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+		return server.Options{}, err
+	}
+	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
+		p.log.Info("game servers are not served: DIRECTOR_FLEET_TOKEN is not set")
 	}
 	tickets := c.openMatchOptions()
 	if tickets != nil {
@@ -162,7 +165,7 @@ func (p *process) serverOptions() (server.Options, error) {
 	return server.Options{
 		OpenMatch: tickets,
 		Store:     p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()),
-		Access:      token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience},
+		Access:      access,
 		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, Modes: play.Modes(c.Modes),
 		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 		TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins,
@@ -171,6 +174,20 @@ func (p *process) serverOptions() (server.Options, error) {
 		DrainDelay: c.DrainDelay, ShutdownTimeout: c.ShutdownBudget,
 		Log: p.log, Tracer: p.tracing.provider(), Metrics: p.metrics,
 	}, nil
+}
+
+// access has no keys where there are none to verify players' tokens with.
+func (p *process) access() (token.AccessConfig, error) {
+	c := p.conf
+	if c.JWKS == "" {
+		p.log.Info("players are not served: DIRECTOR_AUTH_JWKS is not set")
+		return token.AccessConfig{}, nil
+	}
+	keys, err := token.NewKeySource(c.JWKS, token.SourceOptions{PlainHTTP: c.JWKSPlainHTTP, Log: p.log})
+	if err != nil {
+		return token.AccessConfig{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+	}
+	return token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience}, nil
 }
 
 func rate(perSecond, burst int) rest.Rate {
@@ -206,14 +223,15 @@ func (c *Config) checkCommon() error {
 	return errors.Join(missing...)
 }
 
-// checkServe judges what only replicas need.
+// checkServe judges what only replicas need. Where Open Match is served, it may be served alone.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
+	tickets := len(c.GRPCAddrs) > 0
+	if !tickets && len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
 		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
 			"('openssl rand -hex 24' makes one), or say --allow-open-fleet if that is what you want"))
 	}
-	if c.JWKS == "" {
+	if !tickets && c.JWKS == "" {
 		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set DIRECTOR_AUTH_JWKS "+
 			"to your login's JWKS, as an https URL, a file or JSON"))
 	}

@@ -101,6 +101,20 @@ func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
 	require.NoError(t, r.stop())
 }
 
+// Pins a replica that asks for keys of players and secrets of game servers where there are neither.
+func TestServeOpenMatchAlone(t *testing.T) {
+	t.Parallel()
+	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_GRPC_ADDR=127.0.0.1:0"), "serve", "--addr", "127.0.0.1:0")
+	status, body := post(t, r.api()+"/v1/frontendservice/tickets", "", map[string]any{"ticket": map[string]any{}})
+	require.Equal(t, http.StatusOK, status, body)
+	status, body = post(t, r.api()+"/fleet/register", "", myServer)
+	require.Equal(t, http.StatusNotFound, status, body)
+	require.NoError(t, r.stop())
+	for _, said := range []string{"game servers are not served", "players are not served"} {
+		r.log.wait(t, said)
+	}
+}
+
 // Pins a replica whose Open Match is another than its settings say.
 func TestServeOpenMatch(t *testing.T) {
 	t.Parallel()
