@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 // machine is where a measurement was made: without it figures say little.
@@ -17,11 +19,45 @@ type machine struct {
 	Go       string `json:"go"`
 	Director string `json:"director"`
 	Postgres string `json:"postgres,omitempty"` // of the director that was started for it
+	// Stolen is the share of the CPU time that the host of a virtual machine gave to others meanwhile; 0 also where the kernel
+	// does not tell.
+	Stolen float64 `json:"stolen"`
+
+	began procfs.CPUStat
 }
 
 func machineHere(postgres string) machine {
 	b := buildVersion()
-	return machine{runtime.GOMAXPROCS(0), cpuModel(), b.Platform, b.Go, b.Version, postgres}
+	return machine{
+		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: b.Platform, Go: b.Go, Director: b.Version, Postgres: postgres, began: cpuSoFar(),
+	}
+}
+
+// measured tells what was stolen since machineHere, too.
+func (m machine) measured() machine {
+	now := cpuSoFar()
+	if all := allOf(now) - allOf(m.began); all > 0 {
+		m.Stolen = (now.Steal - m.began.Steal) / all
+	}
+	return m
+}
+
+// cpuSoFar is the time that the CPUs have had, by what they did with it.
+func cpuSoFar() procfs.CPUStat {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return procfs.CPUStat{}
+	}
+	stat, err := fs.Stat()
+	if err != nil {
+		return procfs.CPUStat{}
+	}
+	return stat.CPUTotal
+}
+
+// allOf leaves out guests, whose time is in that of users already.
+func allOf(c procfs.CPUStat) float64 {
+	return c.User + c.Nice + c.System + c.Idle + c.Iowait + c.IRQ + c.SoftIRQ + c.Steal
 }
 
 // cpuModel is what the kernel calls the processor, or its architecture where it does not tell.
@@ -39,11 +75,18 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
+func (m machine) stolen() string {
+	return fmt.Sprintf("%.0f %% of the CPU stolen by its host", 100*m.Stolen)
+}
+
 // String is a line for people.
 func (m machine) String() string {
 	text := fmt.Sprintf("%d × %s, %s, %s, director %s", m.CPUs, m.CPU, m.Platform, m.Go, m.Director)
 	if m.Postgres != "" {
 		text += ", Postgres " + m.Postgres
+	}
+	if m.Stolen > 0 {
+		text += ", " + m.stolen()
 	}
 	return text
 }

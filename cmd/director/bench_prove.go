@@ -132,6 +132,7 @@ func (j *proving) run(ctx context.Context) error {
 		section.Title = e.Title
 		found.all = append(found.all, experiment{e.Name, section})
 	}
+	found.machine = found.machine.measured()
 	return errors.Join(append(failed, j.tell(found))...)
 }
 

@@ -72,5 +72,8 @@ func (m machine) facts() []report.Fact {
 	if m.Postgres != "" {
 		facts = append(facts, report.Fact{Name: "Postgres", Value: m.Postgres})
 	}
+	if m.Stolen > 0 {
+		facts = append(facts, report.Fact{Name: "Noise", Value: m.stolen()})
+	}
 	return append(facts, report.Fact{Name: "Measured", Value: time.Now().UTC().Format(time.DateOnly)})
 }

@@ -87,8 +87,12 @@ func (b *benchmark) measure(ctx context.Context, postgres string, subjects ...su
 			if err != nil {
 				return err
 			}
-			all.runs = append(all.runs, measured{Subject: s.name, Result: result, Machine: all.machine, name: s.says()})
+			all.runs = append(all.runs, measured{Subject: s.name, Result: result, name: s.says()})
 		}
+	}
+	all.machine = all.machine.measured()
+	for i := range all.runs {
+		all.runs[i].Machine = all.machine
 	}
 	if err := all.write(b.out); err != nil || b.report == "" {
 		return err

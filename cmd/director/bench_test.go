@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
@@ -139,4 +140,15 @@ func TestBenchWrongUse(t *testing.T) {
 	}
 	require.ErrorContains(t, run(t, env(), "", "bench", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")
 	require.Contains(t, ok(t, env(), "__complete", "bench", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
+}
+
+// Pins figures of a machine that somebody else used, which nobody is told of.
+func TestStolenCPUIsTold(t *testing.T) {
+	t.Parallel()
+	m := machineHere("")
+	m.began = procfs.CPUStat{} // since the machine started
+	m = m.measured()
+	require.InDelta(t, 0.5, m.Stolen, 0.5)
+	require.NotContains(t, machine{}.String(), "stolen")
+	require.Contains(t, machine{Stolen: .17}.String(), "17 % of the CPU stolen by its host")
 }
