@@ -35,11 +35,16 @@ func machineHere(postgres string) machine {
 
 // measured tells what was stolen since machineHere, too.
 func (m machine) measured() machine {
-	now := cpuSoFar()
-	if all := allOf(now) - allOf(m.began); all > 0 {
-		m.Stolen = (now.Steal - m.began.Steal) / all
-	}
+	m.Stolen = stolenShare(m.began, cpuSoFar())
 	return m
+}
+
+func stolenShare(before, after procfs.CPUStat) float64 {
+	all := allOf(after) - allOf(before)
+	if all <= 0 {
+		return 0
+	}
+	return (after.Steal - before.Steal) / all
 }
 
 // cpuSoFar is the time that the CPUs have had, by what they did with it.
