@@ -31,32 +31,39 @@ func (l *load) encodePlayers() error {
 // create queues a player and leaves them waiting.
 func (l *load) create(ctx context.Context, t bench.Turn) error {
 	mine := &l.queued[t.Caller()]
-	var answer []byte
-	err := t.Timed("create", func() error {
+	return t.Timed("create", func() error {
+		var answer []byte
 		player := l.players[(t.Caller()+len(*mine))%variety]
-		return counted(l.of(t.Caller()).Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer, grpc.ForceCodecV2(encoded{})))
+		err := l.of(t.Caller()).Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer, grpc.ForceCodecV2(encoded{}))
+		if err != nil {
+			return counted(err)
+		}
+		id := idOf(answer)
+		if id == "" {
+			return wrong("no ticket", "the answer to a ticket that was created has no id")
+		}
+		*mine = append(*mine, id)
+		return nil
 	})
-	if err == nil {
-		*mine = append(*mine, idOf(answer))
-	}
-	return err
 }
 
-// idOf finds the id in an encoded ticket; "" where there is none.
-func idOf(ticket []byte) string {
+// idOf gives the id in an encoded ticket; "" where there is none, or no ticket.
+func idOf(ticket []byte) (id string) {
 	for len(ticket) > 0 {
 		field, kind, tag := protowire.ConsumeTag(ticket)
-		if field == 1 && kind == protowire.BytesType {
-			id, _ := protowire.ConsumeString(ticket[tag:])
-			return id
-		}
-		size := protowire.ConsumeFieldValue(field, kind, ticket[max(tag, 0):])
-		if tag < 0 || size < 0 {
+		if tag < 0 {
 			return ""
+		}
+		size := protowire.ConsumeFieldValue(field, kind, ticket[tag:])
+		if size < 0 {
+			return ""
+		}
+		if field == 1 && kind == protowire.BytesType {
+			id, _ = protowire.ConsumeString(ticket[tag:])
 		}
 		ticket = ticket[tag+size:]
 	}
-	return ""
+	return id
 }
 
 // encoded is a codec for messages that are bytes already.

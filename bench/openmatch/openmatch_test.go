@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
@@ -98,6 +99,29 @@ func FuzzCounting(f *testing.F) {
 		var n int
 		err := counting{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(page)}, &n)
 		require.True(t, err != nil || n <= len(page)/2)
+	})
+}
+
+// Pins an id that is found in what is none, and bytes that end before they should.
+func TestIDOfAnEncodedTicket(t *testing.T) {
+	t.Parallel()
+	ticket := newTicket("tag").GetTicket()
+	ticket.Id = "the id"
+	b, err := proto.Marshal(ticket)
+	require.NoError(t, err)
+	without := proto.Clone(ticket).(*pb.Ticket)
+	without.Id = ""
+	rest, err := proto.Marshal(without)
+	require.NoError(t, err)
+	require.Equal(t, "the id", idOf(b))
+	require.Equal(t, "the id", idOf(append(rest, b...)), "not the first field")
+	require.Empty(t, idOf(rest))
+	rapid.Check(t, func(rt *rapid.T) {
+		strange := rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")
+		var read pb.Ticket
+		if err := proto.Unmarshal(strange, &read); err == nil {
+			require.Equal(rt, read.GetId(), idOf(strange))
+		}
 	})
 }
 
