@@ -80,6 +80,7 @@ var samples = map[string]sample{
 	"om-assigned-for":             {"1m", "1h", []string{"0s"}},
 	"om-page-size":                {"10", "100", []string{"9", "10001"}},
 	"om-max-ticket":               {"1KiB", "1000", []string{"10", "2MiB", "64kB", "KiB"}},
+	"om-max-watchers":             {"500", "1", []string{"0", "1000001"}},
 	"om-functions":                {"10.0.0.0/8", "mmf.example,*.mmf.svc", nil},
 	"om-evaluator":                {"grpc://evaluator:50508", "http://[::1]:51508", []string{"evaluator:50508", "ftp://e:1", "grpc://e", "http://e:1/x"}},
 	"om-player-arg":               {"player", "account", nil},
