@@ -206,11 +206,11 @@ func (f *follower) lookAround(ctx context.Context) (over bool, taken db.Cycle, e
 	f.tellVerdicts(now.Accepted)
 	switch {
 	case now.State == db.CycleEnded:
-		f.awaitDoor() // who came in just before the end is told as the others are
-		if now.Failure == "" {
-			f.cutAll() // those that still run have run for too long
+		var failure error
+		if now.Failure != "" {
+			failure = errors.New(now.Failure)
 		}
-		f.endAll(now.Failure)
+		f.endAll(failure)
 		return true, taken, nil
 	case now.Silent:
 		taken, ours, err := f.Store.TakeOverCycle(ctx, f.ref)

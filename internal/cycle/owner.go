@@ -251,10 +251,7 @@ func (o *owner) end(ctx context.Context) {
 	if err := o.Store.EndCycle(ctx, o.ref, text); err != nil && !db.IsKind(err, db.Superseded) {
 		o.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be told", slog.Any("error", err))
 	}
-	o.awaitDoor() // who came in just before the end is told as the others are
-	for _, c := range o.ours() {
-		c.end(o.failure)
-	}
+	o.endAll(o.failure)
 	o.tidy(ctx)
 }
 

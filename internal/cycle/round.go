@@ -2,7 +2,6 @@ package cycle
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -124,14 +123,14 @@ func (r *round) close(err error) {
 	ring(r.again)
 }
 
-// endAll ends the calls of a cycle that has ended; failure says why it did for all.
-func (r *round) endAll(failure string) {
-	var err error
-	if failure != "" {
-		err = errors.New(failure)
+// endAll ends the calls of a cycle that has ended, also of those who came in just before; failure says why it did for all.
+func (r *round) endAll(failure error) {
+	r.awaitDoor()
+	if failure == nil {
+		r.cutAll() // those that still run have run for too long
 	}
 	for _, c := range r.ours() {
-		c.end(err)
+		c.end(failure)
 	}
 }
 
