@@ -80,14 +80,20 @@ func (e *explainer) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 func (e *explainer) Scan(...any) error { return errExplained }
 
 // Hot statements read what they take, never a whole table or region, whatever the sizes.
-func TestHotPlansReadWhatTheyTake(t *testing.T) {
-	t.Parallel()
+// storeWith opens a store on a database of its own, in a state.
+func storeWith(t *testing.T, state string) *Store {
+	t.Helper()
 	store, err := Open(t.Context(), Config{URL: dbtest.New(t)})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	pool := store.Pool()
-	_, err = pool.Exec(t.Context(), largeState, pgx.QueryExecModeSimpleProtocol)
+	_, err = store.pool.Exec(t.Context(), state, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
+	return store
+}
+
+func TestHotPlansReadWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	pool := storeWith(t, largeState).Pool()
 	duel, eight, one := []string{"duel"}, []int32{8}, []int32{1}
 	ann, handle, ids := []string{"ann"}, []string{"eu.77"}, []uuid.UUID{uuid.New()}
 
@@ -192,11 +198,7 @@ ANALYZE;`
 
 func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
-	store, err := Open(t.Context(), Config{URL: dbtest.New(t)})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
-	_, err = store.pool.Exec(t.Context(), largeQueue, pgx.QueryExecModeSimpleProtocol)
-	require.NoError(t, err)
+	store := storeWith(t, largeQueue)
 	ids, bytes := []string{"t1"}, [][]byte{{1}}
 	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
 		"GetTickets": func(ctx context.Context, q *Queries) error {
@@ -277,12 +279,7 @@ func TestCyclePlansReadWhatTheyTake(t *testing.T) {
 	for name, state := range map[string]string{"none": "ANALYZE", "many": manyCycles} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, err := Open(t.Context(), Config{URL: dbtest.New(t)})
-			require.NoError(t, err)
-			t.Cleanup(store.Close)
-			_, err = store.pool.Exec(t.Context(), state, pgx.QueryExecModeSimpleProtocol)
-			require.NoError(t, err)
-			readWhatTheyTake(t, store.pool, cycleStatements)
+			readWhatTheyTake(t, storeWith(t, state).pool, cycleStatements)
 		})
 	}
 }
