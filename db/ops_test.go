@@ -3,12 +3,20 @@ package db_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/migrations"
 )
 
 func TestOpsFleetTellsTheLivingFromTheDead(t *testing.T) {
@@ -215,6 +223,36 @@ func TestOpsOldestSnapshotFindsWhoHoldsVacuumBack(t *testing.T) {
 	require.NoError(t, err)
 	d.exec(`INSERT INTO events (kind) VALUES ('y')`)
 	require.Equal(t, []string{"1|t|t|t"}, d.table(transactions))
+}
+
+// Postgres 18 shows who is logging in, wherever to, with a snapshot that keeps vacuum from nothing.
+func TestOpsOldestSnapshotPassesOverWhoIsLoggingIn(t *testing.T) {
+	t.Parallel()
+	cluster := dbtest.NewCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
+	_, err := migrations.Up(t.Context(), cluster.URL("postgres"), nil)
+	require.NoError(t, err)
+	pool, err := pgxpool.New(t.Context(), cluster.URL("postgres"))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	beginLogin(t, cluster.TCPURL("postgres"))
+	d := &opsDB{t, pool}
+	require.Equal(t, []string{"0|"}, d.table(`SELECT holders, oldest FROM ops.oldest_snapshot WHERE kind = 'transaction'`))
+}
+
+// beginLogin connects and leaves the server waiting for the password.
+func beginLogin(t *testing.T, url string) {
+	t.Helper()
+	config, err := pgconn.ParseConfig(url)
+	require.NoError(t, err)
+	conn, err := net.Dial(pgconn.NetworkAddress(config.Host, config.Port))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	frontend := pgproto3.NewFrontend(conn, conn)
+	frontend.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": config.User, "database": config.Database}})
+	require.NoError(t, frontend.Flush())
+	asked, err := frontend.Receive()
+	require.NoError(t, err)
+	require.IsType(t, &pgproto3.AuthenticationSASL{}, asked)
 }
 
 // What a column means has to be found in the database: \d+ is what an operator has at three in the morning.
