@@ -2,8 +2,8 @@ package openmatch
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -13,13 +13,14 @@ import (
 // fetchAll lets tickets wait, which does not count, and then fetches and assigns them all: a turn takes until the last of
 // them is assigned. Matches are assigned while others still come.
 func (l *load) fetchAll(ctx context.Context, t bench.Turn) error {
-	tag := fmt.Sprintf("%s-%d", l.tag, t.Caller()) // callers share cycles and no tickets
+	tag := l.tag + "-" + rand.Text() // turns share cycles and no tickets, not even with one that failed
 	var ids []string
 	err := t.Unmeasured(func() (err error) {
 		ids, err = l.queue(ctx, l.Tickets, tag)
 		return err
 	})
 	if err != nil {
+		l.queued[t.Caller()] = append(l.queued[t.Caller()], ids...)
 		return err
 	}
 	conn := l.of(t.Caller())

@@ -33,7 +33,7 @@ func poolOf(tag string, n int) *pb.Pool {
 	return &pb.Pool{Name: fmt.Sprint(n), TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
 }
 
-// queue makes n tickets wait.
+// queue makes n tickets wait. With an error it gives those that do.
 func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err error) {
 	ids = make([]string, n)
 	group, ctx := errgroup.WithContext(ctx)
@@ -46,7 +46,7 @@ func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err 
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("tickets cannot be queued: %w", counted(err))
+		return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), fmt.Errorf("tickets cannot be queued: %w", counted(err))
 	}
 	return ids, nil
 }
