@@ -265,7 +265,7 @@ func (a *acceptance) write(out *pipeline, associate AssociateParams) {
 const outcomePatience = 2 * time.Second
 
 // happened finds out whether the decision was committed: all of it was, or nothing. It waits for the lost transaction,
-// which holds the tickets for as long as it lives. Where nothing is left of what would tell, it can be decided again.
+// which holds the cycle for as long as it lives. Where nothing is left of what would tell, it can be decided again.
 func (a *acceptance) happened(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomePatience)
 	defer cancel()
@@ -279,6 +279,9 @@ func (a *acceptance) happened(ctx context.Context) (done bool, err error) {
 }
 
 func (a *acceptance) witness(ctx context.Context) (done bool, err error) {
+	if err := a.q.AwaitAcceptance(ctx, AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
+		return false, err
+	}
 	if len(a.marks.Ids) > 0 {
 		rows, err := a.q.MarkedIn(ctx, MarkedInParams{Region: a.ref.Region, Ids: a.marks.Ids})
 		if err != nil {

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
@@ -271,17 +273,20 @@ type cutter struct {
 	network, target string
 
 	armed  atomic.Bool
-	arrive bool // the COMMIT does reach Postgres
+	arrive chan struct{} // nil: the COMMIT does not reach Postgres; it does when this is closed
 	cuts   atomic.Int32
 }
 
-func newCutter(t *testing.T, target string, arrive bool) *cutter {
+func newCutter(t *testing.T, target string, arrives bool) *cutter {
 	t.Helper()
 	pc, err := pgx.ParseConfig(target)
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := &cutter{Listener: l, arrive: arrive}
+	c := &cutter{Listener: l}
+	if arrives {
+		c.arrive = make(chan struct{})
+	}
 	c.network, c.target = pgconn.NetworkAddress(pc.Host, pc.Port)
 	var wait sync.WaitGroup
 	t.Cleanup(func() { _ = l.Close(); wait.Wait() })
@@ -291,7 +296,7 @@ func newCutter(t *testing.T, target string, arrive bool) *cutter {
 			if err != nil {
 				return
 			}
-			wait.Go(func() { c.pass(conn) })
+			wait.Go(func() { c.pass(t.Context(), conn) })
 		}
 	})
 	return c
@@ -312,7 +317,7 @@ func (c *cutter) url(t *testing.T, database string) string {
 	return u.String()
 }
 
-func (c *cutter) pass(client net.Conn) {
+func (c *cutter) pass(ctx context.Context, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial(c.network, c.target)
 	if err != nil {
@@ -330,9 +335,14 @@ func (c *cutter) pass(client net.Conn) {
 		if bytes.Contains(buf[:n], []byte("\x00commit\x00")) && c.armed.CompareAndSwap(true, false) {
 			c.cuts.Add(1)
 			_ = client.Close()
-			if c.arrive {
+			if c.arrive == nil {
+				return
+			}
+			select {
+			case <-c.arrive:
 				_, _ = server.Write(buf[:n])
 				<-answered // to nobody
+			case <-ctx.Done():
 			}
 			return
 		}
@@ -345,12 +355,12 @@ func (c *cutter) pass(client net.Conn) {
 // Pins matches that are told although they were rolled back, and matches that are lost although they were committed.
 func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 	t.Parallel()
-	for name, arrive := range map[string]bool{"committed": true, "rolled back": false} {
+	for name, arrives := range map[string]bool{"committed": true, "rolled back": false} {
 		for kind, tickets := range map[string]int{"tickets": 2, "a backfill alone": 0} {
 			t.Run(name+" with "+kind, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				c := newCutter(t, b.url, arrive)
+				c := newCutter(t, b.url, arrives)
 				// Statements travel as texts then, so that the COMMIT can be seen; once their types are known.
 				far := b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.url(t, b.url), "pgbouncer", 1 })
 				ref := b.cycle()
@@ -361,8 +371,17 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 				m := acceptedOf("1", ids...)
 				m.Backfill = &db.MatchBackfill{Body: []byte("new")}
 				c.armed.Store(true)
-				final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, readBackfill)
-				require.NoError(t, err)
+				var final []db.FinalMatch
+				var accepting errgroup.Group
+				accepting.Go(func() (err error) {
+					final, err = far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, readBackfill)
+					return err
+				})
+				if arrives { // late: it is asked already what became of it
+					b.eventuallyWaitsForALock()
+					close(c.arrive)
+				}
+				require.NoError(t, accepting.Wait())
 				require.Equal(t, int32(1), c.cuts.Load())
 				require.Equal(t, match.Kept, final[0].Verdict)
 				require.Empty(t, b.waiting(b.Store, match.Pool{}))

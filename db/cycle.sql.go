@@ -40,6 +40,21 @@ func (q *Queries) AdvanceCycle(ctx context.Context, arg AdvanceCycleParams) (int
 	return result.RowsAffected(), nil
 }
 
+const awaitAcceptance = `-- name: AwaitAcceptance :exec
+SELECT FROM match_cycles c WHERE c.region = $1 AND c.id = $2 FOR NO KEY UPDATE
+`
+
+type AwaitAcceptanceParams struct {
+	Region string
+	ID     uuid.UUID
+}
+
+// Waits for whoever holds the cycle, whoever owns it by now: what was being decided is decided then.
+func (q *Queries) AwaitAcceptance(ctx context.Context, arg AwaitAcceptanceParams) error {
+	_, err := q.db.Exec(ctx, awaitAcceptance, arg.Region, arg.ID)
+	return err
+}
+
 const callersOf = `-- name: CallersOf :many
 SELECT k.id, k.replica, k.proposing, (k.seen_at > clock_timestamp() - $1::interval)::bool AS alive
 FROM match_callers k WHERE k.region = $2 AND k.cycle = $3

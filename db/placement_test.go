@@ -71,9 +71,7 @@ func TestRoomBeyondTheCandidatesIsFound(t *testing.T) {
 		got, err = b.Place(context.WithoutCancel(t.Context()), wish("jon", 8))
 		placed <- err
 	}()
-	require.Eventually(t, func() bool {
-		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}')")
-	}, 30*time.Second, 5*time.Millisecond)
+	b.eventuallyWaitsForALock()
 	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", full.SessionID)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))

@@ -306,9 +306,12 @@ var cycleStatements = map[string]func(context.Context, *Queries) error{
 		return second(q.JudgedProposals(ctx, JudgedProposalsParams{}))
 	},
 	"HoldCycle": func(ctx context.Context, q *Queries) error { return second(q.HoldCycle(ctx, HoldCycleParams{})) },
-	"Judge":     func(ctx context.Context, q *Queries) error { return q.Judge(ctx, JudgeParams{}) },
-	"Verdicts":  func(ctx context.Context, q *Queries) error { return second(q.Verdicts(ctx, VerdictsParams{})) },
-	"CycleNow":  func(ctx context.Context, q *Queries) error { return second(q.CycleNow(ctx, CycleNowParams{})) },
+	"AwaitAcceptance": func(ctx context.Context, q *Queries) error {
+		return q.AwaitAcceptance(ctx, AwaitAcceptanceParams{})
+	},
+	"Judge":    func(ctx context.Context, q *Queries) error { return q.Judge(ctx, JudgeParams{}) },
+	"Verdicts": func(ctx context.Context, q *Queries) error { return second(q.Verdicts(ctx, VerdictsParams{})) },
+	"CycleNow": func(ctx context.Context, q *Queries) error { return second(q.CycleNow(ctx, CycleNowParams{})) },
 }
 
 func second[T any](_ T, err error) error { return err }

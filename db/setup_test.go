@@ -51,6 +51,14 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 	return v
 }
 
+// eventuallyWaitsForALock returns when somebody waits for a lock of somebody else.
+func (b *bundle) eventuallyWaitsForALock() {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}')")
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
 // steady ends the amnesty of a young database: heartbeats could be heard for a long time.
 func (b *bundle) steady() {
 	b.t.Helper()

@@ -116,6 +116,10 @@ SELECT c.state FROM match_cycles c
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
 FOR NO KEY UPDATE;
 
+-- name: AwaitAcceptance :exec
+-- Waits for whoever holds the cycle, whoever owns it by now: what was being decided is decided then.
+SELECT FROM match_cycles c WHERE c.region = @region AND c.id = @id FOR NO KEY UPDATE;
+
 -- name: FreeTickets :many
 -- Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is
 -- pending, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
