@@ -20,7 +20,6 @@ func (l *load) fetchAll(ctx context.Context, t bench.Turn) error {
 		return err
 	})
 	if err != nil {
-		l.queued[t.Caller()] = append(l.queued[t.Caller()], ids...)
 		return err
 	}
 	conn := l.of(t.Caller())

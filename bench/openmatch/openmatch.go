@@ -119,7 +119,7 @@ func Run(ctx context.Context, o Options) (result bench.Result, err error) {
 		return bench.Result{}, err
 	}
 	if !o.Leave {
-		defer l.takeBack(ctx)
+		defer func() { l.takeBack(ctx, slices.Concat(l.queued...)) }()
 	}
 	if prepare := scenarios[o.Scenario].prepare; prepare != nil {
 		if err := prepare(l, ctx); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,7 +32,7 @@ func poolOf(tag string, n int) *pb.Pool {
 	return &pb.Pool{Name: fmt.Sprint(n), TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
 }
 
-// queue makes n tickets wait. With an error it gives those that do.
+// queue makes n tickets wait. Where it fails, it takes back those that it knows of.
 func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err error) {
 	ids = make([]string, n)
 	group, ctx := errgroup.WithContext(ctx)
@@ -46,18 +45,19 @@ func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err 
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), fmt.Errorf("tickets cannot be queued: %w", counted(err))
+		l.takeBack(ctx, ids)
+		return nil, fmt.Errorf("tickets cannot be queued: %w", counted(err))
 	}
 	return ids, nil
 }
 
-// takeBack deletes what still waits, also after ctx has ended.
-func (l *load) takeBack(ctx context.Context) {
+// takeBack deletes those that still wait, also after ctx has ended. Some ids may be of no ticket, as "".
+func (l *load) takeBack(ctx context.Context, ids []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for i, id := range slices.Concat(l.queued...) {
+	for i, id := range ids {
 		group.Go(func() error {
 			_, err := l.of(i).frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
 			return err

@@ -29,7 +29,6 @@ type watchers struct {
 func (l *load) watchIdly(ctx context.Context) (err error) {
 	w := &watchers{}
 	if w.ids, err = l.queue(ctx, l.Watchers, l.tag+"-idle"); err != nil {
-		l.queued[0] = w.ids
 		return err
 	}
 	for n := range l.Connections {
