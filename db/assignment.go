@@ -99,9 +99,23 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 	}))
 }
 
-// ReleaseAllTickets gives all tickets of matches back to the queue. Errors: Unavailable.
+// releasePage is how many tickets are given back at a time: others wait for their rows for about 50 ms.
+const releasePage = 2000
+
+// ReleaseAllTickets gives all tickets of matches back to the queue, a page after the other. Where it fails, some are back and
+// the others are left to the next call. Errors: Unavailable.
 func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
-	return classify(s.inTxAgain(ctx, func(q *Queries) error { return q.ReleaseAllTickets(ctx, region) }))
+	p := MatchedTicketsParams{Region: region, Page: releasePage}
+	for {
+		ids, err := s.q.MatchedTickets(ctx, p)
+		if err != nil {
+			return classify(err)
+		}
+		if err := s.ReleaseTickets(ctx, region, ids); err != nil || len(ids) < releasePage {
+			return err
+		}
+		p.After = ids[len(ids)-1]
+	}
 }
 
 // Settled is what became of a ticket.

@@ -34,6 +34,37 @@ func (q *Queries) ForgetSettled(ctx context.Context, arg ForgetSettledParams) (i
 	return result.RowsAffected(), nil
 }
 
+const matchedTickets = `-- name: MatchedTickets :many
+SELECT t.id FROM tickets t WHERE t.region = $1 AND t.id > $2::text AND t.pending_at IS NOT NULL ORDER BY t.id LIMIT $3
+`
+
+type MatchedTicketsParams struct {
+	Region string
+	After  string
+	Page   int32
+}
+
+// A page of those that are in a match, void or not, in the order of their ids.
+func (q *Queries) MatchedTickets(ctx context.Context, arg MatchedTicketsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, matchedTickets, arg.Region, arg.After, arg.Page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const reassign = `-- name: Reassign :many
 WITH wanted AS (
     SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS assignment
@@ -77,20 +108,6 @@ func (q *Queries) Reassign(ctx context.Context, arg ReassignParams) ([]string, e
 		return nil, err
 	}
 	return items, nil
-}
-
-const releaseAllTickets = `-- name: ReleaseAllTickets :exec
-WITH freed AS (
-    DELETE FROM backfill_tickets b WHERE b.region = $1
-)
-UPDATE tickets t SET pending_at = NULL, matched_in = NULL
-FROM (SELECT l.id FROM tickets l WHERE l.region = $1 AND l.pending_at IS NOT NULL ORDER BY l.id FOR NO KEY UPDATE) r
-WHERE t.region = $1 AND t.id = r.id
-`
-
-func (q *Queries) ReleaseAllTickets(ctx context.Context, region string) error {
-	_, err := q.db.Exec(ctx, releaseAllTickets, region)
-	return err
 }
 
 const releaseTickets = `-- name: ReleaseTickets :exec

@@ -430,7 +430,7 @@ func (q *Queries) MarkPending(ctx context.Context, arg MarkPendingParams) error 
 
 const markedIn = `-- name: MarkedIn :many
 SELECT t.id, t.matched_in FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
-    SELECT l.id, l.matched_in FROM tickets l WHERE l.region = $2 AND l.id = u.id FOR NO KEY UPDATE) t
+    SELECT l.id, l.matched_in FROM tickets l WHERE l.region = $2 AND l.id = u.id OFFSET 0) t
 `
 
 type MarkedInParams struct {
@@ -443,7 +443,7 @@ type MarkedInRow struct {
 	MatchedIn []byte
 }
 
-// Waits for whoever holds the tickets: what became of them is decided then.
+// One by one, by the whole key: OFFSET 0 keeps it so.
 func (q *Queries) MarkedIn(ctx context.Context, arg MarkedInParams) ([]MarkedInRow, error) {
 	rows, err := q.db.Query(ctx, markedIn, arg.Ids, arg.Region)
 	if err != nil {

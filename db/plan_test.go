@@ -223,6 +223,12 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 		"ReleaseTickets": func(ctx context.Context, q *Queries) error {
 			return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: "eu", Ids: ids})
 		},
+		"MarkedIn": func(ctx context.Context, q *Queries) error {
+			return second(q.MarkedIn(ctx, MarkedInParams{Region: "eu", Ids: ids}))
+		},
+		"MatchedTickets": func(ctx context.Context, q *Queries) error {
+			return second(q.MatchedTickets(ctx, MatchedTicketsParams{Region: "eu", After: "t1", Page: releasePage}))
+		},
 		"MarkPending": func(ctx context.Context, q *Queries) error {
 			return q.MarkPending(ctx, MarkPendingParams{Region: "eu", Ids: ids})
 		},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
@@ -159,6 +160,29 @@ func TestTimesAreExactWhenRead(t *testing.T) {
 	b.exec("UPDATE tickets SET expires_at = expires_at - interval '1 second'")
 	require.Equal(t, []string{kept}, b.waiting(b.Store, match.Pool{}))
 	require.Equal(t, []string{left}, b.assign(false, left))
+}
+
+// Pins tickets beyond the first page, and the backfill of one that is free.
+func TestReleasingMoreThanAPage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const many = 2001
+	var crowd errgroup.Group
+	for range many {
+		crowd.Go(func() error {
+			_, err := b.CreateTicket(t.Context(), universe, ticketOf(match.Fields{}, ""))
+			return err
+		})
+	}
+	require.NoError(t, crowd.Wait())
+	ids := b.waiting(b.Store, match.Pool{})
+	backfill := b.backfill(match.Fields{})
+	b.matchInto(backfill.ID, ids[len(ids)-1])
+	b.exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm'")
+	require.Empty(t, b.waiting(b.Store, match.Pool{}))
+	require.NoError(t, b.ReleaseAllTickets(t.Context(), universe))
+	require.Len(t, b.waiting(b.Store, match.Pool{}), many)
+	require.Empty(t, b.associated(backfill.ID))
 }
 
 // Pins a call that assigns half of what it was asked to, and an id that never was.

@@ -37,13 +37,9 @@ WITH held AS MATERIALIZED (
 )
 UPDATE tickets t SET pending_at = NULL, matched_in = NULL FROM held h WHERE t.region = h.region AND t.id = h.id;
 
--- name: ReleaseAllTickets :exec
-WITH freed AS (
-    DELETE FROM backfill_tickets b WHERE b.region = @region
-)
-UPDATE tickets t SET pending_at = NULL, matched_in = NULL
-FROM (SELECT l.id FROM tickets l WHERE l.region = @region AND l.pending_at IS NOT NULL ORDER BY l.id FOR NO KEY UPDATE) r
-WHERE t.region = @region AND t.id = r.id;
+-- name: MatchedTickets :many
+-- A page of those that are in a match, void or not, in the order of their ids.
+SELECT t.id FROM tickets t WHERE t.region = @region AND t.id > sqlc.arg(after)::text AND t.pending_at IS NOT NULL ORDER BY t.id LIMIT sqlc.arg(page);
 
 -- name: SettledSince :many
 -- What was settled, for those who watch. Transactions that began to write before @since are over; younger ones may come

@@ -143,9 +143,9 @@ UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = h.matched_in
 FROM held h WHERE t.region = h.region AND t.id = h.id;
 
 -- name: MarkedIn :many
--- Waits for whoever holds the tickets: what became of them is decided then.
+-- One by one, by the whole key: OFFSET 0 keeps it so.
 SELECT t.id, t.matched_in FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
-    SELECT l.id, l.matched_in FROM tickets l WHERE l.region = @region AND l.id = u.id FOR NO KEY UPDATE) t;
+    SELECT l.id, l.matched_in FROM tickets l WHERE l.region = @region AND l.id = u.id OFFSET 0) t;
 
 -- name: Judge :exec
 UPDATE match_proposals p SET accepted = v.accepted, created_backfill = nullif(v.created_backfill, ''), backfill_created = v.backfill_created
