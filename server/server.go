@@ -104,7 +104,7 @@ func (s *Server) mountTickets(config *tls.Config) (err error) {
 		return nil
 	}
 	om := *o.OpenMatch
-	om.Store, om.Log, om.TLS, om.FailureRate, om.HTTPAddr = o.Store, o.Log, config, o.FailureRate, o.Addr
+	om.Store, om.Log, om.Tracer, om.TLS, om.FailureRate, om.HTTPAddr = o.Store, o.Log, o.Tracer, config, o.FailureRate, o.Addr
 	if o.Listener != nil {
 		om.HTTPAddr = o.Listener.Addr().String()
 	}

@@ -38,13 +38,13 @@ type Config struct {
 	Work                           bool
 	ReapInterval, HistoryRetention time.Duration
 
-	GRPCAddrs                                      []string
-	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA string
-	OMRegistration, OMCollection                   time.Duration
-	OMPendingFor, OMAssignedFor                    time.Duration
-	OMPageSize, OMMaxTicket, OMMaxWatchers         int
-	OMFunctions, OMTokens, OMClients               []string
-	OMOpen                                         bool
+	GRPCAddrs                                                    []string
+	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA, OMFunctionCA string
+	OMRegistration, OMCollection                                 time.Duration
+	OMPendingFor, OMAssignedFor                                  time.Duration
+	OMPageSize, OMMaxTicket, OMMaxWatchers                       int
+	OMFunctions, OMTokens, OMClients                             []string
+	OMOpen                                                       bool
 
 	LogFormat, LogLevel string
 	OTLPEndpoint        string

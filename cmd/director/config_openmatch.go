@@ -40,6 +40,9 @@ func (c *Config) openMatch() []setting {
 			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each; more are told to try another one"},
 		{flag: "om-functions", section: sectionOpenMatch, by: byServers, value: list(&c.OMFunctions, "hosts (*. for all below), addresses or CIDRs"),
 			help: "Where match functions may be, besides this machine: FetchMatches makes the director connect to where its caller says"},
+		{flag: "om-function-ca", section: sectionOpenMatch, by: byServers, value: text(&c.OMFunctionCA, "a PEM file"),
+			help: "Who signs the certificates of match functions, which are called with TLS then, and that of an evaluator at grpcs:// or https://. " +
+				"Not set: match functions are called in plain text, and an evaluator's certificate is one that this system trusts"},
 		{flag: "om-evaluator", section: sectionOpenMatch, by: byServers, value: evaluatorURL(&c.OMEvaluator),
 			help: "Who decides between proposals for the same tickets. Not set: the default evaluator, by score"},
 		{flag: "om-player-arg", section: sectionOpenMatch, by: byServers, value: text(&c.OMPlayerArg, "the name of a string_arg"),
@@ -53,7 +56,7 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 		return nil
 	}
 	return &openmatch.Options{
-		Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator, Functions: c.OMFunctions,
+		Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator, Functions: c.OMFunctions, FunctionCA: c.OMFunctionCA,
 		PlayerArg: c.OMPlayerArg, Addrs: c.GRPCAddrs, HTTPAddr: c.Addr, Tokens: c.OMTokens, ClientCA: c.OMClientCA, Clients: c.OMClients, Open: c.OMOpen,
 		MaxTicket: c.OMMaxTicket, MaxWatchers: c.OMMaxWatchers, PageSize: c.OMPageSize,
 	}

@@ -71,6 +71,7 @@ var samples = map[string]sample{
 	"history-retention":           {"48h", "1000h", []string{"1h"}},
 	"grpc-addr":                   {":50504", "127.0.0.1:50503,[::1]:0", []string{"50504", ":1,x", ","}},
 	"om-client-ca":                {"/a/ca.pem", "b.pem", nil},
+	"om-function-ca":              {"/a/ca.pem", "b.pem", nil},
 	"om-clients":                  {"frontend=lobby.example", "a,backend=b", nil},
 	"om-open":                     {"true", "false", []string{"maybe"}},
 	"om-region":                   {"eu", "global-2", []string{"e u"}},

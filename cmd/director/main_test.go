@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 const (
 	testKEK        = "dGhpcyBpcyBhIHNlY3JldCBvZiAzMiBieXRlcyAhISE="
 	testFleetToken = "a-fleet-token-of-tests"
+	testLobbyToken = "a-lobby-token-of-tests"
 )
 
 func env(pairs ...string) []string { return append([]string{"HOME=/nonexistent"}, pairs...) }

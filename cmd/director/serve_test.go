@@ -202,7 +202,7 @@ func TestServeAndWork(t *testing.T) {
 	require.NoError(t, w.stop())
 	require.NoError(t, r.stop())
 	for _, log := range []string{w.log.String(), r.log.String()} {
-		for _, secret := range []string{testFleetToken, testKEK, handle, strings.TrimPrefix(anna, "Authorization: Bearer "), field(t, body, "session_token")} {
+		for _, secret := range []string{testFleetToken, testKEK, testLobbyToken, handle, strings.TrimPrefix(anna, "Authorization: Bearer "), field(t, body, "session_token")} {
 			require.NotContains(t, log, secret)
 		}
 	}
@@ -264,18 +264,21 @@ func TestTraces(t *testing.T) {
 	}))
 	defer collector.Close()
 	url, i := dbtest.New(t), login(t)
-	r := start(t, serving(url, i.jwks(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL+"/", "DIRECTOR_MODE_DUEL=2"), "serve")
+	r := start(t, serving(url, i.jwks(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL+"/", "DIRECTOR_MODE_DUEL=2",
+		"DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_TOKENS="+testLobbyToken), "serve")
 	api := r.api()
 	post(t, api+"/fleet/register", fleetHeader, myServer)
 	anna := bearer(t, i, "anna")
 	_, body := post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
 	handle := field(t, body, "session_handle")
 	require.NotEmpty(t, handle, body)
+	code, body := post(t, api+"/v1/frontendservice/tickets", "Authorization: Bearer "+testLobbyToken, object{"ticket": object{}})
+	require.Equal(t, http.StatusOK, code, body)
 	require.NoError(t, r.stop())
 
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"/v1/traces ", "POST /matchmake", "ClaimInstanceID", "service.name"} {
+	for _, want := range []string{"/v1/traces ", "POST /matchmake", "ClaimInstanceID", "openmatch.FrontendService/CreateTicket", "CreateTickets", "service.name"} {
 		require.Contains(t, sent.String(), want)
 	}
 	for _, secret := range []string{testFleetToken, testKEK, handle, strings.TrimPrefix(anna, "Authorization: Bearer ")} {

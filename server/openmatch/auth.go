@@ -54,16 +54,26 @@ func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 	if o.ClientCA == "" || config == nil {
 		return config, nil
 	}
-	text, err := os.ReadFile(o.ClientCA)
+	signers, err := certificatesIn(o.ClientCA)
 	if err != nil {
 		return nil, fmt.Errorf("who signs callers' certificates: %w", err)
 	}
 	config = config.Clone()
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
-	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("who signs callers' certificates: no certificate in %s", o.ClientCA)
-	}
+	config.ClientCAs, config.ClientAuth = signers, tls.VerifyClientCertIfGiven
 	return config, nil
+}
+
+// certificatesIn reads a PEM file.
+func certificatesIn(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("no certificate in %s", file)
+	}
+	return pool, nil
 }
 
 // key is a token or a certificate's name, and the service that it opens; "" is all of them.

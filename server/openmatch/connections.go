@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 )
@@ -33,7 +32,6 @@ const mostPatience = time.Second
 // It may be used from many goroutines.
 type connections struct {
 	dialer   dialer
-	security credentials.TransportCredentials
 	patience time.Duration // with who is being restarted
 
 	mu     sync.Mutex
@@ -55,8 +53,8 @@ type connection struct {
 	calls int
 }
 
-func newConnections(d dialer, security credentials.TransportCredentials, patience time.Duration) *connections {
-	return &connections{dialer: d, security: security, patience: min(patience, mostPatience), open: map[address]*connection{}, recent: list.New()}
+func newConnections(d dialer, patience time.Duration) *connections {
+	return &connections{dialer: d, patience: min(patience, mostPatience), open: map[address]*connection{}, recent: list.New()}
 }
 
 // use gives the connection of an address, which must be given back with done.
@@ -163,8 +161,8 @@ func (c *connection) closeUnused() {
 // records), it is not listened to.
 func (c *connections) dial(at address) (*connection, error) {
 	conn := &connection{at: at}
-	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()),
-		grpc.WithTransportCredentials(c.security),
+	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
+		grpc.WithTransportCredentials(c.dialer.credentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			raw, err := c.dialer.connect(ctx, at.host, addr)
 			conn.refused.Store(errors.Is(err, errRefused))
@@ -182,7 +180,7 @@ func (c *connections) dial(at address) (*connection, error) {
 		// Only while a call is under way: servers hang up on who pings them more often than they expect.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-	)
+	)...)
 	conn.ClientConn = client
 	return conn, err
 }

@@ -8,11 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 func makeConnections(t *testing.T) *connections {
-	c := newConnections(dialer{}, insecure.NewCredentials(), time.Second)
+	c := newConnections(dialer{}, time.Second)
 	t.Cleanup(c.close)
 	return c
 }

@@ -2,6 +2,7 @@ package openmatch
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -58,7 +61,24 @@ func (a address) url(scheme, path string) *url.URL {
 
 // dialer connects to where it may. Without a rule that is everywhere: an operator named the address.
 type dialer struct {
-	allows func(host string, ip netip.Addr) bool
+	allows  func(host string, ip netip.Addr) bool
+	tls     *tls.Config // nil: in plain text
+	tracing tracing
+}
+
+func (d dialer) credentials() credentials.TransportCredentials {
+	if d.tls == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(d.tls)
+}
+
+// scheme is that of URLs over HTTP.
+func (d dialer) scheme() string {
+	if d.tls == nil {
+		return "http"
+	}
+	return "https"
 }
 
 // connect opens a connection to a resolved or unresolved address, which is meant to be one of the host's. Each address
@@ -74,10 +94,9 @@ func (d dialer) connect(ctx context.Context, host, addr string) (net.Conn, error
 	return n.DialContext(ctx, "tcp", addr)
 }
 
-// httpClient makes a client whose connections all come from the dialer: it asks no proxy and follows nobody elsewhere.
-// It has no timeout: a match function may take as long as the cycle does.
-func (d dialer) httpClient() *http.Client {
-	transport := &http.Transport{
+// transport makes all its connections with the dialer, and asks no proxy.
+func (d dialer) transport() *http.Transport {
+	return &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(addr)
 			if err != nil {
@@ -85,6 +104,7 @@ func (d dialer) httpClient() *http.Client {
 			}
 			return d.connect(ctx, host, addr)
 		},
+		TLSClientConfig:        d.tls,
 		TLSHandshakeTimeout:    connectTimeout,
 		IdleConnTimeout:        90 * time.Second,
 		MaxIdleConns:           maxConnections,
@@ -92,7 +112,6 @@ func (d dialer) httpClient() *http.Client {
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // what is counted is what came
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // toldOfHTTP is what a caller hears of an error of the HTTP client.

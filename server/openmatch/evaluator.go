@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
-
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/cycle"
 )
 
 // evaluator gives whom proposals are shown to, where the operator says: "grpc://host:port", "http://host:port", or with
-// grpcs or https what presents a certificate that this system trusts. For "" it is nil: the default evaluator.
+// grpcs or https what presents a certificate that is believed. For "" it is nil: the default evaluator.
 func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 	if target == "" {
 		return nil, nil //nolint:nilnil // What cycle.Options mean by it, too.
@@ -29,19 +27,19 @@ func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 	if at.port, err = strconv.Atoi(u.Port()); err != nil || at.host == "" {
 		return nil, errors.New("the evaluator's address needs a host and a port")
 	}
-	security := insecure.NewCredentials()
+	d := dialer{tracing: f.tracing}
+	if strings.HasSuffix(u.Scheme, "s") {
+		d.tls = f.tls()
+	}
 	switch u.Scheme {
 	case "http", "https":
-		f.trustedHTTP = newRESTClient(dialer{})
+		f.trustedHTTP = newRESTClient(d)
 		return &restEvaluator{client: f.trustedHTTP, target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log}, nil
-	case "grpcs":
-		security = credentials.NewTLS(nil)
-	case "grpc":
-	default:
-		return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
+	case "grpc", "grpcs":
+		f.trusted = newConnections(d, f.patience)
+		return &grpcEvaluator{connections: f.trusted, at: at}, nil
 	}
-	f.trusted = newConnections(dialer{}, security, f.patience)
-	return &grpcEvaluator{connections: f.trusted, at: at}, nil
+	return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
 }
 
 // grpcEvaluator is an evaluator that is called over gRPC, once a cycle.

@@ -60,7 +60,7 @@ func (s *Server) makeGateway() (err error) {
 	if err != nil {
 		return err
 	}
-	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON))
+	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON), runtime.WithMetadata(ofRequest))
 	for _, register := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
 		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler, pb.RegisterTicketsHandler,
 	} {

@@ -38,14 +38,14 @@ func (s *Server) makeGRPC() error {
 	// Open Match's own clients ping every 20 s, also without a stream, and its servers let them do so every 10 s. By grpc's
 	// default such clients would be told to go away.
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.pings, PermitWithoutStream: true}
-	s.grpc = grpc.NewServer(
+	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
 		grpc.Creds(entrance{transport}), grpc.ConnectionTimeout(10*time.Second),
 		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(ourPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // whose stacks have grown; where all are taken, a call gets one of its own
-	)
+	)...)
 	s.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

@@ -2,11 +2,13 @@ package openmatch
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
@@ -26,6 +28,8 @@ const (
 type functions struct {
 	log         *slog.Logger
 	patience    time.Duration
+	tracing     tracing
+	believed    *x509.CertPool // who signs certificates; nil: whom the system believes
 	connections *connections
 	http        *restClient
 
@@ -34,30 +38,38 @@ type functions struct {
 	trustedHTTP *restClient
 }
 
-// newFunctions makes the clients; they connect when they are used. Errors: an entry of the list that cannot be read.
+// newFunctions makes the clients; they connect when they are used. Errors: an entry of the list, or a file, that cannot be
+// read.
 func newFunctions(o Options) (*functions, error) {
 	list, err := parseAllowList(o.Functions)
 	if err != nil {
 		return nil, err
 	}
-	guarded := dialer{allows: list.allows}
-	return &functions{
-		log:         o.Log,
-		patience:    o.Registration,
-		connections: newConnections(guarded, insecure.NewCredentials(), o.Registration),
-		http:        newRESTClient(guarded),
-	}, nil
+	f := &functions{log: o.Log, patience: o.Registration, tracing: tracing{o.Tracer}}
+	guarded := dialer{allows: list.allows, tracing: f.tracing}
+	if o.FunctionCA != "" {
+		if f.believed, err = certificatesIn(o.FunctionCA); err != nil {
+			return nil, fmt.Errorf("who signs match functions' certificates: %w", err)
+		}
+		guarded.tls = f.tls()
+	}
+	f.connections, f.http = newConnections(guarded, o.Registration), newRESTClient(guarded)
+	return f, nil
+}
+
+func (f *functions) tls() *tls.Config {
+	return &tls.Config{RootCAs: f.believed, MinVersion: tls.VersionTLS12}
 }
 
 // close hangs up where nobody is talking, and lets the others finish.
 func (f *functions) close() {
 	f.connections.close()
-	f.http.http.CloseIdleConnections()
+	f.http.close()
 	if f.trusted != nil {
 		f.trusted.close()
 	}
 	if f.trustedHTTP != nil {
-		f.trustedHTTP.http.CloseIdleConnections()
+		f.trustedHTTP.close()
 	}
 }
 

@@ -24,7 +24,7 @@ func (f *functions) runREST(ctx context.Context, at address, profile *pb.MatchPr
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "the profile cannot be told in JSON: %v", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url("http", "/v1/matchfunction:run").String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url(f.http.scheme, "/v1/matchfunction:run").String(), bytes.NewReader(body))
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
@@ -47,6 +48,9 @@ type Options struct {
 	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may be
 	// on, besides this machine itself.
 	Functions []string
+	// FunctionCA is a PEM file of who signs the certificates of match functions, which are called with TLS then, and that of
+	// the evaluator. "" means that match functions are called in plain text, and an evaluator is believed if the system does.
+	FunctionCA string
 	// PlayerArg is the string_arg that names the player, of whom there is one live ticket then; "" means no limit.
 	PlayerArg string
 
@@ -77,6 +81,7 @@ type Options struct {
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
+	Tracer  trace.TracerProvider  // nil: no traces
 
 	pings time.Duration // clients may ping so often; 0 means each 5 s
 }

@@ -10,13 +10,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// restClient calls user code over HTTP.
+// restClient calls user code over HTTP. It follows nobody elsewhere, and has no timeout: a match function may take as long
+// as the cycle does.
 type restClient struct {
-	http *http.Client
-	most int64 // bytes of an answer
+	http   *http.Client
+	scheme string
+	most   int64  // bytes of an answer
+	close  func() // hangs up where nobody is talking
 }
 
-func newRESTClient(d dialer) *restClient { return &restClient{http: d.httpClient(), most: maxAnswer} }
+func newRESTClient(d dialer) *restClient {
+	transport := d.transport()
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &restClient{
+		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(), most: maxAnswer, close: transport.CloseIdleConnections,
+	}
+}
 
 // results sends a request and reads the stream that the REST mapping makes of one: an object after the other, each with
 // a result or an error. It ends with the stream, the error in it, or the one that each returned.

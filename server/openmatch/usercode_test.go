@@ -49,8 +49,8 @@ func listen(t *testing.T, addr string) net.Listener {
 }
 
 // serve runs a gRPC server until stop or the end of the test.
-func serve(t *testing.T, l net.Listener, register func(*grpc.Server)) (at *pb.FunctionConfig, stop func()) {
-	server := grpc.NewServer()
+func serve(t *testing.T, l net.Listener, register func(*grpc.Server), options ...grpc.ServerOption) (at *pb.FunctionConfig, stop func()) {
+	server := grpc.NewServer(options...)
 	register(server)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)
@@ -84,7 +84,12 @@ func configOf(addr net.Addr) *pb.FunctionConfig {
 }
 
 func makeFunctions(t *testing.T, allowed ...string) *functions {
-	f, err := newFunctions(Options{Functions: allowed, Registration: time.Second}.withDefaults())
+	return functionsOf(t, Options{Functions: allowed})
+}
+
+func functionsOf(t *testing.T, o Options) *functions {
+	o.Registration = time.Second
+	f, err := newFunctions(o.withDefaults())
 	require.NoError(t, err)
 	t.Cleanup(f.close)
 	return f

@@ -1,0 +1,80 @@
+package openmatch_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	tracedAs    = "0af7651916cd43dd8448eb211c80319c"
+	traceParent = "00-" + tracedAs + "-b7ad6b7169203331-01"
+)
+
+// spansOf are the names of the spans that have ended in the trace.
+func spansOf(spans *tracetest.SpanRecorder) (names []string) {
+	for _, s := range spans.Ended() {
+		if s.SpanContext().TraceID().String() == tracedAs {
+			names = append(names, s.Name())
+		}
+	}
+	return names
+}
+
+// eventuallyTraced waits for just these spans in the trace, and forgets them.
+func eventuallyTraced(t *testing.T, spans *tracetest.SpanRecorder, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	require.Eventually(t, func() bool { return slices.Equal(want, slices.Sorted(slices.Values(spansOf(spans)))) }, wait, tick, "%v", want)
+	spans.Reset()
+}
+
+// Pins a trace that ends at the director: what it asks of Postgres and of match functions belongs to its caller's.
+func TestCallsAreTraced(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	b := setup(t, func(c *config) { c.Tracer = provider })
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceParent)
+	_, err := healthpb.NewHealthClient(b.conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Empty(t, spans.Started(), "probes are not worth a trace")
+
+	_, err = b.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+	require.NoError(t, err)
+	eventuallyTraced(t, spans, "openmatch.FrontendService/CreateTicket", "group ticket")
+
+	told := make(chan []string, 1)
+	for name, at := range map[string]*pb.FunctionConfig{
+		"openmatch.MatchFunction/Run": openmatch.ServeMMF(t, func(_ *pb.RunRequest, stream openmatch.RunServer) error {
+			told <- metadata.ValueFromIncomingContext(stream.Context(), "traceparent")
+			return nil
+		}),
+		"HTTP POST": openmatch.ServeREST(t, func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Values("Traceparent") }),
+	} {
+		stream, err := b.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{}})
+		require.NoError(t, err)
+		require.Empty(t, all(t, stream))
+		require.Contains(t, (<-told)[0], tracedAs)
+		eventuallyTraced(t, spans, "openmatch.BackendService/FetchMatches", name)
+	}
+
+	engine, err := rest.New(rest.Options{Tracer: provider})
+	require.NoError(t, err)
+	b.server.Mount(engine)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, frontendPath+"/tickets/x", nil)
+	r.Header.Set("Traceparent", traceParent)
+	engine.ServeHTTP(httptest.NewRecorder(), r)
+	eventuallyTraced(t, spans, "GET /v1/frontendservice/*path", "openmatch.FrontendService/GetTicket")
+}
