@@ -378,7 +378,7 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 					return err
 				})
 				if arrives { // late: it is asked already what became of it
-					b.eventuallyWaitsForALock()
+					b.eventuallyBlocked(1)
 					close(c.arrive)
 				}
 				require.NoError(t, accepting.Wait())

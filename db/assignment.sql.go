@@ -67,7 +67,7 @@ func (q *Queries) MatchedTickets(ctx context.Context, arg MatchedTicketsParams) 
 
 const reassign = `-- name: Reassign :many
 WITH wanted AS (
-    SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS assignment
+    SELECT unnest($1::text[]) COLLATE "C" AS id, unnest($2::bytea[]) AS assignment
 ), held AS MATERIALIZED (
     SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM settled_tickets o WHERE o.region = $3 AND o.id = w.id AND o.body IS NOT NULL
@@ -112,7 +112,7 @@ func (q *Queries) Reassign(ctx context.Context, arg ReassignParams) ([]string, e
 
 const releaseTickets = `-- name: ReleaseTickets :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
 ), freed AS (
     DELETE FROM backfill_tickets b WHERE b.region = $2 AND b.ticket_id = ANY ($1::text[])
@@ -132,7 +132,7 @@ func (q *Queries) ReleaseTickets(ctx context.Context, arg ReleaseTicketsParams) 
 
 const settleTickets = `-- name: SettleTickets :many
 WITH wanted AS (
-    SELECT unnest($2::text[]) AS id, unnest($3::bytea[]) AS assignment
+    SELECT unnest($2::text[]) COLLATE "C" AS id, unnest($3::bytea[]) AS assignment
 ), held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
     SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id

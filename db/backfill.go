@@ -112,7 +112,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		if err != nil {
 			return err
 		}
-		if err := q.releaseBackfill(ctx, region, id); err != nil {
+		if err := q.releaseBackfills(ctx, region, id); err != nil {
 			return err
 		}
 		row, body := b.row(id, old.Created)
@@ -125,9 +125,14 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 	return out, classify(err)
 }
 
-// releaseBackfill lets the tickets of a backfill, which this transaction holds, wait again.
-func (q *Queries) releaseBackfill(ctx context.Context, region, id string) error {
-	ids, err := q.TicketsOfBackfill(ctx, TicketsOfBackfillParams{Region: region, BackfillID: id})
+// releaseBackfills lets the tickets of backfills, which this transaction holds, wait again. It holds them, all in their
+// order, before it reads whose they are: one whose time in the match has run out may just be matched into another.
+func (q *Queries) releaseBackfills(ctx context.Context, region string, backfills ...string) error {
+	of := TicketsOfBackfillParams{Region: region, BackfillIds: backfills}
+	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
+		return err
+	}
+	ids, err := q.TicketsOfBackfill(ctx, of)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -161,7 +166,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 // assignBackfill assigns the tickets of a backfill. It holds them before it reads whose they are: one whose time in the
 // match has run out may just be matched into another.
 func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignment []byte, t Timing) ([]Ticket, error) {
-	of := TicketsOfBackfillParams{Region: region, BackfillID: id}
+	of := TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
 	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
 		return nil, err
 	}
@@ -190,15 +195,15 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 		if err != nil || len(held) == 0 {
 			return err
 		}
-		return q.deleteBackfill(ctx, region, id)
+		return q.deleteBackfills(ctx, region, id)
 	}))
 }
 
-func (q *Queries) deleteBackfill(ctx context.Context, region, id string) error {
-	if err := q.releaseBackfill(ctx, region, id); err != nil {
+func (q *Queries) deleteBackfills(ctx context.Context, region string, ids ...string) error {
+	if err := q.releaseBackfills(ctx, region, ids...); err != nil {
 		return err
 	}
-	return q.DeleteBackfills(ctx, DeleteBackfillsParams{Region: region, Ids: []string{id}})
+	return q.DeleteBackfills(ctx, DeleteBackfillsParams{Region: region, Ids: ids})
 }
 
 // QueryBackfills gives each backfill that the pool, which passed its Check, chooses, of those that were heard of lately.

@@ -208,17 +208,17 @@ func (q *Queries) LockBackfills(ctx context.Context, arg LockBackfillsParams) ([
 
 const lockTicketsOfBackfill = `-- name: LockTicketsOfBackfill :exec
 SELECT 1 FROM tickets t JOIN backfill_tickets k ON k.region = $1 AND k.ticket_id = t.id
-WHERE t.region = $1 AND k.backfill_id = $2 ORDER BY t.id FOR UPDATE OF t
+WHERE t.region = $1 AND k.backfill_id = ANY ($2::text[]) ORDER BY t.id FOR UPDATE OF t
 `
 
 type LockTicketsOfBackfillParams struct {
-	Region     string
-	BackfillID string
+	Region      string
+	BackfillIds []string
 }
 
 // Before their association is read: who matches one of them elsewhere holds its row, and takes the association away.
 func (q *Queries) LockTicketsOfBackfill(ctx context.Context, arg LockTicketsOfBackfillParams) error {
-	_, err := q.db.Exec(ctx, lockTicketsOfBackfill, arg.Region, arg.BackfillID)
+	_, err := q.db.Exec(ctx, lockTicketsOfBackfill, arg.Region, arg.BackfillIds)
 	return err
 }
 
@@ -313,16 +313,16 @@ func (q *Queries) QueryBackfills(ctx context.Context, arg QueryBackfillsParams) 
 }
 
 const ticketsOfBackfill = `-- name: TicketsOfBackfill :many
-SELECT k.ticket_id FROM backfill_tickets k WHERE k.region = $1 AND k.backfill_id = $2 ORDER BY k.ticket_id
+SELECT k.ticket_id FROM backfill_tickets k WHERE k.region = $1 AND k.backfill_id = ANY ($2::text[]) ORDER BY k.ticket_id
 `
 
 type TicketsOfBackfillParams struct {
-	Region     string
-	BackfillID string
+	Region      string
+	BackfillIds []string
 }
 
 func (q *Queries) TicketsOfBackfill(ctx context.Context, arg TicketsOfBackfillParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, ticketsOfBackfill, arg.Region, arg.BackfillID)
+	rows, err := q.db.Query(ctx, ticketsOfBackfill, arg.Region, arg.BackfillIds)
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,14 @@ package db_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
@@ -197,4 +199,64 @@ func TestBackfillsInARace(t *testing.T) {
 	}
 	require.Equal(t, len(tickets), len(told)+len(b.waiting(b.Store, match.Pool{})), "none is lost")
 	require.Zero(t, one[int](b, "SELECT count(*) FROM backfill_tickets"))
+}
+
+// Pins a ticket whose time in a match has run out and that is matched into another one while its backfill ends: it is
+// freed out of that.
+func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*bundle, string) error{
+		"deleted": func(b *bundle, id string) error { return b.DeleteBackfill(t.Context(), universe, id) },
+		"swept":   func(b *bundle, _ string) error { _, err := b.SweepBackfills(t.Context(), universe, 10); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			id, old := b.acceptable(1)[0], b.backfill(match.Fields{}).ID
+			b.matchInto(old, id)
+			b.mark(id, time.Minute)
+			b.unheard(old, time.Minute)
+			m := acceptedOf("1", id)
+			m.Backfill = &db.MatchBackfill{Body: []byte("new")}
+			var ending errgroup.Group
+			final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+				ending.Go(func() error { return end(b, old) })
+				b.eventuallyBlocked(1)
+				return readBackfill(sent, of)
+			})
+			require.NoError(t, err)
+			require.NoError(t, ending.Wait())
+			require.Equal(t, match.Kept, final[0].Verdict)
+			require.Empty(t, b.waiting(b.Store, match.Pool{}))
+			require.Equal(t, []string{id}, b.associated(final[0].Created.ID))
+		})
+	}
+}
+
+// Pins a sweep that takes tickets in the order of their backfills, while somebody assigns them in their own.
+func TestASweepTakesTicketsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.strict()
+	ids, fills := b.acceptable(3), []string{b.backfill(match.Fields{}).ID, b.backfill(match.Fields{}).ID}
+	slices.Sort(ids)
+	slices.Sort(fills)
+	for i, id := range []string{ids[2], ids[0]} {
+		b.matchInto(fills[i], id)
+		b.unheard(fills[i], time.Minute)
+	}
+	tx, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM tickets WHERE id = $1 FOR UPDATE", ids[1])
+	require.NoError(t, err)
+	var both errgroup.Group
+	both.Go(func() error {
+		_, err := s.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, false)
+		return err
+	})
+	b.eventuallyBlocked(1) // with the first of them
+	both.Go(func() error { _, err := s.SweepBackfills(t.Context(), universe, 10); return err })
+	b.eventuallyBlocked(2)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, both.Wait())
 }

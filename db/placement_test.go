@@ -71,7 +71,7 @@ func TestRoomBeyondTheCandidatesIsFound(t *testing.T) {
 		got, err = b.Place(context.WithoutCancel(t.Context()), wish("jon", 8))
 		placed <- err
 	}()
-	b.eventuallyWaitsForALock()
+	b.eventuallyBlocked(1)
 	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", full.SessionID)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))

@@ -252,11 +252,11 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 			return err
 		},
 		"TicketsOfBackfill": func(ctx context.Context, q *Queries) error {
-			_, err := q.TicketsOfBackfill(ctx, TicketsOfBackfillParams{Region: "eu", BackfillID: "b1"})
+			_, err := q.TicketsOfBackfill(ctx, TicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
 			return err
 		},
 		"LockTicketsOfBackfill": func(ctx context.Context, q *Queries) error {
-			return q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams{Region: "eu", BackfillID: "b1"})
+			return q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
 		},
 	})
 	readWhatTheyTake(t, store.readers, map[string]func(context.Context, *Queries) error{

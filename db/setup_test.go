@@ -51,12 +51,19 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 	return v
 }
 
-// eventuallyWaitsForALock returns when somebody waits for a lock of somebody else.
-func (b *bundle) eventuallyWaitsForALock() {
+// eventuallyBlocked returns when so many wait for locks of others.
+func (b *bundle) eventuallyBlocked(n int) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
-		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}')")
+		return one[int](b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'") == n
 	}, 30*time.Second, 5*time.Millisecond)
+}
+
+// strict is a replica that Postgres does not help out of a deadlock: it lasts.
+func (b *bundle) strict() *db.Store {
+	b.t.Helper()
+	b.exec("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''1h''', current_database()); END $$")
+	return b.replica()
 }
 
 // steady ends the amnesty of a young database: heartbeats could be heard for a long time.

@@ -150,7 +150,7 @@ func (q *Queries) CreateTickets(ctx context.Context, arg CreateTicketsParams) ([
 
 const deleteAssigned = `-- name: DeleteAssigned :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM settled_tickets o WHERE o.region = $2 AND o.id = w.id AND o.body IS NOT NULL FOR UPDATE) l
 )
 UPDATE settled_tickets s SET body = NULL, assignment = NULL, settled_at = clock_timestamp(), tx = pg_current_xact_id()
@@ -169,7 +169,7 @@ func (q *Queries) DeleteAssigned(ctx context.Context, arg DeleteAssignedParams) 
 
 const deleteQueued = `-- name: DeleteQueued :many
 WITH held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
-    SELECT l.region, l.id FROM (SELECT unnest($2::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest($2::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id FOR UPDATE) l
 ), gone AS (
     DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id
@@ -316,7 +316,7 @@ func (q *Queries) GetTickets(ctx context.Context, arg GetTicketsParams) ([]GetTi
 
 const keepAlive = `-- name: KeepAlive :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.kept_alive IS NOT NULL
           AND coalesce(o.expires_at > clock_timestamp(), false) -- said so, the index of the few that expire does not look good for it
         FOR NO KEY UPDATE) l

@@ -2,7 +2,7 @@
 -- Assigns those that wait. The others may be assigned already, or be gone: Reassign, with a snapshot of its own, sees what
 -- was settled while this one waited for their rows.
 WITH wanted AS (
-    SELECT unnest(@ids::text[]) AS id, unnest(@assignments::bytea[]) AS assignment
+    SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@assignments::bytea[]) AS assignment
 ), held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
     SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id
@@ -18,7 +18,7 @@ RETURNING id;
 
 -- name: Reassign :many
 WITH wanted AS (
-    SELECT unnest(@ids::text[]) AS id, unnest(@assignments::bytea[]) AS assignment
+    SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@assignments::bytea[]) AS assignment
 ), held AS MATERIALIZED (
     SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM settled_tickets o WHERE o.region = @region AND o.id = w.id AND o.body IS NOT NULL
@@ -30,7 +30,7 @@ RETURNING s.id;
 
 -- name: ReleaseTickets :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
 ), freed AS (
     DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id = ANY (@ids::text[])

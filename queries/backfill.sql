@@ -16,12 +16,12 @@ UPDATE backfills b SET generation = b.generation + 1, terms = @terms, double_key
 WHERE b.region = @region AND b.id = @id;
 
 -- name: TicketsOfBackfill :many
-SELECT k.ticket_id FROM backfill_tickets k WHERE k.region = @region AND k.backfill_id = @backfill_id ORDER BY k.ticket_id;
+SELECT k.ticket_id FROM backfill_tickets k WHERE k.region = @region AND k.backfill_id = ANY (@backfill_ids::text[]) ORDER BY k.ticket_id;
 
 -- name: LockTicketsOfBackfill :exec
 -- Before their association is read: who matches one of them elsewhere holds its row, and takes the association away.
 SELECT 1 FROM tickets t JOIN backfill_tickets k ON k.region = @region AND k.ticket_id = t.id
-WHERE t.region = @region AND k.backfill_id = @backfill_id ORDER BY t.id FOR UPDATE OF t;
+WHERE t.region = @region AND k.backfill_id = ANY (@backfill_ids::text[]) ORDER BY t.id FOR UPDATE OF t;
 
 -- name: Associate :exec
 INSERT INTO backfill_tickets (region, ticket_id, backfill_id)

@@ -51,7 +51,7 @@ WHERE s.region = @region AND s.id = ANY (@ids::text[]) AND s.body IS NOT NULL
 
 -- name: DeleteQueued :many
 WITH held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
-    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id FOR UPDATE) l
 ), gone AS (
     DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id
@@ -64,7 +64,7 @@ RETURNING id;
 
 -- name: DeleteAssigned :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM settled_tickets o WHERE o.region = @region AND o.id = w.id AND o.body IS NOT NULL FOR UPDATE) l
 )
 UPDATE settled_tickets s SET body = NULL, assignment = NULL, settled_at = clock_timestamp(), tx = pg_current_xact_id()
@@ -87,7 +87,7 @@ SELECT t.id FROM tickets t WHERE t.region = @region AND t.expires_at <= clock_ti
 
 -- name: KeepAlive :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.kept_alive IS NOT NULL
           AND coalesce(o.expires_at > clock_timestamp(), false) -- said so, the index of the few that expire does not look good for it
         FOR NO KEY UPDATE) l
