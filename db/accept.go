@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -88,13 +89,13 @@ type acceptance struct {
 	decided bool
 	final   []FinalMatch
 	marks   MarkPendingParams
-	filled  map[string]int64 // backfills, and the generations that they have afterwards
+	filled  map[string]Backfill // backfills, as they are afterwards
 }
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, read ReadBackfill) *acceptance {
 	a := &acceptance{
 		Store: s, ref: ref, matches: matches, read: read, backfills: map[string]Backfill{}, alive: map[string]int64{}, present: map[uuid.UUID]bool{},
-		final: make([]FinalMatch, len(matches)), filled: map[string]int64{}, marks: MarkPendingParams{Region: ref.Region},
+		final: make([]FinalMatch, len(matches)), filled: map[string]Backfill{}, marks: MarkPendingParams{Region: ref.Region},
 	}
 	for _, m := range matches {
 		ours := issuedTickets(ref.Region, m.Tickets)
@@ -221,14 +222,14 @@ func (a *acceptance) fill(out *pipeline, i int) (id string) {
 	if old == nil {
 		created, p := a.draftBackfill(a.ref.Region, says)
 		tell(out, (*Queries).CreateBackfills, p)
-		a.final[i].Created, a.filled[created.ID] = &created, created.Generation
+		a.final[i].Created, a.filled[created.ID] = &created, created
 		return created.ID
 	}
 	row, body := says.row(old.ID, old.Created)
 	tell(out, (*Queries).PutBackfill, PutBackfillParams{
 		Region: a.ref.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 	})
-	a.filled[old.ID] = old.Generation + 1
+	a.filled[old.ID] = Backfill{ID: old.ID, Body: body, Generation: old.Generation + 1}
 	return old.ID
 }
 
@@ -303,9 +304,16 @@ func (a *acceptance) witness(ctx context.Context) (done bool, err error) {
 	}
 	rows, err := a.q.LockBackfills(ctx, LockBackfillsParams{Region: a.ref.Region, Ids: ids, AckedFor: a.cfg.Timing.backfillFor()})
 	for _, r := range rows {
-		done = done || r.Generation == a.filled[r.ID]
+		done = done || a.shows(r)
 	}
 	return done, err
+}
+
+// shows tells whether a backfill is as only this decision made it: one that was created is nobody else's. Another one may
+// have been changed by somebody else, to the generation that it was to have; the tickets tell then, where there are some.
+func (a *acceptance) shows(r LockBackfillsRow) bool {
+	f := a.filled[r.ID]
+	return f.Generation == 1 || len(a.marks.Ids) == 0 && r.Generation == f.Generation && bytes.Equal(r.Body, f.Body)
 }
 
 // toldElsewhere tells whether callers of other replicas wait for the verdicts.

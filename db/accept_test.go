@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,6 +318,11 @@ func (c *cutter) url(t *testing.T, database string) string {
 	return u.String()
 }
 
+// replica goes by way of the cutter. Its statements travel as texts, so that the COMMIT can be seen; once their types are known.
+func (c *cutter) replica(b *bundle) *db.Store {
+	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.url(b.t, b.url), "pgbouncer", 1 })
+}
+
 func (c *cutter) pass(ctx context.Context, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial(c.network, c.target)
@@ -361,8 +367,7 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
 				c := newCutter(t, b.url, arrives)
-				// Statements travel as texts then, so that the COMMIT can be seen; once their types are known.
-				far := b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.url(t, b.url), "pgbouncer", 1 })
+				far := c.replica(b)
 				ref := b.cycle()
 				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
 				require.NoError(t, err)
@@ -389,4 +394,38 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Pins somebody else's change of a backfill that is taken for the decision that was lost.
+func TestALostAcceptanceIsNotMistakenForAnothersChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newCutter(t, b.url, false)
+	far := c.replica(b)
+	ref, ids, there := b.cycle(), b.acceptable(2), b.backfill(match.Fields{})
+	_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
+	require.NoError(t, err)
+	m := acceptedOf("1", ids...)
+	m.Backfill = &db.MatchBackfill{ID: there.ID, Generation: there.Generation, Body: []byte("more")}
+	c.armed.Store(true)
+	var changing errgroup.Group
+	var once sync.Once
+	final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+		once.Do(func() { // waits for the row, and is the next to have it
+			changing.Go(func() error {
+				_, err := b.UpdateBackfill(t.Context(), universe, there.ID, func(db.Backfill) (db.NewBackfill, error) {
+					return backfillOf(match.Fields{}, "the game's own"), nil
+				})
+				return err
+			})
+			b.eventuallyBlocked(1)
+		})
+		return readBackfill(sent, of)
+	})
+	require.NoError(t, err)
+	require.NoError(t, changing.Wait())
+	require.Equal(t, int32(1), c.cuts.Load())
+	require.Equal(t, match.BackfillChanged, final[0].Verdict)
+	slices.Sort(ids)
+	require.Equal(t, ids, b.waiting(b.Store, match.Pool{}))
 }

@@ -95,7 +95,11 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 		return nil
 	}
 	return classify(s.inTxAgain(ctx, func(q *Queries) error {
-		return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: region, Ids: ids})
+		if err := q.HoldMatched(ctx, HoldMatchedParams{Region: region, Ids: ids}); err != nil {
+			return err
+		}
+		tell(q.putOff(), (*Queries).ReleaseTickets, ReleaseTicketsParams{Region: region, Ids: ids})
+		return nil
 	}))
 }
 

@@ -34,6 +34,21 @@ func (q *Queries) ForgetSettled(ctx context.Context, arg ForgetSettledParams) (i
 	return result.RowsAffected(), nil
 }
 
+const holdMatched = `-- name: HoldMatched :exec
+SELECT FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
+`
+
+type HoldMatchedParams struct {
+	Ids    []string
+	Region string
+}
+
+func (q *Queries) HoldMatched(ctx context.Context, arg HoldMatchedParams) error {
+	_, err := q.db.Exec(ctx, holdMatched, arg.Ids, arg.Region)
+	return err
+}
+
 const matchedTickets = `-- name: MatchedTickets :many
 SELECT t.id FROM tickets t WHERE t.region = $1 AND t.id > $2::text AND t.pending_at IS NOT NULL ORDER BY t.id LIMIT $3
 `
@@ -125,6 +140,7 @@ type ReleaseTicketsParams struct {
 	Region string
 }
 
+// Of tickets that this transaction holds, so that it sees which backfills they are of.
 func (q *Queries) ReleaseTickets(ctx context.Context, arg ReleaseTicketsParams) error {
 	_, err := q.db.Exec(ctx, releaseTickets, arg.Ids, arg.Region)
 	return err

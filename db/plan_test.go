@@ -220,6 +220,9 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.Reassign(ctx, ReassignParams{Region: "eu", Ids: ids, Assignments: bytes})
 			return err
 		},
+		"HoldMatched": func(ctx context.Context, q *Queries) error {
+			return q.HoldMatched(ctx, HoldMatchedParams{Region: "eu", Ids: ids})
+		},
 		"ReleaseTickets": func(ctx context.Context, q *Queries) error {
 			return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: "eu", Ids: ids})
 		},

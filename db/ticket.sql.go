@@ -91,6 +91,7 @@ FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($
              unnest($8::int[]) AS terms_from, unnest($9::int[]) AS terms_to,
              unnest($10::int[]) AS doubles_from, unnest($11::int[]) AS doubles_to,
              unnest($12::interval[]) AS ttl, unnest($13::bool[]) AS keep_alive, unnest($14::text[]) AS player) r
+ORDER BY r.player, r.id -- who comes second waits for a player's ticket that is not committed yet
 ON CONFLICT DO NOTHING
 RETURNING id
 `

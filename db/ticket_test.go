@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -162,6 +163,26 @@ func TestTimesAreExactWhenRead(t *testing.T) {
 	require.Equal(t, []string{left}, b.assign(false, left))
 }
 
+// Pins a release that waits for an acceptance and does half of it then: the ticket waits, and is its backfill's.
+func TestReleasingWhatIsBeingMatched(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.acceptable(1)[0]
+	b.mark(id, time.Minute)
+	m := acceptedOf("1", id)
+	m.Backfill = &db.MatchBackfill{Body: []byte("new")}
+	var releasing errgroup.Group
+	final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+		releasing.Go(func() error { return b.ReleaseTickets(t.Context(), universe, []string{id}) })
+		b.eventuallyBlocked(1)
+		return readBackfill(sent, of)
+	})
+	require.NoError(t, err)
+	require.NoError(t, releasing.Wait())
+	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{}))
+	require.Empty(t, b.associated(final[0].Created.ID))
+}
+
 // Pins tickets beyond the first page, and the backfill of one that is free.
 func TestReleasingMoreThanAPage(t *testing.T) {
 	t.Parallel()
@@ -233,6 +254,30 @@ func TestOneLiveTicketOfAPlayer(t *testing.T) {
 	}
 	answers.Wait()
 	require.Equal(t, 1, made)
+}
+
+// Pins flights of two replicas that wait for each other's players.
+func TestTicketsOfTheSamePlayersAtTwoReplicas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stores := []*db.Store{b.strict(), b.strict()}
+	const players = 300
+	var crowd errgroup.Group
+	for i := range players {
+		for k, s := range stores {
+			crowd.Go(func() error {
+				n := ticketOf(match.Fields{}, "")
+				n.Player = fmt.Sprint([]int{i, players - 1 - i}[k])
+				_, err := s.CreateTicket(t.Context(), universe, n)
+				if e := (*db.Error)(nil); errors.As(err, &e) && e.Code == "player_waits" {
+					return nil
+				}
+				return err
+			})
+		}
+	}
+	require.NoError(t, crowd.Wait())
+	require.Len(t, b.waiting(b.Store, match.Pool{}), players)
 }
 
 // Pins a player who is told that the ticket is cancelled, and gets a match all the same.

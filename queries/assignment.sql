@@ -28,7 +28,12 @@ UPDATE settled_tickets s SET assignment = h.assignment, settled_at = clock_times
 FROM held h WHERE s.region = h.region AND s.id = h.id
 RETURNING s.id;
 
+-- name: HoldMatched :exec
+SELECT FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
+    SELECT FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l;
+
 -- name: ReleaseTickets :exec
+-- Of tickets that this transaction holds, so that it sees which backfills they are of.
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l

@@ -7,6 +7,7 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, 
              unnest(@terms_from::int[]) AS terms_from, unnest(@terms_to::int[]) AS terms_to,
              unnest(@doubles_from::int[]) AS doubles_from, unnest(@doubles_to::int[]) AS doubles_to,
              unnest(@ttls::interval[]) AS ttl, unnest(@keep_alive::bool[]) AS keep_alive, unnest(@players::text[]) AS player) r
+ORDER BY r.player, r.id -- who comes second waits for a player's ticket that is not committed yet
 ON CONFLICT DO NOTHING
 RETURNING id;
 
