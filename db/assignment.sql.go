@@ -11,12 +11,15 @@ import (
 )
 
 const forgetSettled = `-- name: ForgetSettled :execrows
-DELETE FROM settled_tickets s WHERE s.region = $1 AND s.id IN (
-    SELECT o.id FROM settled_tickets o WHERE o.region = $1 AND o.tx <= (
-        SELECT coalesce(max(e.tx), '0'::xid8) FROM (SELECT x.tx, x.settled_at FROM settled_tickets x WHERE x.region = $1 ORDER BY x.tx LIMIT $2) e
-        WHERE e.settled_at < clock_timestamp() - $3::interval)
-      AND o.settled_at < clock_timestamp() - $3::interval
-    ORDER BY o.id LIMIT $2 FOR UPDATE SKIP LOCKED)
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id FROM (
+        SELECT e.id FROM (SELECT x.id, x.settled_at FROM settled_tickets x WHERE x.region = $1 ORDER BY x.tx LIMIT $2) e
+        WHERE e.settled_at < clock_timestamp() - $3::interval ORDER BY e.id
+    ) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM settled_tickets o WHERE o.region = $1 AND o.id = w.id
+          AND o.settled_at < clock_timestamp() - $3::interval FOR UPDATE SKIP LOCKED) l
+)
+DELETE FROM settled_tickets s USING held h WHERE s.region = h.region AND s.id = h.id
 `
 
 type ForgetSettledParams struct {
@@ -247,9 +250,10 @@ func (q *Queries) SettledSince(ctx context.Context, arg SettledSinceParams) ([]S
 }
 
 const ticketRegions = `-- name: TicketRegions :many
-SELECT ticket_regions()::text AS region
+SELECT ticket_regions()::text AS region UNION SELECT c.region FROM match_cycles c
 `
 
+// Directors that ask where nobody waits leave cycles, too.
 func (q *Queries) TicketRegions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, ticketRegions)
 	if err != nil {

@@ -69,10 +69,10 @@ func (q *Queries) Pulse(ctx context.Context, ttl time.Duration) (int64, error) {
 }
 
 const regions = `-- name: Regions :many
-SELECT DISTINCT region FROM instance_directory ORDER BY region
+SELECT fleet_regions()::text AS region
 `
 
-// Workers go region by region, because locking reads must name one.
+// Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
 func (q *Queries) Regions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, regions)
 	if err != nil {

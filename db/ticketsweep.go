@@ -2,7 +2,7 @@ package db
 
 import "context"
 
-// TicketRegions lists the regions that have tickets or backfills, or remember some. Errors: Unavailable.
+// TicketRegions lists the regions that have tickets, backfills or cycles, or remember some. Errors: Unavailable.
 func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.TicketRegions(ctx)
 	return regions, classify(err)

@@ -56,13 +56,17 @@ WHERE s.region = @region AND s.tx >= @since::xid8 ORDER BY s.tx;
 SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon;
 
 -- name: TicketRegions :many
-SELECT ticket_regions()::text AS region;
+-- Directors that ask where nobody waits leave cycles, too.
+SELECT ticket_regions()::text AS region UNION SELECT c.region FROM match_cycles c;
 
 -- name: ForgetSettled :execrows
 -- In the order of tx, which is that of settled_at but for moments.
-DELETE FROM settled_tickets s WHERE s.region = @region AND s.id IN (
-    SELECT o.id FROM settled_tickets o WHERE o.region = @region AND o.tx <= (
-        SELECT coalesce(max(e.tx), '0'::xid8) FROM (SELECT x.tx, x.settled_at FROM settled_tickets x WHERE x.region = @region ORDER BY x.tx LIMIT @batch) e
-        WHERE e.settled_at < clock_timestamp() - sqlc.arg(keep)::interval)
-      AND o.settled_at < clock_timestamp() - sqlc.arg(keep)::interval
-    ORDER BY o.id LIMIT @batch FOR UPDATE SKIP LOCKED);
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id FROM (
+        SELECT e.id FROM (SELECT x.id, x.settled_at FROM settled_tickets x WHERE x.region = @region ORDER BY x.tx LIMIT @batch) e
+        WHERE e.settled_at < clock_timestamp() - sqlc.arg(keep)::interval ORDER BY e.id
+    ) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM settled_tickets o WHERE o.region = @region AND o.id = w.id
+          AND o.settled_at < clock_timestamp() - sqlc.arg(keep)::interval FOR UPDATE SKIP LOCKED) l
+)
+DELETE FROM settled_tickets s USING held h WHERE s.region = h.region AND s.id = h.id;

@@ -21,8 +21,8 @@ SELECT clock_timestamp()::timestamptz AS now;
 SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot;
 
 -- name: Regions :many
--- Workers go region by region, because locking reads must name one.
-SELECT DISTINCT region FROM instance_directory ORDER BY region;
+-- Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
+SELECT fleet_regions()::text AS region;
 
 -- name: SchemaVersion :one
 SELECT schema_version()::bigint AS version;

@@ -84,7 +84,13 @@ WITH held AS (
 SELECT (h.pending IS NOT TRUE)::bool AS cancelled, h.matched_in FROM held h;
 
 -- name: ExpiredTickets :many
-SELECT t.id FROM tickets t WHERE t.region = @region AND t.expires_at <= clock_timestamp() ORDER BY t.id LIMIT @batch FOR UPDATE SKIP LOCKED;
+-- Found by the index of those that expire, for which clock_timestamp() would not do; then held one by one, by the whole key.
+SELECT l.id FROM (
+    SELECT e.id FROM (
+        SELECT o.id FROM tickets o WHERE o.region = @region AND o.expires_at <= statement_timestamp() ORDER BY o.expires_at LIMIT @batch) e
+    ORDER BY e.id
+) w CROSS JOIN LATERAL (
+    SELECT t.id FROM tickets t WHERE t.region = @region AND t.id = w.id AND coalesce(t.expires_at <= clock_timestamp(), false) FOR UPDATE SKIP LOCKED) l;
 
 -- name: KeepAlive :exec
 WITH held AS MATERIALIZED (

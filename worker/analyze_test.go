@@ -19,3 +19,21 @@ func TestTablesThatGrewAreAnalyzed(t *testing.T) {
 	require.Equal(t, 1000, one[int](b, "SELECT reltuples FROM pg_class WHERE relname = 'instance_directory'"))
 	require.Empty(t, once(t, l))
 }
+
+// Pins a table that somebody looks after, and all others that lose their statistics to it for good.
+func TestABusyTableKeepsNoOtherFromBeingAnalyzed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l := loopOf(t, b.options(), "analyze")
+	tx, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "LOCK TABLE idempotency_keys IN SHARE UPDATE EXCLUSIVE MODE") // as VACUUM and CREATE INDEX CONCURRENTLY do
+	require.NoError(t, err)
+	b.exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
+	b.exec("INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 1000) n")
+	known := func(table string) bool { return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stats WHERE tablename = $1)", table) }
+	require.Eventually(t, func() bool { once(t, l); return known("instance_directory") }, 20*time.Second, 50*time.Millisecond)
+	require.False(t, known("idempotency_keys"))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Eventually(t, func() bool { once(t, l); return known("idempotency_keys") }, 20*time.Second, 50*time.Millisecond)
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -38,4 +39,21 @@ func TestQueueIsSwept(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.GetBackfill(t.Context(), "global", backfill.ID)
 	require.True(t, db.IsKind(err, db.NotFound))
+}
+
+// Pins cycles that stay for ever where directors ask and nobody waits.
+func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ref := db.CycleRef{Region: "global", Replica: uuid.New(), Lease: time.Minute}
+	c, in, err := b.EnterCycle(t.Context(), ref.Region, ref.Replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: ref.Lease})
+	require.NoError(t, err)
+	require.True(t, in)
+	ref.ID = c.ID
+	require.NoError(t, b.EndCycle(t.Context(), ref, ""))
+	l := loopOf(t, b.options(), "queue")
+	require.Empty(t, once(t, l))
+	b.exec("UPDATE match_cycles SET ended_at = ended_at - interval '1 hour', lease_until = lease_until - interval '1 hour'")
+	require.Equal(t, Done{"cycles_forgotten": 1}, once(t, l))
+	require.Zero(t, one[int](b, "SELECT (SELECT count(*) FROM match_cycles) + (SELECT count(*) FROM match_callers)"))
 }

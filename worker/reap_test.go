@@ -114,3 +114,26 @@ func TestReapComesBackForWhatSomebodyHeld(t *testing.T) {
 	require.Equal(t, "instance gone", one[string](b, "SELECT reason FROM session_history"))
 	b.requireSound()
 }
+
+// Pins a region that no worker comes to any more, since its last instance has moved to another.
+func TestARegionThatWasLeftIsTidied(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu", "one", 8)
+	b.place("eu", "anna")
+	tx, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM sessions FOR NO KEY UPDATE") // as a placement holds it: it is left to the reaper
+	require.NoError(t, err)
+	b.register("us", "one", 8)
+	require.NoError(t, tx.Rollback(t.Context()))
+	b.exec("INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at) VALUES ('eu', 'j', gen_random_uuid(), 'anna', now() - interval '1 hour')")
+	b.exec("UPDATE seats SET expires_at = now() - interval '1 hour', look_at = now() - interval '1 hour'")
+	b.exec("UPDATE instances SET ended_at = ended_at - interval '2 days' WHERE region = 'eu'")
+	once(t, loopOf(t, b.options(), "reap"))
+	once(t, loopOf(t, b.options(), "prune"))
+	for _, table := range []string{"sessions", "seats", "redeemed_tokens"} {
+		require.Zero(t, one[int](b, "SELECT count(*) FROM "+table), table)
+	}
+	require.Equal(t, "us", one[string](b, "SELECT string_agg(region, ' ') FROM instances"))
+}

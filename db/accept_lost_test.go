@@ -1,0 +1,184 @@
+package db_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// A cutter passes bytes between a client and Postgres until it sees a COMMIT of the client's that it is to cut.
+type cutter struct {
+	net.Listener
+
+	network, target string
+
+	armed  atomic.Bool
+	arrive chan struct{} // nil: the COMMIT does not reach Postgres; it does when this is closed
+	cuts   atomic.Int32
+}
+
+func newCutter(t *testing.T, target string, arrives bool) *cutter {
+	t.Helper()
+	pc, err := pgx.ParseConfig(target)
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := &cutter{Listener: l}
+	if arrives {
+		c.arrive = make(chan struct{})
+	}
+	c.network, c.target = pgconn.NetworkAddress(pc.Host, pc.Port)
+	var wait sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); wait.Wait() })
+	wait.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wait.Go(func() { c.pass(t.Context(), conn) })
+		}
+	})
+	return c
+}
+
+// url leads to a database by way of the cutter.
+func (c *cutter) url(t *testing.T, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	host, port, err := net.SplitHostPort(c.Addr().String())
+	require.NoError(t, err)
+	q := u.Query()
+	q.Set("host", host)
+	q.Set("port", port)
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// replica goes by way of the cutter. Its statements travel as texts, so that the COMMIT can be seen; once their types are known.
+func (c *cutter) replica(b *bundle) *db.Store {
+	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.url(b.t, b.url), "pgbouncer", 1 })
+}
+
+func (c *cutter) pass(ctx context.Context, client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial(c.network, c.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	answered := make(chan struct{})
+	go func() { _, _ = io.Copy(client, server); _ = client.Close(); close(answered) }()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(buf[:n], []byte("\x00commit\x00")) && c.armed.CompareAndSwap(true, false) {
+			c.cuts.Add(1)
+			_ = client.Close()
+			if c.arrive == nil {
+				return
+			}
+			select {
+			case <-c.arrive:
+				_, _ = server.Write(buf[:n])
+				<-answered // to nobody
+			case <-ctx.Done():
+			}
+			return
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// Pins matches that are told although they were rolled back, and matches that are lost although they were committed.
+func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
+	t.Parallel()
+	for name, arrives := range map[string]bool{"committed": true, "rolled back": false} {
+		for kind, tickets := range map[string]int{"tickets": 2, "a backfill alone": 0} {
+			t.Run(name+" with "+kind, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				c := newCutter(t, b.url, arrives)
+				far := c.replica(b)
+				ref := b.cycle()
+				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
+				require.NoError(t, err)
+				b.exec("DELETE FROM backfills")
+				ids := b.acceptable(tickets)
+				m := acceptedOf("1", ids...)
+				m.Backfill = &db.MatchBackfill{Body: []byte("new")}
+				c.armed.Store(true)
+				var final []db.FinalMatch
+				var accepting errgroup.Group
+				accepting.Go(func() (err error) {
+					final, err = far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, readBackfill)
+					return err
+				})
+				if arrives { // late: it is asked already what became of it
+					b.eventuallyBlocked(1)
+					close(c.arrive)
+				}
+				require.NoError(t, accepting.Wait())
+				require.Equal(t, int32(1), c.cuts.Load())
+				require.Equal(t, match.Kept, final[0].Verdict)
+				require.Empty(t, b.waiting(b.Store, match.Pool{}))
+				require.Equal(t, []string{final[0].Created.ID}, b.open(match.Pool{}), "it was decided once")
+			})
+		}
+	}
+}
+
+// Pins somebody else's change of a backfill that is taken for the decision that was lost.
+func TestALostAcceptanceIsNotMistakenForAnothersChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newCutter(t, b.url, false)
+	far := c.replica(b)
+	ref, ids, there := b.cycle(), b.acceptable(2), b.backfill(match.Fields{})
+	_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
+	require.NoError(t, err)
+	m := acceptedOf("1", ids...)
+	m.Backfill = &db.MatchBackfill{ID: there.ID, Generation: there.Generation, Body: []byte("more")}
+	c.armed.Store(true)
+	var changing errgroup.Group
+	var once sync.Once
+	final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+		once.Do(func() { // waits for the row, and is the next to have it
+			changing.Go(func() error {
+				_, err := b.UpdateBackfill(t.Context(), universe, there.ID, func(db.Backfill) (db.NewBackfill, error) {
+					return backfillOf(match.Fields{}, "the game's own"), nil
+				})
+				return err
+			})
+			b.eventuallyBlocked(1)
+		})
+		return readBackfill(sent, of)
+	})
+	require.NoError(t, err)
+	require.NoError(t, changing.Wait())
+	require.Equal(t, int32(1), c.cuts.Load())
+	require.Equal(t, match.BackfillChanged, final[0].Verdict)
+	slices.Sort(ids)
+	require.Equal(t, ids, b.waiting(b.Store, match.Pool{}))
+}
