@@ -31,7 +31,9 @@ func TestABusyTableKeepsNoOtherFromBeingAnalyzed(t *testing.T) {
 	require.NoError(t, err)
 	b.exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
 	b.exec("INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 1000) n")
-	known := func(table string) bool { return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stats WHERE tablename = $1)", table) }
+	known := func(table string) bool {
+		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stats WHERE tablename = $1)", table)
+	}
 	require.Eventually(t, func() bool { once(t, l); return known("instance_directory") }, 20*time.Second, 50*time.Millisecond)
 	require.False(t, known("idempotency_keys"))
 	require.NoError(t, tx.Rollback(t.Context()))
