@@ -90,15 +90,18 @@ func (c *call) propose(p Proposal) error {
 
 // weigh counts a proposal against what may be kept.
 func (c *call) weigh(p Proposal) error {
-	size := 128 + len(p.ID) + len(p.BackfillBody) + len(p.Match)
+	marks := len(p.Tickets) * (64 + len(p.ID))
+	size := 128 + len(p.BackfillBody) + len(p.Match) + marks
 	for _, t := range p.Tickets {
-		size += 16 + len(t)
+		size += len(t)
 	}
 	c.bytes += size
 	held := c.engine.held.Add(int64(size))
 	switch {
 	case len(p.ID) > maxMatchID:
 		return errLongID
+	case marks > maxMarks:
+		return errManyTickets
 	case len(c.ids) >= maxProposals:
 		return errTooMany
 	case c.bytes > maxBytes:

@@ -123,6 +123,7 @@ const (
 	maxBytes     = 64 << 20  // of a caller's proposals
 	maxHeld      = 512 << 20 // of all callers' proposals
 	maxMatchID   = 4 << 10   // bytes: each ticket of a match carries its id
+	maxMarks     = 16 << 20  // bytes that the tickets of a match carry: all are written in one transaction
 )
 
 // Engine runs the cycles of a region, together with the engines of other replicas. It is safe for concurrent use.

@@ -300,6 +300,9 @@ func TestMatchFunctionsAreBounded(t *testing.T) {
 			return p
 		}),
 		"match function returned a match_id of more than 4096 bytes": many(func(int) cycle.Proposal { return proposal(string(big[:4097]), 0) }),
+		"match function returned a match whose tickets and match_id come to more than 16 MiB": many(func(int) cycle.Proposal {
+			return proposal(string(big[:4096]), 0, make([]string, 5000)...)
+		}),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -37,13 +37,14 @@ func public(err error) error {
 }
 
 var (
-	errOverrun  = errors.New("match function ran longer than proposal window, canceling")
-	errOver     = errors.New("the call is over")
-	errTooMany  = fmt.Errorf("match function proposed more than %d matches", maxProposals)
-	errTooLarge = fmt.Errorf("match function proposed more than %d MiB", maxBytes>>20)
-	errFull     = errors.New("match functions of all calls proposed more than is kept at a time")
-	errLongID   = fmt.Errorf("match function returned a match_id of more than %d bytes", maxMatchID)
-	errSlow     = errors.New("evaluator ran longer than it may, canceling")
+	errOverrun     = errors.New("match function ran longer than proposal window, canceling")
+	errOver        = errors.New("the call is over")
+	errTooMany     = fmt.Errorf("match function proposed more than %d matches", maxProposals)
+	errTooLarge    = fmt.Errorf("match function proposed more than %d MiB", maxBytes>>20)
+	errFull        = errors.New("match functions of all calls proposed more than is kept at a time")
+	errLongID      = fmt.Errorf("match function returned a match_id of more than %d bytes", maxMatchID)
+	errManyTickets = fmt.Errorf("match function returned a match whose tickets and match_id come to more than %d MiB", maxMarks>>20)
+	errSlow        = errors.New("evaluator ran longer than it may, canceling")
 )
 
 // Texts are quoted without escapes, as clients compare them.

@@ -2,6 +2,7 @@ package openmatch
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,7 +22,7 @@ type backend struct {
 // AssignTickets implements pb.BackendServiceServer. Tickets that are not there are told and keep no other from being
 // assigned, unless the caller asks for all or none.
 func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
-	groups, err := assignments(r.GetAssignments())
+	groups, err := b.options.assignments(r.GetAssignments())
 	if err != nil || len(groups) == 0 {
 		return &pb.AssignTicketsResponse{}, err
 	}
@@ -59,22 +60,32 @@ func noneAssigned(failures *pb.AssignTicketsResponse) error {
 }
 
 // assignments judges what is asked before anything is written.
-func assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
+func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
 	judged := make([]match.AssignmentGroup, 0, len(asked))
 	groups := make([]db.Assignment, 0, len(asked))
+	written := 0
 	for _, g := range asked {
 		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(), HasAssignment: g.GetAssignment() != nil})
-		encoded, err := encodeAssignment(g.GetAssignment())
+		encoded, err := o.encodeAssignment(g.GetAssignment())
 		if err != nil {
 			return nil, err
+		}
+		if written += len(encoded) * len(g.GetTicketIds()); written > maxAssigned {
+			return nil, invalid(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: assign fewer at a time", maxAssigned))
 		}
 		groups = append(groups, db.Assignment{Tickets: g.GetTicketIds(), Assignment: encoded})
 	}
 	return groups, match.CheckAssignments(judged)
 }
 
+// maxAssigned bounds, in bytes, what one call may have written: each ticket gets its own copy of the assignment.
+const maxAssigned = 64 << 20
+
 // encodeAssignment is never nil: to the store that means a ticket without one, and an empty one is an assignment as well.
-func encodeAssignment(a *pb.Assignment) ([]byte, error) {
+func (o Options) encodeAssignment(a *pb.Assignment) ([]byte, error) {
+	if err := o.checkSize("the assignment", a); err != nil {
+		return nil, err
+	}
 	return proto.MarshalOptions{}.MarshalAppend([]byte{}, a)
 }
 

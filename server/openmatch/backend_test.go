@@ -2,6 +2,7 @@ package openmatch_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,10 @@ func TestAssignmentsThatAreRefused(t *testing.T) {
 		"Ticket id " + id + " is assigned multiple times in one assign tickets call": {group(to, id, "x", id)},
 		"Ticket id x is assigned multiple times in one assign tickets call":          {group(to, id, "x"), group(to, "x")},
 		"AssignmentGroupTicketIds is empty":                                          {group(to), group(to)},
+		"the assignment has 65540 bytes, more than the 65536 that are allowed":       {group(&pb.Assignment{Connection: strings.Repeat("x", 1<<16)}, id)},
+		"the assignments of all tickets together have more than 67108864 bytes: assign fewer at a time": {
+			group(&pb.Assignment{Connection: strings.Repeat("x", 1<<16-4)}, append(make([]string, 1<<10), id)...),
+		},
 	} {
 		_, err := b.AssignTickets(t.Context(), &pb.AssignTicketsRequest{Assignments: groups})
 		refused(t, codes.InvalidArgument, text, err)

@@ -75,7 +75,7 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBack
 	case r.GetAssignment() == nil:
 		return nil, invalid(".Assignment is required")
 	}
-	assignment, err := encodeAssignment(r.GetAssignment())
+	assignment, err := f.options.encodeAssignment(r.GetAssignment())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package openmatch_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,8 @@ func TestBackfillsThatAreRefused(t *testing.T) {
 	refused(t, codes.InvalidArgument, ".BackfillId is required", err)
 	_, err = b.AcknowledgeBackfill(t.Context(), &pb.AcknowledgeBackfillRequest{BackfillId: "x"})
 	refused(t, codes.InvalidArgument, ".Assignment is required", err)
+	_, err = b.acknowledge("x", strings.Repeat("x", 1<<16))
+	refused(t, codes.InvalidArgument, "the assignment has 65540 bytes, more than the 65536 that are allowed", err)
 	_, err = b.DeleteBackfill(t.Context(), &pb.DeleteBackfillRequest{})
 	refused(t, codes.InvalidArgument, ".BackfillId is required", err)
 

@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 )
 
 // calls counts calls, whichever way they come.
@@ -38,10 +40,62 @@ func (s *Server) makeCalls() error {
 	return errors.Join(s.options.Metrics.Register(s.calls.open), s.options.Metrics.Register(s.calls.took))
 }
 
+// maxProbes bounds how many may watch the health: they need show nothing.
+const maxProbes = 64
+
+// tap stands before calls of which nothing but the headers has come. It lets them in, and bounds what interceptors cannot:
+// taking in the request, and sending to who does not read. All calls of a connection wait for it: it waits for nothing.
+func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	err := s.admit(ctx, info.FullMethodName)
+	if err == nil && info.FullMethodName == healthpb.Health_Watch_FullMethodName {
+		err = s.takeProbe(ctx)
+	}
+	if err != nil {
+		method := "unknown" // callers may make up others
+		if _, ours := s.methods[info.FullMethodName]; ours {
+			method = info.FullMethodName
+		}
+		return ctx, s.count(ctx, method, time.Now(), err)
+	}
+	if !s.lasts(info.FullMethodName) {
+		bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout) //nolint:gosec // The call ends its context, and with it this one.
+		_ = cancel
+		return bounded, nil
+	}
+	ctx, cut := context.WithCancel(ctx)
+	unhook := context.AfterFunc(s.stopping, cut)
+	context.AfterFunc(ctx, func() { unhook() })
+	return context.WithValue(ctx, cutKey{}, cut), nil
+}
+
+// takeProbe counts one until its call ends.
+func (s *Server) takeProbe(ctx context.Context) error {
+	if s.probes.Add(1) > maxProbes {
+		s.probes.Add(-1)
+		return status.Errorf(codes.ResourceExhausted, "%d watch the health of this replica already", maxProbes)
+	}
+	context.AfterFunc(ctx, func() { s.probes.Add(-1) })
+	return nil
+}
+
+// lasts tells which calls go on until somebody ends them: all streams but queries.
+func (s *Server) lasts(method string) bool {
+	return s.methods[method].IsServerStream && serviceOf(method) != "query"
+}
+
+// cutKey is for what ends a lasting call whose caller does not take what is sent.
+type cutKey struct{}
+
+// send sends on a lasting stream, and ends its call where that takes too long: what its caller does not take is kept here.
+func (s *Server) send(ctx context.Context, send func() error) error {
+	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
+		defer time.AfterFunc(s.options.taking, cut).Stop()
+	}
+	return send()
+}
+
 // unary stands before calls that are answered once.
 func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
-	defer cancel()
 	err = s.observe(ctx, info.FullMethod, func() (err error) {
 		answer, err = next(ctx, r)
 		return err
@@ -51,10 +105,9 @@ func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, n
 
 // stream stands before calls that are answered bit by bit.
 func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	ctx, cancel := s.streamContext(stream.Context(), info.FullMethod)
-	defer cancel()
+	ctx := stream.Context()
 	return s.observe(ctx, info.FullMethod, func() error {
-		err := next(srv, bounded{stream, ctx})
+		err := next(srv, stream)
 		if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
 			return status.Error(codes.Unavailable, "this replica stops: call again, another one answers")
 		}
@@ -62,45 +115,25 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 	})
 }
 
-// streamContext bounds queries as any call. Other streams last, and end when the replica has to.
-func (s *Server) streamContext(ctx context.Context, method string) (context.Context, context.CancelFunc) {
-	if serviceOf(method) == "query" {
-		return context.WithTimeout(ctx, s.options.CallTimeout)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	unhook := context.AfterFunc(s.stopping, cancel)
-	return ctx, func() {
-		unhook()
-		cancel()
-	}
-}
-
-// bounded is a stream with a context that ends earlier.
-type bounded struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-// Context implements grpc.ServerStream.
-func (b bounded) Context() context.Context { return b.ctx }
-
-// observe makes a call that is let in, counts it, and gives what the caller is told of its error.
+// observe makes a call that was let in, and counts it.
 func (s *Server) observe(ctx context.Context, method string, call func() error) error {
-	name := strings.TrimPrefix(method, "/")
-	began, open := time.Now(), s.calls.open.WithLabelValues(name)
+	began, open := time.Now(), s.calls.open.WithLabelValues(nameOf(method))
 	open.Inc()
 	defer open.Dec()
-	err := s.admit(ctx, method)
-	if err == nil {
-		err = protect(call)
-	}
+	return s.count(ctx, method, began, protect(call))
+}
+
+// count counts a call that has ended, and gives what the caller is told of its error.
+func (s *Server) count(ctx context.Context, method string, began time.Time, err error) error {
 	unforeseen, told := statusOf(err)
-	s.calls.took.WithLabelValues(name, status.Code(told).String()).Observe(time.Since(began).Seconds())
+	s.calls.took.WithLabelValues(nameOf(method), status.Code(told).String()).Observe(time.Since(began).Seconds())
 	if unforeseen {
 		s.options.Log.LogAttrs(ctx, slog.LevelError, "a call failed", slog.String("call", path.Base(method)), slog.Any("error", err))
 	}
 	return told
 }
+
+func nameOf(method string) string { return strings.TrimPrefix(method, "/") }
 
 // protect keeps what one call stumbles over from ending all others.
 func protect(call func() error) (err error) {

@@ -63,7 +63,7 @@ func (f *fetch) Run(ctx context.Context, propose func(cycle.Proposal) error) err
 func (f *fetch) Deliver(a cycle.Accepted) error {
 	const field protowire.Number = 1
 	if a.CreatedBackfill == nil {
-		return f.stream.Send(raw(&pb.FetchMatchesResponse{}, appendMessage(nil, field, a.Match)))
+		return f.tell(raw(&pb.FetchMatchesResponse{}, appendMessage(nil, field, a.Match)))
 	}
 	var m pb.Match
 	if err := proto.Unmarshal(a.Match, &m); err != nil {
@@ -71,7 +71,11 @@ func (f *fetch) Deliver(a cycle.Accepted) error {
 	}
 	b := m.GetBackfill()
 	b.Id, b.Generation, b.CreateTime = a.CreatedBackfill.ID, a.CreatedBackfill.Generation, timestamppb.New(a.CreatedBackfill.Created)
-	return f.stream.Send(&pb.FetchMatchesResponse{Match: &m})
+	return f.tell(&pb.FetchMatchesResponse{Match: &m})
+}
+
+func (f *fetch) tell(answer *pb.FetchMatchesResponse) error {
+	return f.send(f.stream.Context(), func() error { return f.stream.Send(answer) })
 }
 
 // proposal is what a cycle has to know of a match. Errors: what keeps the match function from proposing it.

@@ -87,7 +87,8 @@ func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (
 // ends when the ticket is gone.
 func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
 	err := f.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
-		if err := stream.Send(raw(&pb.WatchAssignmentsResponse{}, appendMessage(nil, watchAssignment, assignment))); err != nil {
+		answer := raw(&pb.WatchAssignmentsResponse{}, appendMessage(nil, watchAssignment, assignment))
+		if err := f.send(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
 			return status.Error(codes.Aborted, "the assignment could not be sent")
 		}
 		return nil

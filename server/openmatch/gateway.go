@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -52,6 +53,12 @@ var restJSON = &runtime.JSONPb{
 	UnmarshalOptions: protojson.UnmarshalOptions{DiscardUnknown: true},
 }
 
+// wishHeader lets wishes through. What else headers say is for the HTTP server, and not for the calls that are made of it.
+func wishHeader(name string) (key string, ok bool) {
+	key, ok = strings.CutPrefix(name, runtime.MetadataHeaderPrefix)
+	return key, ok && strings.HasPrefix(key, "Director-")
+}
+
 func (s *Server) makeGateway() (err error) {
 	g := &gateway{inside: inside{bufconn.Listen(256 << 10)}}
 	g.conn, err = grpc.NewClient("passthrough:gateway",
@@ -60,7 +67,7 @@ func (s *Server) makeGateway() (err error) {
 	if err != nil {
 		return err
 	}
-	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON), runtime.WithMetadata(ofRequest))
+	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON), runtime.WithMetadata(ofRequest), runtime.WithIncomingHeaderMatcher(wishHeader))
 	for _, register := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
 		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler, pb.RegisterTicketsHandler,
 	} {

@@ -40,7 +40,7 @@ func (s *Server) makeGRPC() error {
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.pings, PermitWithoutStream: true}
 	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
 		grpc.Creds(entrance{transport}), grpc.ConnectionTimeout(10*time.Second),
-		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
+		grpc.InTapHandle(s.tap), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(ourPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
@@ -52,6 +52,12 @@ func (s *Server) makeGRPC() error {
 	}
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
+	s.methods = map[string]grpc.MethodInfo{}
+	for name, service := range s.grpc.GetServiceInfo() {
+		for _, method := range service.Methods {
+			s.methods["/"+name+"/"+method.Name] = method
+		}
+	}
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -74,7 +75,7 @@ type Options struct {
 	// FailureRate is of failed authentications from one address; zero means rest.DefaultFailureRate, below zero none.
 	FailureRate rest.Rate
 
-	MaxTicket   int           // bytes of a ticket or backfill; 0 means 64 KiB
+	MaxTicket   int           // bytes of a ticket, backfill or assignment; 0 means 64 KiB
 	MaxWatchers int           // calls of WatchAssignments at a time; 0 means 32,768
 	PageSize    int           // tickets in a message of a query; 0 means 10,000
 	CallTimeout time.Duration // of a call that neither watches nor fetches; 0 means 15 s
@@ -83,7 +84,8 @@ type Options struct {
 	Metrics prometheus.Registerer // nil: none
 	Tracer  trace.TracerProvider  // nil: no traces
 
-	pings time.Duration // clients may ping so often; 0 means each 5 s
+	pings  time.Duration // clients may ping so often; 0 means each 5 s
+	taking time.Duration // for which a caller may leave what a lasting call sends; 0 means 30 s
 }
 
 func (o Options) withDefaults() Options {
@@ -95,6 +97,7 @@ func (o Options) withDefaults() Options {
 	o.PageSize = cmp.Or(o.PageSize, 10_000)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 15*time.Second)
 	o.pings = cmp.Or(o.pings, 5*time.Second)
+	o.taking = cmp.Or(o.taking, taking)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
@@ -118,6 +121,8 @@ type Server struct {
 	hub       *watch.Hub
 	cycle     *cycle.Engine
 	calls     *calls
+	methods   map[string]grpc.MethodInfo // by full name
+	probes    atomic.Int64               // that watch the health
 
 	health    *health.Server
 	grpc      *grpc.Server

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,7 @@ func TestCallsAreTraced(t *testing.T) {
 	b.server.Mount(engine)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, frontendPath+"/tickets/x", nil)
 	r.Header.Set("Traceparent", traceParent)
+	r.Header.Set("Grpc-Metadata-Traceparent", strings.Replace(traceParent, tracedAs, strings.Repeat("f", 32), 1)) // no other way in
 	engine.ServeHTTP(httptest.NewRecorder(), r)
 	eventuallyTraced(t, spans, "GET /v1/frontendservice/*path", "openmatch.FrontendService/GetTicket")
 }

@@ -1,0 +1,125 @@
+package openmatch_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/server/openmatch"
+)
+
+// beginOnly begins a call, sends nothing, and gives the code that it ends with.
+func beginOnly(t *testing.T, conn *grpc.ClientConn, method string) codes.Code {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, method)
+	require.NoError(t, err)
+	code := status.Code(stream.RecvMsg(&pb.Ticket{}))
+	require.NoError(t, ctx.Err(), "the call is ended by the server")
+	return code
+}
+
+// Pins requests that never come as a whole: what has come of them is kept for as long as their caller likes, who need not
+// even be let in.
+func TestRequestsThatAreNotSent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.Tokens, c.token, c.CallTimeout = []string{anyToken}, anyToken, 50*time.Millisecond })
+	stranger := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()))
+	for _, method := range []string{
+		pb.FrontendService_CreateTicket_FullMethodName, pb.QueryService_QueryTickets_FullMethodName, pb.BackendService_FetchMatches_FullMethodName, "/made/up",
+	} {
+		require.Equal(t, codes.Unauthenticated, beginOnly(t, stranger, method), method)
+	}
+	for _, method := range []string{pb.FrontendService_CreateTicket_FullMethodName, pb.QueryService_QueryTickets_FullMethodName, healthpb.Health_Check_FullMethodName} {
+		require.Equal(t, codes.DeadlineExceeded, beginOnly(t, b.conn, method), method)
+	}
+}
+
+// Pins what is kept for callers who do not read, and the replica that waits for them.
+func TestAnswersThatAreNotTaken(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(b *bundle) error{
+		"a query": func(b *bundle) error {
+			_, err := b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+			return err
+		},
+		"matches": func(b *bundle) error {
+			large := &pb.Match{MatchProfile: strings.Repeat("x", 2<<20)}
+			var matches []*pb.Match
+			for _, id := range []string{"1", "2", "3"} {
+				matches = append(matches, &pb.Match{MatchId: id, MatchProfile: large.GetMatchProfile()})
+			}
+			_, err := b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: proposing(b.t, matches...), Profile: &pb.MatchProfile{}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			metrics := prometheus.NewRegistry()
+			b := setup(t, func(c *config) {
+				c.CallTimeout, c.Metrics = 2*time.Second, metrics
+				openmatch.WithTaking(&c.Options, 50*time.Millisecond)
+			})
+			for range 20 {
+				b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{strings.Repeat("x", 60<<10)}}})
+			}
+			require.NoError(t, call(b))
+			require.Eventually(t, func() bool { return opened(t, metrics) == 1 }, wait, tick)
+			require.Eventually(t, func() bool { return opened(t, metrics) == 0 }, wait, tick)
+		})
+	}
+}
+
+// opened is how many calls are under way.
+func opened(t *testing.T, metrics *prometheus.Registry) (n float64) {
+	families, err := metrics.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "director_openmatch_calls_open" {
+			for _, m := range f.GetMetric() {
+				n += m.GetGauge().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+// Pins calls without end that anybody may make.
+func TestFewWatchTheHealth(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	watch := func() (healthpb.Health_WatchClient, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		stream, err := healthpb.NewHealthClient(b.conn).Watch(ctx, &healthpb.HealthCheckRequest{})
+		require.NoError(t, err)
+		return stream, cancel
+	}
+	var leave context.CancelFunc
+	for range 64 {
+		var stream healthpb.Health_WatchClient
+		stream, leave = watch()
+		_, err := stream.Recv()
+		require.NoError(t, err)
+	}
+	stream, _ := watch()
+	_, err := stream.Recv()
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	leave()
+	require.Eventually(t, func() bool {
+		stream, _ := watch()
+		_, err := stream.Recv()
+		return err == nil
+	}, wait, tick)
+}
