@@ -62,11 +62,14 @@ func (r PublishedKeysRow) signingKey() SigningKey {
 	}
 }
 
+// MintFunc makes a key beside those that are published. It fails where it cannot vouch for them: nothing is made then.
+type MintFunc func(published []SigningKey) (KeyMaterial, error)
+
 // RotateKeys makes the keys that are due: the first one, and always one that is published ahead to sign next. It looks
 // without a lock, makes the key outside any transaction, and decides again under the lock, so that of any number of
 // callers one makes it. force brings the next key's turn forward to as soon as verifiers may know it. It returns the
 // keys made. Errors: what mint returns, Unavailable.
-func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint func() (KeyMaterial, error)) (made []SigningKey, err error) {
+func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) (made []SigningKey, err error) {
 	if err := s.q.RaiseOverlap(ctx, policy.Overlap); err != nil {
 		return nil, classify(err)
 	}
@@ -78,7 +81,7 @@ func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mi
 		if _, due := dueTurn(keys, now, policy); !due && !force {
 			return made, nil
 		}
-		material, err := mint()
+		material, err := mint(keys)
 		if err != nil {
 			return made, err
 		}

@@ -15,9 +15,9 @@ import (
 var policy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 5 * time.Minute, Overlap: 10 * time.Minute}
 
 // minter makes key material that says nothing but its number.
-func minter() func() (db.KeyMaterial, error) {
+func minter() db.MintFunc {
 	var n atomic.Int64
-	return func() (db.KeyMaterial, error) {
+	return func([]db.SigningKey) (db.KeyMaterial, error) {
 		kid := fmt.Sprintf("key-%d-%p", n.Add(1), &n)
 		return db.KeyMaterial{KID: kid, Alg: "EdDSA", PublicJWK: []byte(`{"kid":"` + kid + `"}`), Sealed: []byte("sealed"), SealedBy: "kek"}, nil
 	}

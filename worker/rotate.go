@@ -14,7 +14,7 @@ type rotator struct {
 	store  *db.Store
 	sealer *token.Sealer
 	policy db.KeyPolicy
-	mint   func() (db.KeyMaterial, error)
+	mint   db.MintFunc
 }
 
 func (r rotator) runOnce(ctx context.Context) (Done, error) {

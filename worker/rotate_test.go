@@ -67,6 +67,21 @@ func TestRotateGoesOnPastAKeyItCannotOpen(t *testing.T) {
 	require.Equal(t, Done{"resealed": 1}, done)
 }
 
+// Pins a worker with somebody else's key-encryption key that makes a key which no replica opens: the next one that starts
+// refuses all keys.
+func TestRotateMakesNothingBesideAKeyItCannotOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	once(t, loopOf(t, b.options(), "rotate"))
+	b.pass(testPolicy.Period)
+	stranger := b.options()
+	stranger.Sealer = sealer(t, 7)
+	done, err := loopOf(t, stranger, "rotate").runOnce(t.Context())
+	require.ErrorIs(t, err, token.ErrSealed)
+	require.Zero(t, done["keys"])
+	require.Equal(t, Done{"keys": 1}, once(t, loopOf(t, b.options(), "rotate")))
+}
+
 // Pins a tainted key that leaves the fleet without a next one until its period is over.
 func TestRotateReplacesATaintedKey(t *testing.T) {
 	t.Parallel()

@@ -96,6 +96,9 @@ func (p *program) keysRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(made) == 0 && *force && !l.out.json {
+				return l.tellNext(ctx)
+			}
 			if len(made) == 0 && !l.out.json {
 				fmt.Fprintln(l.out.to, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
 				return nil
@@ -104,6 +107,20 @@ func (p *program) keysRotate() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// tellNext says what became of the next key's turn.
+func (l look) tellNext(ctx context.Context) error {
+	keys, now, err := l.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k.SignFrom.After(now) {
+			fmt.Fprintf(l.out.to, "%s signs from %s, as soon as verifiers may know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
+		}
+	}
+	return nil
 }
 
 func writeMade(out output, made []db.SigningKey) error {

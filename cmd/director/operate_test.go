@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, "Ed25519", keys[0].Alg)
 	require.Contains(t, ok(t, environ, "keys", "rotate"), "Nothing is due")
 
-	ok(t, environ, "keys", "rotate", "--force")
+	require.Contains(t, ok(t, environ, "keys", "rotate", "--force"), keys[1].KID+" signs from ")
 	forced := read[[]keyLine](t, environ, "keys", "list")
 	require.Equal(t, keys[1].KID, forced[1].KID)
 	require.Less(t, forced[1].SignFrom.Sub(forced[0].SignFrom), time.Hour, "its turn comes as soon as verifiers know it")

@@ -3,14 +3,23 @@
 package keymint
 
 import (
+	"fmt"
+
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/token"
 )
 
 // With gives the function that db.Store.RotateKeys makes keys with: new ones for alg (token.AlgEdDSA or
-// token.AlgEd25519), sealed by sealer's first key-encryption key. It fails for another alg. Safe for concurrent use.
-func With(sealer *token.Sealer, alg string) func() (db.KeyMaterial, error) {
-	return func() (db.KeyMaterial, error) {
+// token.AlgEd25519), sealed by sealer's first key-encryption key. It fails for another alg; and beside a published key that
+// sealer does not open (token.ErrSealed): then it is not this fleet's, whose replicas would refuse what it makes, and with it
+// all keys. Safe for concurrent use.
+func With(sealer *token.Sealer, alg string) db.MintFunc {
+	return func(published []db.SigningKey) (db.KeyMaterial, error) {
+		for _, key := range published {
+			if _, err := sealer.Open(token.Material(key.KeyMaterial)); err != nil {
+				return db.KeyMaterial{}, fmt.Errorf("no key is made beside one of somebody else: %w: configure that key-encryption key as well, or taint the key if it is lost", err)
+			}
+		}
 		m, err := sealer.Mint(alg)
 		return db.KeyMaterial(m), err
 	}

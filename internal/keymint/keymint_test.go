@@ -24,20 +24,20 @@ func sealer(t *testing.T, keks ...byte) *token.Sealer {
 // Pins a row that the ring of another replica could not open.
 func TestWhatIsMintedOpensElsewhere(t *testing.T) {
 	t.Parallel()
-	made, err := keymint.With(sealer(t, 1), token.AlgEdDSA)()
+	made, err := keymint.With(sealer(t, 1), token.AlgEdDSA)(nil)
 	require.NoError(t, err)
 	_, err = sealer(t, 1).Open(token.Material(made))
 	require.NoError(t, err)
 	require.NotEmpty(t, made.SealedBy)
 
-	_, err = keymint.With(sealer(t, 1), "HS256")()
+	_, err = keymint.With(sealer(t, 1), "HS256")(nil)
 	require.Error(t, err)
 }
 
 // Pins a change of the key-encryption key after which some keys cannot be opened, or are written for nothing.
 func TestResealMovesAKeyOnce(t *testing.T) {
 	t.Parallel()
-	old, err := keymint.With(sealer(t, 1), token.AlgEdDSA)()
+	old, err := keymint.With(sealer(t, 1), token.AlgEdDSA)(nil)
 	require.NoError(t, err)
 
 	anew, changed, err := keymint.Reseal(sealer(t, 2, 1), old)

@@ -18,14 +18,14 @@ import (
 // Store is what of db.Store a [Keeper] needs.
 type Store interface {
 	Keys(ctx context.Context) ([]db.SigningKey, time.Time, error)
-	RotateKeys(ctx context.Context, policy db.KeyPolicy, force bool, mint func() (db.KeyMaterial, error)) ([]db.SigningKey, error)
+	RotateKeys(ctx context.Context, policy db.KeyPolicy, force bool, mint db.MintFunc) ([]db.SigningKey, error)
 }
 
 // Keeper holds the last keys that could be read, for as long as no newer ones can be. Safe for concurrent use.
 type Keeper struct {
 	store    Store
 	sealer   *token.Sealer
-	mint     func() (db.KeyMaterial, error)
+	mint     db.MintFunc
 	schedule Schedule
 	wanted   chan struct{}
 	mu       sync.Mutex // one Refresh at a time
