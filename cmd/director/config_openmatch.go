@@ -72,6 +72,9 @@ func (c *Config) checkOpenMatch() error {
 		return fmt.Errorf("anybody who reaches %s could read and change all tickets: set DIRECTOR_OM_TOKENS ('openssl rand -hex 24' makes one) "+
 			"or DIRECTOR_OM_CLIENT_CA, listen on loopback, or say --om-open if that is what you want", addr)
 	}
+	if len(c.OMClients) > 0 && c.OMClientCA == "" {
+		return errors.New("DIRECTOR_OM_CLIENTS names certificates, and nobody is said to sign them: set DIRECTOR_OM_CLIENT_CA, too")
+	}
 	if c.OMClientCA != "" && c.TLSCert == "" {
 		return errors.New("certificates of clients are judged with TLS only: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY beside DIRECTOR_OM_CLIENT_CA")
 	}

@@ -125,6 +125,7 @@ func TestSessions(t *testing.T) {
 	require.Len(t, open, 1)
 	require.Equal(t, p.SessionID, open[0].Session)
 	require.Empty(t, read[[]sessionLine](t, environ, "sessions", "list", "--mode", "ffa"))
+	require.ErrorContains(t, run(t, environ, "", "sessions", "list", "--limit", "0").err, "--limit 0 is not allowed: it must be 1 or more")
 
 	one := read[shown](t, environ, "sessions", "show", p.SessionID)
 	require.Equal(t, "open", one.State)

@@ -125,7 +125,7 @@ func (p *process) serve(ctx context.Context, withWorker bool, started func(*serv
 		}
 	}
 	if err := s.Listen(ctx); err != nil {
-		return listenError(err)
+		return listenError(err, "--addr, --grpc-addr or --metrics-addr")
 	}
 	started(s)
 	return beside(ctx, w, s.Run)
@@ -145,8 +145,8 @@ func beside(ctx context.Context, w *worker.Worker, run func(context.Context) err
 	return err
 }
 
-func listenError(err error) error {
-	return fmt.Errorf("%w; take another address with --addr, --grpc-addr or --metrics-addr (:0 is any free port)", err)
+func listenError(err error, flags string) error {
+	return fmt.Errorf("%w; take another address with %s (:0 is any free port)", err, flags)
 }
 
 func (p *process) serverOptions() (server.Options, error) {

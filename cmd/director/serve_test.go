@@ -75,6 +75,7 @@ func TestServeRefuses(t *testing.T) {
 		"no database":       {without("DATABASE_URL"), "set DATABASE_URL"},
 		"open tickets":      {append(full, "DIRECTOR_GRPC_ADDR=:0"), "anybody who reaches :0 could read and change all tickets: set DIRECTOR_OM_TOKENS"},
 		"tickets over REST": {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_ADDR=:0"), "--om-open"},
+		"names, and no CA":  {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENTS=lobby"), "set DIRECTOR_OM_CLIENT_CA, too"},
 		"half of mTLS":      {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENT_CA=ca.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY beside"},
 		"half of TLS":       {append(full, "DIRECTOR_TLS_CERT=cert.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"},
 		"no schema":         {serving(dbtest.Empty(t), i.jwks()), "run 'director migrate up'"},

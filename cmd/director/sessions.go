@@ -50,6 +50,9 @@ func (p *program) sessionsList() *cobra.Command {
 	addFlags(cmd.Flags(), byLook)
 	addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *limit < 1 {
+			return usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
+		}
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE ($1 = '' OR region = $1) AND ($2 = '' OR mode = $2)
 				AND ($3 = '' OR instance = $3) ORDER BY opened_at DESC, session LIMIT $4`, *region, *mode, *instance, *limit)

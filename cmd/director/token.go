@@ -34,7 +34,8 @@ func (p *program) tokenMint() *cobra.Command {
 		Long: "Makes an access token for a player, signed by the development issuer, whose key 'director dev' has put into its data\n" +
 			"directory. A director in production believes another issuer, your login, and refuses it.",
 		Example: "  director token mint --sub alice\n" +
-			"  curl localhost:8080/matchmake -H \"Authorization: Bearer $(director token mint --sub alice)\" -d '{\"region\":\"local\",\"mode\":\"duel\"}'",
+			"  curl localhost:8080/matchmake -H \"Authorization: Bearer $(director token mint --sub alice)\" \\\n" +
+			"    -H 'Content-Type: application/json' -d '{\"region\":\"local\",\"mode\":\"duel\"}'",
 		Args: exactly(0),
 	}
 	sub := cmd.Flags().String("sub", "", "The player's name, required")

@@ -62,7 +62,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 func (p *process) serveMetrics(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.MetricsAddr)
 	if err != nil {
-		return listenError(err)
+		return listenError(err, "--metrics-addr")
 	}
 	s := &http.Server{Handler: p.metrics.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 90 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })

@@ -17,7 +17,7 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 	return func(published []db.SigningKey) (db.KeyMaterial, error) {
 		for _, key := range published {
 			if _, err := sealer.Open(token.Material(key.KeyMaterial)); err != nil {
-				return db.KeyMaterial{}, fmt.Errorf("no key is made beside one of somebody else: %w: configure that key-encryption key as well, or taint the key if it is lost", err)
+				return db.KeyMaterial{}, fmt.Errorf("no key is made beside one of somebody else: %w: configure what sealed it as well, or taint it if that is lost", err)
 			}
 		}
 		m, err := sealer.Mint(alg)

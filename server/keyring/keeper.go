@@ -6,6 +6,7 @@ package keyring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type Keeper struct {
 	wanted   chan struct{}
 	mu       sync.Mutex // one Refresh at a time
 	last     atomic.Pointer[reading]
+	refused  atomic.Pointer[error] // why the last reading was, where a key could not be opened; nil: it was not
 }
 
 // reading is one look at the key table. It never changes.
@@ -76,8 +78,10 @@ func (k *Keeper) read(ctx context.Context) error {
 	}
 	ring, err := token.NewRing(keys, k.sealer, at, k.schedule.margins().MaxStale)
 	if err != nil {
+		k.refused.Store(&err)
 		return err
 	}
+	k.refused.Store(nil)
 	k.last.Store(&reading{ring: ring, keys: keys, at: at, seen: seen})
 	return nil
 }
@@ -140,6 +144,9 @@ func (k *Keeper) unusable(err error) error {
 func (k *Keeper) Usable() error {
 	r := k.last.Load()
 	if r == nil {
+		if why := k.refused.Load(); why != nil {
+			return fmt.Errorf("%w: %w", errNoReading, *why)
+		}
 		return errNoReading
 	}
 	_, err := r.ring.Signer(r.now())

@@ -173,6 +173,10 @@ func TestAKeyUnderAnotherKeyEncryptionKey(t *testing.T) {
 	require.ErrorIs(t, b.Refresh(t.Context()), token.ErrSealed)
 	require.Equal(t, before, b.published())
 	require.NoError(t, b.Usable())
+
+	started := keyring.New(b.store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{})
+	require.ErrorIs(t, started.Refresh(t.Context()), token.ErrSealed)
+	require.ErrorContains(t, started.Usable(), foreign.KID, "readyz says why")
 }
 
 // Pins a tainted key that goes on signing, or stays published, after the next reading.

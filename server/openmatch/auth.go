@@ -130,7 +130,7 @@ type caller struct {
 }
 
 var (
-	errNoCredentials = status.Error(codes.Unauthenticated, "a token is required, as metadata or header: authorization: Bearer <token>")
+	errNoCredentials = status.Error(codes.Unauthenticated, "the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>")
 	errTooMany       = status.Error(codes.ResourceExhausted, "too many failed attempts from this address")
 )
 

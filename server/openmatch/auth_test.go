@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 		require.Equal(t, want, calledOverREST(t, b.web.URL, nil, "bearer", token), token)
 	}
 	a := b.rest(http.MethodGet, frontendPath+"/nothing", "")
-	require.JSONEq(t, `{"code":16,"message":"a token is required, as metadata or header: authorization: Bearer <token>"}`, a.body)
+	require.JSONEq(t, `{"code":16,"message":"the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>"}`, a.body)
 }
 
 // Pins a guesser who may try as often as he likes, and callers with a token who are kept out because of one.

@@ -49,14 +49,23 @@ func (f *fetch) Run(ctx context.Context, propose func(cycle.Proposal) error) err
 		}
 		return propose(p)
 	})
-	profile := slog.String("profile", f.request.GetProfile().GetName())
-	if unreadable > 0 {
-		f.options.Log.LogAttrs(ctx, slog.LevelWarn, "a match function gives scores that cannot be read", profile, slog.Int("matches", unreadable))
-	}
-	if errors.Is(err, errNotAllowed) { // the operator may have forgotten it, and is told more than the caller
-		f.options.Log.LogAttrs(ctx, slog.LevelWarn, "a match function's address is not allowed", profile, slog.String("host", f.request.GetConfig().GetHost()))
-	}
+	f.warn(ctx, unreadable, err)
 	return err
+}
+
+// warn tells the operator what is wrong with a match function; its caller may not look, or is told less.
+func (f *fetch) warn(ctx context.Context, unreadable int, err error) {
+	at, log := f.request.GetConfig(), f.options.Log
+	about := slog.Group("match_function", slog.String("profile", f.request.GetProfile().GetName()), slog.String("host", at.GetHost()), slog.Int("port", int(at.GetPort())))
+	if unreadable > 0 {
+		log.LogAttrs(ctx, slog.LevelWarn, "a match function gives scores that cannot be read", about, slog.Int("matches", unreadable))
+	}
+	switch {
+	case errors.Is(err, errNotAllowed):
+		log.LogAttrs(ctx, slog.LevelWarn, "a match function's address is not allowed: list it in DIRECTOR_OM_FUNCTIONS", about)
+	case err != nil && ctx.Err() == nil: // else it was ended
+		log.LogAttrs(ctx, slog.LevelWarn, "a match function failed", about, slog.Any("error", err))
+	}
 }
 
 // Deliver implements [cycle.Caller].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,6 +19,25 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/server/openmatch"
 )
+
+// Pins a match function that fails where nobody but its caller hears of it.
+func TestAFunctionThatFailsIsLogged(t *testing.T) {
+	t.Parallel()
+	log := make(lines, 1000)
+	b := setup(t, window(0, time.Minute), func(c *config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	_, err := b.fetch(openmatch.ServeMMF(t, func(*pb.RunRequest, openmatch.RunServer) error { return errors.New("no idea") }))
+	require.ErrorContains(t, err, "no idea")
+	for !strings.Contains(<-log, `msg="a match function failed" match_function.profile=p match_function.host=127.0.0.1`) {
+	}
+}
+
+// lines are those of a log.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
 
 // window sets for how long cycles are open, and for how long functions may propose after that.
 func window(registration, collection time.Duration) func(*config) {
