@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -114,6 +115,19 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 // mostReplicas is how many the Postgres of a laboratory has connections for, with default settings.
 const mostReplicas = 8
 
+func (b *benchmark) checkURLs() error {
+	for _, url := range b.URLs {
+		_, _, err := net.SplitHostPort(url)
+		switch web := strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://"); {
+		case b.ofOpenMatch() && (web || err != nil):
+			return fmt.Errorf("--url %s: %s is called over gRPC, at the host:port of a replica's --grpc-addr, without TLS", url, b.Scenario)
+		case !b.ofOpenMatch() && !web:
+			return fmt.Errorf("--url %s: %s is called over HTTP, at http://host:port or https://host:port", url, b.Scenario)
+		}
+	}
+	return nil
+}
+
 func (b *benchmark) check() error {
 	for i, url := range b.URLs {
 		b.URLs[i] = strings.TrimRight(url, "/")
@@ -128,6 +142,9 @@ func (b *benchmark) check() error {
 		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, mostReplicas)
 	case !slices.Contains(allScenarios(), b.Scenario):
 		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(allScenarios(), ", "))
+	}
+	if err := b.checkURLs(); err != nil {
+		return err
 	}
 	o := b.Options
 	if !running {

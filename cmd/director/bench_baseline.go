@@ -56,7 +56,7 @@ func (p *program) runBaseline(ctx context.Context, conf *loaded) error {
 	if err := proc.checkSchema(ctx); err != nil {
 		return err
 	}
-	options, err := proc.serverOptions()
+	options, err := proc.serverOptions(ctx)
 	if err != nil {
 		return err
 	}

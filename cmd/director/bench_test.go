@@ -132,6 +132,8 @@ func TestBenchWrongUse(t *testing.T) {
 		"accepts 1 arg(s)":                {"bench"},
 		`unknown scenario "dance"`:        {"bench", "dance"},
 		"--embedded and --url exclude":    {"bench", "matchmake", "--embedded", "--url", "http://127.0.0.1:1"},
+		"is called over gRPC":             {"bench", "fetch", "--url", "http://127.0.0.1:1"},
+		"is called over HTTP":             {"bench", "matchmake", "--url", "127.0.0.1:1"},
 		"--replicas and --baselines are":  {"bench", "matchmake", "--replicas", "2", "--url", "http://127.0.0.1:1"},
 		"9 replicas":                      {"bench", "matchmake", "--replicas", "9"},
 		"0 callers":                       {"bench", "matchmake", "--callers", "1,0"},

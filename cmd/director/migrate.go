@@ -135,17 +135,24 @@ func (p *program) migrateStatus() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return writeMigrations(out, all)
+		version, err := migrations.Version(cmd.Context(), url)
+		if err != nil {
+			return err
+		}
+		return writeMigrations(out, all, version)
 	})
 }
 
-func writeMigrations(out output, all []migrations.Migration) error {
+func writeMigrations(out output, all []migrations.Migration, version int64) error {
 	lines := make([]migrationLine, len(all))
 	for i, m := range all {
 		lines[i] = migrationLine{Version: m.Version, Name: m.Name, Applied: m.Applied()}
 		if m.Applied() {
 			lines[i].AppliedAt = &all[i].AppliedAt
 		}
+	}
+	if version > migrations.Latest() {
+		lines = append(lines, migrationLine{Version: version, Name: "of a newer release", Applied: true})
 	}
 	return write(out, lines, []string{"version", "name", "applied", "at"}, func(m migrationLine) []any {
 		return []any{m.Version, m.Name, m.Applied, m.AppliedAt}

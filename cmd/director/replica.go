@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,7 +111,7 @@ func (p *process) checkSchema(ctx context.Context) error {
 
 // serve runs a replica, and a worker beside it when wanted, until ctx ends. It calls started once it listens.
 func (p *process) serve(ctx context.Context, withWorker bool, started func(*server.Server)) error {
-	options, err := p.serverOptions()
+	options, err := p.serverOptions(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,9 +150,9 @@ func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; take another address with %s (:0 is any free port)", err, flags)
 }
 
-func (p *process) serverOptions() (server.Options, error) {
+func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	c := p.conf
-	access, err := p.access()
+	access, err := p.access(ctx)
 	if err != nil {
 		return server.Options{}, err
 	}
@@ -176,8 +177,9 @@ func (p *process) serverOptions() (server.Options, error) {
 	}, nil
 }
 
-// access has no keys where there are none to verify players' tokens with.
-func (p *process) access() (token.AccessConfig, error) {
+// access has no keys where there are none to verify players' tokens with. A key set that lies here has to be readable from the
+// start; one that a login serves may be away for a while, which the log tells.
+func (p *process) access(ctx context.Context) (token.AccessConfig, error) {
 	c := p.conf
 	if c.JWKS == "" {
 		p.log.Info("players are not served: DIRECTOR_AUTH_JWKS is not set")
@@ -185,6 +187,11 @@ func (p *process) access() (token.AccessConfig, error) {
 	}
 	keys, err := token.NewKeySource(c.JWKS, token.SourceOptions{PlainHTTP: c.JWKSPlainHTTP, Log: p.log})
 	if err != nil {
+		return token.AccessConfig{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+	}
+	if strings.Contains(c.JWKS, "://") {
+		go func() { _, _ = keys.Keys(ctx) }()
+	} else if _, err := keys.Keys(ctx); err != nil {
 		return token.AccessConfig{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
 	return token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience}, nil

@@ -71,6 +71,7 @@ func TestServeRefuses(t *testing.T) {
 		"no KEK":            {without("DIRECTOR_KEY_ENCRYPTION_KEY"), "set DIRECTOR_KEY_ENCRYPTION_KEY"},
 		"no key set":        {without("DIRECTOR_AUTH_JWKS"), "set DIRECTOR_AUTH_JWKS"},
 		"bad key set":       {append(full, `DIRECTOR_AUTH_JWKS={"keys":[]}`), "DIRECTOR_AUTH_JWKS: "},
+		"key set not there": {append(full, "DIRECTOR_AUTH_JWKS=/nowhere/jwks.json"), "DIRECTOR_AUTH_JWKS: "},
 		"plain key set":     {append(full, "DIRECTOR_AUTH_JWKS=http://login.example/jwks"), "DIRECTOR_AUTH_JWKS: "},
 		"no database":       {without("DATABASE_URL"), "set DATABASE_URL"},
 		"open tickets":      {append(full, "DIRECTOR_GRPC_ADDR=:0"), "anybody who reaches :0 could read and change all tickets: set DIRECTOR_OM_TOKENS"},
@@ -170,6 +171,7 @@ func TestServeRunsOnANewerSchema(t *testing.T) {
 	r.api()
 	require.NoError(t, r.stop())
 	require.Contains(t, r.log.String(), "the schema is newer than this build")
+	require.Contains(t, ok(t, env("DATABASE_URL="+url), "migrate", "status"), "of a newer release")
 	require.Contains(t, r.log.String(), "DIRECTOR_LEASE_TTL", "a typo is warned about")
 }
 
