@@ -144,12 +144,13 @@ func (p *program) migrateStatus() *cobra.Command {
 }
 
 func writeMigrations(out output, all []migrations.Migration, version int64) error {
-	lines := make([]migrationLine, len(all))
-	for i, m := range all {
-		lines[i] = migrationLine{Version: m.Version, Name: m.Name, Applied: m.Applied()}
+	lines := make([]migrationLine, 0, len(all)+1)
+	for _, m := range all {
+		line := migrationLine{Version: m.Version, Name: m.Name, Applied: m.Applied()}
 		if m.Applied() {
-			lines[i].AppliedAt = &all[i].AppliedAt
+			line.AppliedAt = &m.AppliedAt
 		}
+		lines = append(lines, line)
 	}
 	if version > migrations.Latest() {
 		lines = append(lines, migrationLine{Version: version, Name: "of a newer release", Applied: true})
