@@ -69,7 +69,7 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 			metrics := prometheus.NewRegistry()
 			b := setup(t, func(c *config) {
 				c.CallTimeout, c.Metrics = 2*time.Second, metrics
-				openmatch.WithTaking(&c.Options, 50*time.Millisecond)
+				openmatch.WithTaking(&c.Options, time.Second)
 			})
 			for range 20 {
 				b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{strings.Repeat("x", 60<<10)}}})
