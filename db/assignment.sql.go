@@ -130,8 +130,8 @@ func (q *Queries) Reassign(ctx context.Context, arg ReassignParams) ([]string, e
 
 const releaseTickets = `-- name: ReleaseTickets :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
-        SELECT o.region, o.id FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
+    SELECT l.region, l.id FROM (SELECT unnest($1::text[]) AS id) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.pending_at IS NOT NULL OFFSET 0) l
 ), freed AS (
     DELETE FROM backfill_tickets b WHERE b.region = $2 AND b.ticket_id = ANY ($1::text[])
 )
@@ -143,7 +143,8 @@ type ReleaseTicketsParams struct {
 	Region string
 }
 
-// Of tickets that this transaction holds, so that it sees which backfills they are of.
+// Of tickets that this transaction holds, so that it sees which backfills they are of. Each is looked up by its key, whatever
+// the planner thinks of the table.
 func (q *Queries) ReleaseTickets(ctx context.Context, arg ReleaseTicketsParams) error {
 	_, err := q.db.Exec(ctx, releaseTickets, arg.Ids, arg.Region)
 	return err

@@ -33,10 +33,11 @@ SELECT FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS J
     SELECT FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l;
 
 -- name: ReleaseTickets :exec
--- Of tickets that this transaction holds, so that it sees which backfills they are of.
+-- Of tickets that this transaction holds, so that it sees which backfills they are of. Each is looked up by its key, whatever
+-- the planner thinks of the table.
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
-        SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
+    SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) AS id) w CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.pending_at IS NOT NULL OFFSET 0) l
 ), freed AS (
     DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id = ANY (@ids::text[])
 )

@@ -83,11 +83,11 @@ func (p *process) serveBaselines(ctx context.Context, options server.Options) er
 		return err
 	}
 	if err := replica.Listen(ctx); err != nil {
-		return listenError(err, "--addr, --grpc-addr or --metrics-addr")
+		return listenError(err, serversAddrs)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.Addr)
 	if err != nil {
-		return listenError(err, "--addr, --grpc-addr or --metrics-addr")
+		return listenError(err, serversAddrs)
 	}
 	attrs := []slog.Attr{slog.String("addr", listener.Addr().String())}
 	if metrics := replica.MetricsAddr(); metrics != nil {
@@ -107,7 +107,7 @@ func (p *process) serveBaselines(ctx context.Context, options server.Options) er
 func serveEcho(ctx context.Context, addr string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return listenError(err, "--addr, --grpc-addr or --metrics-addr")
+		return listenError(err, serversAddrs)
 	}
 	return openmatch.ServeEcho(ctx, listener)
 }

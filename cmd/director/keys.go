@@ -96,14 +96,14 @@ func (p *program) keysRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(made) == 0 && *force && !l.out.json {
+			if len(made) > 0 || l.out.json {
+				return writeMade(l.out, made)
+			}
+			if *force {
 				return l.tellNext(ctx)
 			}
-			if len(made) == 0 && !l.out.json {
-				fmt.Fprintln(l.out.to, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
-				return nil
-			}
-			return writeMade(l.out, made)
+			fmt.Fprintln(l.out.to, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
+			return nil
 		})
 	}
 	return cmd

@@ -126,7 +126,7 @@ func (p *process) serve(ctx context.Context, withWorker bool, started func(*serv
 		}
 	}
 	if err := s.Listen(ctx); err != nil {
-		return listenError(err, "--addr, --grpc-addr or --metrics-addr")
+		return listenError(err, serversAddrs)
 	}
 	started(s)
 	return beside(ctx, w, s.Run)
@@ -145,6 +145,9 @@ func beside(ctx context.Context, w *worker.Worker, run func(context.Context) err
 	loops.Wait()
 	return err
 }
+
+// serversAddrs are the flags of a replica's listeners.
+const serversAddrs = "--addr, --grpc-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; take another address with %s (:0 is any free port)", err, flags)

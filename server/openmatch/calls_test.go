@@ -55,10 +55,10 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 			return err
 		},
 		"matches": func(b *bundle) error {
-			large := &pb.Match{MatchProfile: strings.Repeat("x", 2<<20)}
+			large := strings.Repeat("x", 2<<20)
 			var matches []*pb.Match
 			for _, id := range []string{"1", "2", "3"} {
-				matches = append(matches, &pb.Match{MatchId: id, MatchProfile: large.GetMatchProfile()})
+				matches = append(matches, &pb.Match{MatchId: id, MatchProfile: large})
 			}
 			_, err := b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: proposing(b.t, matches...), Profile: &pb.MatchProfile{}})
 			return err

@@ -27,9 +27,7 @@ func (t tracing) ofServer() []grpc.ServerOption {
 		return nil
 	}
 	probes := filters.HealthCheck()
-	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
-		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext), otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
-		otelgrpc.WithFilter(filters.Not(probes))))}
+	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(append(t.overGRPC(), otelgrpc.WithFilter(filters.Not(probes)))...))}
 }
 
 // ofClient traces what goes out over gRPC.
@@ -37,8 +35,14 @@ func (t tracing) ofClient() []grpc.DialOption {
 	if t.provider == nil {
 		return nil
 	}
-	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(
-		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext), otelgrpc.WithMeterProvider(noop.NewMeterProvider())))}
+	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(t.overGRPC()...))}
+}
+
+// overGRPC is what both ways have alike. Prometheus counts calls already.
+func (t tracing) overGRPC() []otelgrpc.Option {
+	return []otelgrpc.Option{
+		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext), otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
+	}
 }
 
 // ofHTTP traces what goes out over HTTP.

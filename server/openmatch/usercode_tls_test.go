@@ -57,7 +57,10 @@ func TestUserCodeOverTLS(t *testing.T) {
 	_, err := runs(t.Context(), believing, plain)
 	require.Error(t, err)
 
-	for _, target := range []string{"grpcs://" + addr(overTLS), "https://" + addr(overHTTPS)} {
+	for scheme, config := range map[string]*pb.FunctionConfig{"grpcs://": overTLS, "https://": overHTTPS} {
+		at, err := addressOf(config)
+		require.NoError(t, err)
+		target := scheme + at.String()
 		require.NoError(t, evaluates(t, functionsOf(t, Options{FunctionCA: signer}), target), target)
 		require.ErrorContains(t, evaluates(t, makeFunctions(t), target), "certificate", "whom the system does not believe")
 	}
@@ -67,8 +70,6 @@ func TestUserCodeOverTLS(t *testing.T) {
 	_, err = newFunctions(Options{FunctionCA: signer})
 	require.ErrorContains(t, err, "no certificate in "+signer)
 }
-
-func addr(at *pb.FunctionConfig) string { return address{at.GetHost(), int(at.GetPort())}.String() }
 
 // evaluates shows an evaluator nothing.
 func evaluates(t *testing.T, f *functions, target string) error {
