@@ -12,13 +12,19 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/timerslack"
 )
 
 func main() {
+	if len(os.Args) > 1 && slices.Contains(longLived, os.Args[1]) {
+		timerslack.Loosen()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := exitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
@@ -26,6 +32,9 @@ func main() {
 	runtime.KeepAlive(ballast)
 	os.Exit(code)
 }
+
+// longLived are the commands that are worth being started twice.
+var longLived = []string{"serve", "work", "dev", "bench", "bench-baseline"}
 
 // Run is the program: args are those after its name, environ is written as os.Environ writes it. It returns when the
 // command is done or, for those that run until told otherwise, when ctx ends and they have cleaned up. What went wrong

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package timerslack
+
+// Loosen does nothing here.
+func Loosen() {}
