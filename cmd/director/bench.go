@@ -66,7 +66,7 @@ func (p *program) bench() *cobra.Command {
 		if err := b.check(); err != nil {
 			return usage(err)
 		}
-		return b.run(cmd.Context())
+		return whileAwake(b.awake, wakeUpTime, func() error { return b.run(cmd.Context()) })
 	}
 	return cmd
 }
@@ -90,6 +90,7 @@ type benchmark struct {
 	replicas  int
 	sweep     []int // callers of one run after another
 	baselines bool
+	awake     bool
 	report    string // a file, or ""
 }
 
@@ -107,6 +108,7 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "How long to measure")
 	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "How long to load before measuring")
 	flags.BoolVar(&b.baselines, "baselines", false, "Measure beside it, on the same database, the naive placement and the no-op; of Open Match's an echo and single-row commits")
+	addAwakeFlag(flags, &b.awake)
 	flags.StringVar(&b.report, "report", "", "Write an HTML page with plots to this file, too")
 	b.openMatch.addFlags(flags)
 	addFlags(flags, byBench)

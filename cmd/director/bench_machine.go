@@ -19,6 +19,7 @@ type machine struct {
 	Go       string `json:"go"`
 	Director string `json:"director"`
 	Postgres string `json:"postgres,omitempty"` // of the director that was started for it
+	Awake    bool   `json:"awake"`              // its CPUs were kept from sleeping
 	// Stolen is the share of the CPU time that the host of a virtual machine gave to others meanwhile; 0 also where the kernel
 	// does not tell.
 	Stolen float64 `json:"stolen"`
@@ -26,10 +27,11 @@ type machine struct {
 	began procfs.CPUStat
 }
 
-func machineHere(postgres string) machine {
+func machineHere(postgres string, awake bool) machine {
 	b := buildVersion()
 	return machine{
-		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: b.Platform, Go: b.Go, Director: b.Version, Postgres: postgres, began: cpuSoFar(),
+		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: b.Platform, Go: b.Go, Director: b.Version, Postgres: postgres,
+		Awake: awake, began: cpuSoFar(),
 	}
 }
 
@@ -80,6 +82,8 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
+const keptAwake = "CPUs kept awake"
+
 func (m machine) stolen() string {
 	return fmt.Sprintf("%.0f %% of the CPU stolen by its host", 100*m.Stolen)
 }
@@ -89,6 +93,9 @@ func (m machine) String() string {
 	text := fmt.Sprintf("%d × %s, %s, %s, director %s", m.CPUs, m.CPU, m.Platform, m.Go, m.Director)
 	if m.Postgres != "" {
 		text += ", Postgres " + m.Postgres
+	}
+	if m.Awake {
+		text += ", " + keptAwake
 	}
 	if m.Stolen > 0 {
 		text += ", " + m.stolen()

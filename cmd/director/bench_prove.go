@@ -42,7 +42,7 @@ func (p *program) benchProve() *cobra.Command {
 		if err := job.check(args); err != nil {
 			return usage(err)
 		}
-		return job.run(cmd.Context())
+		return whileAwake(job.awake, wakeUpTime, func() error { return job.run(cmd.Context()) })
 	}
 	return cmd
 }
@@ -78,6 +78,7 @@ type proving struct {
 	out           output
 	rounds        int
 	quick, strict bool
+	awake         bool
 	report        string // a file, or ""
 	plots         string // a directory, or ""
 	experiments   []proof.Experiment
@@ -90,6 +91,7 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&j.rounds, "rounds", 3, fmt.Sprintf("How often everything is measured, 1 to %d; what is told are medians", mostRounds))
 	flags.BoolVar(&j.quick, "quick", false, "Measure so little that it takes seconds and says nothing")
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
+	addAwakeFlag(flags, &j.awake)
 	flags.StringVar(&j.report, "report", "", "Write an HTML page with plots to this file, too")
 	flags.StringVar(&j.plots, "plots", "", "Write each plot as an SVG to this directory, too")
 }
@@ -116,7 +118,7 @@ func (j *proving) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := findings{quick: j.quick, rounds: j.rounds, machine: machineHere("")}
+	found := findings{quick: j.quick, rounds: j.rounds, machine: machineHere("", j.awake)}
 	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, &found.machine)}
 	var failed []error
 	for _, e := range j.experiments {

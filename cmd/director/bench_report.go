@@ -72,6 +72,9 @@ func (m machine) facts() []report.Fact {
 	if m.Postgres != "" {
 		facts = append(facts, report.Fact{Name: "Postgres", Value: m.Postgres})
 	}
+	if m.Awake {
+		facts = append(facts, report.Fact{Name: "Sleep", Value: keptAwake})
+	}
 	if m.Stolen > 0 {
 		facts = append(facts, report.Fact{Name: "Noise", Value: m.stolen()})
 	}

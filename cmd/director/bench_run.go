@@ -80,7 +80,7 @@ func (b *benchmark) running() (subject, error) {
 
 // measure makes one run after another, on every subject with every number of callers.
 func (b *benchmark) measure(ctx context.Context, postgres string, subjects ...subject) error {
-	all := measurements{machine: machineHere(postgres), scenario: b.Scenario}
+	all := measurements{machine: machineHere(postgres, b.awake), scenario: b.Scenario}
 	for _, callers := range b.sweep {
 		for _, s := range subjects {
 			result, err := b.measureOne(ctx, s, callers)

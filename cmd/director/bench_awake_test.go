@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pins CPUs that sleep although they were not to, and figures that do not say that they were kept awake.
+func TestCPUsAreKeptAwake(t *testing.T) {
+	t.Parallel()
+	device := filepath.Join(t.TempDir(), "latency")
+	require.NoError(t, os.WriteFile(device, nil, 0o600))
+	for _, asked := range []bool{false, true} {
+		done := false
+		require.NoError(t, whileAwake(asked, device, func() error {
+			done = true
+			told, err := os.ReadFile(device)
+			require.NoError(t, err)
+			require.Equal(t, asked, string(told) == "\x00\x00\x00\x00")
+			return nil
+		}))
+		require.True(t, done)
+	}
+	err := whileAwake(true, filepath.Join(device, "none"), func() error { panic("they sleep") })
+	require.ErrorContains(t, err, "--awake: the CPUs of this machine cannot be kept from sleeping")
+	require.NotContains(t, machine{}.String(), "awake")
+	require.Contains(t, machine{Awake: true}.String(), ", CPUs kept awake")
+}
