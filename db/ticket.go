@@ -96,17 +96,14 @@ func (s *Store) createTogether(ctx context.Context, region string, calls []*call
 
 // putTickets writes those that clash with nothing, and tells which.
 func (s *Store) putTickets(ctx context.Context, region string, calls []*call[*created, Ticket]) (ids []string, err error) {
-	p := CreateTicketsParams{Region: region, Terms: []uuid.UUID{}, DoubleKeys: []uuid.UUID{}, Doubles: []float64{}} // a slice of null is null
-	var players []string
-	for _, c := range calls {
-		t := c.req
-		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
-		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom, int32(len(p.Doubles)+1))
-		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys, t.row.Keys...), append(p.Doubles, t.row.Doubles...)
-		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
-		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players, t.Player)
-		if t.Player != "" {
-			players = append(players, t.Player)
+	p, players, plain := paramsOf(region, calls)
+	if plain {
+		err := s.q.QueueTickets(ctx, QueueTicketsParams{
+			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom, TermsTo: p.TermsTo,
+			DoubleKeys: p.DoubleKeys, Doubles: p.Doubles, DoublesFrom: p.DoublesFrom, DoublesTo: p.DoublesTo,
+		})
+		if !isConflict(err) {
+			return p.Ids, err
 		}
 	}
 	if players == nil {
@@ -126,6 +123,37 @@ func (s *Store) putTickets(ctx context.Context, region string, calls []*call[*cr
 		return err
 	})
 	return ids, err
+}
+
+// paramsOf spells tickets as the statements want them, with the players among them, and tells whether nobody asked for
+// anything besides.
+func paramsOf(region string, calls []*call[*created, Ticket]) (p CreateTicketsParams, players []string, plain bool) {
+	n, terms, doubles := len(calls), 0, 0
+	plain = true
+	for _, c := range calls {
+		terms, doubles = terms+len(c.req.row.Terms), doubles+len(c.req.row.Doubles)
+		plain = plain && c.req.TTL == 0 && c.req.Player == ""
+	}
+	p = CreateTicketsParams{
+		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
+		TermsFrom: make([]int32, 0, n), TermsTo: make([]int32, 0, n), DoublesFrom: make([]int32, 0, n), DoublesTo: make([]int32, 0, n),
+		Terms: make([]uuid.UUID, 0, terms), DoubleKeys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
+	}
+	for _, c := range calls {
+		t := c.req
+		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
+		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom, int32(len(p.Doubles)+1))
+		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys, t.row.Keys...), append(p.Doubles, t.row.Doubles...)
+		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
+		if plain {
+			continue
+		}
+		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players, t.Player)
+		if t.Player != "" {
+			players = append(players, t.Player)
+		}
+	}
+	return p, players, plain
 }
 
 // tellClashes answers those whose player waits already. The others met an id that was given to somebody else: they get

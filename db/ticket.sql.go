@@ -113,7 +113,7 @@ type CreateTicketsParams struct {
 	Players     []string
 }
 
-// All that were created together. A clash of ids makes one row less, which gets another id and comes again.
+// Any tickets. A clash of ids makes one row less, which gets another id and comes again.
 func (q *Queries) CreateTickets(ctx context.Context, arg CreateTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, createTickets,
 		arg.Region,
@@ -608,4 +608,46 @@ func (q *Queries) QueryTerms(ctx context.Context, arg QueryTermsParams) ([]Query
 		return nil, err
 	}
 	return items, nil
+}
+
+const queueTickets = `-- name: QueueTickets :exec
+INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+SELECT $1, r.id, r.created, ($2::uuid[])[r.terms_from:r.terms_to], ($3::uuid[])[r.doubles_from:r.doubles_to],
+       ($4::float8[])[r.doubles_from:r.doubles_to], r.body
+FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($7::bytea[]) AS body,
+             unnest($8::int[]) AS terms_from, unnest($9::int[]) AS terms_to,
+             unnest($10::int[]) AS doubles_from, unnest($11::int[]) AS doubles_to) r
+`
+
+type QueueTicketsParams struct {
+	Region      string
+	Terms       []uuid.UUID
+	DoubleKeys  []uuid.UUID
+	Doubles     []float64
+	Ids         []string
+	Created     []int64
+	Bodies      [][]byte
+	TermsFrom   []int32
+	TermsTo     []int32
+	DoublesFrom []int32
+	DoublesTo   []int32
+}
+
+// Tickets of frontends that ask for nothing besides, all or none: an id that was given to somebody else fails the statement,
+// and CreateTickets tells whose it is. Looking for it beforehand takes a fifth of what creating takes.
+func (q *Queries) QueueTickets(ctx context.Context, arg QueueTicketsParams) error {
+	_, err := q.db.Exec(ctx, queueTickets,
+		arg.Region,
+		arg.Terms,
+		arg.DoubleKeys,
+		arg.Doubles,
+		arg.Ids,
+		arg.Created,
+		arg.Bodies,
+		arg.TermsFrom,
+		arg.TermsTo,
+		arg.DoublesFrom,
+		arg.DoublesTo,
+	)
+	return err
 }

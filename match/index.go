@@ -37,7 +37,11 @@ type QueryRange struct {
 
 // Row gives what a store keeps of the fields. Slices are never nil.
 func (f Fields) Row() Row {
-	r := Row{Created: f.Created.UnixNano(), Terms: []uuid.UUID{}, Keys: []uuid.UUID{}, Doubles: []float64{}}
+	doubles := len(f.Doubles)
+	r := Row{
+		Created: f.Created.UnixNano(), Terms: make([]uuid.UUID, 0, len(f.Tags)+len(f.Strings)),
+		Keys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
+	}
 	for _, tag := range f.Tags {
 		r.Terms = append(r.Terms, term(tagTerm, "", tag))
 	}

@@ -1,5 +1,15 @@
+-- name: QueueTickets :exec
+-- Tickets of frontends that ask for nothing besides, all or none: an id that was given to somebody else fails the statement,
+-- and CreateTickets tells whose it is. Looking for it beforehand takes a fifth of what creating takes.
+INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+SELECT @region, r.id, r.created, (@terms::uuid[])[r.terms_from:r.terms_to], (@double_keys::uuid[])[r.doubles_from:r.doubles_to],
+       (@doubles::float8[])[r.doubles_from:r.doubles_to], r.body
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, unnest(@bodies::bytea[]) AS body,
+             unnest(@terms_from::int[]) AS terms_from, unnest(@terms_to::int[]) AS terms_to,
+             unnest(@doubles_from::int[]) AS doubles_from, unnest(@doubles_to::int[]) AS doubles_to) r;
+
 -- name: CreateTickets :many
--- All that were created together. A clash of ids makes one row less, which gets another id and comes again.
+-- Any tickets. A clash of ids makes one row less, which gets another id and comes again.
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, expires_at, kept_alive, player)
 SELECT @region, r.id, r.created, (@terms::uuid[])[r.terms_from:r.terms_to], (@double_keys::uuid[])[r.doubles_from:r.doubles_to],
        (@doubles::float8[])[r.doubles_from:r.doubles_to], r.body, now() + nullif(r.ttl, '0'), CASE WHEN r.keep_alive THEN nullif(r.ttl, '0') END, nullif(r.player, '')
