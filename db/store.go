@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
@@ -178,16 +179,22 @@ func introduce(c *pgx.ConnConfig) {
 	}
 }
 
-// prepareConn teaches a connection uuid.UUID, which pgx else takes a long way round through text, and how to plan.
+// prepareConn teaches a connection our types and how to plan.
 func prepareConn(ctx context.Context, conn *pgx.Conn) error {
-	pgxuuid.Register(conn.TypeMap())
+	registerTypes(conn.TypeMap())
 	return plainPlans(ctx, conn)
+}
+
+// registerTypes teaches a connection uuid.UUID, which pgx else takes a long way round through text, and flat arrays.
+func registerTypes(types *pgtype.Map) {
+	pgxuuid.Register(types)
+	flatArrays(types)
 }
 
 // prepareReader is prepareConn for statements that may choose a large part of a table, by an index of terms or by none:
 // which of them is better is for the planner to say.
 func prepareReader(ctx context.Context, conn *pgx.Conn) error {
-	pgxuuid.Register(conn.TypeMap())
+	registerTypes(conn.TypeMap())
 	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off", pgx.QueryExecModeSimpleProtocol)
 	return err
 }
