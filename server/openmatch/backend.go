@@ -66,7 +66,8 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 	written := 0
 	for _, g := range asked {
 		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(), HasAssignment: g.GetAssignment() != nil})
-		encoded, err := o.encodeAssignment(g.GetAssignment())
+		// Never nil: to the store that means a ticket without an assignment, and an empty one is an assignment as well.
+		encoded, err := encode("the assignment", g.GetAssignment(), o.MaxTicket)
 		if err != nil {
 			return nil, err
 		}
@@ -80,14 +81,6 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 
 // maxAssigned bounds, in bytes, what one call may have written: each ticket gets its own copy of the assignment.
 const maxAssigned = 64 << 20
-
-// encodeAssignment is never nil: to the store that means a ticket without one, and an empty one is an assignment as well.
-func (o Options) encodeAssignment(a *pb.Assignment) ([]byte, error) {
-	if err := o.checkSize("the assignment", a); err != nil {
-		return nil, err
-	}
-	return proto.MarshalOptions{}.MarshalAppend([]byte{}, a)
-}
 
 // ReleaseTickets implements pb.BackendServiceServer.
 func (b backend) ReleaseTickets(ctx context.Context, r *pb.ReleaseTicketsRequest) (*pb.ReleaseTicketsResponse, error) {

@@ -18,7 +18,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	case b.GetCreateTime() != nil:
 		return nil, invalid("backfills cannot be created with create time set")
 	}
-	n, err := f.draftBackfill(b)
+	n, err := newBackfill(b, f.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
@@ -27,14 +27,6 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 		return nil, err
 	}
 	return raw(&pb.Backfill{}, encodedBackfill(created)), nil
-}
-
-// draftBackfill is what is stored of a backfill, whatever id, time and generation it came with.
-func (s *Server) draftBackfill(b *pb.Backfill) (db.NewBackfill, error) {
-	if err := s.options.checkSize("the backfill", b); err != nil {
-		return db.NewBackfill{}, err
-	}
-	return newBackfill(b)
 }
 
 // GetBackfill implements pb.FrontendServiceServer.
@@ -56,7 +48,7 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if id == "" {
 		return nil, invalid("backfill ID should exist")
 	}
-	n, err := f.draftBackfill(b)
+	n, err := newBackfill(b, f.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +67,7 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBack
 	case r.GetAssignment() == nil:
 		return nil, invalid(".Assignment is required")
 	}
-	assignment, err := f.options.encodeAssignment(r.GetAssignment())
+	assignment, err := encode("the assignment", r.GetAssignment(), f.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}

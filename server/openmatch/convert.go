@@ -1,6 +1,7 @@
 package openmatch
 
 import (
+	"encoding/binary"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -49,23 +50,19 @@ const (
 	watchAssignment                                    protowire.Number = 1
 )
 
-// encoder gives the bytes of a message with an id and a time in it, which the message itself must not have. Messages are
-// merged by writing them one after the other, so it is encoded once, whatever the id will be.
-func encoder(m proto.Message, id, createTime protowire.Number) (func(id string, created time.Time) []byte, error) {
-	rest, err := proto.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
+// stamper gives the bytes of a message with an id and a time in it, from those of the message without. Messages are merged
+// by writing them one after the other, so it is encoded once, whatever the id will be.
+func stamper(rest []byte, id, createTime protowire.Number) func(id string, created time.Time) []byte {
 	return func(text string, created time.Time) []byte {
 		b := make([]byte, 0, len(text)+len(rest)+32)
 		b = protowire.AppendString(protowire.AppendTag(b, id, protowire.BytesType), text)
 		return appendTime(append(b, rest...), createTime, created)
-	}, nil
+	}
 }
 
 func appendTime(b []byte, field protowire.Number, at time.Time) []byte {
 	const seconds, nanos = 1, 2
-	var stamp []byte
+	stamp := make([]byte, 0, 2*(1+binary.MaxVarintLen64))
 	stamp = protowire.AppendVarint(protowire.AppendTag(stamp, seconds, protowire.VarintType), uint64(at.Unix()))
 	if n := at.Nanosecond(); n != 0 {
 		stamp = protowire.AppendVarint(protowire.AppendTag(stamp, nanos, protowire.VarintType), uint64(n))
@@ -85,19 +82,20 @@ func raw[M proto.Message](m M, encoded []byte) M {
 	return m
 }
 
-// newTicket is what the store keeps of a ticket, whatever id and time it had. The message must not change afterwards.
-func newTicket(t *pb.Ticket) (db.NewTicket, error) {
+// newTicket is what the store keeps of a ticket, whatever id and time it had, if that is no more than so many bytes. The
+// message must not change afterwards.
+func newTicket(t *pb.Ticket, most int) (db.NewTicket, error) {
 	t.Id, t.CreateTime = "", nil
-	encode, err := encoder(t, ticketID, ticketCreateTime)
-	return db.NewTicket{Fields: fieldsOf(t.GetSearchFields()), Encode: encode}, err
+	rest, err := encode("the ticket", t, most)
+	return db.NewTicket{Fields: fieldsOf(t.GetSearchFields()), Encode: stamper(rest, ticketID, ticketCreateTime)}, err
 }
 
-// newBackfill is what the store keeps of a backfill, whatever id, time and generation it had. The message must not change
-// afterwards.
-func newBackfill(b *pb.Backfill) (db.NewBackfill, error) {
+// newBackfill is what the store keeps of a backfill, whatever id, time and generation it had, if that is no more than so
+// many bytes. The message must not change afterwards.
+func newBackfill(b *pb.Backfill, most int) (db.NewBackfill, error) {
 	b.Id, b.CreateTime, b.Generation = "", nil, 0
-	encode, err := encoder(b, backfillID, backfillCreateTime)
-	return db.NewBackfill{Fields: fieldsOf(b.GetSearchFields()), Encode: encode}, err
+	rest, err := encode("the backfill", b, most)
+	return db.NewBackfill{Fields: fieldsOf(b.GetSearchFields()), Encode: stamper(rest, backfillID, backfillCreateTime)}, err
 }
 
 // encodedBackfill is an openmatch.Backfill with its generation, which is stored beside the rest.

@@ -1,6 +1,7 @@
 package openmatch
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func FuzzTicket(f *testing.F) {
 		created := time.Unix(0, nanos).UTC()
 		want.Id, want.CreateTime = "0123456789abcdefghij", timestamppb.New(created)
 
-		n, err := newTicket(&given)
+		n, err := newTicket(&given, math.MaxInt)
 		require.NoError(t, err)
 		var got pb.Ticket
 		require.NoError(t, proto.Unmarshal(n.Encode(want.GetId(), created), &got))
@@ -79,7 +80,7 @@ func stamp(m *match.Moment) *timestamppb.Timestamp {
 
 func TestEncodedBackfill(t *testing.T) {
 	t.Parallel()
-	n, err := newBackfill(&pb.Backfill{Id: "mine", Generation: 9, SearchFields: &pb.SearchFields{Tags: []string{"a"}}})
+	n, err := newBackfill(&pb.Backfill{Id: "mine", Generation: 9, SearchFields: &pb.SearchFields{Tags: []string{"a"}}}, math.MaxInt)
 	require.NoError(t, err)
 	at := time.Unix(5, 7).UTC()
 	var got pb.Backfill

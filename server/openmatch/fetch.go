@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -107,11 +108,8 @@ func (o Options) proposal(m *pb.Match) (p cycle.Proposal, err error) {
 	if b == nil {
 		return p, nil
 	}
-	if err := o.checkSize("the backfill", b); err != nil {
-		return p, err
-	}
 	p.Backfill, p.Generation = b.GetId(), b.GetGeneration()
-	p.BackfillBody, err = proto.Marshal(b)
+	p.BackfillBody, err = encode("the backfill", b, o.MaxTicket)
 	return p, err
 }
 
@@ -145,12 +143,12 @@ func matchedBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 		return db.NewBackfill{}, err
 	}
 	if old == nil {
-		return newBackfill(&b)
+		return newBackfill(&b, math.MaxInt) // bounded when it came
 	}
 	var kept pb.Backfill
 	if err := proto.Unmarshal(old.Body, &kept); err != nil {
 		return db.NewBackfill{}, err
 	}
 	kept.SearchFields, kept.Extensions = b.GetSearchFields(), b.GetExtensions()
-	return newBackfill(&kept)
+	return newBackfill(&kept, math.MaxInt)
 }

@@ -44,10 +44,7 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 
 // draft is what is stored of a ticket, with what its caller asks for besides.
 func (s *Server) draft(ctx context.Context, t *pb.Ticket) (n db.NewTicket, err error) {
-	if err := s.options.checkSize("the ticket", t); err != nil {
-		return n, err
-	}
-	if n, err = newTicket(t); err != nil {
+	if n, err = newTicket(t, s.options.MaxTicket); err != nil {
 		return n, err
 	}
 	if n.TTL, n.KeepAlive, err = lifeOf(ctx); err != nil {

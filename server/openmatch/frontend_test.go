@@ -93,7 +93,7 @@ func TestTicketsThatAreRefused(t *testing.T) {
 		".ticket is required":                                            nil,
 		"tickets cannot be created with an assignment":                   {Assignment: &pb.Assignment{}},
 		"tickets cannot be created with create time set":                 {CreateTime: timestamppb.Now()},
-		"the ticket has 1002 bytes, more than the 1000 that are allowed": {Id: strings.Repeat("x", 999)},
+		"the ticket has 1002 bytes, more than the 1000 that are allowed": {SearchFields: &pb.SearchFields{Tags: []string{strings.Repeat("x", 996)}}},
 	} {
 		_, err := b.CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: ticket})
 		refused(t, codes.InvalidArgument, text, err)

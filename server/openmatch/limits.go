@@ -17,10 +17,11 @@ const (
 	maxPlayer = 512
 )
 
-// checkSize refuses what would fill the queue of everybody.
-func (o Options) checkSize(what string, m proto.Message) error {
-	if n := proto.Size(m); n > o.MaxTicket {
-		return invalid(fmt.Sprintf("%s has %d bytes, more than the %d that are allowed", what, n, o.MaxTicket))
+// encode gives the bytes of what is to be stored, never nil, and refuses what would fill the queue of everybody.
+func encode(what string, m proto.Message, most int) ([]byte, error) {
+	b, err := proto.MarshalOptions{}.MarshalAppend([]byte{}, m)
+	if err == nil && len(b) > most {
+		return nil, invalid(fmt.Sprintf("%s has %d bytes, more than the %d that are allowed", what, len(b), most))
 	}
-	return nil
+	return b, err
 }

@@ -37,12 +37,13 @@ var errInternal = status.Error(codes.Internal, "internal error")
 
 // statusOf gives what a caller is told of an error, and whether it is one that nobody foresaw.
 func statusOf(err error) (unforeseen bool, told error) {
+	if err == nil {
+		return false, nil // before what errors.As takes, which is garbage of each call
+	}
 	var refused match.Invalid
 	var stored *db.Error
 	var fetched *cycle.Error
 	switch {
-	case err == nil:
-		return false, nil
 	case errors.As(err, &fetched):
 		return false, status.Error(codes.Unknown, fetched.Error())
 	case errors.As(err, &refused):
