@@ -25,6 +25,7 @@ func main() {
 	if len(os.Args) > 1 && slices.Contains(longLived, os.Args[1]) {
 		timerslack.Loosen()
 	}
+	limitMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := exitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
