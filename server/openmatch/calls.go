@@ -63,8 +63,6 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 		return bounded, nil
 	}
 	ctx, cut := context.WithCancel(ctx)
-	unhook := context.AfterFunc(s.stopping, cut)
-	context.AfterFunc(ctx, func() { unhook() })
 	return context.WithValue(ctx, cutKey{}, cut), nil
 }
 
@@ -83,7 +81,7 @@ func (s *Server) lasts(method string) bool {
 	return s.methods[method].IsServerStream && serviceOf(method) != "query"
 }
 
-// cutKey is for what ends a lasting call whose caller does not take what is sent.
+// cutKey is for what ends a lasting call: when this replica stops, or its caller does not take what is sent.
 type cutKey struct{}
 
 // send sends on a lasting stream, and ends its call where that takes too long: what its caller does not take is kept here.
@@ -106,6 +104,9 @@ func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, n
 // stream stands before calls that are answered bit by bit.
 func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	ctx := stream.Context()
+	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
+		defer context.AfterFunc(s.stopping, cut)()
+	}
 	return s.observe(ctx, info.FullMethod, func() error {
 		err := next(srv, stream)
 		if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
