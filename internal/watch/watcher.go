@@ -60,7 +60,7 @@ func (w *watcher) tell(s db.Settled) {
 
 // stackRoom is left free on the stack of each watcher that waits. Go starts goroutines with as much stack as those that
 // there are use on average, and where watchers are thousands, that is what they use: 2 KiB, with which the stack of every
-// other call has to grow on its way, for a tenth of its CPU. With this it starts with the 8 KiB that a call takes, and that
+// other call has to grow on its way, for a sixth of its CPU. With this it starts with the 8 KiB that a call takes, and that
 // each watcher has anyhow, from its beginning.
 const stackRoom = 3 << 10
 
