@@ -35,7 +35,7 @@ func (c *Config) openMatch() []setting {
 		{flag: "om-page-size", section: sectionOpenMatch, def: "10000", by: byServers, value: integer(&c.OMPageSize, 10, 10_000),
 			help: "Tickets in a message of a query, of 3.5 MiB at most"},
 		{flag: "om-max-ticket", section: sectionOpenMatch, def: "64KiB", by: byServers, value: size(&c.OMMaxTicket, 256, 1<<20),
-			help: "The size of a ticket, a backfill or an assignment; larger ones are refused"},
+			help: "The size of a ticket, a backfill or an assignment, without its id and time; larger ones are refused"},
 		{flag: "om-max-watchers", section: sectionOpenMatch, def: "32768", by: byServers, value: integer(&c.OMMaxWatchers, 1, 1_000_000),
 			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each; more are told to try another one"},
 		{flag: "om-functions", section: sectionOpenMatch, by: byServers, value: list(&c.OMFunctions, "hosts (*. for all below), addresses or CIDRs"),

@@ -13,6 +13,7 @@ import (
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	limitMemory()
 	require.Equal(t, garbage, debug.SetGCPercent(50))
 	limitMemory()

@@ -75,7 +75,7 @@ type Options struct {
 	// FailureRate is of failed authentications from one address; zero means rest.DefaultFailureRate, below zero none.
 	FailureRate rest.Rate
 
-	MaxTicket   int           // bytes of a ticket, backfill or assignment; 0 means 64 KiB
+	MaxTicket   int           // bytes of a ticket, backfill or assignment, without its id and time; 0 means 64 KiB
 	MaxWatchers int           // calls of WatchAssignments at a time; 0 means 32,768
 	PageSize    int           // tickets in a message of a query; 0 means 10,000
 	CallTimeout time.Duration // of a call that neither watches nor fetches; 0 means 15 s
