@@ -103,6 +103,7 @@ func (r *run) load(ctx context.Context, now time.Time, at period) time.Duration 
 		r.schedule = newSchedule(now, r.Rate)
 	}
 	r.period.Store(&at)
+	runtime.GC() // of what was prepared, now and not while calls are measured
 	r.enter("warming up")
 	defer time.AfterFunc(r.WarmUp, func() { r.enter("measuring") }).Stop()
 	var callers sync.WaitGroup

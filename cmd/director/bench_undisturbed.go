@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/pflag"
 )
@@ -16,13 +15,8 @@ func addAwakeFlag(flags *pflag.FlagSet, awake *bool) {
 	flags.BoolVar(awake, "awake", false, "Keep this machine's CPUs from sleeping meanwhile, as root on Linux: a virtual one that sleeps is woken up late by a busy host")
 }
 
-// loadGarbage is how many per cent of what the load keeps may become garbage before it is collected. Thousands of streams
-// that it holds open are looked through each time, and who waits meanwhile would count that for the director's.
-const loadGarbage = 800
-
-// undisturbed measures while this process and, where that is asked for, the sleep of the CPUs disturb as little as they can.
+// undisturbed measures while, where that is asked for, the CPUs do not sleep.
 func undisturbed(awake bool, device string, measure func() error) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(loadGarbage))
 	if !awake {
 		return measure()
 	}

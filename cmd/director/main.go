@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,7 +29,6 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	code := exitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	stop()
-	runtime.KeepAlive(ballast)
 	os.Exit(code)
 }
 

@@ -6,13 +6,10 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// ballast counts as memory in use, so that garbage is not collected whenever there is as much as a replica keeps, 10 to 20
-// MiB, which comes together dozens of times a second. It is never touched, so it takes addresses and no memory.
-var ballast = make([]byte, 32<<20)
-
-// garbage is how many per cent of the memory in use may become garbage before it is collected; Go's default is 100.
-// Collecting looks through the stack of each watcher, and who calls meanwhile waits for that.
-const garbage = 200
+// garbage is how many per cent of the memory in use may become garbage before it is collected; Go's default is 100. What a
+// replica keeps is little, 10 to 20 MiB, and with less garbage would be looked through dozens of times a second; where it is
+// more, watchers keep it, the stack of each is looked through, and who calls meanwhile waits for that.
+const garbage = 800
 
 // limitMemory lets garbage lie, but hardly more than the container may have. GOGC and GOMEMLIMIT, where they are set, do
 // what they always do.

@@ -94,34 +94,36 @@ func (s *Server) send(ctx context.Context, send func() error) error {
 
 // unary stands before calls that are answered once.
 func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
-	err = s.observe(ctx, info.FullMethod, func() (err error) {
-		answer, err = next(ctx, r)
-		return err
-	})
-	return answer, err
+	defer s.observe(ctx, info.FullMethod, &err)()
+	return next(ctx, r)
 }
 
 // stream stands before calls that are answered bit by bit.
-func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	ctx := stream.Context()
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer context.AfterFunc(s.stopping, cut)()
 	}
-	return s.observe(ctx, info.FullMethod, func() error {
-		err := next(srv, stream)
-		if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
-			return status.Error(codes.Unavailable, "this replica stops: call again, another one answers")
-		}
-		return err
-	})
+	defer s.observe(ctx, info.FullMethod, &err)()
+	err = next(srv, stream)
+	if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
+		return status.Error(codes.Unavailable, "this replica stops: call again, another one answers")
+	}
+	return err
 }
 
-// observe makes a call that was let in, and counts it.
-func (s *Server) observe(ctx context.Context, method string, call func() error) error {
+// observe counts a call that was let in. What it returns is to be deferred: it counts the end, makes a panic an error, which
+// keeps what one call stumbles over from ending all others, and leaves in err what the caller is told.
+func (s *Server) observe(ctx context.Context, method string, err *error) (ended func()) {
 	began, open := time.Now(), s.calls.open.WithLabelValues(nameOf(method))
 	open.Inc()
-	defer open.Dec()
-	return s.count(ctx, method, began, protect(call))
+	return func() {
+		open.Dec()
+		if p := recover(); p != nil { //nolint:revive // It is deferred where it is called.
+			*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		*err = s.count(ctx, method, began, *err)
+	}
 }
 
 // count counts a call that has ended, and gives what the caller is told of its error.
@@ -135,13 +137,3 @@ func (s *Server) count(ctx context.Context, method string, began time.Time, err 
 }
 
 func nameOf(method string) string { return strings.TrimPrefix(method, "/") }
-
-// protect keeps what one call stumbles over from ending all others.
-func protect(call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return call()
-}
