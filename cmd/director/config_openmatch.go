@@ -37,7 +37,7 @@ func (c *Config) openMatch() []setting {
 		{flag: "om-max-ticket", section: sectionOpenMatch, def: "64KiB", by: byServers, value: size(&c.OMMaxTicket, 256, 1<<20),
 			help: "The size of a ticket, a backfill or an assignment, without its id and time; larger ones are refused"},
 		{flag: "om-max-watchers", section: sectionOpenMatch, def: "32768", by: byServers, value: integer(&c.OMMaxWatchers, 1, 1_000_000),
-			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each; more are told to try another one"},
+			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each, 120 with garbage; more are told to try another one"},
 		{flag: "om-functions", section: sectionOpenMatch, by: byServers, value: list(&c.OMFunctions, "hosts (*. for all below), addresses or CIDRs"),
 			help: "Where match functions may be, besides this machine: FetchMatches makes the director connect to where its caller says"},
 		{flag: "om-function-ca", section: sectionOpenMatch, by: byServers, value: text(&c.OMFunctionCA, "a PEM file"),
