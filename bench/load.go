@@ -30,6 +30,7 @@ func (r *run) stock(ctx context.Context) error {
 		r.enter("reserving seats")
 		r.reserveAhead(ctx, turns)
 	}
+	runtime.GC() // of what preparing left, now and not while calls are measured
 	return ctx.Err()
 }
 
@@ -103,7 +104,6 @@ func (r *run) load(ctx context.Context, now time.Time, at period) time.Duration 
 		r.schedule = newSchedule(now, r.Rate)
 	}
 	r.period.Store(&at)
-	runtime.GC() // of what was prepared, now and not while calls are measured
 	r.enter("warming up")
 	defer time.AfterFunc(r.WarmUp, func() { r.enter("measuring") }).Stop()
 	var callers sync.WaitGroup
