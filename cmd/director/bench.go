@@ -66,7 +66,7 @@ func (p *program) bench() *cobra.Command {
 		if err := b.check(); err != nil {
 			return usage(err)
 		}
-		return undisturbed(b.awake, wakeUpTime, func() error { return b.run(cmd.Context()) })
+		return whileAwake(b.awake, wakeUpTime, func() error { return b.run(cmd.Context()) })
 	}
 	return cmd
 }

@@ -42,7 +42,7 @@ func (p *program) benchProve() *cobra.Command {
 		if err := job.check(args); err != nil {
 			return usage(err)
 		}
-		return undisturbed(job.awake, wakeUpTime, func() error { return job.run(cmd.Context()) })
+		return whileAwake(job.awake, wakeUpTime, func() error { return job.run(cmd.Context()) })
 	}
 	return cmd
 }

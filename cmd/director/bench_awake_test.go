@@ -15,7 +15,7 @@ func TestCPUsAreKeptAwake(t *testing.T) {
 	require.NoError(t, os.WriteFile(device, nil, 0o600))
 	for _, asked := range []bool{false, true} {
 		done := false
-		require.NoError(t, undisturbed(asked, device, func() error {
+		require.NoError(t, whileAwake(asked, device, func() error {
 			done = true
 			told, err := os.ReadFile(device)
 			require.NoError(t, err)
@@ -24,7 +24,7 @@ func TestCPUsAreKeptAwake(t *testing.T) {
 		}))
 		require.True(t, done)
 	}
-	err := undisturbed(true, filepath.Join(device, "none"), func() error { panic("they sleep") })
+	err := whileAwake(true, filepath.Join(device, "none"), func() error { panic("they sleep") })
 	require.ErrorContains(t, err, "--awake: the CPUs of this machine cannot be kept from sleeping")
 	require.NotContains(t, machine{}.String(), "awake")
 	require.Contains(t, machine{Awake: true}.String(), ", CPUs kept awake")

@@ -15,8 +15,8 @@ func addAwakeFlag(flags *pflag.FlagSet, awake *bool) {
 	flags.BoolVar(awake, "awake", false, "Keep this machine's CPUs from sleeping meanwhile, as root on Linux: a virtual one that sleeps is woken up late by a busy host")
 }
 
-// undisturbed measures while, where that is asked for, the CPUs do not sleep.
-func undisturbed(awake bool, device string, measure func() error) error {
+// whileAwake measures; where that is asked for, the CPUs do not sleep meanwhile.
+func whileAwake(awake bool, device string, measure func() error) error {
 	if !awake {
 		return measure()
 	}
