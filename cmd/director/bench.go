@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 func (p *program) bench() *cobra.Command {
@@ -47,16 +48,16 @@ func (p *program) bench() *cobra.Command {
 			"  director bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
 			"  director bench fetch --tickets 10000 --window 250ms --baselines\n" +
 			"  director bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: completeScenario,
 	}
 	b := &benchmark{program: p}
 	b.addFlags(cmd.Flags())
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.AddCommand(p.benchProve())
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		b.Scenario = args[0]
-		if b.out, err = outputOf(cmd); err != nil {
+		if b.out, err = cli.OutputOf(cmd); err != nil {
 			return err
 		}
 		if b.conf, err = load(cmd.Flags(), p.environ, byBench); err != nil {
@@ -64,7 +65,7 @@ func (p *program) bench() *cobra.Command {
 		}
 		b.likeUsual(cmd.Flags())
 		if err := b.check(); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return whileAwake(b.awake, wakeUpTime, func() error { return b.run(cmd.Context()) })
 	}
@@ -85,7 +86,7 @@ type benchmark struct {
 
 	openMatch openMatchLoad
 	conf      *loaded
-	out       output
+	out       cli.Output
 	embedded  bool
 	replicas  int
 	sweep     []int // callers of one run after another

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/fleet"
@@ -31,7 +32,7 @@ func (p *program) benchBaseline() *cobra.Command {
 			"with SKIP LOCKED. POST /noop answers what /matchmake answers, and POST /fleet/noop what /fleet/heartbeat does, without asking\n" +
 			"the database; nor do CreateTicket and QueryTickets over gRPC.",
 		Example: "  director bench-baseline --addr 127.0.0.1:8081\n  director bench matchmake --url http://127.0.0.1:8081",
-		Args:    exactly(0),
+		Args:    cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byServe)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +41,7 @@ func (p *program) benchBaseline() *cobra.Command {
 			return err
 		}
 		if err := conf.checkServe(); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return p.runBaseline(cmd.Context(), conf)
 	}

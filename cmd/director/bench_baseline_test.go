@@ -16,7 +16,7 @@ import (
 func TestBenchBaseline(t *testing.T) {
 	t.Parallel()
 	url, i := dbtest.New(t), login(t)
-	r := start(t, serving(url, i.jwks(), "DIRECTOR_MODE_DUEL=2", "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "bench-baseline", "--work")
+	r := start(t, serving(url, i.JWKS(), "DIRECTOR_MODE_DUEL=2", "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "bench-baseline", "--work")
 	api, metrics := r.api(), "http://"+r.logged("listening", "metrics_addr")
 	anna := bearer(t, i, "anna")
 	duel := object{"region": "eu", "mode": "duel"}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/report"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // findings are what experiments found, on one machine.
@@ -76,32 +77,32 @@ func (e experiment) proven() proven {
 	return p
 }
 
-func (f findings) write(out output) error {
-	if out.json {
+func (f findings) write(out cli.Output) error {
+	if out.JSON {
 		return f.writeJSON(out)
 	}
 	header := []string{"experiment", "claim", "measured", "asked", "met"}
-	err := write(out, f.list(), header, func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
+	err := cli.Write(out, f.list(), header, func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out.to)
+	fmt.Fprintln(out.To)
 	for _, one := range f.list() {
 		if one.Note != "" {
-			fmt.Fprintf(out.to, "%s, %s: %s\n", one.experiment, one.Claim, one.Note)
+			fmt.Fprintf(out.To, "%s, %s: %s\n", one.experiment, one.Claim, one.Note)
 		}
 	}
-	fmt.Fprintln(out.to, f.method())
-	_, err = fmt.Fprintln(out.to, f.machine)
+	fmt.Fprintln(out.To, f.method())
+	_, err = fmt.Fprintln(out.To, f.machine)
 	return err
 }
 
-func (f findings) writeJSON(out output) error {
+func (f findings) writeJSON(out cli.Output) error {
 	all := []proven{}
 	for _, e := range f.all {
 		all = append(all, e.proven())
 	}
-	return writeJSON(out.to, struct {
+	return cli.WriteJSON(out.To, struct {
 		Quick       bool     `json:"quick"`
 		Rounds      int      `json:"rounds"`
 		Machine     machine  `json:"machine"`

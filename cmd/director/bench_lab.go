@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/internal/devlogin"
 )
 
 // inLab measures a director of its own, and what it is compared with. Whatever the environment says of settings, it has
 // the defaults, so that figures of two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
-	i, err := newIssuer()
+	i, err := devlogin.New()
 	if err != nil {
 		return err
 	}
@@ -23,7 +24,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	b.AccessToken, b.FleetToken = minter(i, accessClaims{}), l.FleetToken()
+	b.AccessToken, b.FleetToken = minter(i, devlogin.Claims{}), l.FleetToken()
 	ctx, end := l.Living(ctx)
 	defer end()
 	subjects, err := b.subjects(ctx, l)
@@ -34,9 +35,9 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 }
 
 // startLab starts a laboratory whose director believes the issuer. Env of the options is added to the environment.
-func (p *program) startLab(ctx context.Context, i issuer, o lab.Options) (*lab.Lab, error) {
+func (p *program) startLab(ctx context.Context, i devlogin.Issuer, o lab.Options) (*lab.Lab, error) {
 	o.Dir, _ = p.environ.lookup("TMPDIR")
-	o.JWKS, o.Env = i.jwks(), append(p.environ.withoutSettings(), o.Env...)
+	o.JWKS, o.Env = i.JWKS(), append(p.environ.withoutSettings(), o.Env...)
 	return lab.Start(ctx, o)
 }
 

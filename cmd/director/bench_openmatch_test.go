@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // Pins a scenario of Open Match that does not work, that leaves tickets waiting, or that does not say why calls fail.
@@ -15,7 +16,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 	t.Parallel()
 	url, i := dbtest.New(t), login(t)
 	const token = "shown-by-programs-of-open-match"
-	settings := append(serving(url, i.jwks()), "DIRECTOR_OM_TOKENS="+token, "DIRECTOR_OM_REGISTRATION=20ms")
+	settings := append(serving(url, i.JWKS()), "DIRECTOR_OM_TOKENS="+token, "DIRECTOR_OM_REGISTRATION=20ms")
 	r := start(t, settings, "serve", "--work", "--grpc-addr", "127.0.0.1:0")
 	addr := r.logged("listening", "grpc_addr")
 	require.Eventually(t, func() bool { status, _ := get(t, r.api()+"/readyz"); return status == 200 }, deadline, tick)
@@ -68,7 +69,7 @@ func TestBenchOpenMatchWrongUse(t *testing.T) {
 		"0 callers":       {"bench", "fetch", "--callers", "0"},
 	} {
 		r := run(t, env(), "", args...)
-		require.Equal(t, 2, exitCode(r.err), r.stderr)
+		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
 		require.Contains(t, r.stderr, says)
 	}
 }

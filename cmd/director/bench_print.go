@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // measured is a run as JSON has it.
@@ -27,26 +28,26 @@ type measurements struct {
 }
 
 // write prints them: as JSON an object, or a list where there were several runs.
-func (m measurements) write(out output) error {
+func (m measurements) write(out cli.Output) error {
 	switch {
-	case out.json && len(m.runs) == 1:
-		return writeJSON(out.to, m.runs[0])
-	case out.json:
-		return writeJSON(out.to, m.runs)
+	case out.JSON && len(m.runs) == 1:
+		return cli.WriteJSON(out.To, m.runs[0])
+	case out.JSON:
+		return cli.WriteJSON(out.To, m.runs)
 	}
 	header := []string{"ms", "callers", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9", "max"}
-	if err := write(out, m.lines(), header, lineCells); err != nil {
+	if err := cli.Write(out, m.lines(), header, lineCells); err != nil {
 		return err
 	}
-	fmt.Fprintln(out.to)
+	fmt.Fprintln(out.To)
 	if err := m.writeCosts(out); err != nil {
 		return err
 	}
 	m.writeRemarks(out)
 	first := m.runs[0]
-	fmt.Fprintf(out.to, "%s, %s, %s after a warm-up of %s\n",
+	fmt.Fprintf(out.To, "%s, %s, %s after a warm-up of %s\n",
 		plural(first.Replicas, "replica"), besides(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
-	_, err := fmt.Fprintln(out.to, m.machine)
+	_, err := fmt.Fprintln(out.To, m.machine)
 	return err
 }
 
@@ -89,16 +90,16 @@ func lineCells(l line) []any {
 }
 
 // writeCosts prints what a call cost, where that was measured.
-func (m measurements) writeCosts(out output) error {
+func (m measurements) writeCosts(out cli.Output) error {
 	known := slices.DeleteFunc(slices.Clone(m.runs), func(r measured) bool { return r.Costs == nil })
 	if len(known) == 0 {
 		return nil
 	}
 	header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal", "transactions", "calls decided together"}
-	if err := write(out, known, header, costCells); err != nil {
+	if err := cli.Write(out, known, header, costCells); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out.to)
+	_, err := fmt.Fprintln(out.To)
 	return err
 }
 
@@ -125,14 +126,14 @@ func groupsText(groups map[string]bench.Group) string {
 }
 
 // writeRemarks prints what went otherwise than asked for.
-func (m measurements) writeRemarks(out output) {
+func (m measurements) writeRemarks(out cli.Output) {
 	for _, r := range m.runs {
 		who := fmt.Sprintf("%s, %s", r.name, plural(r.Callers, "caller"))
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-			fmt.Fprintf(out.to, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
+			fmt.Fprintf(out.To, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
 		if o := r.Open; o != nil {
-			fmt.Fprintf(out.to, "asked for %.0f a second, began %.0f: %d never did, %d waited for a free caller; the load itself was late by %.2f ms at p50, %.2f at p99 (%s)\n",
+			fmt.Fprintf(out.To, "asked for %.0f a second, began %.0f: %d never did, %d waited for a free caller; the load itself was late by %.2f ms at p50, %.2f at p99 (%s)\n",
 				o.Rate, o.Reached, o.Missed, o.Blocked, o.Late.P50, o.Late.P99, who)
 		}
 	}

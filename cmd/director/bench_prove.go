@@ -14,6 +14,8 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/proof"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/devlogin"
 )
 
 func (p *program) benchProve() *cobra.Command {
@@ -34,13 +36,13 @@ func (p *program) benchProve() *cobra.Command {
 	}
 	job := &proving{program: p}
 	job.addFlags(cmd.Flags())
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if job.out, err = outputOf(cmd); err != nil {
+		if job.out, err = cli.OutputOf(cmd); err != nil {
 			return err
 		}
 		if err := job.check(args); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return whileAwake(job.awake, wakeUpTime, func() error { return job.run(cmd.Context()) })
 	}
@@ -75,7 +77,7 @@ func completeExperiments(_ *cobra.Command, given []string, _ string) (names []co
 type proving struct {
 	*program
 
-	out           output
+	out           cli.Output
 	rounds        int
 	quick, strict bool
 	awake         bool
@@ -114,7 +116,7 @@ func (j *proving) check(names []string) error {
 
 // run makes one experiment after another. One that fails does not keep the others from being made and told of.
 func (j *proving) run(ctx context.Context) error {
-	i, err := newIssuer()
+	i, err := devlogin.New()
 	if err != nil {
 		return err
 	}
@@ -139,8 +141,8 @@ func (j *proving) run(ctx context.Context) error {
 }
 
 // starter makes laboratories. They share their players, whose tokens are made once, and Postgres, whose version is noted.
-func (j *proving) starter(i issuer, here *machine) proof.StartFunc {
-	mint := minter(i, accessClaims{})
+func (j *proving) starter(i devlogin.Issuer, here *machine) proof.StartFunc {
+	mint := minter(i, devlogin.Claims{})
 	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
 		l, err := j.startLab(ctx, i, o)
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/bench/report"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // Pins an experiment that does not run, finds nothing, or measures calls that fail.
@@ -60,7 +61,7 @@ func TestFindingsTold(t *testing.T) {
 	require.Contains(t, r.stderr, "round 1 of 1: naive matchmake")
 
 	var told strings.Builder
-	j := &proving{program: &program{}, out: output{to: &told}}
+	j := &proving{program: &program{}, out: cli.Output{To: &told}}
 	some := findings{rounds: 3, all: []experiment{{name: "x"}}}
 	some.all[0].Findings = []report.Finding{{Name: "one", Met: true}, {Name: "two"}}
 	require.NoError(t, j.tell(some))
@@ -77,7 +78,7 @@ func TestBenchProveWrongUse(t *testing.T) {
 		`--output "xml" is not allowed`: {"bench", "prove", "--output", "xml"},
 	} {
 		r := run(t, env(), "", args...)
-		require.Equal(t, 2, exitCode(r.err), r.stderr)
+		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
 		require.Contains(t, r.stderr, says)
 	}
 	suggested := ok(t, env(), "__complete", "bench", "prove", "reach", "")

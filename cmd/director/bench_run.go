@@ -8,6 +8,8 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/devlogin"
 )
 
 // What a director is compared with.
@@ -71,7 +73,7 @@ func (b *benchmark) running() (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	b.AccessToken = minter(i, accessClaims{Issuer: b.conf.AuthIssuer, Audience: b.conf.AuthAudience})
+	b.AccessToken = minter(i, devlogin.Claims{Issuer: b.conf.AuthIssuer, Audience: b.conf.AuthAudience})
 	if len(b.conf.FleetTokens) > 0 {
 		b.FleetToken = b.conf.FleetTokens[0]
 	}
@@ -103,7 +105,7 @@ func (b *benchmark) measure(ctx context.Context, postgres string, subjects ...su
 func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (bench.Result, error) {
 	o := b.Options
 	o.Scenario, o.URLs, o.Meter, o.Callers = s.scenario, s.urls, s.meter, callers
-	if isTerminal(b.stderr) {
+	if cli.IsTerminal(b.stderr) {
 		bar := newProgressBar(b.stderr, s.says(), callers)
 		o.Progress = bar.show
 		defer bar.clear()
@@ -118,7 +120,7 @@ func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (ben
 const tokenTTL = 24 * time.Hour
 
 // minter makes access tokens, once for each player: runs have the same players.
-func minter(i issuer, claims accessClaims) bench.MintFunc {
+func minter(i devlogin.Issuer, claims devlogin.Claims) bench.MintFunc {
 	var made sync.Map
 	return func(sub string) (string, error) {
 		if raw, ok := made.Load(sub); ok {
@@ -126,7 +128,7 @@ func minter(i issuer, claims accessClaims) bench.MintFunc {
 		}
 		claims := claims
 		claims.Subject = sub
-		raw, _, err := i.mint(claims, tokenTTL)
+		raw, _, err := i.Mint(claims, tokenTTL)
 		made.Store(sub, raw)
 		return raw, err
 	}

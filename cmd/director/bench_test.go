@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // inLab is the environment of a benchmark whose director is this test binary. base is where it leaves nothing behind.
@@ -96,10 +97,10 @@ func TestBenchResolve(t *testing.T) {
 func TestBenchRunning(t *testing.T) {
 	t.Parallel()
 	url, i := dbtest.New(t), login(t)
-	r := start(t, serving(url, i.jwks()), "serve", "--work")
+	r := start(t, serving(url, i.JWKS()), "serve", "--work")
 	api := r.api()
 	key := filepath.Join(t.TempDir(), "issuer.jwk")
-	require.NoError(t, os.WriteFile(key, i.file(), 0o600))
+	require.NoError(t, os.WriteFile(key, i.JWK(), 0o600))
 	require.Eventually(t, func() bool { status, _ := get(t, api+"/readyz"); return status == 200 }, deadline, tick)
 
 	quick := func(scenario string) []string {
@@ -141,7 +142,7 @@ func TestBenchWrongUse(t *testing.T) {
 		"--output \"xml\" is not allowed": {"bench", "matchmake", "--output", "xml"},
 	} {
 		r := run(t, env(), "", args...)
-		require.Equal(t, 2, exitCode(r.err), r.stderr)
+		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
 		require.Contains(t, r.stderr, says)
 	}
 	require.ErrorContains(t, run(t, env(), "", "bench", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")

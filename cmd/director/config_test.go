@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md's tables anew")
@@ -145,7 +147,7 @@ func TestValuesThatAreNotAllowed(t *testing.T) {
 			require.ErrorContains(t, err, "--"+s.flag+" / "+s.variable()+": ", "%s=%q", s.flag, bad)
 			require.ErrorContains(t, err, "(from the flag --"+s.flag+") is not allowed: ")
 			require.ErrorContains(t, err, s.value.allowed)
-			require.Equal(t, 2, exitCode(err))
+			require.Equal(t, 2, cli.ExitCode(err))
 			if s.flag == "mode" {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // look is what a command has that looks at the state and steers it.
@@ -18,12 +19,12 @@ type look struct {
 	*loaded
 	*db.Store
 
-	out output
+	out cli.Output
 }
 
 // withLook runs fn on the database of the settings, else on that of a running `director dev`.
 func (p *program) withLook(cmd *cobra.Command, who readers, fn func(ctx context.Context, l look) error) error {
-	out, err := outputOf(cmd)
+	out, err := cli.OutputOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -123,39 +124,4 @@ func (p *program) completes(sql string) cobra.CompletionFunc {
 		words, _ := pgx.CollectRows(found, pgx.RowTo[string])
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// exactly wants n arguments, as cobra.ExactArgs does, and calls anything else a wrong use.
-func exactly(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := cobra.ExactArgs(n)(cmd, args); err != nil {
-			return usage(err)
-		}
-		return nil
-	}
-}
-
-func atLeast(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := cobra.MinimumNArgs(n)(cmd, args); err != nil {
-			return usage(err)
-		}
-		return nil
-	}
-}
-
-// family is a command that only has sub-commands.
-func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			return usage(fmt.Errorf("unknown command %q for %q, did you mean %q?", args[0], cmd.CommandPath(), near[0]))
-		}
-		return usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	cmd.AddCommand(members...)
-	return cmd
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/token"
 )
 
@@ -38,15 +40,15 @@ func (d dataDir) issuerKey() string       { return d.path("issuer.jwk") }
 func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
 
 // issuer gives the development issuer, made at the first time.
-func (d dataDir) issuer() (issuer, error) {
-	fresh, err := newIssuer()
+func (d dataDir) issuer() (devlogin.Issuer, error) {
+	fresh, err := devlogin.New()
 	if err != nil {
-		return issuer{}, err
+		return devlogin.Issuer{}, err
 	}
-	if err := d.keepFirst("issuer.jwk", fresh.file()); err != nil {
-		return issuer{}, err
+	if err := d.keepFirst("issuer.jwk", fresh.JWK()); err != nil {
+		return devlogin.Issuer{}, err
 	}
-	return readIssuer(d.issuerKey())
+	return devlogin.Read(d.issuerKey())
 }
 
 // keks gives the key-encryption key, made at the first time.
@@ -102,7 +104,7 @@ func (d dataDir) publish(url string) (retract func(), err error) {
 func (d dataDir) runningDatabase() (string, error) {
 	text, err := os.ReadFile(d.path(urlFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", usage(fmt.Errorf("there is no database: DATABASE_URL is not set, and no 'director dev' runs in %s", d))
+		return "", cli.Usage(fmt.Errorf("there is no database: DATABASE_URL is not set, and no 'director dev' runs in %s", d))
 	}
 	return strings.TrimSpace(string(text)), err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 )
@@ -24,7 +25,7 @@ func (p *program) dev() *cobra.Command {
 			"needs, and issues players' access tokens ('director token mint'). Ctrl-C ends all that it started.\n\n" +
 			"Without a fleet token anybody who reaches it may register game servers, so it then listens on this machine only.",
 		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081",
-		Args:    exactly(0),
+		Args:    cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byDev)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -33,7 +34,7 @@ func (p *program) dev() *cobra.Command {
 			return err
 		}
 		if err := conf.checkOpen(); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return p.develop(cmd.Context(), conf, (*developing).welcome)
 	}
@@ -132,7 +133,7 @@ func (d *developing) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if d.conf.JWKS == "" {
-		d.conf.JWKS = issuer.jwks()
+		d.conf.JWKS = issuer.JWKS()
 	}
 	if d.conf.MetricsAddr == "" {
 		d.conf.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 func (p *program) fleet() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:     "fleet",
 		Short:   "Look at the game servers, drain and undrain them",
 		Long:    "What the director knows of the game servers. The same in SQL: view ops.fleet, functions ops.drain and ops.undrain.",
@@ -53,13 +55,13 @@ func (p *program) fleetList() *cobra.Command {
 		Long:  "Lists the game servers with what they offer and what is taken of it. Reserved counts max_players of each open session, filled or not.",
 		Example: "  director fleet list\n  director fleet list --region eu-west --mode duel\n" +
 			"  director fleet list -o json | jq -r '.[] | select(.alive | not) | .instance'",
-		Args: exactly(0),
+		Args: cli.Exactly(0),
 	}
 	region := cmd.Flags().String("region", "", "Only this region")
 	mode := cmd.Flags().String("mode", "", "Only those that offer this mode")
 	all := cmd.Flags().Bool("all", false, "Also those that ended lately")
 	addFlags(cmd.Flags(), byLook)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			fleet, err := rows[instanceLine](ctx, l.Store, selectFleet, *region, *mode, *all)
@@ -67,7 +69,7 @@ func (p *program) fleetList() *cobra.Command {
 				return err
 			}
 			header := []string{"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available", "players", "sessions", "heartbeat", "endpoint"}
-			return write(l.out, fleet, header, func(i instanceLine) []any {
+			return cli.Write(l.out, fleet, header, func(i instanceLine) []any {
 				return []any{
 					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats, i.Available, i.Players,
 					i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
@@ -118,11 +120,11 @@ func (p *program) fleetUndrain() *cobra.Command {
 // steer calls a function of schema ops for each instance that is named; Tab offers those with the status. One that is
 // refused ends it: those before it are done, and doing them again changes nothing.
 func (p *program) steer(cmd *cobra.Command, call, status string) *cobra.Command {
-	cmd.Args = atLeast(1)
+	cmd.Args = cli.AtLeast(1)
 	cmd.ValidArgsFunction = p.completes("SELECT instance FROM ops.fleet WHERE status = '" + status +
 		"' AND starts_with(instance, $1) AND NOT instance = ANY ($2) ORDER BY instance LIMIT 100")
 	addFlags(cmd.Flags(), byLook)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, instances []string) error {
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			var lines []changeLine

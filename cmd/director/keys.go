@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/token"
 )
 
 func (p *program) keys() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "keys",
 		Short: "Look at the keys that sign session tokens, rotate and taint them",
 		Long: "The keys that sign session tokens lie in the database, their private part sealed. Workers rotate them by themselves:\n" +
@@ -45,11 +46,11 @@ func (p *program) keysList() *cobra.Command {
 		Long: "Lists the signing keys: next (signs later), signing, retiring (its tokens may still be valid), expired, tainted.\n" +
 			"Sealed by names the key-encryption key: one that no row names can be retired.",
 		Example: "  director keys list\n  director keys list --all\n  director keys list -o json | jq -r '.[] | select(.state == \"signing\") | .kid'",
-		Args:    exactly(0),
+		Args:    cli.Exactly(0),
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are expired, and those that were tainted more than a day ago")
 	addFlags(cmd.Flags(), byLook)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			keys, err := rows[keyLine](ctx, l.Store, selectKeys, *all)
@@ -57,7 +58,7 @@ func (p *program) keysList() *cobra.Command {
 				return err
 			}
 			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by"}
-			return write(l.out, keys, header, func(k keyLine) []any {
+			return cli.Write(l.out, keys, header, func(k keyLine) []any {
 				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
 			})
 		})
@@ -81,11 +82,11 @@ func (p *program) keysRotate() *cobra.Command {
 			"With --force the next key signs as soon as verifiers may know it, and one to follow it is made. Tokens that the old key\n" +
 			"signed stay valid; if it may have leaked, taint it instead.",
 		Example: "  director keys rotate\n  director keys rotate --force",
-		Args:    exactly(0),
+		Args:    cli.Exactly(0),
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
 	addFlags(cmd.Flags(), byLook|byKeys)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withLook(cmd, byLook|byKeys, func(ctx context.Context, l look) error {
 			sealer, err := l.sealer()
@@ -96,13 +97,13 @@ func (p *program) keysRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(made) > 0 || l.out.json {
+			if len(made) > 0 || l.out.JSON {
 				return writeMade(l.out, made)
 			}
 			if *force {
 				return l.tellNext(ctx)
 			}
-			fmt.Fprintln(l.out.to, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
+			fmt.Fprintln(l.out.To, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
 			return nil
 		})
 	}
@@ -117,18 +118,18 @@ func (l look) tellNext(ctx context.Context) error {
 	}
 	for _, k := range keys {
 		if k.SignFrom.After(now) {
-			fmt.Fprintf(l.out.to, "%s signs from %s, as soon as verifiers may know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
+			fmt.Fprintf(l.out.To, "%s signs from %s, as soon as verifiers may know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
 		}
 	}
 	return nil
 }
 
-func writeMade(out output, made []db.SigningKey) error {
+func writeMade(out cli.Output, made []db.SigningKey) error {
 	lines := make([]madeLine, len(made))
 	for i, k := range made {
 		lines[i] = madeLine{k.KID, k.Alg, k.SignFrom, k.SignUntil}
 	}
-	return write(out, lines, []string{"made", "alg", "sign from", "sign until"}, func(m madeLine) []any {
+	return cli.Write(out, lines, []string{"made", "alg", "sign from", "sign until"}, func(m madeLine) []any {
 		return []any{m.KID, m.Alg, m.SignFrom, m.SignUntil}
 	})
 }
@@ -139,8 +140,8 @@ type changeLine struct {
 	Changed bool   `json:"changed"`
 }
 
-func writeChanges(out output, what string, lines []changeLine) error {
-	return write(out, lines, []string{what, "changed"}, func(c changeLine) []any { return []any{c.ID, c.Changed} })
+func writeChanges(out cli.Output, what string, lines []changeLine) error {
+	return cli.Write(out, lines, []string{what, "changed"}, func(c changeLine) []any { return []any{c.ID, c.Changed} })
 }
 
 func (p *program) keysTaint() *cobra.Command {
@@ -152,11 +153,11 @@ func (p *program) keysTaint() *cobra.Command {
 			"servers refuse the tainted key's tokens as soon as their copy of the key set is older than its max-age; players resolve\n" +
 			"again.",
 		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completes("SELECT kid FROM ops.keys WHERE state <> 'tainted' AND starts_with(kid, $1) AND NOT kid = ANY ($2) ORDER BY sign_from DESC"),
 	}
 	addFlags(cmd.Flags(), byLook)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			did, err := changed(ctx, l.Store, "SELECT ops.taint_key($1)", args[0])
@@ -172,7 +173,7 @@ func (p *program) keysTaint() *cobra.Command {
 // sealer opens and seals private keys, as the settings say.
 func (c *Config) sealer() (*token.Sealer, error) {
 	if len(c.KEKs) == 0 {
-		return nil, usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +
+		return nil, cli.Usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +
 			"the same in every replica and worker ('openssl rand -base64 32' makes one)"))
 	}
 	return token.NewSealer(c.KEKs...)

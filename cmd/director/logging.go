@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
-	"os"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // newLog writes to stderr: stdout is for what a command was asked for.
@@ -12,19 +12,10 @@ func (p *program) newLog(conf *loaded) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(conf.LogLevel)) // one of the words that are allowed
 	options := &slog.HandlerOptions{Level: level}
-	if conf.LogFormat == "json" || conf.LogFormat == "auto" && !isTerminal(p.stderr) {
+	if conf.LogFormat == "json" || conf.LogFormat == "auto" && !cli.IsTerminal(p.stderr) {
 		return slog.New(slog.NewJSONHandler(p.stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(p.stderr, options))
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // warnStrangers tells of variables that somebody believes in and nobody reads.

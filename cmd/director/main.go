@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/timerslack"
 )
 
@@ -27,7 +28,7 @@ func main() {
 	limitMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	code := exitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	code := cli.ExitCode(Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	stop()
 	os.Exit(code)
 }
@@ -48,7 +49,7 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "director: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndirector: "))
-		if isUsage(err) {
+		if cli.IsUsage(err) {
 			fmt.Fprintf(stderr, "Run '%s --help' for how to use it.\n", cmd.CommandPath())
 		}
 	}
@@ -65,7 +66,7 @@ type program struct {
 }
 
 func (p *program) root() *cobra.Command {
-	root := family(&cobra.Command{
+	root := cli.Family(&cobra.Command{
 		Use:   "director",
 		Short: "The control plane for multiplayer game servers, on Postgres",
 		Long: "Lattice Director: game servers register and send heartbeats, players get a seat on one of them and a short-lived\n" +
@@ -79,7 +80,7 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors: true,
 	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.bench(), p.benchBaseline(), p.version())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // key ids may
+		return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // key ids may
 	})
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
@@ -87,28 +88,4 @@ func (p *program) root() *cobra.Command {
 	root.InitDefaultHelpCmd()
 	describeCompletion(root) // after SetOut, which it looks at once
 	return root
-}
-
-// usageError says that the program was called in a way it does not know.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usage(err error) error { return usageError{err} }
-
-func isUsage(err error) bool {
-	var u usageError
-	return errors.As(err, &u)
-}
-
-// exitCode is 0 when all went well, 2 when the program was called in a wrong way, and 1 for everything else.
-func exitCode(err error) int {
-	switch {
-	case err == nil:
-		return 0
-	case isUsage(err):
-		return 2
-	default:
-		return 1
-	}
 }

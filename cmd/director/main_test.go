@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // asProgram makes this test binary the program itself, for what only a process of its own can show.
@@ -257,7 +258,7 @@ func TestWrongUse(t *testing.T) {
 		{"fleet list --data /nonexistent", "no 'director dev' runs in /nonexistent"},
 	} {
 		r := run(t, env(), "", strings.Fields(c.args)...)
-		require.Equal(t, 2, exitCode(r.err), c.args)
+		require.Equal(t, 2, cli.ExitCode(r.err), c.args)
 		require.Contains(t, r.stderr, c.says)
 		require.Contains(t, r.stderr, "--help' for how to use it")
 		require.Empty(t, r.stdout)

@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/migrations"
 )
 
 func (p *program) migrate() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "migrate",
 		Short: "Move the schema of the database",
 		Long: "Moves the schema of the database. The migrations are in the binary. Any number may run at once: one works, the others wait.\n" +
@@ -33,12 +34,12 @@ type migrationLine struct {
 }
 
 // moving is what the sub-commands of migrate share.
-func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out output) error) *cobra.Command {
-	cmd.Args = exactly(0)
+func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
+	cmd.Args = cli.Exactly(0)
 	addFlags(cmd.Flags(), byMigrate)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := outputOf(cmd)
+		out, err := cli.OutputOf(cmd)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *
 		}
 		url := conf.direct()
 		if url == "" {
-			return usage(errors.New("there is no database: set DATABASE_URL, or DATABASE_URL_DIRECT behind a pooler ('director dev' migrates its own)"))
+			return cli.Usage(errors.New("there is no database: set DATABASE_URL, or DATABASE_URL_DIRECT behind a pooler ('director dev' migrates its own)"))
 		}
 		return run(cmd, conf, url, out)
 	}
@@ -69,7 +70,7 @@ func (p *program) migrateUp() *cobra.Command {
 		Short:   "Apply what is pending",
 		Long:    "Applies every pending migration. Running replicas of the release before go on.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director migrate up",
-	}, func(cmd *cobra.Command, conf *loaded, url string, out output) error {
+	}, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		done, err := migrations.Up(cmd.Context(), url, p.newLog(conf))
 		return moved(cmd.Context(), url, out, "applied", done, err)
 	})
@@ -85,9 +86,9 @@ func (p *program) migrateDown() *cobra.Command {
 	}
 	steps := cmd.Flags().Int("steps", 1, "How many to take back")
 	yes := addYes(cmd)
-	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out output) error {
+	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		if *steps < 1 {
-			return usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
+			return cli.Usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
 		}
 		if err := p.confirmDown(cmd.Context(), url, *steps, *yes); err != nil {
 			return err
@@ -130,7 +131,7 @@ func (p *program) migrateStatus() *cobra.Command {
 		Short:   "List the migrations and which the database has",
 		Long:    "Lists the migrations in this binary and when the database got each. It waits for nobody.",
 		Example: "  director migrate status\n  director migrate status -o json | jq '.[] | select(.applied | not)'",
-	}, func(cmd *cobra.Command, _ *loaded, url string, out output) error {
+	}, func(cmd *cobra.Command, _ *loaded, url string, out cli.Output) error {
 		all, err := migrations.Status(cmd.Context(), url)
 		if err != nil {
 			return err
@@ -143,7 +144,7 @@ func (p *program) migrateStatus() *cobra.Command {
 	})
 }
 
-func writeMigrations(out output, all []migrations.Migration, version int64) error {
+func writeMigrations(out cli.Output, all []migrations.Migration, version int64) error {
 	lines := make([]migrationLine, 0, len(all)+1)
 	for _, m := range all {
 		line := migrationLine{Version: m.Version, Name: m.Name, Applied: m.Applied()}
@@ -155,7 +156,7 @@ func writeMigrations(out output, all []migrations.Migration, version int64) erro
 	if version > migrations.Latest() {
 		lines = append(lines, migrationLine{Version: version, Name: "of a newer release", Applied: true})
 	}
-	return write(out, lines, []string{"version", "name", "applied", "at"}, func(m migrationLine) []any {
+	return cli.Write(out, lines, []string{"version", "name", "applied", "at"}, func(m migrationLine) []any {
 		return []any{m.Version, m.Name, m.Applied, m.AppliedAt}
 	})
 }
@@ -168,7 +169,7 @@ func (p *program) migrateRedo() *cobra.Command {
 		Example: "  director migrate redo --yes",
 	}
 	yes := addYes(cmd)
-	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out output) error {
+	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		if err := p.confirmDown(cmd.Context(), url, 1, *yes); err != nil {
 			return err
 		}
@@ -184,7 +185,7 @@ type movedLine struct {
 }
 
 // moved tells what was done, which the log of a run that failed tells as well.
-func moved(ctx context.Context, url string, out output, word string, done []int64, failed error) error {
+func moved(ctx context.Context, url string, out cli.Output, word string, done []int64, failed error) error {
 	if failed != nil {
 		return failed
 	}
@@ -192,13 +193,13 @@ func moved(ctx context.Context, url string, out output, word string, done []int6
 	if err != nil {
 		return err
 	}
-	if out.json {
-		return writeJSON(out.to, movedLine{append([]int64{}, done...), version})
+	if out.JSON {
+		return cli.WriteJSON(out.To, movedLine{append([]int64{}, done...), version})
 	}
 	if len(done) == 0 {
-		fmt.Fprintf(out.to, "Nothing to do: the schema is at version %d.\n", version)
+		fmt.Fprintf(out.To, "Nothing to do: the schema is at version %d.\n", version)
 		return nil
 	}
-	fmt.Fprintf(out.to, "%d %s: the schema is at version %d.\n", len(done), word, version)
+	fmt.Fprintf(out.To, "%d %s: the schema is at version %d.\n", len(done), word, version)
 	return nil
 }

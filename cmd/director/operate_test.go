@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -44,7 +45,7 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, movedLine{[]int64{latest}, latest}, read[movedLine](t, environ, "migrate", "up"))
 	require.Equal(t, movedLine{[]int64{latest, latest}, latest}, read[movedLine](t, environ, "migrate", "redo", "--yes"))
 	require.Zero(t, read[movedLine](t, environ, "migrate", "down", "--yes", "--steps", "99").Schema)
-	require.Equal(t, 2, exitCode(run(t, environ, "", "migrate", "down", "--steps", "0").err))
+	require.Equal(t, 2, cli.ExitCode(run(t, environ, "", "migrate", "down", "--steps", "0").err))
 }
 
 // Pins keys that cannot be rotated or taken out of use when it matters.
@@ -77,7 +78,7 @@ func TestKeys(t *testing.T) {
 	require.Contains(t, ok(t, environ, "keys", "list"), keys[0].KID)
 
 	unknown := run(t, environ, "", "keys", "taint", "nobody")
-	require.Equal(t, 1, exitCode(unknown.err))
+	require.Equal(t, 1, cli.ExitCode(unknown.err))
 	require.Equal(t, "director: there is no key 'nobody'\n", unknown.stderr)
 	require.ErrorContains(t, run(t, environ[:2], "", "keys", "rotate").err, "DIRECTOR_KEY_ENCRYPTION_KEY")
 }
@@ -149,5 +150,5 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	away := run(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"), "", "fleet", "list")
 	require.ErrorContains(t, away.err, "the database cannot be reached, look at DATABASE_URL")
 	require.NotContains(t, away.stderr, "geheim")
-	require.Equal(t, 1, exitCode(away.err))
+	require.Equal(t, 1, cli.ExitCode(away.err))
 }

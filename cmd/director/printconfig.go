@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // configLine is a setting as `serve --print-config` shows it.
@@ -15,12 +17,12 @@ type configLine struct {
 }
 
 // printConfig writes what applies and where it comes from, secrets masked.
-func (l *loaded) printConfig(out output) error {
+func (l *loaded) printConfig(out cli.Output) error {
 	lines := make([]configLine, len(l.settings))
 	for i, s := range l.settings {
 		lines[i] = configLine{s.variable(), "--" + s.flag, s.value.show(), string(l.sources[i]), s.secret}
 	}
-	return write(out, lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
+	return cli.Write(out, lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
 }
 
 // settingsTable is the part of docs/configuration.md that tells of a section.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/server"
 )
 
@@ -18,18 +19,18 @@ func (p *program) serve() *cobra.Command {
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director serve\n" +
 			"  director serve --addr :8080 --metrics-addr :9090 --work\n" +
 			"  director serve --print-config",
-		Args: exactly(0),
+		Args: cli.Exactly(0),
 	}
 	show := cmd.Flags().Bool("print-config", false, "Print every setting and where it comes from, secrets masked, and end")
 	addFlags(cmd.Flags(), byServe)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		conf, err := load(cmd.Flags(), p.environ, byServe)
 		if err != nil {
 			return err
 		}
 		if *show {
-			out, err := outputOf(cmd)
+			out, err := cli.OutputOf(cmd)
 			if err != nil {
 				return err
 			}
@@ -37,7 +38,7 @@ func (p *program) serve() *cobra.Command {
 			return conf.printConfig(out)
 		}
 		if err := conf.checkServe(); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return p.runServe(cmd.Context(), conf)
 	}

@@ -15,20 +15,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/migrations"
 )
 
 // login is an issuer of access tokens and what a replica is told of it.
-func login(t *testing.T) issuer {
+func login(t *testing.T) devlogin.Issuer {
 	t.Helper()
-	i, err := newIssuer()
+	i, err := devlogin.New()
 	require.NoError(t, err)
 	return i
 }
 
-func bearer(t *testing.T, i issuer, sub string) string {
+func bearer(t *testing.T, i devlogin.Issuer, sub string) string {
 	t.Helper()
-	raw, _, err := i.mint(accessClaims{Subject: sub}, 5*60*1e9)
+	raw, _, err := i.Mint(devlogin.Claims{Subject: sub}, 5*60*1e9)
 	require.NoError(t, err)
 	return "Authorization: Bearer " + raw
 }
@@ -50,7 +52,7 @@ func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	i := login(t)
-	full := serving(url, i.jwks())
+	full := serving(url, i.JWKS())
 	without := func(name string) (rest []string) {
 		for _, pair := range full {
 			if !strings.HasPrefix(pair, name+"=") {
@@ -79,8 +81,8 @@ func TestServeRefuses(t *testing.T) {
 		"names, and no CA":  {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENTS=lobby"), "set DIRECTOR_OM_CLIENT_CA, too"},
 		"half of mTLS":      {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENT_CA=ca.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY beside"},
 		"half of TLS":       {append(full, "DIRECTOR_TLS_CERT=cert.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"},
-		"no schema":         {serving(dbtest.Empty(t), i.jwks()), "run 'director migrate up'"},
-		"old schema":        {serving(stale, i.jwks()), "run 'director migrate up'"},
+		"no schema":         {serving(dbtest.Empty(t), i.JWKS()), "run 'director migrate up'"},
+		"old schema":        {serving(stale, i.JWKS()), "run 'director migrate up'"},
 	} {
 		r := run(t, c.environ, "", "serve")
 		require.ErrorContains(t, r.err, c.says, name)
@@ -96,7 +98,7 @@ func TestServeRefuses(t *testing.T) {
 
 func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
 	t.Parallel()
-	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_AUTH_JWKS="+login(t).jwks()),
+	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_AUTH_JWKS="+login(t).JWKS()),
 		"serve", "--allow-open-fleet", "--addr", "127.0.0.1:0")
 	status, body := post(t, r.api()+"/fleet/register", "", myServer)
 	require.Equal(t, http.StatusOK, status, body)
@@ -122,7 +124,7 @@ func TestServeOpenMatch(t *testing.T) {
 	t.Parallel()
 	const secret = "a-token-of-the-lobby"
 	url := dbtest.New(t)
-	r := start(t, serving(url, login(t).jwks(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0,127.0.0.1:0", "DIRECTOR_OM_TOKENS=frontend="+secret,
+	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0,127.0.0.1:0", "DIRECTOR_OM_TOKENS=frontend="+secret,
 		"DIRECTOR_OM_REGION=moon", "DIRECTOR_OM_MAX_TICKET=1KiB"), "serve")
 	addrs := strings.Split(r.logged("listening", "grpc_addr"), ",")
 	require.Len(t, addrs, 2)
@@ -150,7 +152,7 @@ func TestServeOpenMatch(t *testing.T) {
 // Pins a fleet that cannot start because Postgres starts a second later.
 func TestServeStartsWithoutADatabase(t *testing.T) {
 	t.Parallel()
-	r := start(t, serving("postgres://u@127.0.0.1:1/d", login(t).jwks()), "serve", "--work")
+	r := start(t, serving("postgres://u@127.0.0.1:1/d", login(t).JWKS()), "serve", "--work")
 	api := r.api()
 	status, _ := get(t, api+"/healthz")
 	require.Equal(t, http.StatusOK, status)
@@ -167,7 +169,7 @@ func TestServeRunsOnANewerSchema(t *testing.T) {
 	url := dbtest.New(t)
 	_, err := storeOn(t, url).Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)", migrations.Latest()+1)
 	require.NoError(t, err)
-	r := start(t, serving(url, login(t).jwks(), "DIRECTOR_LEASE_TLL=1s"), "serve")
+	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_LEASE_TLL=1s"), "serve")
 	r.api()
 	require.NoError(t, r.stop())
 	require.Contains(t, r.log.String(), "the schema is newer than this build")
@@ -179,9 +181,9 @@ func TestServeRunsOnANewerSchema(t *testing.T) {
 func TestServeAndWork(t *testing.T) {
 	t.Parallel()
 	url, i := dbtest.New(t), login(t)
-	w := start(t, serving(url, i.jwks(), "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "work")
+	w := start(t, serving(url, i.JWKS(), "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "work")
 	metrics := "http://" + w.logged("working", "metrics")
-	r := start(t, serving(url, i.jwks(), "DIRECTOR_MODE_DUEL=2", "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "serve")
+	r := start(t, serving(url, i.JWKS(), "DIRECTOR_MODE_DUEL=2", "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "serve")
 	api := r.api()
 
 	status, body := post(t, api+"/fleet/register", fleetHeader, myServer)
@@ -216,7 +218,7 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	s := storeOn(t, url)
-	r := start(t, serving(url, login(t).jwks(), "DIRECTOR_CALL_TIMEOUT=1m", "DIRECTOR_SHUTDOWN_TIMEOUT=1m"), "serve")
+	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_CALL_TIMEOUT=1m", "DIRECTOR_SHUTDOWN_TIMEOUT=1m"), "serve")
 	api := r.api()
 
 	holder, err := s.Pool().BeginTx(t.Context(), pgx.TxOptions{})
@@ -267,7 +269,7 @@ func TestTraces(t *testing.T) {
 	}))
 	defer collector.Close()
 	url, i := dbtest.New(t), login(t)
-	r := start(t, serving(url, i.jwks(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL+"/", "DIRECTOR_MODE_DUEL=2",
+	r := start(t, serving(url, i.JWKS(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL+"/", "DIRECTOR_MODE_DUEL=2",
 		"DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_TOKENS="+testLobbyToken), "serve")
 	api := r.api()
 	post(t, api+"/fleet/register", fleetHeader, myServer)
@@ -298,9 +300,9 @@ func TestQueryNames(t *testing.T) {
 // Pins escape codes and missing fields where a machine reads the log.
 func TestOnlyATerminalIsATerminal(t *testing.T) {
 	t.Parallel()
-	require.False(t, isTerminal(io.Discard))
+	require.False(t, cli.IsTerminal(io.Discard))
 	file, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
-	require.False(t, isTerminal(file))
+	require.False(t, cli.IsTerminal(file))
 	require.NoError(t, file.Close())
 }

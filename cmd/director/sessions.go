@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 func (p *program) sessions() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:     "sessions",
 		Short:   "Look at sessions and who sits in them",
 		Long:    "What is played. The same in SQL: views ops.sessions, ops.seats and ops.session_lifetimes; ops.close_session closes one.",
@@ -41,17 +43,17 @@ func (p *program) sessionsList() *cobra.Command {
 		Long:  "Lists open sessions, youngest first. Players counts seats taken, connected those whose player the game server has let in.",
 		Example: "  director sessions list\n  director sessions list --region eu-west --mode duel\n" +
 			"  director sessions list --instance eu-arena-7 -o json",
-		Args: exactly(0),
+		Args: cli.Exactly(0),
 	}
 	region := cmd.Flags().String("region", "", "Only this region")
 	mode := cmd.Flags().String("mode", "", "Only this mode")
 	instance := cmd.Flags().String("instance", "", "Only those on this game server")
 	limit := cmd.Flags().Int("limit", 1000, "At most so many")
 	addFlags(cmd.Flags(), byLook)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 {
-			return usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
+			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
 		}
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE ($1 = '' OR region = $1) AND ($2 = '' OR mode = $2)
@@ -65,9 +67,9 @@ func (p *program) sessionsList() *cobra.Command {
 	return cmd
 }
 
-func writeSessions(out output, open []sessionLine) error {
+func writeSessions(out cli.Output, open []sessionLine) error {
 	header := []string{"session", "mode", "instance", "alive", "players", "connected", "max", "opened"}
-	return write(out, open, header, func(s sessionLine) []any {
+	return cli.Write(out, open, header, func(s sessionLine) []any {
 		return []any{s.Session, s.Mode, s.Instance, s.InstanceAlive, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age)}
 	})
 }
@@ -117,19 +119,19 @@ func (p *program) sessionsShow() *cobra.Command {
 		Short:             "Show a session and who sits in it",
 		Long:              "Shows an open session with its seats, or why and when one closed that did so in the last 24 hours.",
 		Example:           "  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
-		Args:              exactly(1),
+		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completes("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND cardinality($2::text[]) = 0 ORDER BY opened_at DESC LIMIT 100"),
 	}
 	addFlags(cmd.Flags(), byLook)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
 			s, err := l.show(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if l.out.json {
-				return writeJSON(l.out.to, s)
+			if l.out.JSON {
+				return cli.WriteJSON(l.out.To, s)
 			}
 			return s.write(l.out)
 		})
@@ -157,19 +159,19 @@ func (l look) show(ctx context.Context, id string) (s shown, err error) {
 	return shown{State: "closed", Closed: &closed[0]}, nil
 }
 
-func (s shown) write(out output) error {
+func (s shown) write(out cli.Output) error {
 	if c := s.Closed; c != nil {
 		header := []string{"session", "mode", "instance", "opened", "closed", "players", "max", "reason"}
-		return write(out, []closedLine{*c}, header, func(c closedLine) []any {
+		return cli.Write(out, []closedLine{*c}, header, func(c closedLine) []any {
 			return []any{c.Session, c.Mode, c.Instance, c.OpenedAt, c.ClosedAt, c.Players, c.MaxPlayers, c.Reason}
 		})
 	}
 	if err := writeSessions(out, []sessionLine{*s.Open}); err != nil {
 		return err
 	}
-	fmt.Fprintln(out.to)
+	fmt.Fprintln(out.To)
 	header := []string{"player", "state", "reserved by", "reserved at", "resolved at", "connected at", "expires at"}
-	return write(out, s.Seats, header, func(t seatLine) []any {
+	return cli.Write(out, s.Seats, header, func(t seatLine) []any {
 		return []any{t.Player, t.State, t.ReservedBy, t.ReservedAt, t.ResolvedAt, t.ConnectedAt, t.ExpiresAt}
 	})
 }

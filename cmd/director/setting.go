@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // setting is a row of the table of settings.
@@ -87,7 +89,7 @@ func load(flags *pflag.FlagSet, environ environment, who readers) (*loaded, erro
 		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
 	}
 	if len(bad) > 0 {
-		return nil, usage(errors.Join(bad...))
+		return nil, cli.Usage(errors.Join(bad...))
 	}
 	return l, nil
 }

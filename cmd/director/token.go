@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/token"
 )
 
 func (p *program) token() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:     "token",
 		Short:   "Make players' access tokens for development",
 		Long:    "Makes access tokens such as a title's own login would, with the key of the development issuer. 'director dev' believes them.",
@@ -36,14 +38,14 @@ func (p *program) tokenMint() *cobra.Command {
 		Example: "  director token mint --sub alice\n" +
 			"  curl localhost:8080/matchmake -H \"Authorization: Bearer $(director token mint --sub alice)\" \\\n" +
 			"    -H 'Content-Type: application/json' -d '{\"region\":\"local\",\"mode\":\"duel\"}'",
-		Args: exactly(0),
+		Args: cli.Exactly(0),
 	}
 	sub := cmd.Flags().String("sub", "", "The player's name, required")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid")
 	addFlags(cmd.Flags(), byToken)
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := outputOf(cmd)
+		out, err := cli.OutputOf(cmd)
 		if err != nil {
 			return err
 		}
@@ -56,39 +58,39 @@ func (p *program) tokenMint() *cobra.Command {
 	return cmd
 }
 
-func (c *Config) mint(out output, sub string, ttl time.Duration) error {
+func (c *Config) mint(out cli.Output, sub string, ttl time.Duration) error {
 	if !token.ValidSubject(sub) {
-		return usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))
+		return cli.Usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))
 	}
 	if ttl < time.Second {
-		return usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
+		return cli.Usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
 	}
 	i, err := c.issuer()
 	if err != nil {
 		return err
 	}
-	raw, expires, err := i.mint(accessClaims{Issuer: c.AuthIssuer, Audience: c.AuthAudience, Subject: sub}, ttl)
+	raw, expires, err := i.Mint(devlogin.Claims{Issuer: c.AuthIssuer, Audience: c.AuthAudience, Subject: sub}, ttl)
 	if err != nil {
 		return err
 	}
-	if out.json {
-		return writeJSON(out.to, tokenLine{raw, sub, expires.UTC()})
+	if out.JSON {
+		return cli.WriteJSON(out.To, tokenLine{raw, sub, expires.UTC()})
 	}
-	fmt.Fprintln(out.to, raw)
+	fmt.Fprintln(out.To, raw)
 	return nil
 }
 
 // issuer is the one of the settings, else that of the data directory.
-func (c *Config) issuer() (issuer, error) {
+func (c *Config) issuer() (devlogin.Issuer, error) {
 	path := c.IssuerKey
 	if path == "" {
 		data, err := c.dataDir()
 		if err != nil {
-			return issuer{}, err
+			return devlogin.Issuer{}, err
 		}
 		path = data.issuerKey()
 	}
-	i, err := readIssuer(path)
+	i, err := devlogin.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -44,19 +45,19 @@ func (p *program) version() *cobra.Command {
 		Short:   "Print what this is",
 		Long:    "Prints the version of this build, and of the schema that it brings and needs.",
 		Example: "  director version\n  director version -o json | jq -r .schema",
-		Args:    exactly(0),
+		Args:    cli.Exactly(0),
 	}
-	addOutput(cmd)
+	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, err := outputOf(cmd)
+		out, err := cli.OutputOf(cmd)
 		if err != nil {
 			return err
 		}
 		b := buildVersion()
-		if out.json {
-			return writeJSON(out.to, b)
+		if out.JSON {
+			return cli.WriteJSON(out.To, b)
 		}
-		fmt.Fprintf(out.to, "director %s (schema %d, %s, %s)\n", b.Version, b.Schema, b.Go, b.Platform)
+		fmt.Fprintf(out.To, "director %s (schema %d, %s, %s)\n", b.Version, b.Schema, b.Go, b.Platform)
 		return nil
 	}
 	return cmd

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 func (p *program) work() *cobra.Command {
@@ -19,7 +21,7 @@ func (p *program) work() *cobra.Command {
 			"forgets what is old. Any number may run; one is enough. It waits for a database that is away.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director work\n" +
 			"  director work --metrics-addr :9090",
-		Args: exactly(0),
+		Args: cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byWork)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -28,7 +30,7 @@ func (p *program) work() *cobra.Command {
 			return err
 		}
 		if err := conf.checkCommon(); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return p.runWork(cmd.Context(), conf)
 	}

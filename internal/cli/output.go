@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -12,33 +12,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// output is where data goes and how it is written: as a table for people, or as JSON for scripts, whose fields stay.
-type output struct {
-	to   io.Writer
-	json bool
+// Output is where data goes and how it is written: as a table for people, or as JSON for scripts, whose fields stay.
+type Output struct {
+	To   io.Writer
+	JSON bool
 }
 
 const outputFlag = "output"
 
-func addOutput(cmd *cobra.Command) {
+// AddOutput gives a command the flag --output, -o.
+func AddOutput(cmd *cobra.Command) {
 	cmd.Flags().StringP(outputFlag, "o", "table", "How to print: table or json")
 	_ = cmd.RegisterFlagCompletionFunc(outputFlag, cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func outputOf(cmd *cobra.Command) (output, error) {
+// OutputOf reads --output. Errors: a format that is not allowed, which is a wrong use.
+func OutputOf(cmd *cobra.Command) (Output, error) {
 	format, err := cmd.Flags().GetString(outputFlag)
 	if err == nil && !slices.Contains([]string{"table", "json"}, format) {
-		err = usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
+		err = Usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
 	}
-	return output{cmd.OutOrStdout(), format == "json"}, err
+	return Output{cmd.OutOrStdout(), format == "json"}, err
 }
 
-// write prints a list. JSON is an array, never null, of the items as they are; a table has a row of cells for each.
-func write[T any](out output, items []T, header []string, cells func(T) []any) error {
-	if out.json {
-		return writeJSON(out.to, append([]T{}, items...))
+// Write prints a list. JSON is an array, never null, of the items as they are; a table has a row of cells for each.
+func Write[T any](out Output, items []T, header []string, cells func(T) []any) error {
+	if out.JSON {
+		return WriteJSON(out.To, append([]T{}, items...))
 	}
-	t := newTable(out.to)
+	t := newTable(out.To)
 	row := table.Row{}
 	for _, h := range header {
 		row = append(row, strings.ToUpper(h))
@@ -51,7 +53,8 @@ func write[T any](out output, items []T, header []string, cells func(T) []any) e
 	return nil
 }
 
-func writeJSON(to io.Writer, v any) error {
+// WriteJSON prints v as indented JSON.
+func WriteJSON(to io.Writer, v any) error {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

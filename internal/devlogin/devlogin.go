@@ -1,4 +1,6 @@
-package main
+// Package devlogin is a login for a developer's machine, for benchmarks and for tests: it signs players' access tokens. In
+// production a title's own login does, and the director only ever sees its public keys.
+package devlogin
 
 import (
 	"crypto/ed25519"
@@ -14,9 +16,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// issuer signs players' access tokens on a developer's machine. In production a title's own login does, and the director
-// only ever sees its public keys.
-type issuer struct {
+// Issuer signs players' access tokens with an Ed25519 key. Make it with [New], [Read] or [Parse]. Safe for concurrent use.
+type Issuer struct {
 	kid     string
 	private ed25519.PrivateKey
 }
@@ -33,69 +34,73 @@ type privateJWK struct {
 
 var b64 = base64.RawURLEncoding
 
-func newIssuer() (issuer, error) {
+// New makes an issuer with a new key.
+func New() (Issuer, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		return issuer{}, err
+		return Issuer{}, err
 	}
-	i := issuer{private: private}
+	i := Issuer{private: private}
 	// RFC 7638: the thumbprint is taken of these members in this order.
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":%q}`, i.x()))
 	i.kid = b64.EncodeToString(sum[:])
 	return i, nil
 }
 
-func (i issuer) x() string { return b64.EncodeToString(i.private.Public().(ed25519.PublicKey)) } //nolint:forcetypeassert // Public's doc
+func (i Issuer) x() string { return b64.EncodeToString(i.private.Public().(ed25519.PublicKey)) } //nolint:forcetypeassert // Public's doc
 
-func (i issuer) public() privateJWK {
+func (i Issuer) public() privateJWK {
 	return privateJWK{KTY: "OKP", CRV: "Ed25519", Alg: token.AlgEdDSA, KID: i.kid, X: i.x()}
 }
 
-// jwks is what the director verifies this issuer's tokens with.
-func (i issuer) jwks() string {
+// JWKS is the key set, as JSON, that the director verifies this issuer's tokens with (RFC 7517).
+func (i Issuer) JWKS() string {
 	set, _ := json.Marshal(map[string][]privateJWK{"keys": {i.public()}}) // strings always encode
 	return string(set)
 }
 
-func (i issuer) file() []byte {
+// JWK is the private key as JSON on a line (RFC 8037), which [Parse] reads.
+func (i Issuer) JWK() []byte {
 	jwk := i.public()
 	jwk.D = b64.EncodeToString(i.private.Seed())
 	text, _ := json.Marshal(jwk) // strings always encode
 	return append(text, '\n')
 }
 
-func readIssuer(path string) (issuer, error) {
+// Read takes the private key from a file that holds a JWK. Errors: the file's; a text that is no such key, which is not quoted.
+func Read(path string) (Issuer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return issuer{}, err
+		return Issuer{}, err
 	}
-	i, err := parseIssuer(text)
+	i, err := Parse(text)
 	if err != nil {
-		return issuer{}, fmt.Errorf("%s: %w", path, err)
+		return Issuer{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return i, nil
 }
 
 var errNoIssuer = errors.New(`this is no private Ed25519 key as a JWK: {"kty":"OKP","crv":"Ed25519","kid":…,"x":…,"d":…}`)
 
-func parseIssuer(text []byte) (issuer, error) {
+// Parse reads a private Ed25519 key as a JWK (RFC 8037). Errors: a text that is no such key, which is not quoted.
+func Parse(text []byte) (Issuer, error) {
 	var jwk privateJWK
 	if err := json.Unmarshal(text, &jwk); err != nil {
-		return issuer{}, errNoIssuer // the parser's words may quote the key
+		return Issuer{}, errNoIssuer // the parser's words may quote the key
 	}
 	seed, err := b64.DecodeString(jwk.D)
 	if err != nil || len(seed) != ed25519.SeedSize || jwk.KTY != "OKP" || jwk.CRV != "Ed25519" || jwk.KID == "" {
-		return issuer{}, errNoIssuer
+		return Issuer{}, errNoIssuer
 	}
-	i := issuer{kid: jwk.KID, private: ed25519.NewKeyFromSeed(seed)}
+	i := Issuer{kid: jwk.KID, private: ed25519.NewKeyFromSeed(seed)}
 	if i.x() != jwk.X {
-		return issuer{}, errors.New("the public part (x) of this key does not belong to its private part (d)")
+		return Issuer{}, errors.New("the public part (x) of this key does not belong to its private part (d)")
 	}
 	return i, nil
 }
 
-// accessClaims is what the issuer says of a player (RFC 7519).
-type accessClaims struct {
+// Claims are what the issuer says of a player (RFC 7519). Mint fills in ID, IssuedAt and Expires.
+type Claims struct {
 	Issuer   string `json:"iss,omitempty"`
 	Audience string `json:"aud,omitempty"`
 	Subject  string `json:"sub"`
@@ -104,8 +109,8 @@ type accessClaims struct {
 	Expires  int64  `json:"exp"`
 }
 
-// mint makes an access token.
-func (i issuer) mint(claims accessClaims, ttl time.Duration) (raw string, expires time.Time, err error) {
+// Mint makes an access token (RFC 7515, compact) that is valid for ttl, cut to the second.
+func (i Issuer) Mint(claims Claims, ttl time.Duration) (raw string, expires time.Time, err error) {
 	now := time.Now()
 	expires = now.Add(ttl).Truncate(time.Second)
 	claims.ID, claims.IssuedAt, claims.Expires = rand.Text(), now.Unix(), expires.Unix()
