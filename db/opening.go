@@ -164,7 +164,8 @@ func seatsGivenUp(wishes []*wish) ReleaseSeatsParams {
 }
 
 // lockHosts locks instances that could open sessions for wishes without a room, together with those that get room back
-// because a session that was given up is empty now; then closes these sessions.
+// because a session that was given up is empty now; then closes these sessions. Afterwards it reads the instances that it
+// holds again, since some have more room now, but locks no others: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenUp []givenUpRoom) error {
 	var unseated []*wish
 	for _, w := range wishes {
@@ -185,7 +186,7 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 	if err == nil && len(empty) > 0 {
 		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
 			b.dropRooms(empty)
-			rows, err = p.q.LockHosts(ctx, arg) // they have more room now, and are ours already
+			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows)})
 		}
 	}
 	if err != nil {
@@ -199,16 +200,26 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 	return nil
 }
 
+func hostIDs(rows []LockHostsRow) []string {
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
 // refuse says NoCapacity to wishes that a fresh snapshot shows no room for, whoever holds it.
 func (p placing) refuse(ctx context.Context, wishes []*wish) error {
-	arg := StillPlaceableParams{Region: p.region, PlayedIn: []uuid.UUID{}} // NULL would make every session count for nothing
+	arg := StillPlaceableParams{Region: p.region}
 	for i, w := range wishes {
 		if w.answer == nil {
 			arg.Requests = append(arg.Requests, int32(i))
 			arg.Modes = append(arg.Modes, w.req.Mode)
 			arg.MaxPlayers = append(arg.MaxPlayers, int32(w.req.MaxPlayers))
 			arg.Sizes = append(arg.Sizes, int32(len(w.req.Party)))
-			arg.PlayedIn = append(arg.PlayedIn, w.playedIn...)
+			for _, session := range w.playedIn {
+				arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
+			}
 		}
 	}
 	if len(arg.Requests) == 0 {

@@ -400,8 +400,11 @@ func (q *Queries) SeatsAround(ctx context.Context, arg SeatsAroundParams) ([]Sea
 
 const stillPlaceable = `-- name: StillPlaceable :many
 WITH wanted AS (
-    SELECT unnest($3::int[]) AS request, unnest($4::text[]) AS mode, unnest($5::int[]) AS max_players,
-           unnest($6::int[]) AS size
+    SELECT n.request, n.mode, n.max_players, n.size, ARRAY(
+        SELECT x.id FROM (SELECT unnest($2::int[]) AS request, unnest($3::uuid[]) AS id) x
+        WHERE x.request = n.request) AS played_in
+    FROM (SELECT unnest($4::int[]) AS request, unnest($5::text[]) AS mode, unnest($6::int[]) AS max_players,
+                 unnest($7::int[]) AS size) n
 )
 SELECT w.request::int AS request FROM wanted w
 WHERE (
@@ -411,13 +414,14 @@ WHERE (
     SELECT true FROM open_sessions o
     WHERE o.region = $1 AND o.mode = w.mode AND o.max_players = w.max_players
       AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
-      AND NOT o.id = ANY ($2::uuid[])
+      AND NOT o.id = ANY (w.played_in)
     ORDER BY o.player_count DESC LIMIT 1
 )
 `
 
 type StillPlaceableParams struct {
 	Region     string
+	Players    []int32
 	PlayedIn   []uuid.UUID
 	Requests   []int32
 	Modes      []string
@@ -426,11 +430,13 @@ type StillPlaceableParams struct {
 }
 
 // Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
-// answered to the others. A session that a member of the party plays in already does not count. The order keeps the
-// planner from betting that a scan of the whole fleet will meet a free instance soon; EXISTS would drop it.
+// answered to the others. A session in which a member of the party plays does not count for that party: request
+// players[i] plays in session played_in[i]. The order keeps the planner from betting that a scan of the whole fleet will
+// meet a free instance soon; EXISTS would drop it.
 func (q *Queries) StillPlaceable(ctx context.Context, arg StillPlaceableParams) ([]int32, error) {
 	rows, err := q.db.Query(ctx, stillPlaceable,
 		arg.Region,
+		arg.Players,
 		arg.PlayedIn,
 		arg.Requests,
 		arg.Modes,

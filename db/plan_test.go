@@ -119,7 +119,7 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			return err
 		},
 		"StillPlaceable": func(ctx context.Context, q *Queries) error {
-			_, err := q.StillPlaceable(ctx, StillPlaceableParams{Region: "eu", Requests: one, Modes: duel, MaxPlayers: eight, Sizes: one, PlayedIn: ids})
+			_, err := q.StillPlaceable(ctx, StillPlaceableParams{Region: "eu", Requests: one, Modes: duel, MaxPlayers: eight, Sizes: one, Players: one, PlayedIn: ids})
 			return err
 		},
 		"OpenSessions": func(ctx context.Context, q *Queries) error {

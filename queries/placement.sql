@@ -141,11 +141,15 @@ ORDER BY i.id FOR NO KEY UPDATE OF i;
 
 -- name: StillPlaceable :many
 -- Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
--- answered to the others. A session that a member of the party plays in already does not count. The order keeps the
--- planner from betting that a scan of the whole fleet will meet a free instance soon; EXISTS would drop it.
+-- answered to the others. A session in which a member of the party plays does not count for that party: request
+-- players[i] plays in session played_in[i]. The order keeps the planner from betting that a scan of the whole fleet will
+-- meet a free instance soon; EXISTS would drop it.
 WITH wanted AS (
-    SELECT unnest(@requests::int[]) AS request, unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players,
-           unnest(@sizes::int[]) AS size
+    SELECT n.*, ARRAY(
+        SELECT x.id FROM (SELECT unnest(@players::int[]) AS request, unnest(@played_in::uuid[]) AS id) x
+        WHERE x.request = n.request) AS played_in
+    FROM (SELECT unnest(@requests::int[]) AS request, unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players,
+                 unnest(@sizes::int[]) AS size) n
 )
 SELECT w.request::int AS request FROM wanted w
 WHERE (
@@ -155,7 +159,7 @@ WHERE (
     SELECT true FROM open_sessions o
     WHERE o.region = @region AND o.mode = w.mode AND o.max_players = w.max_players
       AND o.player_count < o.max_players AND o.player_count <= w.max_players - w.size AND o.takes_players
-      AND NOT o.id = ANY (@played_in::uuid[])
+      AND NOT o.id = ANY (w.played_in)
     ORDER BY o.player_count DESC LIMIT 1
 );
 
