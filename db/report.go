@@ -17,6 +17,7 @@ type reportedSession struct {
 
 	players int
 	closed  bool
+	visited bool            // a player joined and left in one report, whose seat is only free when the batch is written
 	decided map[string]bool // players an earlier report of this flight was about
 }
 
@@ -28,7 +29,7 @@ type seatState struct {
 func reportedOf(region string, sessions []LockReportedSessionsRow, seats []ReportedSeatsRow, tokens []RedeemedTokensRow) reported {
 	k := reported{map[string]*reportedSession{}, map[seatRef]seatState{}, map[string]seatRef{}}
 	for _, s := range sessions {
-		k.sessions[sessionID(region, s.ID)] = &reportedSession{s, int(s.PlayerCount), false, map[string]bool{}}
+		k.sessions[sessionID(region, s.ID)] = &reportedSession{s, int(s.PlayerCount), false, false, map[string]bool{}}
 	}
 	for _, st := range seats {
 		k.seats[seatRef{st.SessionID, st.Sub}] = seatState{st.State, st.HadOne}
@@ -69,7 +70,7 @@ func speaksFor(ref InstanceRef, s LockReportedSessionsRow) bool {
 
 // awaits tells whether a report has to wait for what is decided in this flight to be written.
 func (s *reportedSession) awaits(r SeatReport) bool {
-	return s.closed || slices.ContainsFunc(r.Left, func(sub string) bool { return s.decided[sub] }) ||
+	return s.closed || s.visited || slices.ContainsFunc(r.Left, func(sub string) bool { return s.decided[sub] }) ||
 		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decided[j.Sub] })
 }
 
@@ -119,6 +120,11 @@ func (r *report) join(j Joined, k reported) {
 	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{j.Sub, j.JTI, result})
 }
 
+// connects tells whether the report seats the player.
+func (r *report) connects(sub string) bool {
+	return slices.ContainsFunc(r.connect, func(j Joined) bool { return j.Sub == sub })
+}
+
 func (r *report) leave(sub string, k reported) {
 	at := seatRef{r.session.ID, sub}
 	st := k.seats[at]
@@ -126,6 +132,7 @@ func (r *report) leave(sub string, k reported) {
 	switch {
 	case st.state != "":
 		r.session.players--
+		r.session.visited = r.session.visited || r.connects(sub)
 		r.release = append(r.release, sub)
 		k.seats[at] = seatState{"", true}
 	case !st.hadOne:

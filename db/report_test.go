@@ -54,3 +54,51 @@ func TestReportsOfOneFlight(t *testing.T) {
 	require.Empty(t, reports)
 	require.Len(t, strangers, 1)
 }
+
+// Joins were written before the leaves that made room for them, so that the database refused a batch of correct reports.
+func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
+	t.Parallel()
+	s := smallFleet(t, 8, "a")
+	arena := InstanceRef{InstanceID: "a"}
+	full := s.mustPlace(t, duelFor(2, "ann", "bob"))
+	join := func(sub, token string) SeatReport {
+		return SeatReport{Ref: arena, SessionID: full.SessionID, Joined: []Joined{{sub, token}}}
+	}
+	leave := func(sub string) SeatReport {
+		return SeatReport{Ref: arena, SessionID: full.SessionID, Left: []string{sub}}
+	}
+	for _, r := range []SeatReport{join("ann", "t1"), join("bob", "t2"), leave("bob")} {
+		_, err := s.ReportSeats(t.Context(), r)
+		require.NoError(t, err)
+	}
+	s.mustPlace(t, duelFor(2, "cid"))
+
+	calls := callsOf[SeatReport, SeatReportResult](t, leave("cid"), join("bob", "t3"))
+	require.NoError(t, s.reportTogether(t.Context(), "eu", calls), "one transaction decides both")
+	for i, outcome := range []SeatOutcome{{"cid", "", SeatOK}, {"bob", "t3", SeatOK}} {
+		require.NoError(t, calls[i].err)
+		require.Equal(t, []SeatOutcome{outcome}, calls[i].res.Outcomes)
+	}
+
+	// One report may say that a player came and went. Its seat is free afterwards, and its visit is remembered; the next
+	// report, which needs that seat, is for the next transaction.
+	cameAndWent := join("dan", "t4")
+	s.mustRelease(t, full, "bob")
+	s.mustPlace(t, duelFor(2, "dan"))
+	cameAndWent.Left = []string{"dan"}
+	calls = callsOf[SeatReport, SeatReportResult](t, cameAndWent, join("cid", "t5"))
+	require.NoError(t, s.reportTogether(t.Context(), "eu", calls))
+	require.True(t, calls[0].answered)
+	require.False(t, calls[1].answered)
+	var connected bool
+	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT connected_at IS NOT NULL FROM seat_history WHERE sub = 'dan'").Scan(&connected))
+	require.True(t, connected)
+	require.NoError(t, s.reportTogether(t.Context(), "eu", calls[1:]))
+	require.Equal(t, SeatOK, calls[1].res.Outcomes[0].Result)
+}
+
+func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {
+	t.Helper()
+	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, Left: []string{sub}})
+	require.NoError(t, err)
+}

@@ -81,8 +81,9 @@ func (rt reporting) look(ctx context.Context, calls []*reportCall) (reported, er
 	return reportedOf(rt.region, locked, seated, redeemed), err
 }
 
-// write stores what was decided, in the lock order: seats, then the instances of sessions that close. It returns the
-// instances whose first report this is.
+// write stores what was decided, in the lock order: seats, then the instances of sessions that close. Seats are released
+// before others are taken, since a join may need the room that an earlier report's leave made. It returns the instances
+// whose first report this is.
 func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
 	if len(reports) == 0 {
 		return nil, nil
@@ -91,12 +92,16 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	var fresh []string
 	var released []ReleaseSeatsRow
 	redeem, connect := rt.connects(reports)
+	release, visits := rt.releases(reports)
+	if len(release.Subs) > 0 {
+		ask(&out, &released, (*Queries).ReleaseSeats, release)
+	}
 	if len(redeem.Jtis) > 0 {
 		ask(&out, &fresh, (*Queries).RedeemTokens, redeem)
 		tell(&out, (*Queries).ConnectSeats, connect)
 	}
-	if release := rt.releases(reports); len(release.Subs) > 0 {
-		ask(&out, &released, (*Queries).ReleaseSeats, release)
+	if len(visits.Subs) > 0 {
+		ask(&out, &released, (*Queries).ReleaseSeats, visits)
 	}
 	rt.closes(&out, reports, &started)
 	if err := out.send(ctx, rt.q); err != nil {
@@ -168,12 +173,19 @@ func (p *ConnectSeatsParams) add(s LockReportedSessionsRow, j Joined) {
 	p.Parties = append(p.Parties, partyKey([]string{j.Sub}))
 }
 
-func (rt reporting) releases(reports []*report) ReleaseSeatsParams {
-	p := ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
+// releases are the seats to free, and apart from them those of players who joined in the same report: their visit is
+// written before it ends.
+func (rt reporting) releases(reports []*report) (before, visits ReleaseSeatsParams) {
+	before = ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
+	visits = before
 	for _, r := range reports {
 		for _, sub := range r.release {
+			p := &before
+			if r.connects(sub) {
+				p = &visits
+			}
 			p.SessionIds, p.Subs = append(p.SessionIds, r.session.ID), append(p.Subs, sub)
 		}
 	}
-	return p
+	return before, visits
 }
