@@ -194,7 +194,7 @@ func (c *Config) rules() []setting {
 		{flag: "history-retention", section: sectionWorkers, def: "720h", by: byLoops, value: duration(&c.HistoryRetention, day, 3650*day),
 			help: "How long history, events and expired keys are kept, in whole days"},
 
-		{flag: "data", section: sectionDev, by: byDev | byToken | byBench | byLook, value: text(&c.Data, "a directory"),
+		{flag: "data", section: sectionDev, by: byDev | byToken | byBench | byLook | byMigrate, value: text(&c.Data, "a directory"),
 			help: "Where `dev` keeps its Postgres and its keys, and other commands find them. Not set: /var/lib/director for root, else ~/.local/state/director " +
 				"(macOS: ~/Library/Application Support/director)"},
 		{flag: "issuer-key", section: sectionDev, by: byToken | byBench, value: text(&c.IssuerKey, "a file with a private JWK"),

@@ -68,7 +68,8 @@ func explain(err error) error {
 		return fmt.Errorf("this database has not the schema that this command needs: run 'director migrate up' (%s)", pg.Message)
 	case errors.As(err, &pg) && pg.Code == "42501": // insufficient_privilege
 		return fmt.Errorf("this login may not do that: %s; ops/grants.sql makes roles that may", pg.Message)
-	case errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000"): // what functions of ops refuse with
+	case isRefusal(err):
+		errors.As(err, &pg)
 		if pg.Hint != "" {
 			return fmt.Errorf("%s (%s)", pg.Message, pg.Hint)
 		}
@@ -77,6 +78,12 @@ func explain(err error) error {
 		return fmt.Errorf("the database cannot be reached, look at DATABASE_URL and whether it runs: %w", err)
 	}
 	return err
+}
+
+// isRefusal reports whether a function of schema ops refused what it was asked for.
+func isRefusal(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
 }
 
 func isConnect(err error) bool {
@@ -102,7 +109,20 @@ func changed(ctx context.Context, store *db.Store, sql string, arg string) (did 
 // tabPatience is for how long somebody who pressed Tab may be kept waiting.
 const tabPatience = 2 * time.Second
 
-// completes gives the words that a view offers for an argument. It stays silent where there is no database at hand:
+// completesFlag offers what a query over schema ops finds for a flag: $1 is what was typed of it.
+func (p *program) completesFlag(cmd *cobra.Command, flag, sql string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, p.completes("SELECT word FROM ("+sql+
+		") AS found (word) WHERE starts_with(word, $1) AND $2::text[] IS NOT NULL ORDER BY word LIMIT 100"))
+}
+
+// The words of flags that many commands have.
+const (
+	regionWords   = "SELECT region FROM ops.fleet UNION SELECT region FROM ops.sessions"
+	modeWords     = "SELECT mode FROM ops.capacity"
+	instanceWords = "SELECT instance FROM ops.fleet WHERE status <> 'gone'"
+)
+
+// completes gives the words that a view offers for an argument: $1 is what was typed of it, $2 the arguments before it. It stays silent where there is no database at hand:
 // whoever presses Tab has not asked for an error.
 func (p *program) completes(sql string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {

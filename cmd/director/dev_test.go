@@ -145,6 +145,7 @@ func TestDev(t *testing.T) {
 
 	// Other commands find the database by the directory.
 	require.Len(t, read[[]instanceLine](t, env(), "fleet", "list", "--data", data), 1)
+	require.True(t, read[[]migrationLine](t, env(), "migrate", "status", "--data", data)[0].Applied)
 	keys := read[[]keyLine](t, env(), "keys", "list", "--data", data)
 	require.Len(t, keys, 2)
 	require.Contains(t, ok(t, env(), "keys", "rotate", "--data", data), "Nothing is due")

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lattice-director/director/internal/cli"
 )
 
 // environment holds the variables of the process. An empty one counts as not set, because compose files and shells
@@ -69,36 +71,11 @@ func ofOthers(name string) bool {
 
 // closest is the known name that was probably meant, "" if none is near.
 func closest(name string, known []string) string {
-	best, least := "", len(name)/4+1
+	short := strings.TrimPrefix(name, "DIRECTOR_")
 	for _, k := range known {
-		short, long := strings.TrimPrefix(name, "DIRECTOR_"), k
-		if len(short) >= 4 && strings.HasSuffix(long, "_"+short) {
+		if len(short) >= 4 && strings.HasSuffix(k, "_"+short) {
 			return k // a part of the name was left out
 		}
-		if d := distance(name, k); d < least {
-			best, least = k, d
-		}
 	}
-	return best
-}
-
-// distance is the number of letters to add, drop or change (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return cli.Nearest(name, known)
 }

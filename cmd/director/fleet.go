@@ -60,6 +60,8 @@ func (p *program) fleetList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	mode := cmd.Flags().String("mode", "", "Only those that offer this mode")
 	all := cmd.Flags().Bool("all", false, "Also those that ended lately")
+	p.completesFlag(cmd, "region", regionWords)
+	p.completesFlag(cmd, "mode", modeWords)
 	addFlags(cmd.Flags(), byLook)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +71,7 @@ func (p *program) fleetList() *cobra.Command {
 				return err
 			}
 			header := []string{"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available", "players", "sessions", "heartbeat", "endpoint"}
-			return cli.Write(l.out, fleet, header, func(i instanceLine) []any {
+			return cli.Write(l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes"), fleet, header, func(i instanceLine) []any {
 				return []any{
 					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats, i.Available, i.Players,
 					i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
@@ -117,8 +119,7 @@ func (p *program) fleetUndrain() *cobra.Command {
 	}, "SELECT ops.undrain($1)", "draining")
 }
 
-// steer calls a function of schema ops for each instance that is named; Tab offers those with the status. One that is
-// refused ends it: those before it are done, and doing them again changes nothing.
+// steer calls a function of schema ops for each instance that is named; Tab offers those with the status.
 func (p *program) steer(cmd *cobra.Command, call, status string) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
 	cmd.ValidArgsFunction = p.completes("SELECT instance FROM ops.fleet WHERE status = '" + status +
@@ -127,15 +128,7 @@ func (p *program) steer(cmd *cobra.Command, call, status string) *cobra.Command 
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, instances []string) error {
 		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
-			var lines []changeLine
-			for _, id := range instances {
-				did, err := changed(ctx, l.Store, call, id)
-				if err != nil {
-					return err
-				}
-				lines = append(lines, changeLine{id, did})
-			}
-			return writeChanges(l.out, "instance", lines)
+			return l.changeEach("instance", instances, func(id string) (bool, error) { return changed(ctx, l.Store, call, id) })
 		})
 	}
 	return cmd

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,7 +59,7 @@ func (p *program) keysList() *cobra.Command {
 				return err
 			}
 			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by"}
-			return cli.Write(l.out, keys, header, func(k keyLine) []any {
+			return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header, func(k keyLine) []any {
 				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
 			})
 		})
@@ -138,6 +139,28 @@ func writeMade(out cli.Output, made []db.SigningKey) error {
 type changeLine struct {
 	ID      string `json:"id"`
 	Changed bool   `json:"changed"`
+}
+
+// changeEach changes everything that is named, prints what was changed, and returns the errors of all that were refused.
+// An error that is not about the one thing, such as a database that is away, ends it.
+func (l look) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
+	var lines []changeLine
+	var refused []error
+	for _, id := range ids {
+		did, err := change(id)
+		if err == nil {
+			lines = append(lines, changeLine{id, did})
+			continue
+		}
+		refused = append(refused, explain(err))
+		if !isRefusal(err) {
+			break
+		}
+	}
+	if len(lines) > 0 || l.out.JSON {
+		refused = append(refused, writeChanges(l.out, what, lines))
+	}
+	return errors.Join(refused...)
 }
 
 func writeChanges(out cli.Output, what string, lines []changeLine) error {

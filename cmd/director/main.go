@@ -71,7 +71,9 @@ func (p *program) root() *cobra.Command {
 		Short: "The control plane for multiplayer game servers, on Postgres",
 		Long: "Lattice Director: game servers register and send heartbeats, players get a seat on one of them and a short-lived\n" +
 			"signed token, operators see and steer all of it. All state is in Postgres.\n\n" +
-			"Every setting is a flag and an environment variable of the same name: --lease-ttl is DIRECTOR_LEASE_TTL. The flag wins.",
+			"Every setting is a flag and an environment variable of the same name: --lease-ttl is DIRECTOR_LEASE_TTL. The flag wins.\n\n" +
+			"Exit codes: 0 success; 1 the command failed, or a check found something wrong; 2 wrong use, such as an unknown flag or\n" +
+			"a setting that is not allowed.",
 		Example: "  director dev                      # everything on this machine, with a Postgres of its own\n" +
 			"  director migrate up               # bring the schema of DATABASE_URL up to date\n" +
 			"  director serve                    # a replica\n" +
@@ -79,9 +81,9 @@ func (p *program) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.bench(), p.benchBaseline(), p.version())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // key ids may
-	})
+	root.SetFlagErrorFunc(explainFlag)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
+	completeWords(root)
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -244,17 +245,30 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	walk(p.root())
 }
 
+// Pins 45 flags in one list, and lines that a terminal breaks in the middle of words.
+func TestHelpGroupsSettings(t *testing.T) {
+	t.Parallel()
+	help := ok(t, env(), "serve", "--help")
+	require.Regexp(t, `(?s)\nFlags:\n.*--print-config.*\nDatabase:\n.*--database-url .*\nListeners:\n.*--addr .*\nTokens and keys:\n.*--key-period `, help)
+	_, flags, _ := strings.Cut(help, "\nFlags:\n")
+	require.LessOrEqual(t, longestLine(flags), helpWidth)
+}
+
 // Pins a typo that is answered with silence, or with exit code 0.
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, says string }{
 		{"serv", `did you mean "serve"?`},
-		{"keys lst", `unknown command "lst" for "director keys"`},
+		{"keys lst", `unknown command "lst" for "director keys", did you mean "list"?`},
+		{"keys nothing-like-it", `unknown command "nothing-like-it" for "director keys"`},
+		{"serve --lease-tll 15s", "unknown flag: --lease-tll, did you mean --lease-ttl?"},
+		{"fleet list --regoin eu", "unknown flag: --regoin, did you mean --region?"},
 		{"keys taint", "accepts 1 arg(s)"},
 		{"fleet drain", "requires at least 1 arg(s)"},
 		{"serve --no-such-flag", "unknown flag: --no-such-flag"},
 		{"version --output xml", "it must be table or json"},
-		{"migrate up", "set DATABASE_URL"},
+		{"migrate up --data /nonexistent", "set DATABASE_URL"},
+		{"sessions close eu.x --reason=", "--reason is not allowed to be empty"},
 		{"fleet list --data /nonexistent", "no 'director dev' runs in /nonexistent"},
 	} {
 		r := run(t, env(), "", strings.Fields(c.args)...)
@@ -298,5 +312,19 @@ func TestCompletion(t *testing.T) {
 	require.NotContains(t, ok(t, environ, "__complete", "fleet", "undrain", ""), "eu-1")
 	offers(made[0].KID, "keys", "taint", "")
 	offers(p.SessionID, "sessions", "show", "eu.")
+	offers(p.SessionID, "sessions", "close", "eu.")
 	offers("json", "fleet", "list", "--output", "")
+	offers("eu\n", "fleet", "list", "--region", "")
+	offers("duel\n", "sessions", "list", "--mode", "d")
+	offers("eu-2\n", "sessions", "list", "--instance", "eu-2")
+	offers("pgbouncer\n", "fleet", "list", "--pooler", "")
+	offers("warn\n", "serve", "--log-level", "")
+}
+
+// longestLine is in characters.
+func longestLine(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimRight(line, "\n")))
+	}
+	return n
 }

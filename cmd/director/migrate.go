@@ -47,13 +47,30 @@ func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *
 		if err != nil {
 			return err
 		}
-		url := conf.direct()
-		if url == "" {
-			return cli.Usage(errors.New("there is no database: set DATABASE_URL, or DATABASE_URL_DIRECT behind a pooler ('director dev' migrates its own)"))
+		url, err := conf.migrated()
+		if err != nil {
+			return err
 		}
 		return run(cmd, conf, url, out)
 	}
 	return cmd
+}
+
+// migrated is the database that the sub-commands of migrate work on: that of the settings, else that of a running
+// `director dev`.
+func (c *Config) migrated() (string, error) {
+	if url := c.direct(); url != "" {
+		return url, nil
+	}
+	data, err := c.dataDir()
+	if err != nil {
+		return "", err
+	}
+	url, err := data.runningDatabase()
+	if cli.IsUsage(err) {
+		err = cli.Usage(fmt.Errorf("%w; set DATABASE_URL, or DATABASE_URL_DIRECT behind a pooler", err))
+	}
+	return url, err
 }
 
 // direct is the way to Postgres past any pooler.

@@ -111,6 +111,13 @@ func TestFleet(t *testing.T) {
 	require.Empty(t, read[[]instanceLine](t, environ, "fleet", "list"))
 	require.Len(t, read[[]instanceLine](t, environ, "fleet", "list", "--all"), 1)
 	require.Equal(t, "director: instance 'eu-1' is gone\n", run(t, environ, "", "fleet", "drain", "eu-1").stderr)
+
+	registerOn(t, s, "eu-2")
+	some := run(t, environ, "", "fleet", "drain", "eu-1", "eu-2", "eu-3", "--output", "json")
+	require.Equal(t, 1, cli.ExitCode(some.err))
+	require.Equal(t, "director: instance 'eu-1' is gone\ndirector: there is no instance 'eu-3'\n", some.stderr)
+	require.Contains(t, some.stdout, `"id": "eu-2"`)
+	require.Equal(t, "draining", read[[]instanceLine](t, environ, "fleet", "list")[0].Status)
 }
 
 // Pins a session that nobody can find again, open or closed.
@@ -135,8 +142,14 @@ func TestSessions(t *testing.T) {
 	require.Contains(t, table, "anna")
 	require.NotContains(t, table, p.SessionHandle)
 
-	_, err = s.Pool().Exec(t.Context(), "SELECT ops.close_session($1, 'a test')", p.SessionID)
-	require.NoError(t, err)
+	closing := run(t, environ, "", "sessions", "close", p.SessionID, "eu.x", "--reason", "a test")
+	require.Equal(t, 1, cli.ExitCode(closing.err))
+	require.Equal(t, "director: 'eu.x' is no session id (It is region.uuid, as in column session of ops.sessions.)\n", closing.stderr)
+	require.Contains(t, closing.stdout, p.SessionID)
+	require.ErrorContains(t, run(t, environ, "", "sessions", "close", p.SessionID).err, "was closed at")
+	var actor string
+	require.NoError(t, s.Pool().QueryRow(t.Context(), "SELECT actor FROM ops.events WHERE kind = 'session.closed'").Scan(&actor))
+	require.Regexp(t, "^sql:.", actor)
 	require.Equal(t, "a test", read[shown](t, environ, "sessions", "show", p.SessionID).Closed.Reason)
 	require.Contains(t, ok(t, environ, "sessions", "show", p.SessionID), "a test")
 	require.ErrorContains(t, run(t, environ, "", "sessions", "show", "eu.x").err, `there is no session "eu.x"`)

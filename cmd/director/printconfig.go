@@ -22,7 +22,7 @@ func (l *loaded) printConfig(out cli.Output) error {
 	for i, s := range l.settings {
 		lines[i] = configLine{s.variable(), "--" + s.flag, s.value.show(), string(l.sources[i]), s.secret}
 	}
-	return cli.Write(out, lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
+	return cli.Write(out.Sparing("source"), lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
 }
 
 // settingsTable is the part of docs/configuration.md that tells of a section.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,10 +15,10 @@ import (
 func (p *program) sessions() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "sessions",
-		Short:   "Look at sessions and who sits in them",
+		Short:   "Look at sessions and who sits in them, and close them",
 		Long:    "What is played. The same in SQL: views ops.sessions, ops.seats and ops.session_lifetimes; ops.close_session closes one.",
 		Example: "  director sessions list --region eu-west --mode duel\n  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
-	}, p.sessionsList(), p.sessionsShow())
+	}, p.sessionsList(), p.sessionsShow(), p.sessionsClose())
 }
 
 // sessionLine is a row of ops.sessions.
@@ -48,6 +50,9 @@ func (p *program) sessionsList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	mode := cmd.Flags().String("mode", "", "Only this mode")
 	instance := cmd.Flags().String("instance", "", "Only those on this game server")
+	p.completesFlag(cmd, "region", regionWords)
+	p.completesFlag(cmd, "mode", modeWords)
+	p.completesFlag(cmd, "instance", instanceWords)
 	limit := cmd.Flags().Int("limit", 1000, "At most so many")
 	addFlags(cmd.Flags(), byLook)
 	cli.AddOutput(cmd)
@@ -69,7 +74,7 @@ func (p *program) sessionsList() *cobra.Command {
 
 func writeSessions(out cli.Output, open []sessionLine) error {
 	header := []string{"session", "mode", "instance", "alive", "players", "connected", "max", "opened"}
-	return cli.Write(out, open, header, func(s sessionLine) []any {
+	return cli.Write(out.Sparing("connected", "alive", "max", "instance"), open, header, func(s sessionLine) []any {
 		return []any{s.Session, s.Mode, s.Instance, s.InstanceAlive, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age)}
 	})
 }
@@ -139,6 +144,36 @@ func (p *program) sessionsShow() *cobra.Command {
 	return cmd
 }
 
+func (p *program) sessionsClose() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "close SESSION…",
+		Short: "Close sessions: their players lose their seats",
+		Long: "Closes sessions. Their players lose their seats, the game server gets the room back, and an event names your login and the\n" +
+			"reason. The game server learns of it with its next report on the session. All sessions that can be closed are, whatever\n" +
+			"becomes of the others.",
+		Example: "  director sessions close eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 --reason stuck\n" +
+			"  director sessions close $(director sessions list --instance eu-arena-7 -o json | jq -r '.[].session') --reason 'host is broken'",
+		Args: cli.AtLeast(1),
+		ValidArgsFunction: p.completes("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND NOT session = ANY ($2)" +
+			" ORDER BY opened_at DESC LIMIT 100"),
+	}
+	reason := cmd.Flags().String("reason", "closed by an operator", "Why, for the event and the history")
+	addFlags(cmd.Flags(), byLook)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, sessions []string) error {
+		if strings.TrimSpace(*reason) == "" {
+			return cli.Usage(errors.New("--reason is not allowed to be empty: say why the sessions are closed"))
+		}
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			return l.changeEach("session", sessions, func(id string) (bool, error) {
+				_, err := l.Pool().Exec(ctx, "SELECT ops.close_session($1, $2)", id, *reason)
+				return err == nil, err
+			})
+		})
+	}
+	return cmd
+}
+
 func (l look) show(ctx context.Context, id string) (s shown, err error) {
 	open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE region = split_part($1, '.', 1) AND session = $1`, id)
 	if err != nil {
@@ -162,7 +197,7 @@ func (l look) show(ctx context.Context, id string) (s shown, err error) {
 func (s shown) write(out cli.Output) error {
 	if c := s.Closed; c != nil {
 		header := []string{"session", "mode", "instance", "opened", "closed", "players", "max", "reason"}
-		return cli.Write(out, []closedLine{*c}, header, func(c closedLine) []any {
+		return cli.Write(out.Sparing("opened", "mode", "max", "players", "instance"), []closedLine{*c}, header, func(c closedLine) []any {
 			return []any{c.Session, c.Mode, c.Instance, c.OpenedAt, c.ClosedAt, c.Players, c.MaxPlayers, c.Reason}
 		})
 	}
@@ -171,7 +206,7 @@ func (s shown) write(out cli.Output) error {
 	}
 	fmt.Fprintln(out.To)
 	header := []string{"player", "state", "reserved by", "reserved at", "resolved at", "connected at", "expires at"}
-	return cli.Write(out, s.Seats, header, func(t seatLine) []any {
+	return cli.Write(out.Sparing("reserved by", "expires at", "resolved at"), s.Seats, header, func(t seatLine) []any {
 		return []any{t.Player, t.State, t.ReservedBy, t.ReservedAt, t.ResolvedAt, t.ConnectedAt, t.ExpiresAt}
 	})
 }

@@ -70,6 +70,7 @@ func addFlags(flags *pflag.FlagSet, who readers) {
 		if s.value.kind == kindBool {
 			flag.NoOptDefVal = "true"
 		}
+		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.words}
 	}
 }
 

@@ -20,8 +20,9 @@ import (
 
 // value is a kind of setting, bound to the variable that holds it.
 type value struct {
-	kind    string // for --help: duration, number, …
-	allowed string // for people
+	kind    string   // for --help: duration, number, …
+	allowed string   // for people
+	words   []string // all that is allowed, where that is a short list
 	set     func(text string) error
 	show    func() string // without secrets
 }
@@ -50,7 +51,7 @@ func text(p *string, allowed string) value {
 }
 
 func boolean(p *bool) value {
-	v := value{kind: kindBool, allowed: "true or false", show: func() string { return strconv.FormatBool(*p) }}
+	v := value{kind: kindBool, allowed: "true or false", words: []string{"true", "false"}, show: func() string { return strconv.FormatBool(*p) }}
 	v.set = func(text string) (err error) {
 		*p, err = strconv.ParseBool(text)
 		return v.must(err == nil)
@@ -92,7 +93,8 @@ func brief(d time.Duration) string {
 }
 
 func choice(p *string, words ...string) value {
-	v := value{kind: "word", allowed: strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], show: func() string { return *p }}
+	v := value{kind: "word", allowed: strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], words: words}
+	v.show = func() string { return *p }
 	v.set = func(text string) error {
 		*p = text
 		return v.must(slices.Contains(words, text))

@@ -16,14 +16,28 @@ import (
 type Output struct {
 	To   io.Writer
 	JSON bool
+
+	notes io.Writer // for what is about the output and not part of it
+	width int       // columns that a table may take; 0: as many as it needs
+	spare []string  // the columns that a table goes without where it is too wide, the first one first
 }
 
-const outputFlag = "output"
+// Sparing names the columns that a table leaves out where it is too wide, the first one first.
+func (o Output) Sparing(titles ...string) Output {
+	o.spare = titles
+	return o
+}
+
+const (
+	outputFlag = "output"
+	wideFlag   = "wide"
+)
 
 // AddOutput gives a command the flag --output, -o.
 func AddOutput(cmd *cobra.Command) {
 	cmd.Flags().StringP(outputFlag, "o", "table", "How to print: table or json")
 	_ = cmd.RegisterFlagCompletionFunc(outputFlag, cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().Bool(wideFlag, false, "Print every column of a table, also where the terminal is too narrow")
 }
 
 // OutputOf reads --output. Errors: a format that is not allowed, which is a wrong use.
@@ -32,7 +46,11 @@ func OutputOf(cmd *cobra.Command) (Output, error) {
 	if err == nil && !slices.Contains([]string{"table", "json"}, format) {
 		err = Usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
 	}
-	return Output{cmd.OutOrStdout(), format == "json"}, err
+	out := Output{To: cmd.OutOrStdout(), JSON: format == "json", notes: cmd.ErrOrStderr()}
+	if wide, _ := cmd.Flags().GetBool(wideFlag); !wide {
+		out.width = terminalWidth(out.To)
+	}
+	return out, err
 }
 
 // Write prints a list. JSON is an array, never null, of the items as they are; a table has a row of cells for each.
@@ -40,17 +58,11 @@ func Write[T any](out Output, items []T, header []string, cells func(T) []any) e
 	if out.JSON {
 		return WriteJSON(out.To, append([]T{}, items...))
 	}
-	t := newTable(out.To)
-	row := table.Row{}
-	for _, h := range header {
-		row = append(row, strings.ToUpper(h))
+	rows := make([]table.Row, len(items))
+	for i, item := range items {
+		rows[i] = readable(cells(item))
 	}
-	t.AppendHeader(row)
-	for _, item := range items {
-		t.AppendRow(readable(cells(item)))
-	}
-	t.Render()
-	return nil
+	return out.writeTable(header, rows)
 }
 
 // WriteJSON prints v as indented JSON.
@@ -59,18 +71,6 @@ func WriteJSON(to io.Writer, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// newTable has no lines: it is as easy to read, to cut and to grep.
-func newTable(to io.Writer) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(to)
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	return t
 }
 
 // readable writes cells as a person likes them.

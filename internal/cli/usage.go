@@ -55,8 +55,12 @@ func Family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			return Usage(fmt.Errorf("unknown command %q for %q, did you mean %q?", args[0], cmd.CommandPath(), near[0]))
+		var names []string
+		for _, sub := range cmd.Commands() {
+			names = append(names, sub.Name())
+		}
+		if near := Nearest(args[0], names); near != "" {
+			return Usage(fmt.Errorf("unknown command %q for %q, did you mean %q?", args[0], cmd.CommandPath(), near))
 		}
 		return Usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
 	}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"golang.org/x/term"
+)
+
+// terminalWidth is the number of columns of the terminal that w writes to, 0 where it is none.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// writeTable prints a table. One that is too wide leaves columns out and says so: an id that was cut short could not be
+// pasted into the next command.
+func (o Output) writeTable(header []string, rows []table.Row) error {
+	left := 0
+	text := renderTable(header, rows, nil)
+	for ; o.width > 0 && widest(text) > o.width && left < len(o.spare); left++ {
+		text = renderTable(header, rows, o.spare[:left+1])
+	}
+	if _, err := fmt.Fprintln(o.To, text); err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(o.notes, "(left out, the terminal is too narrow: %s; --wide shows all)\n", strings.Join(o.spare[:left], ", "))
+	}
+	return nil
+}
+
+// renderTable draws a table without some of its columns. It has no lines: so it is easy to read, to cut and to grep.
+func renderTable(header []string, rows []table.Row, without []string) string {
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	var kept []int
+	titles := table.Row{}
+	for i, title := range header {
+		if !slices.Contains(without, title) {
+			kept, titles = append(kept, i), append(titles, strings.ToUpper(title))
+		}
+	}
+	t.AppendHeader(titles)
+	for _, cells := range rows {
+		row := make(table.Row, len(kept))
+		for i, k := range kept {
+			row[i] = cells[k]
+		}
+		t.AppendRow(row)
+	}
+	return t.Render()
+}
+
+// widest is the length of the longest line, in characters.
+func widest(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimRight(line, "\n")))
+	}
+	return n
+}
