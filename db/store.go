@@ -168,6 +168,7 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc.MaxConnIdleTime = 5 * time.Minute
 	pc.ConnConfig.Tracer = cfg.Tracer
 	introduce(pc.ConnConfig)
+	pc.ConnConfig.BuildContextWatcherHandler = newLeaveHandler
 	pc.AfterConnect = prepareConn
 	return pc, nil
 }

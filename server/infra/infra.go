@@ -27,7 +27,7 @@ type Keys interface {
 func Mount(r gin.IRouter, keys Keys, ready Readiness) {
 	r.GET("/.well-known/jwks.json", keySet(keys))
 	r.GET("/healthz", rest.Handle(http.StatusOK, health))
-	r.GET("/readyz", rest.Handle(http.StatusOK, ready.answer))
+	r.GET("/readyz", rest.Handle(http.StatusOK, (&probe{Readiness: ready}).answer))
 	r.GET("/openapi.yaml", document("application/yaml", api.OpenAPI()))
 	r.GET("/docs", document("text/html; charset=utf-8", api.Docs()))
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -50,15 +52,40 @@ var errDraining = &rest.Problem{
 	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down", Retry: time.Second,
 }
 
-func (r Readiness) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
-	if r.Draining() {
+// shareFor is how old the database's answer may be that a probe gets. Anybody may ask for readiness, without a token and as
+// often as they like.
+const shareFor = 250 * time.Millisecond
+
+// probe answers for readiness. Of the database there is one question at a time, which lasts however many of those that wait
+// for it leave. It is safe for concurrent use.
+type probe struct {
+	Readiness
+
+	mu    sync.Mutex
+	found []check // what the database answered
+	at    time.Time
+}
+
+func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
+	if p.Draining() {
 		return readyAnswer{}, errDraining
 	}
-	checks := append(r.database(ctx), r.signingKey(), r.clock())
+	checks := slices.Concat(p.shared(ctx), []check{p.signingKey(), p.clock()})
 	if err := failures(checks); err != nil {
 		return readyAnswer{}, err
 	}
 	return readyAnswer{"ready", checks}, nil
+}
+
+// shared is what the database answered lately, or answers now.
+func (p *probe) shared(ctx context.Context) []check {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.found == nil || time.Since(p.at) >= shareFor {
+		p.found = p.database(context.WithoutCancel(ctx))
+		p.at = time.Now()
+	}
+	return p.found
 }
 
 // failures is a problem that names every check that failed, nil if none did.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,24 +27,36 @@ type world struct {
 	age      time.Duration // of the measured offset
 	unread   bool          // it was never measured
 	draining bool
+	asked    *atomic.Int64 // how often the database was; nil: nobody counts
 }
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) // by the database's clock
 
-func (w world) SchemaVersion(context.Context) (int64, error) { return w.version, w.database }
-func (w world) Now() time.Time                               { return now }
-func (w world) Usable() error                                { return w.key }
-func (w world) JWKS() ([]byte, string, error)                { return []byte(`{"keys":[]}`), `"e"`, nil }
-func (w world) MaxAge() time.Duration                        { return time.Minute }
+func (w world) SchemaVersion(context.Context) (int64, error) {
+	if w.asked != nil {
+		w.asked.Add(1)
+	}
+	return w.version, w.database
+}
+func (w world) Now() time.Time                { return now }
+func (w world) Usable() error                 { return w.key }
+func (w world) JWKS() ([]byte, string, error) { return []byte(`{"keys":[]}`), `"e"`, nil }
+func (w world) MaxAge() time.Duration         { return time.Minute }
 func (w world) ClockReading() (db.ClockReading, bool) {
 	return db.ClockReading{Offset: w.offset, At: now.Add(-w.offset - w.age)}, !w.unread
 }
 
-func ask(t *testing.T, w world) (status int, body map[string]any) {
+func (w world) mount(t *testing.T) http.Handler {
 	t.Helper()
 	engine, err := rest.New(rest.Options{})
 	require.NoError(t, err)
 	infra.Mount(engine, w, infra.Readiness{Database: w, Keys: w, Schema: 3, Timeout: time.Second, Draining: func() bool { return w.draining }})
+	return engine
+}
+
+func ask(t *testing.T, w world) (status int, body map[string]any) {
+	t.Helper()
+	engine := w.mount(t)
 	recorder := httptest.NewRecorder()
 	engine.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &body))
@@ -96,4 +110,27 @@ func TestDrainingComesFirst(t *testing.T) {
 	status, body := ask(t, world{version: 3, draining: true, database: errors.New("not asked")})
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "draining", body["code"])
+}
+
+// Pins probes that each ask the database, however many come and whether they wait for the answer, and an answer that is
+// shared for longer than it is true.
+func TestProbesShareAnAnswerOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	w := world{version: 3, asked: new(atomic.Int64)}
+	engine := w.mount(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	probe := func(ctx context.Context) {
+		engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/readyz", nil).WithContext(ctx))
+	}
+	begun := time.Now()
+	var probes sync.WaitGroup
+	for range 500 {
+		probes.Go(func() { probe(t.Context()) })
+		probes.Go(func() { probe(gone) })
+	}
+	probes.Wait()
+	require.LessOrEqual(t, w.asked.Load(), 1+int64(time.Since(begun)/(250*time.Millisecond)))
+	before := w.asked.Load()
+	require.Eventually(t, func() bool { probe(t.Context()); return w.asked.Load() > before }, 10*time.Second, 10*time.Millisecond)
 }

@@ -1,0 +1,60 @@
+package server_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// Pins callers that reset their requests within milliseconds, without any token too: each cost Postgres a new backend, since
+// the connection of a query whose caller had gone was closed.
+func TestAbortedCallsCostNoConnections(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.CallerRate = rest.Rate{PerSecond: -1} })
+	b.register("a")
+	session, _ := b.seat("alice")
+	before := b.store.Pool().Stat().NewConnsCount()
+	b.abort(1000, b.request(http.MethodGet, "/readyz", nil))
+	b.abort(1000, b.request(http.MethodGet, "/sessions/"+session["session_id"].(string), nil, b.as("alice")))
+	opened := b.store.Pool().Stat().NewConnsCount() - before
+	require.LessOrEqual(t, opened, 2*int64(b.config.db.MaxConns), "the pool may grow to its size once")
+	b.session("alice", session["session_id"].(string)).ok(http.StatusOK)
+	b.get("/readyz").ok(http.StatusOK)
+}
+
+// abort sends a request n times, and resets each connection before the answer can have come, or just after.
+func (b *bundle) abort(n int, r *http.Request) {
+	b.t.Helper()
+	var callers sync.WaitGroup
+	for range 16 {
+		callers.Go(func() {
+			for range n / 16 {
+				if err := b.abortOnce(r); err != nil {
+					b.t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+func (b *bundle) abortOnce(r *http.Request) error {
+	conn, err := net.Dial("tcp", r.URL.Host)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: director\r\nAuthorization: %s\r\n\r\n", r.URL.Path, r.Header.Get("Authorization"))
+	<-time.After(rand.N(2 * time.Millisecond)) // while its query runs, for some
+	_ = conn.(*net.TCPConn).SetLinger(0)
+	_ = conn.Close()
+	return err
+}

@@ -1,0 +1,63 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Thousands of requests are reset within milliseconds, most of them without a token: Postgres starts no backends for them,
+// and players get their seats.
+func TestAbortedCallsOpenNoBackends(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
+	replica := r.serve()
+	r.keepAlive(time.Second, "a", "b", "c")
+	session, err := r.insist(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	require.NoError(t, err)
+	l := r.load(4)
+	l.until(20)
+	before := r.backends()
+	abort(t, replica, 4000, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
+	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.token("ann")))
+	opened := r.backends() - before
+	t.Logf("%d backends opened", opened)
+	l.until(20)
+	l.end()
+	require.Less(t, opened, 64, "the pools may grow to their sizes, and a query may outlast its caller's second now and then")
+	l.requireKept()
+}
+
+// backends is how many Postgres has started for sessions.
+func (r *rig) backends() int {
+	r.t.Helper()
+	return one[int](r, "SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
+}
+
+// abort sends a request n times, 32 at a time, and resets each connection before the answer can have come, or just after.
+func abort(t *testing.T, p *process, n int, request string) {
+	t.Helper()
+	var callers sync.WaitGroup
+	for range 32 {
+		callers.Go(func() {
+			for range n / 32 {
+				conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = conn.Write([]byte(request))
+				rest(t.Context(), rand.N(3*time.Millisecond)) // while its query runs, for some
+				_ = conn.(*net.TCPConn).SetLinger(0)
+				_ = conn.Close()
+			}
+		})
+	}
+	callers.Wait()
+}
