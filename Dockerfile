@@ -10,7 +10,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/director ./cmd/director \
+RUN go build -trimpath -tags nomsgpack,grpcnotrace -ldflags "-s -w -X main.version=${VERSION}" -o /out/director ./cmd/director \
  && go build -trimpath -ldflags "-s -w" -o /out/arena ./examples/arena
 
 FROM gcr.io/distroless/static-debian12:nonroot AS arena

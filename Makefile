@@ -11,6 +11,8 @@ SHELL       := bash
 BIN          := .bin
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
+# Leave out a codec of gin's and a debug page of gRPC's that nothing here uses: 24 MB instead of 38.
+TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
@@ -46,8 +48,9 @@ dev: postgres build ## Run a director with a private Postgres on this machine (A
 ##@ Work on it
 
 .PHONY: build
-build: ## Build the static binary .bin/director
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/director ./cmd/director
+build: ## Build the static binaries .bin/director and .bin/director-bench
+	@echo "building .bin/director and .bin/director-bench: two minutes the first time, seconds after that"
+	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/director ./cmd/director-bench
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check style and the import direction of the house

@@ -1,4 +1,4 @@
-// Package baseline is what `director bench` compares a director with: the placement most people write first ([Naive]), a
+// Package baseline is what `director-bench` compares a director with: the placement most people write first ([Naive]), a
 // store that answers without asking the database ([Still]), and what one durable commit costs by itself ([Commits]).
 //
 // The faces in server are put before Naive and Still as they stand before db.Store, by the hidden command

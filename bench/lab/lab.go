@@ -28,7 +28,7 @@ type Options struct {
 	JWKS     string            // what access tokens are verified with, as JSON
 	Replicas int               // 0 is 1. The first has a worker beside it
 	Dir      string            // where the directory is made that holds everything; "" is the temporary directory
-	Program  string            // the director; "" is this program
+	Program  string            // the director's binary; "" is this program
 	Env      []string          // of its processes, NAME=value: PATH and the like, and settings that are not the lab's defaults
 	Postgres map[string]string // settings of Postgres that are not its defaults
 	Log      *slog.Logger      // of migrations and Postgres; nil is silent
@@ -44,6 +44,8 @@ type Lab struct {
 	env        []string
 	cluster    *pglocal.Cluster
 	replicas   []*Process
+
+	baselines []*Process // once somebody asked for them
 
 	alive context.Context // ends when something of the lab dies
 	fail  context.CancelCauseFunc
@@ -100,7 +102,7 @@ func (l *Lab) start(ctx context.Context) (err error) {
 		if n == 0 {
 			args = append(args, "--work")
 		}
-		replica, err := l.Start(ctx, fmt.Sprintf("replica-%d", n), args, nil)
+		replica, err := l.Start(ctx, Command{Name: fmt.Sprintf("replica-%d", n), Args: args})
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func fast() string {
 func TestLab(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
-	one, err := l.Start(t.Context(), "one", []string{"one", "more"}, []string{"MORE=, more"})
+	one, err := l.Start(t.Context(), Command{Name: "one", Args: []string{"one", "more"}, Env: []string{"MORE=, more"}})
 	require.NoError(t, err)
 	for url, says := range map[string]string{l.Replicas()[0].URL: "serve --workinfo", l.Replicas()[1].URL: "serveinfo", one.URL: "one moreinfo, more"} {
 		require.Equal(t, says, ask(t, url))
@@ -130,7 +130,7 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 	l := startLab(t)
 	living, end := l.Living(t.Context())
 	defer end()
-	_, err := l.Start(t.Context(), "broken", []string{"fail"}, []string{"DATABASE_URL=nothing"})
+	_, err := l.Start(t.Context(), Command{Name: "broken", Args: []string{"fail"}, Env: []string{"DATABASE_URL=nothing"}})
 	require.ErrorContains(t, err, "broken ended before it was ready: there is no such thing as nothing")
 	<-living.Done()
 	require.Error(t, l.Close())

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,22 +33,29 @@ type Process struct {
 // readyPatience is for the first keys and the first connections.
 const readyPatience = 30 * time.Second
 
-// Start runs the lab's program with other arguments, as one more process of the lab, and waits until it says that it is
-// ready. It is told, on top of the lab's settings, where to listen (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR,
-// DIRECTOR_GRPC_ADDR); GET /readyz at the first must answer 200. Names are unique in a lab. Costs are measured with
-// [Lab.Meter]. It ends with the lab.
-func (l *Lab) Start(ctx context.Context, name string, args, env []string) (*Process, error) {
+// Command is what a process of a lab runs.
+type Command struct {
+	Name    string   // unique in a lab
+	Program string   // "" is the director
+	Args    []string // after the program's name
+	Env     []string // on top of the lab's settings
+}
+
+// Start runs a command as one more process of the lab and waits until it says that it is ready. The lab's settings and
+// where to listen (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR) are in its environment; GET /readyz at the
+// first must answer 200. Costs are measured with [Lab.Meter]. It ends with the lab.
+func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	addrs, err := freeAddrs(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
 	api, metrics, grpc := addrs[0], addrs[1], addrs[2]
 	p := &Process{
-		Name: name, URL: "http://" + api, GRPC: grpc, metrics: "http://" + metrics + "/metrics",
-		log: filepath.Join(l.dir, name+".log"), done: make(chan struct{}),
+		Name: c.Name, URL: "http://" + api, GRPC: grpc, metrics: "http://" + metrics + "/metrics",
+		log: filepath.Join(l.dir, c.Name+".log"), done: make(chan struct{}),
 	}
-	p.cmd = exec.Command(l.options.Program, args...) //nolint:noctx // Stop ends it, or the lab's end
-	p.cmd.Env = append(append(append([]string{}, l.env...), env...), "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics, "DIRECTOR_GRPC_ADDR="+grpc)
+	p.cmd = exec.Command(cmp.Or(c.Program, l.options.Program), c.Args...) //nolint:noctx // Stop ends it, or the lab's end
+	p.cmd.Env = append(append(append([]string{}, l.env...), c.Env...), "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics, "DIRECTOR_GRPC_ADDR="+grpc)
 	p.cmd.SysProcAttr = attributes()
 	if err := p.run(); err != nil {
 		return nil, err

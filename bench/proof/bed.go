@@ -3,7 +3,6 @@ package proof
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -15,10 +14,9 @@ import (
 type bed struct {
 	*lab.Lab
 
-	options   Options
-	pool      *pgxpool.Pool // to look at what the director did, and to make it a past
-	mint      bench.MintFunc
-	baselines []*lab.Process
+	options Options
+	pool    *pgxpool.Pool // to look at what the director did, and to make it a past
+	mint    bench.MintFunc
 }
 
 // in makes an experiment in a laboratory of its own. Its ctx ends when something of the laboratory dies, too.
@@ -46,25 +44,15 @@ type side struct {
 }
 
 // director is all its replicas.
-func (b *bed) director() side { return side{urlsOf(b.Replicas()), b.Lab} }
+func (b *bed) director() side { return side{lab.URLs(b.Replicas()), b.Lab} }
 
 // naive is as many processes that place naively and answer the no-ops. The first time it starts them.
 func (b *bed) naive(ctx context.Context) (side, error) {
-	for n := len(b.baselines); n < len(b.Replicas()); n++ {
-		p, err := b.Start(ctx, fmt.Sprintf("baseline-%d", n), []string{"bench-baseline"}, nil)
-		if err != nil {
-			return side{}, err
-		}
-		b.baselines = append(b.baselines, p)
+	baselines, err := b.Baselines(ctx)
+	if err != nil {
+		return side{}, err
 	}
-	return side{urlsOf(b.baselines), b.Meter(b.baselines...)}, nil
-}
-
-func urlsOf(processes []*lab.Process) (urls []string) {
-	for _, p := range processes {
-		urls = append(urls, p.URL)
-	}
-	return urls
+	return side{lab.URLs(baselines), b.Meter(baselines...)}, nil
 }
 
 // run puts a load on one side. The load says all but whom to ask and how.

@@ -62,15 +62,15 @@ func runOpenMatch(ctx context.Context, o Options) (report.Section, error) {
 
 // openMatchTrials start two processes more: the echo, and a replica without a window, in a universe of its own.
 func (b *bed) openMatchTrials(ctx context.Context) ([]trial, error) {
-	naive, err := b.naive(ctx)
+	baselines, err := b.Baselines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, err := b.Start(ctx, "no-window", []string{"serve"}, []string{"DIRECTOR_OM_REGISTRATION=0s", "DIRECTOR_OM_REGION=no-window"})
+	now, err := b.Start(ctx, lab.Command{Name: "no-window", Args: []string{"serve"}, Env: []string{"DIRECTOR_OM_REGISTRATION=0s", "DIRECTOR_OM_REGION=no-window"}})
 	if err != nil {
 		return nil, err
 	}
-	echo := side{[]string{b.baselines[0].GRPC}, naive.meter}
+	echo := side{[]string{baselines[0].GRPC}, b.Meter(baselines...)}
 	director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
 	quick := side{[]string{now.GRPC}, b.Meter(now)}
 	return []trial{

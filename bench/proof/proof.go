@@ -6,7 +6,7 @@
 // compared takes its turn. A target that is missed is a finding and no error.
 //
 // Each experiment lies in the file of its name; they share the bed, the rounds and the findings. Package bench puts the
-// loads on, and `director bench prove` makes the experiments and shows what they found.
+// loads on, and `director-bench prove` makes the experiments and shows what they found.
 package proof
 
 import (

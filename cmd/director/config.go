@@ -63,7 +63,6 @@ const (
 	byKeys  // keys rotate, which makes keys as a worker does
 	byLook  // what looks at the database and steers it: keys, fleet, sessions
 	byToken // token mint
-	byBench
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
@@ -92,7 +91,7 @@ func (c *Config) settings() []setting {
 // wiring is how a process reaches others and is reached.
 func (c *Config) wiring() []setting {
 	return []setting{
-		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll | byBench, value: databaseURL(&c.DatabaseURL),
+		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll, value: databaseURL(&c.DatabaseURL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is not set"},
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byServers,
 			value: databaseURL(&c.DatabaseURLDirect),
@@ -120,7 +119,7 @@ func (c *Config) wiring() []setting {
 			help: "After that delay, how long calls under way may take to finish"},
 
 		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN", aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"},
-			section: sectionCallers, by: byServers | byBench, secret: true, value: secrets(&c.FleetTokens),
+			section: sectionCallers, by: byServers, secret: true, value: secrets(&c.FleetTokens),
 			help: "The secret that game servers show; several while it is changed. `serve` does not start without one, unless told so by the next " +
 				"or because it serves Open Match: then game servers are not served"},
 		{flag: "allow-open-fleet", section: sectionCallers, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
@@ -131,9 +130,9 @@ func (c *Config) wiring() []setting {
 				"unless it serves Open Match: then players are not served"},
 		{flag: "auth-jwks-plain-http", section: sectionCallers, def: "false", by: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Take the key set from an http URL too, where the network itself is trusted"},
-		{flag: "auth-issuer", section: sectionCallers, by: byServers | byToken | byBench, value: text(&c.AuthIssuer, "text"),
+		{flag: "auth-issuer", section: sectionCallers, by: byServers | byToken, value: text(&c.AuthIssuer, "text"),
 			help: "The iss that access tokens must have. Not set: any"},
-		{flag: "auth-audience", section: sectionCallers, by: byServers | byToken | byBench, value: text(&c.AuthAudience, "text"),
+		{flag: "auth-audience", section: sectionCallers, by: byServers | byToken, value: text(&c.AuthAudience, "text"),
 			help: "The aud that access tokens must have. Not set: any"},
 
 		{flag: "log-format", section: sectionWatching, def: "auto", by: byLoops | byMigrate, value: choice(&c.LogFormat, "auto", "text", "json"),
@@ -194,10 +193,10 @@ func (c *Config) rules() []setting {
 		{flag: "history-retention", section: sectionWorkers, def: "720h", by: byLoops, value: duration(&c.HistoryRetention, day, 3650*day),
 			help: "How long history, events and expired keys are kept, in whole days"},
 
-		{flag: "data", section: sectionDev, by: byDev | byToken | byBench | byLook | byMigrate, value: text(&c.Data, "a directory"),
+		{flag: "data", section: sectionDev, by: byDev | byToken | byLook | byMigrate, value: text(&c.Data, "a directory"),
 			help: "Where `dev` keeps its Postgres and its keys, and other commands find them. Not set: /var/lib/director for root, else ~/.local/state/director " +
 				"(macOS: ~/Library/Application Support/director)"},
-		{flag: "issuer-key", section: sectionDev, by: byToken | byBench, value: text(&c.IssuerKey, "a file with a private JWK"),
-			help: "What `token mint` and `bench --url` sign with. Not set: issuer.jwk in the data directory, which `dev` makes"},
+		{flag: "issuer-key", section: sectionDev, by: byToken, value: text(&c.IssuerKey, "a file with a private JWK"),
+			help: "What `token mint` signs with, and `director-bench --url`. Not set: issuer.jwk in the data directory, which `dev` makes"},
 	}
 }

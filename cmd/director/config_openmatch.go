@@ -14,7 +14,7 @@ func (c *Config) openMatch() []setting {
 		{flag: "grpc-addr", section: sectionOpenMatch, by: byServers, value: addresses(&c.GRPCAddrs),
 			help: "Where Open Match's clients are served over gRPC, and with it their REST under /v1/ at the API's address. Each address serves all: " +
 				"`:50503,:50504,:50505` are Open Match's own. Not set: nowhere"},
-		{flag: "om-tokens", section: sectionOpenMatch, by: byServers | byBench, secret: true, value: secrets(&c.OMTokens),
+		{flag: "om-tokens", section: sectionOpenMatch, by: byServers, secret: true, value: secrets(&c.OMTokens),
 			help: "The secrets that Open Match's clients send as `authorization: Bearer …`. `frontend=…` opens one service, of frontend, backend and query"},
 		{flag: "om-client-ca", section: sectionOpenMatch, by: byServers, value: text(&c.OMClientCA, "a PEM file"),
 			help: "Who signs the certificates of clients that are let in without a token. It needs TLS"},

@@ -11,20 +11,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/timerslack"
 )
 
 func main() {
-	if len(os.Args) > 1 && slices.Contains(longLived, os.Args[1]) {
-		timerslack.Loosen()
-	}
 	limitMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -32,9 +27,6 @@ func main() {
 	stop()
 	os.Exit(code)
 }
-
-// longLived are the commands that are worth being started twice.
-var longLived = []string{"serve", "work", "dev", "bench", "bench-baseline"}
 
 // Run is the program: args are those after its name, environ is written as os.Environ writes it. It returns when the
 // command is done or, for those that run until told otherwise, when ctx ends and they have cleaned up. What went wrong
@@ -80,7 +72,7 @@ func (p *program) root() *cobra.Command {
 			"  director work                     # a worker",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.bench(), p.benchBaseline(), p.version())
+	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.bench(), p.version())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
 	completeWords(root)

@@ -3,7 +3,6 @@ package watch
 import (
 	"bytes"
 	"context"
-	"runtime"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -58,15 +57,7 @@ func (w *watcher) tell(s db.Settled) {
 	w.news <- s
 }
 
-// stackRoom is left free on the stack of each watcher that waits. Go starts goroutines with as much stack as those that
-// there are use on average, and where watchers are thousands, that is what they use: 2 KiB, with which the stack of every
-// other call has to grow on its way, for a sixth of its CPU. With this it starts with the 8 KiB that a call takes, and that
-// each watcher has anyhow, from its beginning.
-const stackRoom = 3 << 10
-
 func (w *watcher) follow(ctx context.Context) error {
-	var room [stackRoom]byte
-	defer runtime.KeepAlive(&room)
 	for {
 		var err error
 		select {

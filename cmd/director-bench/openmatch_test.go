@@ -7,28 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench/openmatch"
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 )
 
 // Pins a scenario of Open Match that does not work, that leaves tickets waiting, or that does not say why calls fail.
 func TestBenchOpenMatchRunning(t *testing.T) {
 	t.Parallel()
-	url, i := dbtest.New(t), login(t)
 	const token = "shown-by-programs-of-open-match"
-	settings := append(serving(url, i.JWKS()), "DIRECTOR_OM_TOKENS="+token, "DIRECTOR_OM_REGISTRATION=20ms")
-	r := start(t, settings, "serve", "--work", "--grpc-addr", "127.0.0.1:0")
-	addr := r.logged("listening", "grpc_addr")
-	require.Eventually(t, func() bool { status, _ := get(t, r.api()+"/readyz"); return status == 200 }, deadline, tick)
+	l, _ := outside(t, "DIRECTOR_OM_TOKENS="+token, "DIRECTOR_OM_REGISTRATION=20ms")
+	addr := l.Replicas()[0].GRPC
 
 	quick := func(scenario string) []string {
 		return []string{
-			"bench", scenario, "--url", addr, "--duration", "300ms", "--warm-up", "0s",
+			scenario, "--url", addr, "--duration", "300ms", "--warm-up", "0s",
 			"--callers", "2", "--connections", "2", "--tickets", "40", "--watchers", "10", "--rate", "0",
 		}
 	}
 	for _, scenario := range openmatch.Scenarios() {
-		m := read[measured](t, env("DATABASE_URL="+url, "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
+		m := read[measured](t, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
 		requireGood(t, m)
 		if scenario == "tickets" {
 			require.Positive(t, m.Costs.WALBytes)
@@ -37,15 +33,14 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		require.Equal(t, slices.Contains([]string{"fetch", "query"}, scenario), m.Tickets == 40)
 		require.Equal(t, scenario == "watch", m.Watchers == 10)
 	}
-	require.ErrorContains(t, run(t, env(), "", quick("query")...).err, "tickets cannot be queued: Unauthenticated")
-	require.NoError(t, r.stop())
+	require.ErrorContains(t, run(t, env(), quick("query")...).err, "tickets cannot be queued: Unauthenticated")
 }
 
 // Pins baselines that are not asked, or that are asked something else, and a window that is not the one that was said.
 func TestBenchOpenMatchInLab(t *testing.T) {
 	t.Parallel()
-	environ, _ := inLab(t)
-	runs := read[[]measured](t, environ, "bench", "fetch", "--tickets", "40", "--window", "600ms", "--replicas", "2", "--baselines",
+	environ := inLab(t)
+	runs := read[[]measured](t, environ, "fetch", "--tickets", "40", "--window", "600ms", "--replicas", "2", "--baselines",
 		"--duration", "500ms", "--warm-up", "0s")
 	var names []string
 	for _, m := range runs {
@@ -54,7 +49,7 @@ func TestBenchOpenMatchInLab(t *testing.T) {
 	}
 	require.Equal(t, []string{": fetch", "echo: tickets", "commit: commit"}, names)
 	require.GreaterOrEqual(t, runs[0].Steps[0].Latency.P50, 600.0)
-	table := ok(t, environ, "bench", "watch", "--watchers", "20", "--callers", "2", "--duration", "200ms", "--warm-up", "0s")
+	table := ok(t, environ, "watch", "--watchers", "20", "--callers", "2", "--duration", "200ms", "--warm-up", "0s")
 	for _, word := range []string{"A CALL COSTS", "ticket 1.", "8 connections, 20 watchers"} {
 		require.Contains(t, table, word)
 	}
@@ -63,12 +58,12 @@ func TestBenchOpenMatchInLab(t *testing.T) {
 func TestBenchOpenMatchWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
-		"257 connections": {"bench", "tickets", "--connections", "257"},
-		"-1 tickets":      {"bench", "query", "--tickets", "-1"},
-		"-1 watchers":     {"bench", "watch", "--watchers", "-1"},
-		"0 callers":       {"bench", "fetch", "--callers", "0"},
+		"257 connections": {"tickets", "--connections", "257"},
+		"-1 tickets":      {"query", "--tickets", "-1"},
+		"-1 watchers":     {"watch", "--watchers", "-1"},
+		"0 callers":       {"fetch", "--callers", "0"},
 	} {
-		r := run(t, env(), "", args...)
+		r := run(t, env(), args...)
 		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
 		require.Contains(t, r.stderr, says)
 	}

@@ -12,23 +12,8 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 )
-
-// inLab is the environment of a benchmark whose director is this test binary. base is where it leaves nothing behind.
-func inLab(t *testing.T) (environ []string, base string) {
-	t.Helper()
-	base = scratch(t)
-	require.NoError(t, os.Mkdir(base, 0o711))
-	t.Cleanup(func() {
-		left, err := os.ReadDir(base)
-		require.NoError(t, err)
-		require.Empty(t, left)
-	})
-	// What these say is not what a laboratory is to measure.
-	return env(asProgram+"=1", "TMPDIR="+base, "DATABASE_URL=postgres://127.0.0.1:1/x", "DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1"), base
-}
 
 func requireGood(t *testing.T, m measured) {
 	t.Helper()
@@ -44,9 +29,9 @@ func requireGood(t *testing.T, m measured) {
 // Pins a benchmark that measures refusals, mistakes one process for another, or leaves a Postgres or its data behind.
 func TestBenchInLab(t *testing.T) {
 	t.Parallel()
-	environ, _ := inLab(t)
+	environ := inLab(t)
 	page := filepath.Join(t.TempDir(), "bench.html")
-	runs := read[[]measured](t, environ, "bench", "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
+	runs := read[[]measured](t, environ, "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
 		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page) // long enough for a placement beside whatever else runs
 	var names []string
 	for _, m := range runs {
@@ -75,8 +60,8 @@ func TestBenchInLab(t *testing.T) {
 // Pins an open loop that asks at another rate, and a table that does not say what a call cost.
 func TestBenchAtARate(t *testing.T) {
 	t.Parallel()
-	environ, _ := inLab(t)
-	args := []string{"bench", "heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3", "--duration", "1s", "--warm-up", "200ms"}
+	environ := inLab(t)
+	args := []string{"heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3", "--duration", "1s", "--warm-up", "200ms"}
 	table := ok(t, environ, args...)
 	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.", "asked for 100 a second, began ", "1 replica, 20 game servers"} {
 		require.Contains(t, table, word)
@@ -87,8 +72,8 @@ func TestBenchAtARate(t *testing.T) {
 // Pins seats that are gone before they are resolved.
 func TestBenchResolve(t *testing.T) {
 	t.Parallel()
-	environ, _ := inLab(t)
-	m := read[measured](t, environ, "bench", "resolve", "--callers", "4", "--instances", "2", "--duration", "500ms", "--warm-up", "0s")
+	environ := inLab(t)
+	m := read[measured](t, environ, "resolve", "--callers", "4", "--instances", "2", "--duration", "500ms", "--warm-up", "0s")
 	requireGood(t, m)
 	require.Nil(t, m.Open)
 }
@@ -96,17 +81,15 @@ func TestBenchResolve(t *testing.T) {
 // Pins a benchmark of a running director that cannot show who it is, and one that does not know what it wrote.
 func TestBenchRunning(t *testing.T) {
 	t.Parallel()
-	url, i := dbtest.New(t), login(t)
-	r := start(t, serving(url, i.JWKS()), "serve", "--work")
-	api := r.api()
+	l, i := outside(t)
+	api := l.Replicas()[0].URL
 	key := filepath.Join(t.TempDir(), "issuer.jwk")
 	require.NoError(t, os.WriteFile(key, i.JWK(), 0o600))
-	require.Eventually(t, func() bool { status, _ := get(t, api+"/readyz"); return status == 200 }, deadline, tick)
 
 	quick := func(scenario string) []string {
-		return []string{"bench", scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
+		return []string{scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
 	}
-	mine := env("DIRECTOR_FLEET_TOKEN="+testFleetToken, "DATABASE_URL="+url)
+	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DATABASE_URL="+l.URL())
 	for _, scenario := range bench.Scenarios() {
 		m := read[measured](t, mine, quick(scenario)...)
 		require.Positive(t, m.Calls)
@@ -118,35 +101,35 @@ func TestBenchRunning(t *testing.T) {
 		require.Positive(t, m.Costs.WALBytes)
 		require.Zero(t, m.Costs.ServerMicros)
 	}
-	table := ok(t, env("DIRECTOR_FLEET_TOKEN="+testFleetToken), quick("session-life")...)
+	table := ok(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), quick("session-life")...)
 	for _, word := range []string{"matchmake", "resolve", "joined", "left", "session-life", "16 game servers"} {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "COSTS")
-	require.ErrorContains(t, run(t, env(), "", quick("matchmake")...).err, "cannot register at "+api+": 401")
-	require.NoError(t, r.stop())
+	require.ErrorContains(t, run(t, env(), quick("matchmake")...).err, "cannot register at "+api+": 401")
 }
 
 func TestBenchWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
-		"accepts 1 arg(s)":                {"bench"},
-		`unknown scenario "dance"`:        {"bench", "dance"},
-		"--embedded and --url exclude":    {"bench", "matchmake", "--embedded", "--url", "http://127.0.0.1:1"},
-		"is called over gRPC":             {"bench", "fetch", "--url", "http://127.0.0.1:1"},
-		"is called over HTTP":             {"bench", "matchmake", "--url", "127.0.0.1:1"},
-		"--replicas and --baselines are":  {"bench", "matchmake", "--replicas", "2", "--url", "http://127.0.0.1:1"},
-		"9 replicas":                      {"bench", "matchmake", "--replicas", "9"},
-		"0 callers":                       {"bench", "matchmake", "--callers", "1,0"},
-		"a hot mode needs others":         {"bench", "matchmake", "--hot-share", "0.5"},
-		"--output \"xml\" is not allowed": {"bench", "matchmake", "--output", "xml"},
+		"accepts 1 arg(s)":                {},
+		`unknown scenario "dance"`:        {"dance"},
+		"--embedded and --url exclude":    {"matchmake", "--embedded", "--url", "http://127.0.0.1:1"},
+		"is called over gRPC":             {"fetch", "--url", "http://127.0.0.1:1"},
+		"is called over HTTP":             {"matchmake", "--url", "127.0.0.1:1"},
+		"--replicas and --baselines are":  {"matchmake", "--replicas", "2", "--url", "http://127.0.0.1:1"},
+		"9 replicas":                      {"matchmake", "--replicas", "9"},
+		"0 callers":                       {"matchmake", "--callers", "1,0"},
+		"a hot mode needs others":         {"matchmake", "--hot-share", "0.5"},
+		"--output \"xml\" is not allowed": {"matchmake", "--output", "xml"},
 	} {
-		r := run(t, env(), "", args...)
+		r := run(t, env(), args...)
 		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
 		require.Contains(t, r.stderr, says)
 	}
-	require.ErrorContains(t, run(t, env(), "", "bench", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")
-	require.Contains(t, ok(t, env(), "__complete", "bench", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
+	require.ErrorContains(t, run(t, env(), "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")
+	require.ErrorContains(t, run(t, env(), "matchmake", "--director", "/nonexistent").err, "--director")
+	require.Contains(t, ok(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
 }
 
 // Pins figures of a machine that somebody else used, which nobody is told of.

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +17,11 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := b.startLab(ctx, i, lab.Options{Replicas: b.replicas, Env: b.labSettings()})
+	d, err := findDirector(ctx, b.director)
+	if err != nil {
+		return err
+	}
+	l, err := b.startLab(ctx, i, d, lab.Options{Replicas: b.replicas, Env: b.labSettings()})
 	if err != nil {
 		return err
 	}
@@ -31,24 +33,24 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return b.measure(ctx, l.Version(), subjects...)
+	return b.measure(ctx, d.version, l.Version(), subjects...)
 }
 
 // startLab starts a laboratory whose director believes the issuer. Env of the options is added to the environment.
-func (p *program) startLab(ctx context.Context, i devlogin.Issuer, o lab.Options) (*lab.Lab, error) {
-	o.Dir, _ = p.environ.lookup("TMPDIR")
-	o.JWKS, o.Env = i.JWKS(), append(p.environ.withoutSettings(), o.Env...)
+func (p *program) startLab(ctx context.Context, i devlogin.Issuer, d director, o lab.Options) (*lab.Lab, error) {
+	o.Program, o.Dir = d.path, p.variable("TMPDIR")
+	o.JWKS, o.Env = i.JWKS(), append(p.withoutSettings(), o.Env...)
 	return lab.Start(ctx, o)
 }
 
-// withoutSettings is what a process needs that is to have the defaults.
-func (e environment) withoutSettings() (pairs []string) {
-	settings := knownVariables()
-	for _, name := range slices.Sorted(maps.Keys(e)) {
-		ours := strings.HasPrefix(name, "DIRECTOR_") || strings.HasPrefix(name, "OTEL_")
-		postgres := strings.HasPrefix(name, "PG") // libpq's
-		if !ours && !postgres && !slices.Contains(settings, name) {
-			pairs = append(pairs, name+"="+e[name])
+// settingPrefixes begin the names of variables that a director or its Postgres would read.
+var settingPrefixes = []string{"DIRECTOR_", "OTEL_", "PG", "DATABASE_URL", "Auth__", "Auth:", "Fleet__", "Fleet:"}
+
+// withoutSettings is the environment of a process that is to have the defaults.
+func (p *program) withoutSettings() (pairs []string) {
+	for _, pair := range p.environ {
+		if !slices.ContainsFunc(settingPrefixes, func(prefix string) bool { return strings.HasPrefix(pair, prefix) }) {
+			pairs = append(pairs, pair)
 		}
 	}
 	return pairs
@@ -61,31 +63,20 @@ func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, er
 	}
 	nothing := map[bool]string{true: "fleet-noop", false: "noop"}[b.ofFleet()]
 	if b.Scenario != nothing {
-		all = append(all, subject{scenario: b.Scenario, urls: urlsOf(l.Replicas()), meter: l})
+		all = append(all, subject{scenario: b.Scenario, urls: lab.URLs(l.Replicas()), meter: l})
 	}
 	if len(all) > 0 && !b.baselines {
 		return all, nil
 	}
-	baselines, err := b.startBaselines(ctx, l)
+	baselines, err := l.Baselines(ctx)
 	if err != nil {
 		return nil, err
 	}
 	meter := l.Meter(baselines...)
 	if b.places() {
-		all = append(all, subject{name: naive, scenario: b.Scenario, urls: urlsOf(baselines), meter: meter})
+		all = append(all, subject{name: naive, scenario: b.Scenario, urls: lab.URLs(baselines), meter: meter})
 	}
-	return append(all, subject{name: noOp, scenario: nothing, urls: urlsOf(baselines), meter: meter}), nil
-}
-
-func (b *benchmark) startBaselines(ctx context.Context, l *lab.Lab) (all []*lab.Process, err error) {
-	for n := range b.replicas {
-		p, err := l.Start(ctx, fmt.Sprintf("baseline-%d", n), []string{"bench-baseline"}, nil)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
+	return append(all, subject{name: noOp, scenario: nothing, urls: lab.URLs(baselines), meter: meter}), nil
 }
 
 // ofFleet tells that no player calls.
@@ -96,11 +87,4 @@ func (b *benchmark) ofFleet() bool {
 // places tells that the naive placement is another one than the director's.
 func (b *benchmark) places() bool {
 	return slices.Contains([]string{"matchmake", "session-life", "mixed"}, b.Scenario)
-}
-
-func urlsOf(processes []*lab.Process) (urls []string) {
-	for _, p := range processes {
-		urls = append(urls, p.URL)
-	}
-	return urls
 }

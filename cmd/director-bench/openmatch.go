@@ -63,8 +63,8 @@ func (b *benchmark) checkLoad(o bench.Options) error {
 
 func (b *benchmark) openMatchOptions(o bench.Options) openmatch.Options {
 	l, token := b.openMatch, ""
-	if len(b.conf.OMTokens) > 0 && len(b.URLs) > 0 {
-		token = b.conf.OMTokens[0]
+	if len(b.URLs) > 0 {
+		token = b.running.lobbyToken
 	}
 	return openmatch.Options{Options: o, Token: token, Connections: l.connections, Tickets: l.tickets, Watchers: l.watchers}
 }
@@ -90,7 +90,7 @@ func (b *benchmark) openMatchSubjects(ctx context.Context, l *lab.Lab) ([]subjec
 	if !b.baselines {
 		return []subject{director}, nil
 	}
-	baselines, err := b.startBaselines(ctx, l)
+	baselines, err := l.Baselines(ctx)
 	if err != nil {
 		return nil, err
 	}

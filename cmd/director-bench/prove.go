@@ -18,7 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/devlogin"
 )
 
-func (p *program) benchProve() *cobra.Command {
+func (p *program) prove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prove [EXPERIMENT...]",
 		Short: "Measure whether a director does what it promises",
@@ -27,10 +27,10 @@ func (p *program) benchProve() *cobra.Command {
 			"Without names it makes all. They compare what is measured in the same round, and tell medians of the rounds; with 3 of\n" +
 			"them they take the times above. The machine should have nothing else to do meanwhile. The data lies in TMPDIR: choose the\n" +
 			"disk that you want to measure. A target that is missed is a finding and no error, unless it is to be strict.",
-		Example: "  director bench prove --report proof.html\n" +
-			"  director bench prove reach packing --rounds 5\n" +
-			"  director bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
-			"  director bench prove --quick                 # does everything work? Its figures say nothing",
+		Example: "  director-bench prove --report proof.html\n" +
+			"  director-bench prove reach packing --rounds 5\n" +
+			"  director-bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
+			"  director-bench prove --quick                 # does everything work? Its figures say nothing",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeExperiments,
 	}
@@ -81,6 +81,7 @@ type proving struct {
 	rounds        int
 	quick, strict bool
 	awake         bool
+	director      string // the program; "" is to be found
 	report        string // a file, or ""
 	plots         string // a directory, or ""
 	experiments   []proof.Experiment
@@ -94,6 +95,7 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.quick, "quick", false, "Measure so little that it takes seconds and says nothing")
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
 	addAwakeFlag(flags, &j.awake)
+	j.addDirectorFlag(flags, &j.director)
 	flags.StringVar(&j.report, "report", "", "Write an HTML page with plots to this file, too")
 	flags.StringVar(&j.plots, "plots", "", "Write each plot as an SVG to this directory, too")
 }
@@ -120,8 +122,12 @@ func (j *proving) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := findings{quick: j.quick, rounds: j.rounds, machine: machineHere("", j.awake)}
-	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, &found.machine)}
+	d, err := findDirector(ctx, j.director)
+	if err != nil {
+		return err
+	}
+	found := findings{quick: j.quick, rounds: j.rounds, machine: machineHere(d.version, "", j.awake)}
+	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, d, &found.machine)}
 	var failed []error
 	for _, e := range j.experiments {
 		o.Say = j.sayer(e.Name)
@@ -141,10 +147,10 @@ func (j *proving) run(ctx context.Context) error {
 }
 
 // starter makes laboratories. They share their players, whose tokens are made once, and Postgres, whose version is noted.
-func (j *proving) starter(i devlogin.Issuer, here *machine) proof.StartFunc {
+func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.StartFunc {
 	mint := minter(i, devlogin.Claims{})
 	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
-		l, err := j.startLab(ctx, i, o)
+		l, err := j.startLab(ctx, i, d, o)
 		if err == nil {
 			here.Postgres = l.Version()
 		}

@@ -53,7 +53,7 @@ func (m measurements) page() report.Report {
 	}
 	first := m.runs[0]
 	return report.Report{
-		Title: "director bench " + m.scenario,
+		Title: "director-bench " + m.scenario,
 		Text: fmt.Sprintf("Measured with %s and %d game servers, %s after a warm-up of %s.",
 			plural(first.Replicas, "replica"), first.Instances, seconds(first.Seconds), seconds(first.WarmUp)),
 		Machine: m.machine.facts(),
@@ -67,7 +67,10 @@ func (m measurements) page() report.Report {
 func (m machine) facts() []report.Fact {
 	facts := []report.Fact{
 		{Name: "CPUs", Value: strconv.Itoa(m.CPUs)}, {Name: "CPU", Value: m.CPU}, {Name: "Platform", Value: m.Platform},
-		{Name: "Go", Value: m.Go}, {Name: "Director", Value: m.Director},
+		{Name: "Go", Value: m.Go},
+	}
+	if m.Director != "" {
+		facts = append(facts, report.Fact{Name: "Director", Value: m.Director})
 	}
 	if m.Postgres != "" {
 		facts = append(facts, report.Fact{Name: "Postgres", Value: m.Postgres})

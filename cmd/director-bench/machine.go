@@ -17,7 +17,7 @@ type machine struct {
 	CPU      string `json:"cpu"`
 	Platform string `json:"platform"`
 	Go       string `json:"go"`
-	Director string `json:"director"`
+	Director string `json:"director,omitempty"` // its version, where it was started for this
 	Postgres string `json:"postgres,omitempty"` // of the director that was started for it
 	Awake    bool   `json:"awake"`              // its CPUs were kept from sleeping
 	// Stolen is the share of the CPU time that the host of a virtual machine gave to others meanwhile; 0 also where the kernel
@@ -27,11 +27,10 @@ type machine struct {
 	began procfs.CPUStat
 }
 
-func machineHere(postgres string, awake bool) machine {
-	b := buildVersion()
+func machineHere(director, postgres string, awake bool) machine {
 	return machine{
-		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: b.Platform, Go: b.Go, Director: b.Version, Postgres: postgres,
-		Awake: awake, began: cpuSoFar(),
+		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
+		Director: director, Postgres: postgres, Awake: awake, began: cpuSoFar(),
 	}
 }
 
@@ -90,7 +89,10 @@ func (m machine) stolen() string {
 
 // String is a line for people.
 func (m machine) String() string {
-	text := fmt.Sprintf("%d × %s, %s, %s, director %s", m.CPUs, m.CPU, m.Platform, m.Go, m.Director)
+	text := fmt.Sprintf("%d × %s, %s, %s", m.CPUs, m.CPU, m.Platform, m.Go)
+	if m.Director != "" {
+		text += ", director " + m.Director
+	}
 	if m.Postgres != "" {
 		text += ", Postgres " + m.Postgres
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/devlogin"
 )
@@ -46,43 +45,9 @@ func (b *benchmark) run(ctx context.Context) error {
 	return b.inLab(ctx)
 }
 
-// onRunning measures a director that runs already.
-func (b *benchmark) onRunning(ctx context.Context) error {
-	one, err := b.running()
-	if err != nil {
-		return err
-	}
-	postgres := ""
-	if b.conf.DatabaseURL != "" {
-		database, err := lab.OpenDatabase(ctx, b.conf.DatabaseURL)
-		if err != nil {
-			return explain(err)
-		}
-		defer database.Close()
-		one.meter, postgres = database, database.Version()
-	}
-	return b.measure(ctx, postgres, one)
-}
-
-// running is the director that runs, as one who may call it.
-func (b *benchmark) running() (subject, error) {
-	if b.ofOpenMatch() {
-		return b.openMatchSubject(b.URLs, nil), nil
-	}
-	i, err := b.conf.issuer()
-	if err != nil {
-		return subject{}, err
-	}
-	b.AccessToken = minter(i, devlogin.Claims{Issuer: b.conf.AuthIssuer, Audience: b.conf.AuthAudience})
-	if len(b.conf.FleetTokens) > 0 {
-		b.FleetToken = b.conf.FleetTokens[0]
-	}
-	return subject{scenario: b.Scenario, urls: b.URLs}, nil
-}
-
 // measure makes one run after another, on every subject with every number of callers.
-func (b *benchmark) measure(ctx context.Context, postgres string, subjects ...subject) error {
-	all := measurements{machine: machineHere(postgres, b.awake), scenario: b.Scenario}
+func (b *benchmark) measure(ctx context.Context, director, postgres string, subjects ...subject) error {
+	all := measurements{machine: machineHere(director, postgres, b.awake), scenario: b.Scenario}
 	for _, callers := range b.sweep {
 		for _, s := range subjects {
 			result, err := b.measureOne(ctx, s, callers)

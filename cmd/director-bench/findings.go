@@ -119,7 +119,7 @@ func (f findings) method() string {
 }
 
 func (f findings) page() report.Report {
-	r := report.Report{Title: "director bench prove", Text: f.method(), Machine: f.machine.facts()}
+	r := report.Report{Title: "director-bench prove", Text: f.method(), Machine: f.machine.facts()}
 	for _, e := range f.all {
 		r.Sections = append(r.Sections, e.Section)
 	}

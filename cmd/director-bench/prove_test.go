@@ -18,14 +18,14 @@ func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: eac
 	t.Parallel()
 	for _, e := range proof.Experiments() {
 		t.Run(e.Name, func(t *testing.T) {
-			environ, _ := inLab(t)
+			environ := inLab(t)
 			page, plots := filepath.Join(t.TempDir(), "proof.html"), filepath.Join(t.TempDir(), "plots")
 			found := read[struct {
 				Quick       bool
 				Rounds      int
 				Machine     machine
 				Experiments []proven
-			}](t, environ, "bench", "prove", e.Name, "--quick", "--rounds", "1", "--report", page, "--plots", plots)
+			}](t, environ, "prove", e.Name, "--quick", "--rounds", "1", "--report", page, "--plots", plots)
 			require.True(t, found.Quick)
 			require.Equal(t, 1, found.Rounds)
 			require.NotEmpty(t, found.Machine.Postgres)
@@ -51,8 +51,8 @@ func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: eac
 // Pins a missed target that fails a script which did not ask for it, or that a strict one does not see.
 func TestFindingsTold(t *testing.T) {
 	t.Parallel()
-	environ, _ := inLab(t)
-	r := run(t, environ, "", "bench", "prove", "capacity", "--quick", "--rounds", "1")
+	environ := inLab(t)
+	r := run(t, environ, "prove", "capacity", "--quick", "--rounds", "1")
 	require.NoError(t, r.err, r.stderr)
 	for _, word := range []string{"EXPERIMENT", "“no capacity” while there was room", "≤ 0.0 %", "of the naive placement: ", "says nothing", "Postgres"} {
 		require.Contains(t, r.stdout, word)
@@ -73,16 +73,16 @@ func TestFindingsTold(t *testing.T) {
 func TestBenchProveWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
-		`unknown experiment "dance": there are reach, `: {"bench", "prove", "dance"},
-		"0 rounds":                      {"bench", "prove", "--rounds", "0"},
-		`--output "xml" is not allowed`: {"bench", "prove", "--output", "xml"},
+		`unknown experiment "dance": there are reach, `: {"prove", "dance"},
+		"0 rounds":                      {"prove", "--rounds", "0"},
+		`--output "xml" is not allowed`: {"prove", "--output", "xml"},
 	} {
-		r := run(t, env(), "", args...)
+		r := run(t, env(), args...)
 		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
 		require.Contains(t, r.stderr, says)
 	}
-	suggested := ok(t, env(), "__complete", "bench", "prove", "reach", "")
+	suggested := ok(t, env(), "__complete", "prove", "reach", "")
 	require.Contains(t, suggested, "packing\t")
 	require.NotContains(t, suggested, "reach\t")
-	require.Contains(t, ok(t, env(), "bench", "prove", "--help"), "packing")
+	require.Contains(t, ok(t, env(), "prove", "--help"), "packing")
 }

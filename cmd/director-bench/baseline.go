@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/bench/baseline"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/migrations"
+	"github.com/lattice-director/director/server"
+	"github.com/lattice-director/director/server/fleet"
+	"github.com/lattice-director/director/server/infra"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server/telemetry"
+	"github.com/lattice-director/director/token"
+)
+
+func (p *program) baseline() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:    lab.BaselineCommand,
+		Hidden: true, // a laboratory starts it; nobody should let players on it
+		Short:  "Serve what a director is compared with",
+		Long: "Reads the variables that a laboratory sets for its processes and answers the same calls as a director, but places players\n" +
+			"as most people write it first: each by itself, with SKIP LOCKED. POST /noop answers what /matchmake answers, and\n" +
+			"POST /fleet/noop what /fleet/heartbeat does, without asking the database; nor do CreateTicket and QueryTickets over gRPC.",
+		Args: cli.Exactly(0),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.serveBaselines(cmd.Context()) }
+	return cmd
+}
+
+// serveBaselines runs them beside a replica that nobody calls: it keeps the keys, the clock and the pulse going, as it
+// does in the product, and shows the metrics of both.
+func (p *program) serveBaselines(ctx context.Context) error {
+	registry := prometheus.NewRegistry()
+	options, err := p.baselineOptions(ctx, registry)
+	if err != nil {
+		return err
+	}
+	defer options.Store.Close()
+	handler, err := baselines(options)
+	if err != nil {
+		return err
+	}
+	replica, err := server.New(options)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.variable("DIRECTOR_ADDR"))
+	if err != nil {
+		return err
+	}
+	running, ctx := errgroup.WithContext(ctx)
+	running.Go(func() error { return replica.Run(ctx) })
+	running.Go(func() error { return serveUntil(ctx, listener, handler) })
+	if addr := p.variable("DIRECTOR_GRPC_ADDR"); addr != "" {
+		running.Go(func() error { return serveEcho(ctx, addr) })
+	}
+	return running.Wait()
+}
+
+// baselineOptions are those of a replica that a laboratory would start, on any free port.
+func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Registry) (o server.Options, err error) {
+	kek, err := base64.StdEncoding.DecodeString(p.variable("DIRECTOR_KEY_ENCRYPTION_KEY"))
+	if err != nil {
+		return o, fmt.Errorf("DIRECTOR_KEY_ENCRYPTION_KEY: %w", err)
+	}
+	sealer, err := token.NewSealer(kek)
+	if err != nil {
+		return o, fmt.Errorf("DIRECTOR_KEY_ENCRYPTION_KEY: %w", err)
+	}
+	inFlight, err := strconv.Atoi(p.variable("DIRECTOR_MAX_IN_FLIGHT"))
+	if err != nil {
+		return o, fmt.Errorf("DIRECTOR_MAX_IN_FLIGHT: %w", err)
+	}
+	keys, err := token.NewKeySource(p.variable("DIRECTOR_AUTH_JWKS"), token.SourceOptions{})
+	if err != nil {
+		return o, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+	}
+	metrics, err := telemetry.New(registry, version)
+	if err != nil {
+		return o, err
+	}
+	store, err := db.Open(ctx, db.Config{URL: p.variable("DATABASE_URL"), Observer: metrics})
+	if err != nil {
+		return o, err
+	}
+	schedule := keyring.Schedule{Period: 24 * time.Hour, MaxAge: 5 * time.Minute, TokenTTL: store.Timing().TokenTTL}
+	return server.Options{
+		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Access: token.AccessConfig{Keys: keys},
+		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, MaxInFlight: inFlight, CallerRate: rest.Rate{PerSecond: -1},
+		Addr: "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"), CallTimeout: 900 * time.Millisecond, Metrics: metrics,
+	}, nil
+}
+
+// serveEcho answers what Open Match's frontends and match functions ask without a database.
+func serveEcho(ctx context.Context, addr string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return openmatch.ServeEcho(ctx, listener)
+}
+
+// shutdownTimeout is for the calls that are under way when the laboratory closes.
+const shutdownTimeout = 10 * time.Second
+
+// serveUntil has the limits of server.Server. It finishes the calls under way when ctx ends.
+func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	s := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 90 * time.Second, MaxHeaderBytes: 32 << 10,
+	}
+	finished := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		finished <- s.Shutdown(ctx)
+	})
+	defer stop()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-finished
+}
+
+// baselines answer what a replica answers, and the two calls that ask no database.
+func baselines(o server.Options) (http.Handler, error) {
+	naive, err := stack(o, baseline.Naive{Store: o.Store})
+	if err != nil {
+		return nil, err
+	}
+	still, err := stack(o, baseline.Still{Store: o.Store})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", naive)
+	mux.Handle("/noop", at("/matchmake", still))
+	mux.Handle("/fleet/noop", at("/fleet/heartbeat", still))
+	return mux, nil
+}
+
+// at hands requests on as if they were for another path.
+func at(path string, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		there, url := *r, *r.URL
+		url.Path, url.RawPath = path, ""
+		there.URL = &url
+		handler.ServeHTTP(w, &there)
+	})
+}
+
+// stack is what server.Server serves and what stands before it, with another store behind it.
+func stack(o server.Options, store interface {
+	fleet.Store
+	play.Store
+},
+) (http.Handler, error) {
+	o.Access.Now = o.Store.Now
+	access, err := token.NewAccessVerifier(o.Access)
+	if err != nil {
+		return nil, err
+	}
+	verify := func(ctx context.Context, raw string) (string, error) {
+		claims, err := access.Verify(ctx, raw)
+		return claims.Subject, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	engine, err := rest.New(rest.Options{
+		Log: log, Metrics: o.Metrics.HTTP, QuietRoutes: []string{"/healthz", "/readyz", "/.well-known/jwks.json"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	failures := rest.NewLimiter(o.FailureRate)
+	calls := engine.Group("", rest.NewGate(o.MaxInFlight, nil, log).Enter, rest.Deadline(o.CallTimeout))
+	fleet.Mount(calls.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), store)
+	play.Mount(calls.Group("", rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), store, o.Keys, o.Modes)
+	infra.Mount(engine, o.Keys, infra.Readiness{
+		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout, Draining: func() bool { return false },
+	})
+	return engine, nil
+}

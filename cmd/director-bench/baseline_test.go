@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/internal/devlogin"
+)
+
+// Pins a no-op that costs less than the calls it stands for because it checks or says less, and a naive placement that
+// game servers and players cannot talk to as they do to a replica.
+func TestBenchBaseline(t *testing.T) {
+	t.Parallel()
+	l, i := outside(t)
+	processes, err := l.Baselines(t.Context())
+	require.NoError(t, err)
+	api := processes[0].URL
+	raw, _, err := i.Mint(devlogin.Claims{Subject: "anna"}, time.Minute)
+	require.NoError(t, err)
+	anna, fleet := "Authorization: Bearer "+raw, "X-Fleet-Token: "+l.FleetToken()
+	post := func(url, header string, body object) (int, string) {
+		return call(t, http.MethodPost, url, header, body)
+	}
+	duel := object{"region": "eu", "mode": "duel"}
+
+	status, body := post(api+"/matchmake", anna, duel)
+	require.Equal(t, http.StatusConflict, status, body)
+	require.Equal(t, "no_capacity", field(t, body, "code"))
+	status, body = post(api+"/fleet/register", fleet, object{
+		"instance_id": "eu-1", "endpoint": "eu-1.example:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 64,
+	})
+	require.Equal(t, http.StatusOK, status, body)
+	status, naive := post(api+"/matchmake", anna, duel)
+	require.Equal(t, http.StatusOK, status, naive)
+	status, still := post(api+"/noop", anna, duel)
+	require.Equal(t, http.StatusOK, status, still)
+	requireAlike(t, naive, still)
+	require.Equal(t, 1, count(t, l, "SELECT count(*) FROM seats"), "one by the naive placement, none by the no-op")
+
+	beat := object{"instance_id": "eu-1", "load": 0.5}
+	status, alive := post(api+"/fleet/heartbeat", fleet, beat)
+	require.Equal(t, http.StatusOK, status, alive)
+	status, still = post(api+"/fleet/noop", fleet, beat)
+	require.Equal(t, http.StatusOK, status, still)
+	requireAlike(t, alive, still)
+
+	for path, body := range map[string]object{"/noop": {"region": "EU", "mode": "duel"}, "/fleet/noop": {"load": 0.5}} {
+		who := map[bool]string{true: fleet, false: anna}[strings.HasPrefix(path, "/fleet/")]
+		status, _ = post(api+path, who, body)
+		require.Equal(t, http.StatusBadRequest, status, path)
+		status, _ = post(api+path, "", body)
+		require.Equal(t, http.StatusUnauthorized, status, path)
+	}
+	require.Eventually(t, func() bool {
+		status, body = post(api+"/resolve", anna, object{"session_handle": field(t, naive, "session_handle")})
+		return status == http.StatusOK // once the first key is made
+	}, deadline, tick)
+	before, err := l.Meter(processes...).Read(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, before.Flights["placement"].Calls, "the naive placement groups nothing")
+}
+
+// requireAlike wants two answers to have the same fields, as long as each other.
+func requireAlike(t *testing.T, one, other string) {
+	t.Helper()
+	var a, b object
+	require.NoError(t, json.Unmarshal([]byte(one), &a))
+	require.NoError(t, json.Unmarshal([]byte(other), &b))
+	for name := range a {
+		require.Contains(t, b, name)
+	}
+	require.Len(t, b, len(a))
+	require.InDelta(t, len(one), len(other), 20)
+}
+
+func count(t *testing.T, l *lab.Lab, sql string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), l.URL())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(t.Context()) }()
+	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(&n))
+	return n
+}

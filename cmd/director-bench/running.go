@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/devlogin"
+)
+
+// runningDirector is what a load has to know of a director that runs already. Secrets are variables only, those that the
+// director itself reads, so that none is seen in a list of processes.
+type runningDirector struct {
+	databaseURL            string
+	authIssuer, audience   string
+	data, issuerKey        string
+	fleetToken, lobbyToken string
+}
+
+func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
+	r.databaseURL = p.variable("DATABASE_URL")
+	r.fleetToken, r.lobbyToken = first(p.variable("DIRECTOR_FLEET_TOKEN")), first(p.variable("DIRECTOR_OM_TOKENS"))
+	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"), "With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
+	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"), "With --url: the aud of players' access tokens [DIRECTOR_AUTH_AUDIENCE]")
+	flags.StringVar(&r.data, "data", p.variable("DIRECTOR_DATA"), "With --url: the data directory of a 'director dev', which holds the key that it believes [DIRECTOR_DATA]")
+	flags.StringVar(&r.issuerKey, "issuer-key", p.variable("DIRECTOR_ISSUER_KEY"), "With --url: a file with a private JWK to sign players' access tokens with. "+
+		"Not set: issuer.jwk in the data directory [DIRECTOR_ISSUER_KEY]")
+}
+
+// first is the secret that is shown where several are believed: NAME=SECRET or SECRET, comma-separated.
+func first(secrets string) string {
+	one, _, _ := strings.Cut(secrets, ",")
+	if _, secret, named := strings.Cut(one, "="); named {
+		return secret
+	}
+	return one
+}
+
+// issuer is the key that the director believes.
+func (r *runningDirector) issuer() (devlogin.Issuer, error) {
+	path := r.issuerKey
+	if path == "" {
+		data := r.data
+		if data == "" {
+			var err error
+			if data, err = pglocal.DefaultDir(); err != nil {
+				return devlogin.Issuer{}, err
+			}
+		}
+		path = filepath.Join(data, "issuer.jwk")
+	}
+	i, err := devlogin.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
+	}
+	return i, err
+}
+
+// onRunning measures a director that runs already.
+func (b *benchmark) onRunning(ctx context.Context) error {
+	one, err := b.runningSubject()
+	if err != nil {
+		return err
+	}
+	postgres := ""
+	if b.running.databaseURL != "" {
+		database, err := lab.OpenDatabase(ctx, b.running.databaseURL)
+		if err != nil {
+			return fmt.Errorf("DATABASE_URL: %w", err)
+		}
+		defer database.Close()
+		one.meter, postgres = database, database.Version()
+	}
+	return b.measure(ctx, "", postgres, one)
+}
+
+// runningSubject is the director that runs, as one who may call it.
+func (b *benchmark) runningSubject() (subject, error) {
+	if b.ofOpenMatch() {
+		return b.openMatchSubject(b.URLs, nil), nil
+	}
+	i, err := b.running.issuer()
+	if err != nil {
+		return subject{}, err
+	}
+	b.AccessToken = minter(i, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
+	b.FleetToken = b.running.fleetToken
+	return subject{scenario: b.Scenario, urls: b.URLs}, nil
+}

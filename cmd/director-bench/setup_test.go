@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/internal/devlogin"
+)
+
+// asProgram makes this test binary the program itself: a laboratory runs it for its baselines.
+const asProgram = "RUN_AS_DIRECTOR_BENCH"
+
+// build compiles the director that the tests measure, once.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "director-bench-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "director")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/lattice-director/director/cmd/director").CombinedOutput()
+	if err != nil {
+		return path, fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	code := m.Run()
+	if path, _ := build(); path != "" {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+const (
+	deadline = time.Minute
+	tick     = 20 * time.Millisecond
+)
+
+func directorPath(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	require.NoError(t, err)
+	return path
+}
+
+func env(pairs ...string) []string { return append([]string{"HOME=/nonexistent"}, pairs...) }
+
+// scratch is a directory that Postgres can pass through and that must be empty at the end.
+func scratch(t *testing.T) string {
+	t.Helper()
+	base := os.TempDir()
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		base = "/dev/shm"
+	}
+	dir, err := os.MkdirTemp(base, "bench-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "something was left behind") })
+	return dir
+}
+
+// inLab is the environment of a benchmark with a director of its own.
+func inLab(t *testing.T) []string {
+	t.Helper()
+	// What these say is not what a laboratory is to measure.
+	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+directorPath(t), "TMPDIR="+scratch(t), "DATABASE_URL=postgres://127.0.0.1:1/x",
+		"DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1")
+}
+
+// outside is a director that runs already, and the login that it believes.
+func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
+	t.Helper()
+	i, err := devlogin.New()
+	require.NoError(t, err)
+	l, err := lab.Start(t.Context(), lab.Options{
+		JWKS: i.JWKS(), Dir: scratch(t), Program: directorPath(t), Env: append(env(asProgram+"=1"), settings...),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	return l, i
+}
+
+// ran is how a command went.
+type ran struct {
+	stdout, stderr string
+	err            error
+}
+
+func run(t *testing.T, environ []string, args ...string) ran {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	err := Run(t.Context(), args, environ, &stdout, &stderr)
+	return ran{stdout.String(), stderr.String(), err}
+}
+
+// ok runs a command that has to go well and gives what it printed.
+func ok(t *testing.T, environ []string, args ...string) string {
+	t.Helper()
+	r := run(t, environ, args...)
+	require.NoError(t, r.err, r.stderr)
+	return r.stdout
+}
+
+// read runs a command and reads its JSON.
+func read[T any](t *testing.T, environ []string, args ...string) (v T) {
+	t.Helper()
+	text := ok(t, environ, append(args, "--output", "json")...)
+	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
+	return v
+}
+
+type object map[string]any
+
+func field(t *testing.T, body, name string) string {
+	t.Helper()
+	var o object
+	require.NoError(t, json.Unmarshal([]byte(body), &o), body)
+	text, _ := o[name].(string)
+	return text
+}
+
+// call asks with a header "Name: value", or with none.
+func call(t *testing.T, method, url, header string, body object) (status int, answer string) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(text))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	if name, value, ok := strings.Cut(header, ": "); ok {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	said, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, string(said)
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package timerslack
-
-// Loosen does nothing here.
-func Loosen() {}
