@@ -1,12 +1,12 @@
 package rest
 
 import (
-	"hash/maphash"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
 )
 
 // Rate is how much one key may do: PerSecond on average, Burst at once. The zero value sets no limit.
@@ -21,20 +21,16 @@ var (
 	DefaultFailureRate = Rate{PerSecond: 5, Burst: 50}
 )
 
-// slots is how many keys a row of a Limiter tells apart: two rows of 64 Ki slots are 1 MiB.
-const slots = 1 << 16
+// limiterKeys is how many keys a [Limiter] remembers, about 16 MiB of them. The key that has been silent longest is
+// forgotten first and begins with its whole burst again, so that somebody with more addresses than this can only undo
+// limits, never refuse others.
+const limiterKeys = 1 << 16
 
-// Limiter holds a [Rate] for any number of keys in constant memory. A key has a slot in each of two rows, found by a
-// seeded hash that nobody outside can foresee, and is refused only when both are used up: two keys rarely share both.
-// Calls racing for the last place may both get it, one in each row.
-// Each slot is the time at which it will be unused again (the generic cell rate algorithm). Limits are per replica. A nil
-// Limiter allows everything. It may be used from many goroutines.
+// Limiter holds a [Rate] for each key, in bounded memory. Limits are per replica. A nil Limiter allows everything. Safe
+// for concurrent use.
 type Limiter struct {
-	interval int64 // nanoseconds that one request uses up
-	spare    int64 // nanoseconds a slot may be ahead of now
-	start    time.Time
-	seed     maphash.Seed
-	rows     [2][slots]atomic.Int64 // nanoseconds since start
+	rate Rate
+	keys *lru.Cache[string, *rate.Limiter]
 }
 
 // NewLimiter makes a Limiter, nil if r sets no limit.
@@ -42,13 +38,9 @@ func NewLimiter(r Rate) *Limiter {
 	if r.PerSecond <= 0 {
 		return nil
 	}
-	interval := int64(max(1, float64(time.Second)/r.PerSecond))
-	return &Limiter{
-		interval: interval,
-		spare:    interval * int64(max(1, r.Burst)-1),
-		start:    time.Now(),
-		seed:     maphash.MakeSeed(),
-	}
+	r.Burst = max(1, r.Burst)
+	keys, _ := lru.New[string, *rate.Limiter](limiterKeys) // fails for a size below 1
+	return &Limiter{r, keys}
 }
 
 // Take uses up one request of the key. It returns 0 when that is allowed, else how long to wait; refusals are free.
@@ -56,24 +48,24 @@ func (l *Limiter) Take(key string) time.Duration {
 	if l == nil {
 		return 0
 	}
-	now := int64(time.Since(l.start))
-	hash := maphash.String(l.seed, key)
-	first := l.take(&l.rows[0][hash%slots], now)
-	second := l.take(&l.rows[1][(hash>>32)%slots], now)
-	return time.Duration(min(first, second))
+	now := time.Now()
+	taken := l.of(key).ReserveN(now, 1)
+	wait := taken.DelayFrom(now)
+	if wait > 0 {
+		taken.CancelAt(now)
+	}
+	return wait
 }
 
-func (l *Limiter) take(slot *atomic.Int64, now int64) (wait int64) {
-	for {
-		old := slot.Load()
-		free := max(old, now)
-		if wait := free - now - l.spare; wait > 0 {
-			return wait
-		}
-		if slot.CompareAndSwap(old, free+l.interval) {
-			return 0
-		}
+func (l *Limiter) of(key string) *rate.Limiter {
+	if known, ok := l.keys.Get(key); ok {
+		return known
 	}
+	fresh := rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
+	if known, ok, _ := l.keys.PeekOrAdd(key, fresh); ok {
+		return known
+	}
+	return fresh
 }
 
 // LimitCaller holds the limiter's rate for each [Caller]. It belongs behind [Bearer].
