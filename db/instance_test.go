@@ -52,7 +52,7 @@ func TestNewIncarnations(t *testing.T) {
 			requireKind(t, db.Superseded, "superseded", b.Deregister(t.Context(), refOf(old)))
 			_, err = b.SetDrain(t.Context(), refOf(old), true)
 			requireKind(t, db.Superseded, "superseded", err)
-			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, Left: []string{"ann"}})
+			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, Left: gone("ann")})
 			requireKind(t, db.Superseded, "superseded", err)
 			_, err = b.Heartbeat(t.Context(), refOf(fresh), nil)
 			require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestExpiredLeaseCountsAtOnce(t *testing.T) {
 	requireKind(t, db.Gone, "session_closed", err)
 	_, err = b.Heartbeat(t.Context(), refOf(in), nil)
 	requireKind(t, db.NotFound, "instance_unknown", err)
-	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Left: []string{"ann"}})
+	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Left: gone("ann")})
 	requireKind(t, db.NotFound, "instance_unknown", err)
 
 	ended, sessions, err := b.ReapInstances(t.Context(), "eu", 100)

@@ -65,7 +65,7 @@ func TestOnePartysSessionIsRoomForOthers(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 16, "a")
 	anns := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7", "ann"))
-	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Joined: []Joined{{"ann", "j1"}}})
+	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Joined: []Joined{{Sub: "ann", JTI: "j1"}}})
 	require.NoError(t, err)
 	almostFull := s.mustPlace(t, duelFor(8, "q1", "q2", "q3", "q4", "q5", "q6", "q7"))
 	filling := begin(t, s, "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", almostFull.SessionID)
@@ -74,7 +74,7 @@ func TestOnePartysSessionIsRoomForOthers(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := s.placeWaiting(t.Context(), "eu", calls); done <- err }()
 	waitBlocked(t, s, 1) // for the session that is being filled: ann's looked full
-	_, err = s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Left: []string{"p7"}})
+	_, err = s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Left: []Left{{Sub: "p7"}}})
 	require.NoError(t, err)
 	require.NoError(t, filling.Commit(t.Context()))
 	require.NoError(t, <-done)

@@ -22,8 +22,14 @@ type reportedSession struct {
 }
 
 type seatState struct {
-	state  string // empty for none
-	hadOne bool
+	state      string // empty for none
+	connection string // that holds the connected seat; empty when it has no name
+	hadOne     bool
+}
+
+// heldBy says that the seat is connected, and by that connection as far as is known. Without a name nothing is known.
+func (s seatState) heldBy(connection string) bool {
+	return s.state == "connected" && (connection == "" || s.connection == "" || s.connection == connection)
 }
 
 func reportedOf(region string, sessions []LockReportedSessionsRow, seats []ReportedSeatsRow, tokens []RedeemedTokensRow) reported {
@@ -32,7 +38,7 @@ func reportedOf(region string, sessions []LockReportedSessionsRow, seats []Repor
 		k.sessions[sessionID(region, s.ID)] = &reportedSession{s, int(s.PlayerCount), false, false, map[string]bool{}}
 	}
 	for _, st := range seats {
-		k.seats[seatRef{st.SessionID, st.Sub}] = seatState{st.State, st.HadOne}
+		k.seats[seatRef{st.SessionID, st.Sub}] = seatState{st.State, st.Connection, st.HadOne}
 	}
 	for _, t := range tokens {
 		k.redeemed[t.Jti] = seatRef{t.SessionID, t.Sub}
@@ -70,7 +76,7 @@ func speaksFor(ref InstanceRef, s LockReportedSessionsRow) bool {
 
 // awaits tells whether a report has to wait for what is decided in this flight to be written.
 func (s *reportedSession) awaits(r SeatReport) bool {
-	return s.closed || s.visited || slices.ContainsFunc(r.Left, func(sub string) bool { return s.decided[sub] }) ||
+	return s.closed || s.visited || slices.ContainsFunc(r.Left, func(l Left) bool { return s.decided[l.Sub] }) ||
 		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decided[j.Sub] })
 }
 
@@ -80,8 +86,8 @@ func (k reported) judge(c *reportCall, s *reportedSession) *report {
 	for _, j := range c.req.Joined {
 		r.join(j, k)
 	}
-	for _, sub := range c.req.Left {
-		r.leave(sub, k)
+	for _, l := range c.req.Left {
+		r.leave(l, k)
 	}
 	for _, o := range r.result.Outcomes {
 		s.decided[o.Sub] = true
@@ -99,8 +105,8 @@ func (r *report) join(j Joined, k reported) {
 	used, known := k.redeemed[j.JTI]
 	result := SeatOK
 	switch {
-	case known && used == at && st.state == "connected":
-		// Told before; the answer was lost.
+	case known && used == at && st.heldBy(j.Connection):
+		// A retry: the answer was lost.
 	case known:
 		result = SeatReplay
 	case st.state == "" && !st.hadOne:
@@ -112,7 +118,7 @@ func (r *report) join(j Joined, k reported) {
 			r.session.players++
 		}
 		r.connect = append(r.connect, j)
-		k.seats[at], k.redeemed[j.JTI] = seatState{"connected", true}, at
+		k.seats[at], k.redeemed[j.JTI] = seatState{"connected", j.Connection, true}, at
 	}
 	if result == SeatOK {
 		r.result.Joined++
@@ -125,21 +131,23 @@ func (r *report) connects(sub string) bool {
 	return slices.ContainsFunc(r.connect, func(j Joined) bool { return j.Sub == sub })
 }
 
-func (r *report) leave(sub string, k reported) {
-	at := seatRef{r.session.ID, sub}
+func (r *report) leave(l Left, k reported) {
+	at := seatRef{r.session.ID, l.Sub}
 	st := k.seats[at]
 	result := SeatOK
 	switch {
+	case st.state != "" && l.Connection != "" && !st.heldBy(l.Connection):
+		result = SeatNotHolder
 	case st.state != "":
 		r.session.players--
-		r.session.visited = r.session.visited || r.connects(sub)
-		r.release = append(r.release, sub)
-		k.seats[at] = seatState{"", true}
+		r.session.visited = r.session.visited || r.connects(l.Sub)
+		r.release = append(r.release, l.Sub)
+		k.seats[at] = seatState{hadOne: true}
 	case !st.hadOne:
 		result = SeatUnknown
 	}
 	if result == SeatOK {
 		r.result.Left++
 	}
-	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{sub, "", result})
+	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{l.Sub, "", result})
 }

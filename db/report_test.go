@@ -16,15 +16,15 @@ func TestReportsOfOneFlight(t *testing.T) {
 	ask := func(joined, left string, ended bool) *reportCall {
 		r := SeatReport{Ref: InstanceRef{"arena", &incarnation}, SessionID: session, Ended: ended}
 		if joined != "" {
-			r.Joined = []Joined{{joined, "token-of-" + joined}}
+			r.Joined = []Joined{{Sub: joined, JTI: "token-of-" + joined}}
 		}
 		if left != "" {
-			r.Left = []string{left}
+			r.Left = []Left{{Sub: left}}
 		}
 		return &reportCall{req: r}
 	}
 	row := LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2, MaxPlayers: 3, Live: true}
-	seats := []ReportedSeatsRow{{id, "ann", "reserved", true}, {id, "bob", "connected", true}, {id, "cid", "", true}, {id, "dan", "", true}, {id, "eve", "", false}}
+	seats := []ReportedSeatsRow{{id, "ann", "reserved", "", true}, {id, "bob", "connected", "", true}, {id, "cid", "", "", true}, {id, "dan", "", "", true}, {id, "eve", "", "", false}}
 	decide := func(calls ...*reportCall) (reports []*report) {
 		reports, strangers := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide(calls)
 		require.Empty(t, strangers)
@@ -62,10 +62,10 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 	arena := InstanceRef{InstanceID: "a"}
 	full := s.mustPlace(t, duelFor(2, "ann", "bob"))
 	join := func(sub, token string) SeatReport {
-		return SeatReport{Ref: arena, SessionID: full.SessionID, Joined: []Joined{{sub, token}}}
+		return SeatReport{Ref: arena, SessionID: full.SessionID, Joined: []Joined{{Sub: sub, JTI: token}}}
 	}
 	leave := func(sub string) SeatReport {
-		return SeatReport{Ref: arena, SessionID: full.SessionID, Left: []string{sub}}
+		return SeatReport{Ref: arena, SessionID: full.SessionID, Left: []Left{{Sub: sub}}}
 	}
 	for _, r := range []SeatReport{join("ann", "t1"), join("bob", "t2"), leave("bob")} {
 		_, err := s.ReportSeats(t.Context(), r)
@@ -85,7 +85,7 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 	cameAndWent := join("dan", "t4")
 	s.mustRelease(t, full, "bob")
 	s.mustPlace(t, duelFor(2, "dan"))
-	cameAndWent.Left = []string{"dan"}
+	cameAndWent.Left = []Left{{Sub: "dan"}}
 	calls = callsOf[SeatReport, SeatReportResult](t, cameAndWent, join("cid", "t5"))
 	require.NoError(t, s.reportTogether(t.Context(), "eu", calls))
 	require.True(t, calls[0].answered)
@@ -99,6 +99,6 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 
 func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {
 	t.Helper()
-	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, Left: []string{sub}})
+	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, Left: []Left{{Sub: sub}}})
 	require.NoError(t, err)
 }

@@ -66,8 +66,8 @@ func (rt reporting) look(ctx context.Context, calls []*reportCall) (reported, er
 			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.Sub)
 			tokens.Jtis = append(tokens.Jtis, j.JTI)
 		}
-		for _, sub := range c.req.Left {
-			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, sub)
+		for _, l := range c.req.Left {
+			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, l.Sub)
 		}
 	}
 	var out pipeline
@@ -152,12 +152,14 @@ func (rt reporting) connects(reports []*report) (RedeemTokensParams, ConnectSeat
 	redeem := RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.TokenTTL + rt.cfg.Timing.ConnectGrace}
 	seats := ConnectSeatsParams{Region: rt.region}
 	for _, r := range reports {
-		seated := map[string]bool{}
+		last := map[string]Joined{}
 		for _, j := range r.connect {
 			redeem.Jtis, redeem.Subs = append(redeem.Jtis, j.JTI), append(redeem.Subs, j.Sub)
 			redeem.SessionIds = append(redeem.SessionIds, r.session.ID)
-			if !seated[j.Sub] {
-				seated[j.Sub] = true
+			last[j.Sub] = j
+		}
+		for _, j := range r.connect {
+			if last[j.Sub] == j {
 				seats.add(r.session.LockReportedSessionsRow, j)
 			}
 		}
@@ -171,6 +173,7 @@ func (p *ConnectSeatsParams) add(s LockReportedSessionsRow, j Joined) {
 	p.Jtis = append(p.Jtis, j.JTI)
 	p.Modes = append(p.Modes, s.Mode)
 	p.Parties = append(p.Parties, partyKey([]string{j.Sub}))
+	p.Connections = append(p.Connections, j.Connection)
 }
 
 // releases are the seats to free, and apart from them those of players who joined in the same report: their visit is

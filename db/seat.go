@@ -7,22 +7,27 @@ type SeatReport struct {
 	Ref       InstanceRef
 	SessionID string
 	Joined    []Joined
-	Left      []string // players
-	Ended     bool     // the session is over
+	Left      []Left
+	Ended     bool // the session is over
 }
 
-// Joined is a player who connected with the session token of that id.
-type Joined struct{ Sub, JTI string }
+// Joined is a player who connected with the session token of that id. Connection is the game server's name for the
+// connection, unique among all that it accepts; empty when it names none, and then a retry cannot be told from a replay.
+type Joined struct{ Sub, JTI, Connection string }
+
+// Left is a player who is gone. With a Connection the seat is freed only if that connection holds it.
+type Left struct{ Sub, Connection string }
 
 // SeatResult says what became of one entry of a report.
 type SeatResult string
 
 // The results of an entry.
 const (
-	SeatOK      SeatResult = "ok"        // done, or done before
-	SeatReplay  SeatResult = "replay"    // that token was used before: refuse the player
-	SeatGone    SeatResult = "seat_gone" // the seat was freed and there is no room any more: refuse the player
-	SeatUnknown SeatResult = "unknown"   // the player never had a seat in this session
+	SeatOK        SeatResult = "ok"         // done, or done before
+	SeatReplay    SeatResult = "replay"     // that token was used before: refuse the player
+	SeatGone      SeatResult = "seat_gone"  // the seat was freed and there is no room any more: refuse the player
+	SeatUnknown   SeatResult = "unknown"    // the player never had a seat in this session
+	SeatNotHolder SeatResult = "not_holder" // the connection that ended does not hold the seat: nothing changed
 )
 
 // SeatOutcome is the result of one entry.
@@ -61,8 +66,8 @@ func (s *Store) reportOnNothing(ctx context.Context, r SeatReport) (SeatReportRe
 	for _, j := range r.Joined {
 		res.Outcomes = append(res.Outcomes, SeatOutcome{j.Sub, j.JTI, SeatUnknown})
 	}
-	for _, sub := range r.Left {
-		res.Outcomes = append(res.Outcomes, SeatOutcome{sub, "", SeatUnknown})
+	for _, l := range r.Left {
+		res.Outcomes = append(res.Outcomes, SeatOutcome{l.Sub, "", SeatUnknown})
 	}
 	return res, nil
 }

@@ -15,12 +15,15 @@ import (
 const connectSeats = `-- name: ConnectSeats :exec
 WITH named AS (
     SELECT unnest($2::uuid[]) AS session_id, unnest($3::text[]) AS sub, unnest($4::text[]) AS jti,
-           unnest($5::text[]) AS mode, unnest($6::uuid[]) AS party
+           unnest($5::text[]) AS mode, unnest($6::uuid[]) AS party, nullif(unnest($7::text[]), '') AS connection
 ), seated AS (
-    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti)
-    SELECT $1, n.session_id, n.sub, n.mode, 'connected', n.party, n.sub, now(), n.jti FROM named n ORDER BY n.session_id, n.sub
+    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti, connection, connection_jti)
+    SELECT $1, n.session_id, n.sub, n.mode, 'connected', n.party, n.sub, now(), n.jti, n.connection,
+           CASE WHEN n.connection IS NOT NULL THEN n.jti END
+    FROM named n ORDER BY n.session_id, n.sub
     ON CONFLICT (region, session_id, sub) DO UPDATE SET
-        state = 'connected', jti = excluded.jti, expires_at = NULL, connected_at = coalesce(seats.connected_at, excluded.connected_at)
+        state = 'connected', jti = excluded.jti, expires_at = NULL, connected_at = coalesce(seats.connected_at, excluded.connected_at),
+        connection = excluded.connection, connection_jti = excluded.connection_jti
     RETURNING session_id, (xmax = 0)::bool AS again
 )
 UPDATE sessions s SET player_count = s.player_count + f.n
@@ -29,16 +32,18 @@ WHERE s.region = $1 AND s.id = f.session_id
 `
 
 type ConnectSeatsParams struct {
-	Region     string
-	SessionIds []uuid.UUID
-	Subs       []string
-	Jtis       []string
-	Modes      []string
-	Parties    []uuid.UUID
+	Region      string
+	SessionIds  []uuid.UUID
+	Subs        []string
+	Jtis        []string
+	Modes       []string
+	Parties     []uuid.UUID
+	Connections []string
 }
 
 // Players connected: their seats are taken for good. One that was freed is taken again, by a party of one that reserved
-// for itself: what the freed seat was is in history.
+// for itself: what the freed seat was is in history. From now on the seat is held by the connection of this token, and by
+// any connection where it has no name (empty).
 func (q *Queries) ConnectSeats(ctx context.Context, arg ConnectSeatsParams) error {
 	_, err := q.db.Exec(ctx, connectSeats,
 		arg.Region,
@@ -47,6 +52,7 @@ func (q *Queries) ConnectSeats(ctx context.Context, arg ConnectSeatsParams) erro
 		arg.Jtis,
 		arg.Modes,
 		arg.Parties,
+		arg.Connections,
 	)
 	return err
 }
@@ -391,6 +397,7 @@ func (q *Queries) ReleaseSeats(ctx context.Context, arg ReleaseSeatsParams) ([]R
 
 const reportedSeats = `-- name: ReportedSeats :many
 SELECT n.session_id::uuid AS session_id, n.sub::text AS sub, coalesce(st.state, '')::text AS state,
+       coalesce(CASE WHEN st.connection_jti = st.jti THEN st.connection END, '')::text AS connection,
        (CASE WHEN st.sub IS NOT NULL THEN true ELSE EXISTS (
            SELECT 1 FROM seat_history h WHERE h.region = $1 AND h.session_id = n.session_id AND h.sub = n.sub) END)::bool AS had_one
 FROM (SELECT unnest($2::uuid[]) AS session_id, unnest($3::text[]) AS sub) n
@@ -404,13 +411,15 @@ type ReportedSeatsParams struct {
 }
 
 type ReportedSeatsRow struct {
-	SessionID uuid.UUID
-	Sub       string
-	State     string
-	HadOne    bool
+	SessionID  uuid.UUID
+	Sub        string
+	State      string
+	Connection string
+	HadOne     bool
 }
 
-// Of the reported players: their seat, and where they have none, whether they ever had one here.
+// Of the reported players: their seat, and where they have none, whether they ever had one here. The connection is empty
+// where the game server named none, or where a replica of the previous release has connected the seat since.
 func (q *Queries) ReportedSeats(ctx context.Context, arg ReportedSeatsParams) ([]ReportedSeatsRow, error) {
 	rows, err := q.db.Query(ctx, reportedSeats, arg.Region, arg.SessionIds, arg.Subs)
 	if err != nil {
@@ -424,6 +433,7 @@ func (q *Queries) ReportedSeats(ctx context.Context, arg ReportedSeatsParams) ([
 			&i.SessionID,
 			&i.Sub,
 			&i.State,
+			&i.Connection,
 			&i.HadOne,
 		); err != nil {
 			return nil, err

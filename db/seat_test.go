@@ -17,7 +17,14 @@ func (b *bundle) joined(instance, session, sub, jti string) db.SeatResult {
 
 func (b *bundle) left(instance, session string, subs ...string) db.SeatReportResult {
 	b.t.Helper()
-	return b.report(db.SeatReport{Ref: ref(instance), SessionID: session, Left: subs})
+	return b.report(db.SeatReport{Ref: ref(instance), SessionID: session, Left: gone(subs...)})
+}
+
+func gone(subs ...string) (left []db.Left) {
+	for _, sub := range subs {
+		left = append(left, db.Left{Sub: sub})
+	}
+	return left
 }
 
 func TestSeatLife(t *testing.T) {
@@ -52,6 +59,112 @@ func TestReplays(t *testing.T) {
 	b.left("a", p.SessionID, "ann")
 	require.Equal(t, db.SeatReplay, b.joined("a", p.SessionID, "ann", "j1"))
 	b.requireSound()
+}
+
+// on is a report about one player's connection: a join with a token, or without one its end.
+func (b *bundle) on(instance, session, sub, jti, connection string) db.SeatResult {
+	b.t.Helper()
+	r := db.SeatReport{Ref: ref(instance), SessionID: session}
+	if jti != "" {
+		r.Joined = []db.Joined{{Sub: sub, JTI: jti, Connection: connection}}
+	} else {
+		r.Left = []db.Left{{Sub: sub, Connection: connection}}
+	}
+	return b.report(r).Outcomes[0].Result
+}
+
+// A named connection is what a seat is held by: a token is good for one, and the end of another frees nothing.
+func TestConnectionsHoldSeats(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	session := b.place(wish("ann", 8, "bob")).SessionID
+	for _, step := range []struct {
+		jti, connection string
+		want            db.SeatResult
+	}{
+		{"", "c1", db.SeatNotHolder}, // reserved, so no connection holds it
+		{"j1", "c1", db.SeatOK},
+		{"j1", "c1", db.SeatOK}, // a retry
+		{"j1", "c2", db.SeatReplay},
+		{"", "c2", db.SeatNotHolder},
+		{"j2", "c2", db.SeatOK}, // a new token moves the seat
+		{"j1", "c1", db.SeatReplay},
+		{"", "c1", db.SeatNotHolder},
+		{"j3", "c2", db.SeatOK}, // another token over the same connection changes nothing
+		{"j2", "c2", db.SeatOK},
+		{"", "c2", db.SeatOK},
+		{"", "c2", db.SeatOK}, // a retry
+		{"j3", "c2", db.SeatReplay},
+		{"j4", "c4", db.SeatOK}, // there is room: the seat is taken again
+		{"j4", "c5", db.SeatReplay},
+		{"", "c4", db.SeatOK},
+	} {
+		require.Equal(t, step.want, b.on("a", session, "ann", step.jti, step.connection), "%+v", step)
+	}
+	b.requireSound()
+}
+
+// A late retry of an old connection's end must not free the seat that the player has reserved since.
+func TestALateEndFreesNoNewSeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	p := b.place(wish("bob", 8))
+	require.Equal(t, p.SessionID, b.place(wish("ann", 8)).SessionID)
+	require.Equal(t, db.SeatOK, b.on("a", p.SessionID, "ann", "j1", "c1"))
+	require.Equal(t, db.SeatOK, b.on("a", p.SessionID, "ann", "", "c1"))
+	require.Equal(t, p.SessionID, b.place(wish("ann", 8)).SessionID)
+	require.Equal(t, db.SeatNotHolder, b.on("a", p.SessionID, "ann", "", "c1"))
+	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
+}
+
+// Both ends of a connection in one report, and two connections of one player: the last one to join holds the seat.
+func TestConnectionsInOneReport(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", 16)
+	session := b.place(wish("ann", 8, "bob")).SessionID
+	res := b.report(db.SeatReport{
+		Ref: ref("a"), SessionID: session,
+		Joined: []db.Joined{{Sub: "ann", JTI: "j1", Connection: "c1"}, {Sub: "ann", JTI: "j2", Connection: "c2"}, {Sub: "bob", JTI: "j3", Connection: "c3"}},
+		Left:   []db.Left{{Sub: "ann", Connection: "c1"}, {Sub: "bob", Connection: "c3"}},
+	})
+	var got []db.SeatResult
+	for _, o := range res.Outcomes {
+		got = append(got, o.Result)
+	}
+	require.Equal(t, []db.SeatResult{db.SeatOK, db.SeatOK, db.SeatOK, db.SeatNotHolder, db.SeatOK}, got)
+	require.Equal(t, "c2", one[string](b, "SELECT connection FROM seats WHERE jti = 'j2' AND connection_jti = 'j2'"))
+	require.Equal(t, db.SeatOK, b.on("a", session, "ann", "", "c2"))
+	b.requireSound()
+}
+
+// A game server of before names no connection: a second one with the same token is taken for a retry, and the end of
+// any frees the seat. So it is where a seat was joined without a name, or over a replica of the previous release.
+func TestUnnamedConnections(t *testing.T) {
+	t.Parallel()
+	for name, connect := range map[string]func(b *bundle, session string){
+		"unnamed": func(b *bundle, session string) { b.on("a", session, "ann", "j2", "") },
+		"previous release": func(b *bundle, _ string) {
+			b.exec("UPDATE seats SET jti = 'j2' WHERE sub = 'ann'")
+			b.exec("INSERT INTO redeemed_tokens SELECT region, 'j2', session_id, sub, now() + interval '1 minute' FROM seats WHERE sub = 'ann'")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.register("a", 16)
+			session := b.place(wish("ann", 8, "bob")).SessionID
+			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "j1", "c1"))
+			connect(b, session)
+			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "j2", ""))
+			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "j2", "c2"))
+			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "", "c3"))
+			require.Zero(t, one[int](b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
+			b.requireSound()
+		})
+	}
 }
 
 // A seat that was reaped is taken again while there is room, and refused when there is none.
@@ -131,7 +244,7 @@ func TestReportsAreFencedByInstance(t *testing.T) {
 	p := b.place(wish("ann", 8))
 	b.register("b", 16)
 	require.Equal(t, db.SeatUnknown, b.joined("b", p.SessionID, "ann", "j1"))
-	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, Left: []string{"ann"}, Ended: true})
+	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, Left: gone("ann"), Ended: true})
 	require.Equal(t, db.SeatUnknown, res.Outcomes[0].Result)
 	got, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)

@@ -32,8 +32,10 @@ WHERE s.region = @region AND s.id = ANY (@ids::uuid[])
 ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: ReportedSeats :many
--- Of the reported players: their seat, and where they have none, whether they ever had one here.
+-- Of the reported players: their seat, and where they have none, whether they ever had one here. The connection is empty
+-- where the game server named none, or where a replica of the previous release has connected the seat since.
 SELECT n.session_id::uuid AS session_id, n.sub::text AS sub, coalesce(st.state, '')::text AS state,
+       coalesce(CASE WHEN st.connection_jti = st.jti THEN st.connection END, '')::text AS connection,
        (CASE WHEN st.sub IS NOT NULL THEN true ELSE EXISTS (
            SELECT 1 FROM seat_history h WHERE h.region = @region AND h.session_id = n.session_id AND h.sub = n.sub) END)::bool AS had_one
 FROM (SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub) n
@@ -53,15 +55,19 @@ SELECT jti, session_id, sub FROM redeemed_tokens WHERE region = @region AND jti 
 
 -- name: ConnectSeats :exec
 -- Players connected: their seats are taken for good. One that was freed is taken again, by a party of one that reserved
--- for itself: what the freed seat was is in history.
+-- for itself: what the freed seat was is in history. From now on the seat is held by the connection of this token, and by
+-- any connection where it has no name (empty).
 WITH named AS (
     SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub, unnest(@jtis::text[]) AS jti,
-           unnest(@modes::text[]) AS mode, unnest(@parties::uuid[]) AS party
+           unnest(@modes::text[]) AS mode, unnest(@parties::uuid[]) AS party, nullif(unnest(@connections::text[]), '') AS connection
 ), seated AS (
-    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti)
-    SELECT @region, n.session_id, n.sub, n.mode, 'connected', n.party, n.sub, now(), n.jti FROM named n ORDER BY n.session_id, n.sub
+    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti, connection, connection_jti)
+    SELECT @region, n.session_id, n.sub, n.mode, 'connected', n.party, n.sub, now(), n.jti, n.connection,
+           CASE WHEN n.connection IS NOT NULL THEN n.jti END
+    FROM named n ORDER BY n.session_id, n.sub
     ON CONFLICT (region, session_id, sub) DO UPDATE SET
-        state = 'connected', jti = excluded.jti, expires_at = NULL, connected_at = coalesce(seats.connected_at, excluded.connected_at)
+        state = 'connected', jti = excluded.jti, expires_at = NULL, connected_at = coalesce(seats.connected_at, excluded.connected_at),
+        connection = excluded.connection, connection_jti = excluded.connection_jti
     RETURNING session_id, (xmax = 0)::bool AS again
 )
 UPDATE sessions s SET player_count = s.player_count + f.n

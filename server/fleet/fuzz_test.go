@@ -43,8 +43,11 @@ func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResu
 	for _, j := range r.Joined {
 		require.True(s.t, rest.Sub.Valid(j.Sub))
 		s.storable(j.JTI)
+		require.True(s.t, j.Connection == "" || rest.ID.Valid(j.Connection), "%+v", j)
 	}
-	require.False(s.t, slices.ContainsFunc(r.Left, bad(rest.Sub)))
+	for _, l := range r.Left {
+		require.True(s.t, rest.Sub.Valid(l.Sub) && (l.Connection == "" || rest.ID.Valid(l.Connection)), "%+v", l)
+	}
 	return db.SeatReportResult{}, nil
 }
 
@@ -71,6 +74,8 @@ func FuzzFleet(f *testing.F) {
 			`"version":"1","reports_seats":true,"cert_digest":"sha-256:x=","boot_id":"b"}`,
 		`{"instance_id":"a","incarnation":"0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33","load":1e308,"drain":true}`,
 		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j"},null],"left":["bob",""],"ended":true}`,
+		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j","connection":"c-1"}],"left":["bob","carol"],"left_connections":["c-2",null]}`,
+		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j","connection":""}],"left":["bob"],"left_connections":["","c"]}`,
 		`{"instance_id":null}`, `{"incarnation":"{}"}`, "[[[", "\xff", "",
 	} {
 		for i := range paths {

@@ -12,15 +12,17 @@ import (
 type seatsRequest struct {
 	caller
 
-	SessionID string    `json:"session_id"`
-	Joined    []*joined `json:"joined"`
-	Left      []string  `json:"left"`
-	Ended     bool      `json:"ended"`
+	SessionID       string    `json:"session_id"`
+	Joined          []*joined `json:"joined"`
+	Left            []string  `json:"left"`
+	LeftConnections []*string `json:"left_connections"` // of those in Left, in their order; nil where none is named
+	Ended           bool      `json:"ended"`
 }
 
 type joined struct {
-	Sub string `json:"sub"`
-	JTI string `json:"jti"`
+	Sub        string  `json:"sub"`
+	JTI        string  `json:"jti"`
+	Connection *string `json:"connection"`
 }
 
 // maxEntries of each list: a session has no more seats.
@@ -39,19 +41,53 @@ func (r *seatsRequest) Validate(c *rest.Check) {
 		at := c.At("joined", i)
 		at.Match("sub", j.Sub, rest.Sub)
 		at.Match("jti", j.JTI, tokenID)
+		checkConnection(&at, "connection", j.Connection)
 	}
 	c.Count("left", len(r.Left), 0, maxEntries)
 	c.Each("left", r.Left, rest.Sub)
+	r.checkLeftConnections(c)
+}
+
+// checkLeftConnections complains of the list's length only where its entries are fine: one mistake, one complaint.
+func (r *seatsRequest) checkLeftConnections(c *rest.Check) {
+	fine := true
+	for i, connection := range r.LeftConnections {
+		fine = checkConnection(c, fmt.Sprintf("left_connections[%d]", i), connection) && fine
+	}
+	if fine && r.LeftConnections != nil {
+		c.That(len(r.LeftConnections) == len(r.Left), "left_connections", "must have as many entries as left")
+	}
+}
+
+// checkConnection allows no empty name: a game server that sends one by mistake would not be protected, and not know it.
+func checkConnection(c *rest.Check, field string, connection *string) (ok bool) {
+	if connection != nil {
+		c.Match(field, *connection, rest.ID)
+	}
+	return connection == nil || rest.ID.Valid(*connection)
 }
 
 func (r *seatsRequest) report() db.SeatReport {
 	report := db.SeatReport{
-		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)), Left: r.Left, Ended: r.Ended,
+		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)), Left: make([]db.Left, len(r.Left)), Ended: r.Ended,
 	}
 	for i, j := range r.Joined {
-		report.Joined[i] = db.Joined(*j)
+		report.Joined[i] = db.Joined{Sub: j.Sub, JTI: j.JTI, Connection: orEmpty(j.Connection)}
+	}
+	for i, sub := range r.Left {
+		report.Left[i].Sub = sub
+	}
+	for i, connection := range r.LeftConnections {
+		report.Left[i].Connection = orEmpty(connection)
 	}
 	return report
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 type seatsAnswer struct {
@@ -72,10 +108,11 @@ type seatResult struct {
 
 // statuses say the results as HTTP would.
 var statuses = map[db.SeatResult]int{
-	db.SeatOK:      http.StatusOK,
-	db.SeatReplay:  http.StatusConflict,
-	db.SeatGone:    http.StatusGone,
-	db.SeatUnknown: http.StatusNotFound,
+	db.SeatOK:        http.StatusOK,
+	db.SeatReplay:    http.StatusConflict,
+	db.SeatGone:      http.StatusGone,
+	db.SeatUnknown:   http.StatusNotFound,
+	db.SeatNotHolder: http.StatusConflict,
 }
 
 func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
