@@ -42,10 +42,11 @@ type Admission struct {
 	// TokenID is the jti of the token that was redeemed.
 	TokenID string
 
-	book  *seatBook
-	ctx   context.Context //nolint:containedctx // ends with the admission
-	end   context.CancelCauseFunc
-	leave sync.Once
+	connection string // by which the director tells this admission from others of the player
+	book       *seatBook
+	ctx        context.Context //nolint:containedctx // ends with the admission
+	end        context.CancelCauseFunc
+	leave      sync.Once
 }
 
 // Done is closed when the player has to be sent away; Err then says why: [ErrSessionLost], [ErrReplaced],
@@ -60,8 +61,9 @@ func (a *Admission) Err() error { return context.Cause(a.ctx) }
 func (a *Admission) Leave() { a.leave.Do(func() { a.book.leave(a) }) }
 
 // Admit decides whether the holder of a session token may play. It checks the token offline, then has the director
-// connect the seat, so a nil error means that this player, with this token, plays here and nowhere else. Through an
-// outage it waits for as long as ctx allows: give it a deadline.
+// connect the seat, so a nil error means that this player, with this token, plays here and nowhere else. Call it once for
+// each connection: a token that is shown on a second one is [ErrReplay]. Through an outage it waits for as long as ctx
+// allows: give it a deadline.
 func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission, error) {
 	if s.isClosing() {
 		return nil, ErrClosed
@@ -76,11 +78,13 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if claims.Endpoint != s.opts.Endpoint {
 		return nil, ErrWrongServer
 	}
-	if !s.spent.spend(claims.ID, claims.Expires, time.Now()) {
+	connection, ok := s.spent.spend(claims.ID, claims.Expires, time.Now())
+	if !ok {
 		return nil, ErrReplay
 	}
 	seat := &Admission{
-		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region, TokenID: claims.ID, book: s.seats,
+		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region, TokenID: claims.ID,
+		connection: connection, book: s.seats,
 	}
 	return s.seat(ctx, seat)
 }
@@ -113,9 +117,10 @@ func (s *GameServer) report(ctx context.Context, session string, batch []*entry)
 	for _, e := range batch {
 		switch e.kind {
 		case joined:
-			req.Joined = append(req.Joined, joinedSeat{Sub: e.seat.Sub, JTI: e.seat.TokenID})
+			req.Joined = append(req.Joined, joinedSeat{Sub: e.seat.Sub, JTI: e.seat.TokenID, Connection: e.seat.connection})
 		case left:
 			req.Left = append(req.Left, e.seat.Sub)
+			req.LeftConnections = append(req.LeftConnections, e.seat.connection)
 		case ended:
 			req.Ended = true
 		}

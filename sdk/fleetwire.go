@@ -38,15 +38,17 @@ type drainRequest struct {
 
 type seatsRequest struct {
 	instanceRef
-	SessionID string       `json:"session_id"`
-	Joined    []joinedSeat `json:"joined,omitempty"`
-	Left      []string     `json:"left,omitempty"`
-	Ended     bool         `json:"ended,omitempty"`
+	SessionID       string       `json:"session_id"`
+	Joined          []joinedSeat `json:"joined,omitempty"`
+	Left            []string     `json:"left,omitempty"`
+	LeftConnections []string     `json:"left_connections,omitempty"` // of those in Left, in their order
+	Ended           bool         `json:"ended,omitempty"`
 }
 
 type joinedSeat struct {
-	Sub string `json:"sub"`
-	JTI string `json:"jti"`
+	Sub        string `json:"sub"`
+	JTI        string `json:"jti"`
+	Connection string `json:"connection"`
 }
 
 type seatsAnswer struct {

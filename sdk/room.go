@@ -54,7 +54,7 @@ func (e *entry) size() int {
 	if e.kind == ended {
 		return 0
 	}
-	return 6*(len(e.seat.Sub)+len(e.seat.TokenID)) + 32
+	return 6*(len(e.seat.Sub)+len(e.seat.TokenID)) + len(e.seat.connection) + 48
 }
 
 func newRoom(life context.Context, session string) *room {

@@ -42,7 +42,7 @@ func someEntry(t *rapid.T, i int) *entry {
 		return &entry{kind: ended}
 	}
 	sub := fmt.Sprint(rapid.IntRange(0, 40).Draw(t, "sub"))
-	return &entry{kind: kind, seat: &Admission{Sub: strings.Repeat("<", rapid.IntRange(1, 200).Draw(t, "length")) + sub, TokenID: fmt.Sprint(i)}}
+	return &entry{kind: kind, seat: &Admission{Sub: strings.Repeat("<", rapid.IntRange(1, 200).Draw(t, "length")) + sub, TokenID: fmt.Sprint(i), connection: strings.Repeat("c", 26)}}
 }
 
 func checkBatch(t *rapid.T, batch []*entry) {
@@ -66,12 +66,29 @@ func TestSpentTokensAreForgottenInTime(t *testing.T) {
 	s, now := newSpentTokens(), time.Now()
 	for i := range 10_000 {
 		now = now.Add(100 * time.Millisecond)
-		require.True(t, s.spend(fmt.Sprint(i), now.Add(2*time.Minute), now))
+		_, ok := s.spend(fmt.Sprint(i), now.Add(2*time.Minute), now)
+		require.True(t, ok)
 	}
-	require.Less(t, len(s.expiry), 2*1800+1024)
-	require.False(t, s.spend("9999", now, now))
+	require.Less(t, len(s.tokens), 2*1800+1024)
+	_, ok := s.spend("9999", now, now)
+	require.False(t, ok)
 	s.restore("9999")
-	require.True(t, s.spend("9999", now, now))
+	_, ok = s.spend("9999", now, now)
+	require.True(t, ok)
+}
+
+// A redemption whose outcome is unknown is retried in the name of the same connection: under another name the director
+// would take it for a replay.
+func TestARestoredTokenKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	s, now := newSpentTokens(), time.Now()
+	first, _ := s.spend("a", now.Add(time.Minute), now)
+	other, _ := s.spend("b", now.Add(time.Minute), now)
+	require.NotEqual(t, first, other)
+	s.restore("a")
+	again, ok := s.spend("a", now.Add(time.Minute), now)
+	require.True(t, ok)
+	require.Equal(t, first, again)
 }
 
 // While the director is away, players at the door take memory: there is a bound to how many, and it is lifted again.

@@ -62,6 +62,32 @@ func admitAll(t *testing.T, s *sdk.GameServer, tokens map[string]string) (all []
 	return all
 }
 
+// Each admission has a connection's name of its own, in its join and in its end, so that the director can tell a retry from a
+// replay, and the end of a connection that was replaced from the end of the one that plays.
+func TestConnectionsAreNamed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve()
+		w.spoil(on("/fleet/seats", once(lost)))
+		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
+		require.NoError(t, err)
+		bob, err := s.Admit(t.Context(), w.token("bob").SessionToken)
+		require.NoError(t, err)
+		alice.Leave()
+		<-alice.Done()
+		bob.Leave()
+		<-bob.Done()
+		sent := w.to("/fleet/seats")
+		require.Len(t, sent, 5)
+		name := func(join exchange) any { return field(t, join, "joined").([]any)[0].(map[string]any)["connection"] }
+		require.Equal(t, name(sent[0]), name(sent[1]), "a retry has the same name")
+		require.NotEqual(t, name(sent[1]), name(sent[2]))
+		require.Equal(t, []any{name(sent[1])}, field(t, sent[3], "left_connections"))
+		require.Equal(t, []any{name(sent[2])}, field(t, sent[4], "left_connections"))
+		require.True(t, w.director.Sessions()[0].Closed)
+	})
+}
+
 // Reports are repeated until the director has them, through lost answers, refusals that operators mend, and outages.
 func TestLeaveIsRepeatedUntilAcknowledged(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"crypto/rand"
 	"sync"
 	"time"
 )
@@ -8,44 +9,59 @@ import (
 // spentSkew is how long past its expiry a token may still verify, and so must be remembered.
 const spentSkew = time.Minute
 
-// spentTokens remembers the tokens that were shown here. The director answers a second report of a connected player's
-// token with "ok", because it may be a retry; only the game server can tell that it came over a second connection.
+// spentTokens remembers the tokens that were shown here, and names the connection that each was shown on. A token whose
+// redemption came to nothing keeps the name, so that the director takes the next attempt for a retry of a report that it
+// may have carried out already.
 type spentTokens struct {
 	mu      sync.Mutex
-	expiry  map[string]time.Time
-	sweepAt int // size at which the expired are swept out, twice what the last sweep left
+	tokens  map[string]spentToken // by jti
+	sweepAt int                   // size at which the expired are swept out, twice what the last sweep left
+}
+
+type spentToken struct {
+	expiry     time.Time
+	connection string
+	good       bool // restored
 }
 
 func newSpentTokens() *spentTokens {
-	return &spentTokens{expiry: map[string]time.Time{}, sweepAt: 1024}
+	return &spentTokens{tokens: map[string]spentToken{}, sweepAt: 1024}
 }
 
-// spend says whether the token is new.
-func (s *spentTokens) spend(jti string, expires, now time.Time) bool {
+// spend names the connection that redeems the token, or says that the token was spent before.
+func (s *spentTokens) spend(jti string, expires, now time.Time) (connection string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.expiry[jti]; known {
-		return false
+	t, known := s.tokens[jti]
+	if known && !t.good {
+		return "", false
 	}
-	if len(s.expiry) >= s.sweepAt {
-		s.sweep(now)
+	if !known {
+		if len(s.tokens) >= s.sweepAt {
+			s.sweep(now)
+		}
+		t = spentToken{expiry: expires.Add(spentSkew), connection: rand.Text()}
 	}
-	s.expiry[jti] = expires.Add(spentSkew)
-	return true
+	t.good = false
+	s.tokens[jti] = t
+	return t.connection, true
 }
 
 // restore makes a token good again whose redemption came to nothing.
 func (s *spentTokens) restore(jti string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.expiry, jti)
+	if t, known := s.tokens[jti]; known {
+		t.good = true
+		s.tokens[jti] = t
+	}
 }
 
 func (s *spentTokens) sweep(now time.Time) {
-	for jti, expiry := range s.expiry {
-		if now.After(expiry) {
-			delete(s.expiry, jti)
+	for jti, t := range s.tokens {
+		if now.After(t.expiry) {
+			delete(s.tokens, jti)
 		}
 	}
-	s.sweepAt = max(1024, 2*len(s.expiry))
+	s.sweepAt = max(1024, 2*len(s.tokens))
 }

@@ -21,9 +21,15 @@ type session struct {
 }
 
 type seat struct {
-	state seatState
-	party []string // with whom it was asked for, sorted
-	by    string   // who asked
+	state      seatState
+	party      []string // with whom it was asked for, sorted
+	by         string   // who asked
+	connection string   // that holds it; empty when it has no name
+}
+
+// heldBy says that the seat is connected, and by that connection as far as names are known.
+func (s *seat) heldBy(connection string) bool {
+	return s != nil && s.state == connected && (connection == "" || s.connection == "" || s.connection == connection)
 }
 
 // redemption is where a jti was used.
@@ -94,17 +100,19 @@ func (s *session) count() (n int) {
 }
 
 type joinedSeat struct {
-	Sub string `json:"sub"`
-	JTI string `json:"jti"`
+	Sub        string `json:"sub"`
+	JTI        string `json:"jti"`
+	Connection string `json:"connection"`
 }
 
 func (d *Director) seats(r *http.Request) (any, *refusal) {
 	var req struct {
 		instanceRef
-		SessionID string       `json:"session_id"`
-		Joined    []joinedSeat `json:"joined"`
-		Left      []string     `json:"left"`
-		Ended     bool         `json:"ended"`
+		SessionID       string       `json:"session_id"`
+		Joined          []joinedSeat `json:"joined"`
+		Left            []string     `json:"left"`
+		LeftConnections []string     `json:"left_connections"`
+		Ended           bool         `json:"ended"`
 	}
 	i, no := d.caller(r, &req, &req.instanceRef)
 	if no != nil {
@@ -118,8 +126,12 @@ func (d *Director) seats(r *http.Request) (any, *refusal) {
 	for _, join := range req.Joined {
 		report.add(join.Sub, join.JTI, d.join(s, join), &report.joined)
 	}
-	for _, sub := range req.Left {
-		report.add(sub, "", s.leave(sub), &report.left)
+	for i, sub := range req.Left {
+		connection := ""
+		if i < len(req.LeftConnections) {
+			connection = req.LeftConnections[i]
+		}
+		report.add(sub, "", s.leave(sub, connection), &report.left)
 	}
 	if req.Ended || len(req.Left) > 0 && s.count() == 0 {
 		s.close()
@@ -136,7 +148,7 @@ type seatReport struct {
 }
 
 func (r *seatReport) add(sub, jti, result string, ok *int) {
-	status := map[string]int{"ok": 200, "replay": 409, "seat_gone": 410, "unknown": 404}[result]
+	status := map[string]int{"ok": 200, "replay": 409, "seat_gone": 410, "unknown": 404, "not_holder": 409}[result]
 	entry := map[string]any{"sub": sub, "result": result, "status": status}
 	if jti != "" {
 		entry["jti"] = jti
@@ -151,21 +163,27 @@ func (d *Director) join(s *session, j joinedSeat) string {
 	seat := s.seats[j.Sub]
 	used, known := d.redeemed[j.JTI]
 	switch {
-	case known && (used != redemption{s.id, j.Sub} || seat == nil || seat.state != connected):
+	case known && used == redemption{s.id, j.Sub} && seat.heldBy(j.Connection):
+		return "ok"
+	case known:
 		return "replay"
 	case seat == nil:
 		return "unknown"
 	case seat.state == reaped && s.count() >= s.maxPlayers:
 		return "seat_gone"
 	}
-	seat.state = connected
+	seat.state, seat.connection = connected, j.Connection
 	d.redeemed[j.JTI] = redemption{s.id, j.Sub}
 	return "ok"
 }
 
-func (s *session) leave(sub string) string {
-	if seat := s.seats[sub]; seat == nil || seat.state == reaped {
+func (s *session) leave(sub, connection string) string {
+	seat := s.seats[sub]
+	switch {
+	case seat == nil || seat.state == reaped:
 		return "unknown"
+	case connection != "" && !seat.heldBy(connection):
+		return "not_holder"
 	}
 	delete(s.seats, sub)
 	return "ok"
