@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 
@@ -43,9 +44,7 @@ func (s *literalServer) close(c connection) (result string) {
 
 func (s *literalServer) report(c connection, entries fields) (result string) {
 	s.t.Helper()
-	for name, list := range s.me.with("session_id", c.session) {
-		entries[name] = list
-	}
+	maps.Copy(entries, s.me.with("session_id", c.session))
 	answer := s.fleet("seats", entries).ok(http.StatusOK)
 	return answer["results"].([]any)[0].(map[string]any)["result"].(string)
 }
