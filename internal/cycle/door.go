@@ -86,11 +86,9 @@ func (e *Engine) enter(ctx context.Context) (done bool) {
 			c.end(public(err))
 		}
 		return true
-	case in && e.hand(ctx, c, calls):
+	case in:
+		e.hand(ctx, c, calls)
 		return true
-	case in: // it has just ended: nobody is to wait for these
-		ref := db.CycleRef{Region: e.Region, ID: c.ID, Replica: e.Replica, Lease: e.Lease}
-		_ = e.Store.LeaveCycle(ctx, ref, ids) // or they count as gone after a lease
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -124,19 +122,18 @@ func (e *Engine) takeWaiting() (calls []*call, ids []uuid.UUID) {
 	return calls, ids
 }
 
-// hand gives calls that are in a cycle to this replica's round of it, which begins with them where there is none. It is
-// false when the round is over.
-func (e *Engine) hand(ctx context.Context, c db.Cycle, calls []*call) bool {
+// hand gives calls that are in a cycle to this replica's round of it, and starts the round where there is none.
+func (e *Engine) hand(ctx context.Context, c db.Cycle, calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.rounds[c.ID]; r != nil {
-		return r.attach(calls)
+		r.attach(calls)
+		return
 	}
 	r := newRound(e, c)
 	e.rounds[c.ID] = r
 	r.attach(calls)
 	e.running.Go(func() { r.run(ctx, c) })
-	return true
 }
 
 // shut ends those who wait, and lets nobody in any more.

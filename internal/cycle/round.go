@@ -22,9 +22,8 @@ type round struct {
 
 	registersUntil, collectsUntil time.Time // by this process's monotonic clock
 
-	mu     sync.Mutex
-	calls  []*call
-	closed bool
+	mu    sync.Mutex
+	calls []*call
 }
 
 func newRound(e *Engine, c db.Cycle) *round {
@@ -40,19 +39,16 @@ func (r *round) setTimes(c db.Cycle) {
 	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
 }
 
-// attach gives the round calls that are in the cycle, and starts their match functions. It is false when the round is over.
-func (r *round) attach(calls []*call) bool {
+// attach gives the round calls that are in the cycle, and starts their match functions. The caller holds the engine's lock
+// and has found the round under it: a round that closes leaves the engine under the same lock first.
+func (r *round) attach(calls []*call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
 	r.calls = append(r.calls, calls...)
 	for _, c := range calls {
 		c.start(r)
 	}
 	ring(r.woken)
-	return true
 }
 
 // ours are the calls of this replica. Others may come until the cycle registers no more.
@@ -110,14 +106,10 @@ func (r *round) close(err error) {
 	r.Engine.mu.Lock()
 	delete(r.rounds, r.ref.ID)
 	r.Engine.mu.Unlock()
-	r.mu.Lock()
-	r.closed = true
-	calls := r.calls
-	r.mu.Unlock()
 	if err == nil { // for those that came too late
 		err = unavailable("the cycle is over")
 	}
-	for _, c := range calls {
+	for _, c := range r.ours() {
 		c.end(public(err))
 	}
 	ring(r.again)

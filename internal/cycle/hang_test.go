@@ -1,0 +1,33 @@
+package cycle_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// Pins a replica that serves no FetchMatches any more after a statement of one cycle got no answer: each call to the
+// database has a deadline, at the latest of which the callers get an error and the lock on entering is free.
+func TestADatabaseThatHangsEndsCallsAndStopsNoOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ids := b.tickets(1)
+	r := b.replica()
+	running := r.start(proposesThenWaits(proposal("lost", 1, ids[0])))
+	b.owned(r)
+	holder, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), "LOCK TABLE match_cycles, match_callers, match_proposals IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	entering := r.start(proposes())
+	for _, f := range []*fetching{entering, running} {
+		err := f.wait(t)
+		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	}
+	require.NoError(t, holder.Rollback(t.Context()))
+	d := proposes(proposal("1", 1, ids[0]))
+	require.NoError(t, r.fetch(d))
+	require.Equal(t, []string{"1"}, d.ids())
+}
