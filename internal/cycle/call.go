@@ -57,7 +57,7 @@ func (c *call) start(r *round) {
 	c.stop = stop
 	c.running.Go(func() {
 		defer stop()
-		c.finish(c.caller.Run(ctx, c.propose))
+		c.finish(c.engine.Guard.Do("match function", func() error { return c.caller.Run(ctx, c.propose) }))
 	})
 }
 

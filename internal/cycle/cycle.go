@@ -31,6 +31,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/match"
 )
 
@@ -56,6 +57,7 @@ type Options struct {
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
+	Guard   *panics.Guard         // recovers panics of the engine, match functions and the evaluator; nil: one that writes to Log
 }
 
 func (o Options) withDefaults() Options {
@@ -78,6 +80,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Guard == nil {
+		o.Guard = panics.New(o.Log, nil)
 	}
 	return o
 }

@@ -102,10 +102,15 @@ func (e *Engine) awaitDoor() {
 	e.entering.Unlock() //nolint:gocritic,staticcheck // waiting is all that is wanted
 }
 
-func (e *Engine) enterCycle(ctx context.Context, ids []uuid.UUID) (db.Cycle, bool, error) {
+func (e *Engine) enterCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, in bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return e.Store.EnterCycle(ctx, e.Region, e.Replica, ids, db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease})
+	err = e.Guard.Do("cycles", func() error {
+		var err error
+		c, in, err = e.Store.EnterCycle(ctx, e.Region, e.Replica, ids, db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease})
+		return err
+	})
+	return c, in, err
 }
 
 // takeWaiting takes those who wait, each with a new id: nobody knows whether one was used that was tried before.

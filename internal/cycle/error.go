@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
 )
 
 // Error is how a call ends that went wrong, though matches may have been delivered before. Its text is the protocol's:
@@ -28,6 +29,8 @@ func public(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return unavailable("this replica is stopping")
+	case errors.Is(err, panics.ErrInternal):
+		return panics.ErrInternal
 	case db.IsKind(err, db.Superseded):
 		return unavailable("another replica runs the cycle by now")
 	case errors.As(err, &known):

@@ -37,11 +37,15 @@ type evaluation struct {
 	err      error
 }
 
-// evaluate starts an evaluator. running counts it until it has ended.
-func evaluate(ctx context.Context, evaluator Evaluator, running *sync.WaitGroup) *evaluation {
+// evaluate starts the engine's evaluator, which is one of the engine's goroutines until it has ended.
+func (e *Engine) evaluate(ctx context.Context) *evaluation {
 	v := &evaluation{in: make(chan Proposal, 256), progress: make(chan struct{}, 1), ids: map[string]bool{}}
 	ctx, v.cancel = context.WithCancel(ctx)
-	running.Go(func() { v.end(evaluator.Evaluate(ctx, v.in, func(id string) error { return v.accept(ctx, id) })) })
+	e.running.Go(func() {
+		v.end(e.Guard.Do("evaluator", func() error {
+			return e.Evaluator.Evaluate(ctx, v.in, func(id string) error { return v.accept(ctx, id) })
+		}))
+	})
 	return v
 }
 

@@ -56,7 +56,7 @@ func newOwner(r *round, c db.Cycle, news <-chan struct{}) *owner {
 // run runs the cycle to its end. Errors: why it could not, which is not the fault of a caller or the evaluator.
 func (o *owner) run(ctx context.Context, takenOver bool) error {
 	// An evaluator that ended because we stop would fail the cycle for the callers of all replicas.
-	o.evaluation = evaluate(context.WithoutCancel(ctx), o.Evaluator, &o.running)
+	o.evaluation = o.evaluate(context.WithoutCancel(ctx))
 	defer o.stopEvaluation()
 	result, err := o.loop(ctx, takenOver)
 	if err != nil {
@@ -222,7 +222,7 @@ func (o *owner) keepLease(ctx context.Context) <-chan error {
 			case <-ctx.Done():
 				return
 			}
-			err := o.renew(ctx)
+			err := o.Guard.Do("lease of a cycle", func() error { return o.renew(ctx) })
 			if err == nil {
 				renewed = time.Now()
 			} else if !db.IsKind(err, db.Unavailable) || time.Since(renewed) > o.Lease {

@@ -85,9 +85,17 @@ func (r *round) cutAll() {
 
 // run takes part in a cycle until it is over for the callers of this replica.
 func (r *round) run(ctx context.Context, c db.Cycle) {
+	err := r.Guard.Do("cycle", func() error { return r.takePart(ctx, c) })
+	r.close(err)
+	if err != nil && ctx.Err() == nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle is over without its matches", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
+	}
+}
+
+// takePart follows a cycle, or runs it. Where it panics, another replica may run the cycle after a lease.
+func (r *round) takePart(ctx context.Context, c db.Cycle) (err error) {
 	news, stop := r.Store.Subscribe(db.TopicCycle, r.Region)
 	defer stop()
-	var err error
 	takenOver := false
 	if c.Owner != r.Replica {
 		c, takenOver, err = newFollower(r, news).run(ctx)
@@ -95,10 +103,7 @@ func (r *round) run(ctx context.Context, c db.Cycle) {
 	if c.Owner == r.Replica && err == nil {
 		err = newOwner(r, c, news).run(ctx, takenOver)
 	}
-	r.close(err)
-	if err != nil && ctx.Err() == nil {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle is over without its matches", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
-	}
+	return err
 }
 
 // close ends the calls that are left. err says why they have not been told all they might have been.

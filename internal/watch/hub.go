@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
 )
 
 const (
@@ -33,6 +34,7 @@ type Hub struct {
 	region string
 	most   int // watchers
 	log    *slog.Logger
+	guard  *panics.Guard
 	poll   time.Duration
 
 	running atomic.Bool
@@ -47,10 +49,11 @@ type Hub struct {
 	count    int
 }
 
-// New makes a hub for the tickets of one region, with as many watchers at most. A log of nil is silent.
-func New(store *db.Store, region string, most int, log *slog.Logger) *Hub {
+// New makes a hub for the tickets of one region, with as many watchers at most. A log of nil is silent. guard recovers
+// panics of the hub's goroutines: what they were at is tried again.
+func New(store *db.Store, region string, most int, log *slog.Logger, guard *panics.Guard) *Hub {
 	return &Hub{
-		store: store, region: region, most: most, log: cmp.Or(log, slog.New(slog.DiscardHandler)), poll: poll,
+		store: store, region: region, most: most, log: cmp.Or(log, slog.New(slog.DiscardHandler)), guard: guard, poll: poll,
 		ready: make(chan struct{}), over: make(chan struct{}), kept: newKeeper(), watchers: map[string][]*watcher{},
 	}
 }
@@ -70,7 +73,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	tick := time.NewTicker(h.poll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		h.report(ctx, h.read(ctx))
+		h.report(ctx, h.guard.Do("assignments", func() error { return h.read(ctx) }))
 		rest(ctx)
 		select {
 		case <-ctx.Done():

@@ -61,7 +61,7 @@ func (h *Hub) keepAlive(ctx context.Context) {
 		case <-h.kept.came:
 		case <-tick.C:
 		}
-		h.keepDue(ctx, time.Now())
+		_ = h.guard.Do("watched tickets", func() error { h.keepDue(ctx, time.Now()); return nil }) // what is due stays due
 	}
 }
 

@@ -1,13 +1,16 @@
 package watch
 
 import (
+	"bytes"
 	"context"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -32,30 +35,50 @@ type bundle struct {
 	asked *counter // what here asked the database
 }
 
-// counter counts statements and pipelines, and may do something right before or after one, once.
+// counter counts statements and pipelines, and may do something right before or after one, or where a method of the store
+// asks for a connection, once.
 type counter struct {
 	n             atomic.Int64
 	before, after hook
+	connecting    hook
 }
 
 type hook struct {
-	statement string // as sqlc names it
-	do        atomic.Pointer[func()]
+	name string // of a statement as sqlc names it, or of a method
+	do   atomic.Pointer[func()]
 }
 
-func (h *hook) set(statement string, do func()) {
-	h.statement = statement
+func (h *hook) set(name string, do func()) {
+	h.name = name
 	h.do.Store(&do)
 }
 
 func (h *hook) at(sql string) {
-	if h.do.Load() == nil || !strings.HasPrefix(sql, "-- name: "+h.statement+" ") {
-		return
+	if h.do.Load() != nil && strings.HasPrefix(sql, "-- name: "+h.name+" ") {
+		h.once()
 	}
+}
+
+func (h *hook) in(stack []byte) {
+	if h.do.Load() != nil && bytes.Contains(stack, []byte("(*Store)."+h.name+"(")) {
+		h.once()
+	}
+}
+
+func (h *hook) once() {
 	if do := h.do.Swap(nil); do != nil {
 		(*do)()
 	}
 }
+
+func (c *counter) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	if c.connecting.do.Load() != nil {
+		c.connecting.in(debug.Stack())
+	}
+	return ctx
+}
+
+func (*counter) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
 
 type traced struct{}
 
@@ -93,7 +116,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	b := &bundle{t: t, url: url, asked: &counter{}}
 	b.here = b.store(append(change, func(c *db.Config) { c.Tracer = b.asked })...)
 	b.there = b.store(change...)
-	b.hub = New(b.here, region, 5000, nil)
+	b.hub = New(b.here, region, 5000, nil, nil)
 	return b
 }
 

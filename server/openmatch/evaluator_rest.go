@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/cycle"
+	"github.com/lattice-director/director/internal/panics"
 )
 
 // restEvaluator is an evaluator that is called over HTTP, once a cycle: requests stream out in the body of one POST while
@@ -21,6 +22,7 @@ type restEvaluator struct {
 	client *restClient
 	target string
 	log    *slog.Logger
+	guard  *panics.Guard
 }
 
 // Evaluate implements [cycle.Evaluator].
@@ -36,7 +38,9 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 		return status.Error(codes.Internal, err.Error())
 	}
 	request.Close = true // a body that streams cannot be sent again where an idle connection turns out to be cut
-	showing.Go(func() { _ = proposals.CloseWithError(e.show(ctx, proposals, in)) })
+	showing.Go(func() {
+		_ = proposals.CloseWithError(e.guard.Do("evaluator's input", func() error { return e.show(ctx, proposals, in) }))
+	})
 	return e.client.results(request, func(result []byte) error {
 		var answer pb.EvaluateResponse
 		if err := fromUserCode.Unmarshal(result, &answer); err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/panics"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 // operator says. It may be used from many goroutines.
 type functions struct {
 	log         *slog.Logger
+	guard       *panics.Guard
 	patience    time.Duration
 	tracing     tracing
 	believed    *x509.CertPool // who signs certificates; nil: whom the system believes
@@ -45,7 +47,7 @@ func newFunctions(o Options) (*functions, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &functions{log: o.Log, patience: o.Registration, tracing: tracing{o.Tracer}}
+	f := &functions{log: o.Log, guard: o.guard, patience: o.Registration, tracing: tracing{o.Tracer}}
 	guarded := dialer{allows: list.allows, tracing: f.tracing}
 	if o.FunctionCA != "" {
 		if f.believed, err = certificatesIn(o.FunctionCA); err != nil {

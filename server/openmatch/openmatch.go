@@ -28,6 +28,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cycle"
+	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -86,6 +87,7 @@ type Options struct {
 
 	pings  time.Duration // clients may ping so often; 0 means each 5 s
 	taking time.Duration // for which a caller may leave what a lasting call sends; 0 means 30 s
+	guard  *panics.Guard // of goroutines that are no call's
 }
 
 func (o Options) withDefaults() Options {
@@ -142,12 +144,25 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{options: o, health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	for _, part := range []func() error{s.makeAccess, s.makeCycle, s.makeCalls, s.makeGRPC, s.makeGateway} {
+	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeCycle, s.makeCalls, s.makeGRPC, s.makeGateway} {
 		if err := part(); err != nil {
 			return nil, fmt.Errorf("openmatch: %w", err)
 		}
 	}
 	return s, nil
+}
+
+// makeGuard makes what recovers panics of goroutines that run behind the calls; those of calls are recovered by observe.
+func (s *Server) makeGuard() error {
+	recovered := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "director_openmatch_panics_total",
+		Help: "Panics of goroutines that run behind Open Match's calls, by goroutine. Each is a defect: its stack is in the log.",
+	}, []string{"goroutine"})
+	s.options.guard = panics.New(s.options.Log, recovered)
+	if s.options.Metrics == nil {
+		return nil
+	}
+	return s.options.Metrics.Register(recovered)
 }
 
 // makeCycle makes what runs behind the calls.
@@ -160,10 +175,11 @@ func (s *Server) makeCycle() (err error) {
 	if err != nil {
 		return err
 	}
-	s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log)
+	s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
 	s.cycle, err = cycle.New(cycle.Options{
 		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
 		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics,
+		Guard: o.guard,
 	})
 	return err
 }
