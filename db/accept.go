@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,7 +45,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	var err error
 	for range maxConflictRetries {
 		a := s.newAcceptance(ref, matches, read)
-		if err = s.inTx(ctx, func(q *Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
+		if err = s.inTxWithin(ctx, s.cfg.acceptanceTimeouts(), func(q *Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.happened(ctx); done {
 				err = nil
@@ -65,13 +66,14 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	return nil, unavailable("no decision about the matches", err)
 }
 
-// outcomeUnknown says that a transaction that failed at its end may have been committed all the same.
+// outcomeUnknown says that a transaction that failed at its end may have been committed all the same. It was not where
+// COMMIT answered that it rolled back, nor where Postgres ended it because it was idle: COMMIT had not arrived by then.
 func outcomeUnknown(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return true
+		return !errors.Is(err, pgx.ErrTxCommitRollback)
 	}
-	return pg.Code[:2] == "57" || pg.Code[:2] == "08"
+	return pg.Code == "25P04" || strings.HasPrefix(pg.Code, "57") || strings.HasPrefix(pg.Code, "08")
 }
 
 // acceptance is one transaction that decides about matches.
@@ -262,13 +264,11 @@ func (a *acceptance) write(out *pipeline, associate AssociateParams) {
 	ask(out, &renewed, (*Queries).RenewCycle, RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
 }
 
-// outcomePatience is how long it is tried to find out what became of a commit.
-const outcomePatience = 2 * time.Second
-
 // happened finds out whether the decision was committed: all of it was, or nothing. It waits for the lost transaction,
 // which holds the cycle for as long as it lives. Where nothing is left of what would tell, it can be decided again.
 func (a *acceptance) happened(ctx context.Context) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomePatience)
+	// Postgres ends the lost transaction by the hold timeout.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.HoldTimeout+time.Second)
 	defer cancel()
 	for {
 		done, err = a.witness(ctx)

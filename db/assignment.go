@@ -77,10 +77,10 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-// inTxAgain is inTx for what locks many rows: when it lost against another transaction it is tried again.
+// inTxAgain is inBulkTx for what locks many rows: when it lost against another transaction it is tried again.
 func (s *Store) inTxAgain(ctx context.Context, fn func(q *Queries) error) (err error) {
 	for range maxConflictRetries {
-		if err = s.inTx(ctx, fn); !isConflict(err) {
+		if err = s.inBulkTx(ctx, fn); !isConflict(err) {
 			return err
 		}
 	}

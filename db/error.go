@@ -73,6 +73,7 @@ var retryableStates = map[string]bool{
 	"40P01": true, // deadlock_detected
 	"55P03": true, // lock_not_available
 	"57014": true, // query_canceled
+	"25P03": true, // idle_in_transaction_session_timeout: this process stood still for a while
 	"25P04": true, // transaction_timeout
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
@@ -88,13 +89,15 @@ func classify(err error) error {
 	var e *Error
 	var pg *pgconn.PgError
 	switch {
-	case err == nil, errors.As(err, &e):
+	case err == nil, errors.As(err, &e), isPanic(err):
 		return err
 	case errors.As(err, &pg):
 		if retryableState(pg.Code) {
 			return unavailable("the database refused for now", err)
 		}
 		return err
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return unavailable("the transaction was rolled back", err)
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, pgx.ErrNoRows):

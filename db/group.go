@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,10 +13,20 @@ import (
 )
 
 // GroupObserver hears about every flight: how many calls it decided, how long the oldest had waited for it, and how
-// long it took. Methods are called from many goroutines.
+// long it took; and about every panic, which fails the batch that it happens in. Methods are called from many goroutines.
 type GroupObserver interface {
 	Flight(group string, calls int, waited, took time.Duration)
+	Panic(group string)
 }
+
+// groupLimits says how large batches of a kind of call may be, and how much may wait for one.
+type groupLimits[Req any] struct {
+	maxWeight int           // of a batch
+	weight    func(Req) int // of a call
+	bytes     func(Req) int // what a waiting call keeps in memory, about
+}
+
+func byCount[Req any](Req) int { return 1 }
 
 // A group turns concurrency into batch size (group commit). Calls of one key are decided together, one flight of a
 // key at a time: a flight is whatever queued while the previous one was in the air, so a lone caller waits for nobody
@@ -26,17 +37,19 @@ type GroupObserver interface {
 // are tried again by halves, so that one bad member sinks only itself; a deadlock or serialization failure is tried
 // again whole; any other error, a commit of unknown outcome among them, answers all of them.
 type group[Req, Res any] struct {
-	name      string
-	run       func(ctx context.Context, key string, calls []*call[Req, Res]) error
-	weight    func(Req) int
-	maxWeight int
-	maxWait   int
-	timeout   time.Duration
-	observer  GroupObserver
+	name     string
+	run      func(ctx context.Context, key string, calls []*call[Req, Res]) error
+	limits   groupLimits[Req]
+	maxWait  int
+	maxBytes int
+	timeout  time.Duration
+	observer GroupObserver // may be nil
+	log      *slog.Logger
 
 	mu      sync.Mutex
 	queues  map[string][]*call[Req, Res] // a key is present while somebody flies it
 	waiting int
+	bytes   int // that waiting calls keep
 	flyers  sync.WaitGroup
 }
 
@@ -44,6 +57,7 @@ type group[Req, Res any] struct {
 type call[Req, Res any] struct {
 	ctx      context.Context
 	req      Req
+	bytes    int
 	since    time.Time
 	res      Res
 	err      error
@@ -56,19 +70,19 @@ func (c *call[Req, Res]) answer(res Res, err error) {
 	close(c.done)
 }
 
-func newGroup[Req, Res any](cfg Config, name string, maxWeight int, weight func(Req) int,
+func newGroup[Req, Res any](cfg Config, name string, limits groupLimits[Req],
 	run func(context.Context, string, []*call[Req, Res]) error,
 ) *group[Req, Res] {
 	return &group[Req, Res]{
-		name: name, run: run, weight: weight, maxWeight: maxWeight, maxWait: cfg.MaxWaiting,
-		timeout: cfg.FlightTimeout, observer: cfg.Observer, queues: map[string][]*call[Req, Res]{},
+		name: name, run: run, limits: limits, maxWait: cfg.MaxWaiting, maxBytes: cfg.MaxWaitingBytes,
+		timeout: cfg.FlightTimeout, observer: cfg.Observer, log: cfg.Log, queues: map[string][]*call[Req, Res]{},
 	}
 }
 
 // do joins the key's next flight and waits for the answer. A caller whose context ends before gets Unavailable: it
 // may or may not have been decided.
 func (g *group[Req, Res]) do(ctx context.Context, key string, req Req) (Res, error) {
-	c := &call[Req, Res]{ctx: ctx, req: req, since: time.Now(), done: make(chan struct{})}
+	c := &call[Req, Res]{ctx: ctx, req: req, bytes: g.limits.bytes(req), since: time.Now(), done: make(chan struct{})}
 	if err := g.enqueue(key, c); err != nil {
 		return c.res, err
 	}
@@ -84,10 +98,10 @@ func (g *group[Req, Res]) do(ctx context.Context, key string, req Req) (Res, err
 func (g *group[Req, Res]) enqueue(key string, c *call[Req, Res]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting >= g.maxWait {
+	if g.waiting >= g.maxWait || g.bytes+c.bytes > g.maxBytes {
 		return unavailable("too many calls are waiting", nil)
 	}
-	g.waiting++
+	g.waiting, g.bytes = g.waiting+1, g.bytes+c.bytes
 	queue, flying := g.queues[key]
 	g.queues[key] = append(queue, c)
 	if !flying {
@@ -121,8 +135,9 @@ func (g *group[Req, Res]) board(key string) []*call[Req, Res] {
 		return nil
 	}
 	n, weight := 0, 0
-	for n < len(queue) && (n == 0 || weight+g.weight(queue[n].req) <= g.maxWeight) {
-		weight += g.weight(queue[n].req)
+	for n < len(queue) && (n == 0 || weight+g.limits.weight(queue[n].req) <= g.limits.maxWeight) {
+		weight += g.limits.weight(queue[n].req)
+		g.bytes -= queue[n].bytes
 		n++
 	}
 	g.queues[key] = queue[n:]
@@ -146,7 +161,7 @@ func (g *group[Req, Res]) dropGone(calls []*call[Req, Res]) []*call[Req, Res] {
 
 func (g *group[Req, Res]) flight(key string, calls []*call[Req, Res]) {
 	// Not a caller's context: one that leaves must not take the others' decision with it.
-	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
+	ctx, cancel := context.WithDeadline(context.Background(), g.deadline(calls))
 	defer cancel()
 	if first, links := traced(calls); first != nil {
 		var span trace.Span
@@ -170,6 +185,25 @@ func (g *group[Req, Res]) flight(key string, calls []*call[Req, Res]) {
 	defer g.mu.Unlock()
 	g.queues[key] = append(deferred, g.queues[key]...)
 	g.waiting += len(deferred)
+	for _, c := range deferred {
+		g.bytes += c.bytes
+	}
+}
+
+// deadline is when a batch ends: no connection, and no lock, is held when all its callers have given up.
+func (g *group[Req, Res]) deadline(calls []*call[Req, Res]) time.Time {
+	longest := time.Now().Add(g.timeout)
+	var last time.Time
+	for _, c := range calls {
+		d, limited := c.ctx.Deadline()
+		if !limited || d.After(longest) {
+			return longest
+		}
+		if d.After(last) {
+			last = d
+		}
+	}
+	return last
 }
 
 // traced finds the trace that a flight, and the SQL in it, is shown in: that of the first caller who is traced. Those of
@@ -195,7 +229,7 @@ const maxConflictRetries = 5
 
 // decide runs the calls and settles errors; it returns those left for the next flight.
 func (g *group[Req, Res]) decide(ctx context.Context, key string, calls []*call[Req, Res], conflicts int) []*call[Req, Res] {
-	err := g.run(ctx, key, calls)
+	err := withoutPanic(func() error { return g.run(ctx, key, calls) })
 	left := unanswered(calls)
 	switch {
 	case err == nil || len(left) == 0:
@@ -206,11 +240,24 @@ func (g *group[Req, Res]) decide(ctx context.Context, key string, calls []*call[
 		half := len(left) / 2
 		return append(g.decide(ctx, key, left[:half:half], conflicts), g.decide(ctx, key, left[half:], conflicts)...)
 	}
+	g.tellPanic(ctx, err)
 	var none Res
 	for _, c := range left {
 		c.answer(none, classify(err))
 	}
 	return nil
+}
+
+func (g *group[Req, Res]) tellPanic(ctx context.Context, err error) {
+	p, ok := errors.AsType[*panicError](err)
+	if !ok {
+		return
+	}
+	g.log.LogAttrs(ctx, slog.LevelError, "a batch panicked: its calls are answered with an internal error",
+		append(p.attrs(), slog.String("group", g.name))...)
+	if g.observer != nil {
+		g.observer.Panic(g.name)
+	}
 }
 
 func unanswered[Req, Res any](calls []*call[Req, Res]) []*call[Req, Res] {

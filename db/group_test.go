@@ -1,10 +1,13 @@
 package db
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +24,16 @@ type hangar struct {
 	takeoff chan func([]*call[int, int]) error
 }
 
+func groupConfig(maxWaiting int) Config {
+	return Config{FlightTimeout: time.Minute, MaxWaiting: maxWaiting, MaxWaitingBytes: 1000}.withDefaults()
+}
+
+// kilobytes is how large a call is: one that asks for 1000 or more takes place, others none.
+func kilobytes(req int) int { return req / 1000 * 400 }
+
 func newHangar(t *testing.T, maxWeight, maxWaiting int) *hangar {
 	h := &hangar{boarded: make(chan []int), takeoff: make(chan func([]*call[int, int]) error)}
-	cfg := Config{FlightTimeout: time.Minute, MaxWaiting: maxWaiting}
-	h.group = newGroup(cfg, "test", maxWeight, func(int) int { return 1 }, func(_ context.Context, _ string, calls []*call[int, int]) error {
+	h.group = newGroup(groupConfig(maxWaiting), "test", groupLimits[int]{maxWeight, byCount[int], kilobytes}, func(_ context.Context, _ string, calls []*call[int, int]) error {
 		var reqs []int
 		for _, c := range calls {
 			reqs = append(reqs, c.req)
@@ -86,7 +95,7 @@ func TestGroupFliesWhatQueued(t *testing.T) {
 func TestGroupRetriesDataErrorsByHalves(t *testing.T) {
 	t.Parallel()
 	bad := &pgconn.PgError{Code: "22021"}
-	g := newGroup(Config{FlightTimeout: time.Minute, MaxWaiting: 1000}, "test", 1000, func(int) int { return 1 },
+	g := newGroup(groupConfig(1000), "test", groupLimits[int]{1000, byCount[int], kilobytes},
 		func(_ context.Context, _ string, calls []*call[int, int]) error {
 			if slices.ContainsFunc(calls, func(c *call[int, int]) bool { return c.req == 13 }) {
 				return bad
@@ -163,6 +172,94 @@ func TestGroupDropsWhoLeftAndBoundsTheQueue(t *testing.T) {
 	require.Equal(t, []int{3}, <-h.boarded, "nothing is decided for who left before")
 	h.takeoff <- answerDouble
 	require.Equal(t, asked{6, nil}, <-stays)
+}
+
+// Pins queues that count calls and not bytes: 32,768 tickets of 64 KiB are 2 GiB.
+func TestGroupBoundsTheBytesOfTheQueue(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 10, 100) // 1000 bytes may wait
+	flying := h.ask(t.Context(), 2000)
+	<-h.boarded
+	small, large := h.ask(t.Context(), 1), h.ask(t.Context(), 2001)
+	h.waitQueued(t, 2)
+	_, err := h.do(t.Context(), "k", 1000)
+	require.True(t, IsKind(err, Unavailable), "800 bytes wait, it has 400: %v", err)
+	h.takeoff <- func([]*call[int, int]) error { return nil } // undecided: it waits again
+	require.Equal(t, []int{2000, 1, 2001}, <-h.boarded)
+	largest := h.ask(t.Context(), 2002)
+	h.waitQueued(t, 1)
+	h.takeoff <- answerDouble
+	require.Equal(t, []int{2002}, <-h.boarded)
+	h.takeoff <- answerDouble
+	for _, c := range []<-chan asked{flying, small, large, largest} {
+		require.NoError(t, (<-c).err)
+	}
+	require.NoError(t, h.drain(t.Context()))
+	require.Zero(t, h.bytes, "what left the queue counts no more")
+	_, err = h.do(t.Context(), "k", 3000)
+	require.True(t, IsKind(err, Unavailable), "it alone has 1200 bytes")
+}
+
+// watchman counts what a group tells its observer.
+type watchman struct{ panics atomic.Int32 }
+
+func (w *watchman) Flight(string, int, time.Duration, time.Duration) {}
+func (w *watchman) Panic(string)                                     { w.panics.Add(1) }
+
+// Pins a bug in the decision about one batch that ended the whole replica.
+func TestGroupSurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	h := newHangar(t, 10, 100)
+	var log bytes.Buffer
+	w := &watchman{}
+	h.log, h.observer = slog.New(slog.NewTextHandler(&log, nil)), w
+	one := h.ask(t.Context(), 1)
+	<-h.boarded
+	two, three := h.ask(t.Context(), 2), h.ask(t.Context(), 3)
+	h.waitQueued(t, 2)
+	h.takeoff <- func(calls []*call[int, int]) error { return answerDouble(calls[:calls[0].req+100]) }
+	err := (<-one).err
+	require.ErrorContains(t, err, "slice bounds out of range")
+	var known *Error
+	require.NotErrorAs(t, err, &known, "it is internal")
+	<-h.boarded
+	h.takeoff <- answerDouble
+	require.Equal(t, []asked{{4, nil}, {6, nil}}, []asked{<-two, <-three}, "the next batch is decided")
+	require.Equal(t, int32(1), w.panics.Load())
+	require.Contains(t, log.String(), "TestGroupSurvivesAPanic", "the stack")
+	require.Contains(t, log.String(), "group=test")
+}
+
+// Pins a batch that holds its connection, and locks, when all who wait for its decision have given up.
+func TestGroupEndsABatchWithItsLastCaller(t *testing.T) {
+	t.Parallel()
+	deadlines := make(chan time.Time)
+	g := newGroup(groupConfig(10), "test", groupLimits[int]{10, byCount[int], kilobytes}, func(ctx context.Context, _ string, calls []*call[int, int]) error {
+		at, _ := ctx.Deadline()
+		deadlines <- at
+		return answerDouble(calls)
+	})
+	soon, later := time.Now().Add(30*time.Second), time.Now().Add(40*time.Second)
+	ask := func(deadlines ...time.Time) (calls []*call[int, int]) {
+		for _, d := range deadlines {
+			ctx, cancel := context.WithDeadline(t.Context(), d)
+			t.Cleanup(cancel)
+			calls = append(calls, &call[int, int]{ctx: ctx, done: make(chan struct{})})
+		}
+		return calls
+	}
+	patient := &call[int, int]{ctx: t.Context(), done: make(chan struct{})}
+	for name, test := range map[string]struct {
+		calls []*call[int, int]
+		want  time.Time
+	}{
+		"the last one's deadline":    {ask(soon, later, soon), later},
+		"no longer than the timeout": {ask(soon, time.Now().Add(time.Hour)), time.Now().Add(time.Minute)},
+		"one who waits for ever":     {append(ask(soon), patient), time.Now().Add(time.Minute)},
+	} {
+		go g.flight("k", test.calls)
+		require.WithinDuration(t, test.want, <-deadlines, 5*time.Second, name)
+	}
 }
 
 // A flight on a context of its own would be in nobody's trace, and all the SQL of hot calls with it.

@@ -133,7 +133,7 @@ func (l *listener) run() {
 	retry.InitialInterval, retry.Multiplier, retry.MaxInterval = 50*time.Millisecond, 2, 5*time.Second
 	failing := false
 	for l.ctx.Err() == nil {
-		heard, err := l.follow(l.ctx)
+		heard, err := l.followSafely(l.ctx)
 		if heard {
 			retry.Reset()
 		}
@@ -147,6 +147,15 @@ func (l *listener) run() {
 
 var errDeaf = errors.New("the connection does not hear what is notified of: does it lead through a pooler?")
 
+// followSafely is follow; a panic is an error of that connection, and the next one is made.
+func (l *listener) followSafely(ctx context.Context) (heard bool, err error) {
+	err = withoutPanic(func() (err error) { heard, err = l.follow(ctx); return err })
+	if bug, ok := errors.AsType[*panicError](err); ok {
+		l.log.LogAttrs(ctx, slog.LevelError, "listening for notices panicked", bug.attrs()...)
+	}
+	return heard, err
+}
+
 // follow listens on one connection for as long as it hears something. Whoever subscribed is woken first, since nobody listened
 // until now.
 func (l *listener) follow(ctx context.Context) (heard bool, err error) {
@@ -155,6 +164,9 @@ func (l *listener) follow(ctx context.Context) (heard bool, err error) {
 		return false, err
 	}
 	defer hangUp(conn)
+	if err := introduceTimeouts(ctx, conn, listenerTimeouts()); err != nil {
+		return false, err
+	}
 	if _, err := conn.Exec(ctx, "LISTEN director"); err != nil {
 		return false, err
 	}

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ const noticeTimeout = 2 * time.Second
 type notifier struct {
 	sender string // tells our own notices from others'
 	send   func(context.Context, notice)
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	again   map[notice]bool // those on their way, and whether they have to leave once more
@@ -45,8 +47,8 @@ type notifier struct {
 	senders sync.WaitGroup
 }
 
-func newNotifier(send func(context.Context, notice)) *notifier {
-	return &notifier{sender: rand.Text(), send: send, again: map[notice]bool{}, closed: make(chan struct{})}
+func newNotifier(send func(context.Context, notice), log *slog.Logger) *notifier {
+	return &notifier{sender: rand.Text(), send: send, log: log, again: map[notice]bool{}, closed: make(chan struct{})}
 }
 
 func (n *notifier) mark(what notice) {
@@ -65,9 +67,18 @@ func (n *notifier) mark(what notice) {
 func (n *notifier) run(what notice) {
 	for again := true; again; again = n.takeMark(what) {
 		ctx, cancel := context.WithTimeout(context.Background(), noticeTimeout)
-		n.send(ctx, what)
+		n.attempt(ctx, what)
 		cancel()
 		n.rest()
+	}
+}
+
+// attempt survives a panic: other replicas find out by polling, and the notices that follow have a right to be sent.
+func (n *notifier) attempt(ctx context.Context, what notice) {
+	err := withoutPanic(func() error { n.send(ctx, what); return nil })
+	if bug, ok := errors.AsType[*panicError](err); ok {
+		n.log.LogAttrs(ctx, slog.LevelError, "sending a notice panicked",
+			append(bug.attrs(), slog.String("topic", what.topic), slog.String("region", what.region))...)
 	}
 }
 

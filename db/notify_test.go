@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 func TestNoticesLeaveTogether(t *testing.T) {
 	t.Parallel()
 	sent, letGo := make(chan notice), make(chan struct{})
-	n := newNotifier(func(_ context.Context, what notice) { sent <- what; <-letGo })
+	n := newNotifier(func(_ context.Context, what notice) { sent <- what; <-letGo }, slog.New(slog.DiscardHandler))
 	for range 1000 {
 		n.mark(notice{"tickets", "eu"})
 	}
@@ -35,7 +36,7 @@ func TestNoticesLeaveTogether(t *testing.T) {
 func TestNoticesLeaveBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	sent := make(chan notice, 3)
-	n := newNotifier(func(_ context.Context, what notice) { sent <- what })
+	n := newNotifier(func(_ context.Context, what notice) { sent <- what }, slog.New(slog.DiscardHandler))
 	n.mark(notice{"tickets", "eu"})
 	n.close()
 	require.Len(t, sent, 1)
@@ -51,7 +52,25 @@ func TestNoticesHaveATimeout(t *testing.T) {
 		if !ok || time.Until(end) > noticeTimeout {
 			t.Error("a database that does not answer would keep the store from closing")
 		}
-	})
+	}, slog.New(slog.DiscardHandler))
 	n.mark(notice{"cycle", "eu"})
+	n.close()
+}
+
+// A panic in a goroutine of its own would end the process.
+func TestNoticesSurviveAPanic(t *testing.T) {
+	t.Parallel()
+	sent := make(chan notice, 1)
+	panics := true
+	n := newNotifier(func(_ context.Context, what notice) {
+		if panics {
+			panics = false
+			panic("a bug")
+		}
+		sent <- what
+	}, slog.New(slog.DiscardHandler))
+	n.mark(notice{"cycle", "eu"})
+	n.mark(notice{"cycle", "eu"})
+	require.Equal(t, notice{"cycle", "eu"}, <-sent)
 	n.close()
 }

@@ -9,7 +9,7 @@ import (
 // ReapInstances ends instances of a region whose lease is past, and closes sessions that ended instances left behind,
 // at most batch of each. It waits for nobody: what is being written comes next time. Errors: Unavailable.
 func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inBulkTx(ctx, func(q *Queries) error {
 		expired, err := q.ExpiredInstances(ctx, ExpiredInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 }
 
 func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inBulkTx(ctx, func(q *Queries) error {
 		stranded, err := q.StrandedInstances(ctx, StrandedInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ type ReapedSeats struct {
 // ReapSeats frees seats of a region that nobody connected to in time, those of at most batch, and closes sessions that
 // are empty by it. Errors: Unavailable.
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inBulkTx(ctx, func(q *Queries) error {
 		done = ReapedSeats{}
 		held, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(held) == 0 {

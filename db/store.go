@@ -61,19 +61,28 @@ type Config struct {
 	// MaxWaiting bounds the calls that wait for a group, for each kind of call; 0 means 32768. More are refused as
 	// Unavailable at once.
 	MaxWaiting int
-	// FlightTimeout bounds one grouped transaction; 0 means 5 s.
+	// MaxWaitingBytes bounds the memory that the requests among these calls take, for each kind of call; 0 means 32 MiB.
+	// What exceeds it is refused as Unavailable at once.
+	MaxWaitingBytes int
+	// FlightTimeout bounds one batch of grouped calls, which ends sooner when the deadline of its last caller has passed; 0
+	// means 5 s.
 	FlightTimeout time.Duration
-	Tracer        pgx.QueryTracer  // may be nil
-	Observer      GroupObserver    // may be nil
-	Log           *slog.Logger     // nil means slog.Default
-	PodClock      func() time.Time // nil means time.Now; a test may have it wrong on purpose
+	// HoldTimeout is how long a process that stops in the middle of a transaction may hold others up at most: Postgres ends
+	// its transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
+	HoldTimeout time.Duration
+	Tracer      pgx.QueryTracer  // may be nil
+	Observer    GroupObserver    // may be nil
+	Log         *slog.Logger     // nil means slog.Default
+	PodClock    func() time.Time // nil means time.Now; a test may have it wrong on purpose
 }
 
 func (c Config) withDefaults() Config {
 	c.MaxConns = orDefault(c.MaxConns, 16)
 	c.MaxReserved = orDefault(c.MaxReserved, 1024)
 	c.MaxWaiting = orDefault(c.MaxWaiting, 32768)
+	c.MaxWaitingBytes = orDefault(c.MaxWaitingBytes, 32<<20)
 	c.FlightTimeout = orDefault(c.FlightTimeout, 5*time.Second)
+	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
 	c.Timing = orDefault(c.Timing, DefaultTiming())
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -131,7 +140,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
 	rc := pc.Copy()
-	rc.AfterConnect = prepareReader
+	rc.AfterConnect = cfg.prepareReader
 	rc.MaxConns = max(2, cfg.MaxConns/4)
 	readers, err := pgxpool.NewWithConfig(ctx, rc)
 	if err != nil {
@@ -140,16 +149,21 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, pool: pool, readers: readers, q: New(pool), reading: New(readers), clock: clock{pod: cfg.PodClock}, ids: newIDMint(),
 	}
-	s.notifier = newNotifier(s.sendNotice)
+	s.notifier = newNotifier(s.sendNotice, cfg.Log)
 	s.listener = newListener(cfg, lc, s.notifier.sender, func() { s.Notify(topicEcho, "") })
-	s.beats = newGroup(cfg, "heartbeat", 2048, func(beat) int { return 1 }, s.beatTogether)
-	s.placer = newGroup(cfg, "placement", 256, func(r PlaceRequest) int { return len(r.Party) }, s.placeTogether)
-	s.resolver = newGroup(cfg, "resolve", 512, func(resolveRequest) int { return 1 }, s.resolveTogether)
-	s.reporter = newGroup(cfg, "seats", 512, func(r SeatReport) int { return 1 + len(r.Joined) + len(r.Left) }, s.reportTogether)
-	s.creator = newGroup(cfg, "ticket", 1024, (*created).weigh, s.createTogether)
-	s.getter = newGroup(cfg, "ticket read", 1024, func(string) int { return 1 }, s.getTogether)
-	s.leaver = newGroup(cfg, "ticket leaves", 1024, func(string) int { return 1 }, s.leaveTogether)
+	s.makeGroups()
 	return s, nil
+}
+
+// makeGroups makes a group for each kind of hot call.
+func (s *Store) makeGroups() {
+	s.beats = newGroup(s.cfg, "heartbeat", groupLimits[beat]{2048, byCount[beat], beat.bytes}, s.beatTogether)
+	s.placer = newGroup(s.cfg, "placement", groupLimits[PlaceRequest]{256, func(r PlaceRequest) int { return len(r.Party) }, PlaceRequest.bytes}, s.placeTogether)
+	s.resolver = newGroup(s.cfg, "resolve", groupLimits[resolveRequest]{512, byCount[resolveRequest], resolveRequest.bytes}, s.resolveTogether)
+	s.reporter = newGroup(s.cfg, "seats", groupLimits[SeatReport]{512, func(r SeatReport) int { return 1 + len(r.Joined) + len(r.Left) }, SeatReport.bytes}, s.reportTogether)
+	s.creator = newGroup(s.cfg, "ticket", groupLimits[*created]{1024, (*created).weigh, (*created).bytes}, s.createTogether)
+	s.getter = newGroup(s.cfg, "ticket read", groupLimits[string]{1024, byCount[string], oneText}, s.getTogether)
+	s.leaver = newGroup(s.cfg, "ticket leaves", groupLimits[string]{1024, byCount[string], oneText}, s.leaveTogether)
 }
 
 func poolConfig(cfg Config) (*pgxpool.Config, error) {
@@ -169,7 +183,7 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc.ConnConfig.Tracer = cfg.Tracer
 	introduce(pc.ConnConfig)
 	pc.ConnConfig.BuildContextWatcherHandler = newLeaveHandler
-	pc.AfterConnect = prepareConn
+	pc.AfterConnect = cfg.prepareConn
 	return pc, nil
 }
 
@@ -180,10 +194,10 @@ func introduce(c *pgx.ConnConfig) {
 	}
 }
 
-// prepareConn teaches a connection our types and how to plan.
-func prepareConn(ctx context.Context, conn *pgx.Conn) error {
+// prepareConn teaches a connection our types, how to plan, and for how long Postgres waits for it.
+func (c Config) prepareConn(ctx context.Context, conn *pgx.Conn) error {
 	registerTypes(conn.TypeMap())
-	return plainPlans(ctx, conn)
+	return introduceTimeouts(ctx, conn, c.sessionTimeouts(), plainPlans)
 }
 
 // registerTypes teaches a connection uuid.UUID, which pgx else takes a long way round through text, and flat arrays.
@@ -194,10 +208,9 @@ func registerTypes(types *pgtype.Map) {
 
 // prepareReader is prepareConn for statements that may choose a large part of a table, by an index of terms or by none:
 // which of them is better is for the planner to say.
-func prepareReader(ctx context.Context, conn *pgx.Conn) error {
+func (c Config) prepareReader(ctx context.Context, conn *pgx.Conn) error {
 	registerTypes(conn.TypeMap())
-	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off", pgx.QueryExecModeSimpleProtocol)
-	return err
+	return introduceTimeouts(ctx, conn, c.readerTimeouts(), readerPlans)
 }
 
 // plainPlans keeps a hot statement's one plan, instead of making a new one for each batch of arguments, which costs more
@@ -205,11 +218,10 @@ func prepareReader(ctx context.Context, conn *pgx.Conn) error {
 // thousands before anybody counts them again, and hot tables are in memory. Bitmaps are not made: a plain index scan marks
 // what it finds dead, so that the next one does not look there again. Nothing is compiled. A pooler may not keep this:
 // then statements are only slower.
-func plainPlans(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET random_page_cost = 1.1; SET jit = off",
-		pgx.QueryExecModeSimpleProtocol)
-	return err
-}
+const (
+	plainPlans  = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET random_page_cost = 1.1; SET jit = off"
+	readerPlans = "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off"
+)
 
 // Drain waits until no grouped call is in flight, or ctx ends. Call it when no new calls come in.
 func (s *Store) Drain(ctx context.Context) error {

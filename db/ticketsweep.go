@@ -10,7 +10,7 @@ func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 
 // SweepTickets takes out tickets whose time is over, at most batch. Queries have not found them since. Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inBulkTx(ctx, func(q *Queries) error {
 		ids, err := q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(ids) == 0 {
 			return err

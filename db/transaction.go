@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,20 +12,30 @@ import (
 // transaction is one at READ COMMITTED: each statement sees what was committed before it, which is what judging again
 // under a lock needs. Its BEGIN travels with its first pipeline, its COMMIT with the statements that were put off.
 type transaction struct {
-	conn  *pgx.Conn
-	begun bool
-	last  pipeline
+	conn     *pgx.Conn
+	timeouts timeouts
+	begun    bool
+	last     pipeline
 }
 
-// inTx runs fn in a transaction; fn's error rolls back. Errors: fn's, or why it could not be committed, or that nobody
-// knows whether it was.
+// inTx runs fn in a short transaction, which must not take longer than Config.HoldTimeout; fn's error rolls back. Errors:
+// fn's, or why it could not be committed, or that nobody knows whether it was.
 func (s *Store) inTx(ctx context.Context, fn func(q *Queries) error) error {
+	return s.inTxWithin(ctx, s.cfg.hotTimeouts(), fn)
+}
+
+// inBulkTx is inTx for statements over many rows, which nobody waits for: workers' batches, a page of assignments.
+func (s *Store) inBulkTx(ctx context.Context, fn func(q *Queries) error) error {
+	return s.inTxWithin(ctx, s.cfg.bulkTimeouts(), fn)
+}
+
+func (s *Store) inTxWithin(ctx context.Context, limits timeouts, fn func(q *Queries) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release() // which closes a connection that is left inside a transaction
-	tx := &transaction{conn: conn.Conn()}
+	tx := &transaction{conn: conn.Conn(), timeouts: limits}
 	if err = fn(New(tx)); err == nil {
 		err = tx.commit(ctx)
 	}
@@ -49,7 +60,11 @@ func (tx *transaction) commit(ctx context.Context) error {
 		return nil
 	}
 	tell(&tx.last, func(q *Queries, ctx context.Context, _ struct{}) error {
-		_, err := q.db.Exec(ctx, "commit")
+		tag, err := q.db.Exec(ctx, "commit")
+		if err == nil && tag.String() == "ROLLBACK" {
+			// A statement failed before, and fn took no notice of it.
+			return pgx.ErrTxCommitRollback
+		}
 		return err
 	}, struct{}{})
 	return tx.last.send(ctx, New(tx))
@@ -72,7 +87,7 @@ func (tx *transaction) begin(ctx context.Context) error {
 		return nil
 	}
 	tx.begun = true
-	_, err := tx.conn.Exec(ctx, "begin")
+	_, err := tx.conn.Exec(ctx, strings.Join(tx.timeouts.begin(tx.conn), "; "))
 	return err
 }
 
@@ -106,10 +121,17 @@ func (tx *transaction) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchRes
 		return tx.conn.SendBatch(ctx, b)
 	}
 	tx.begun = true
-	b.QueuedQueries = append([]*pgx.QueuedQuery{{SQL: "begin"}}, b.QueuedQueries...)
+	var first []*pgx.QueuedQuery
+	for _, sql := range tx.timeouts.begin(tx.conn) {
+		first = append(first, &pgx.QueuedQuery{SQL: sql})
+	}
+	b.QueuedQueries = append(first, b.QueuedQueries...)
 	results := tx.conn.SendBatch(ctx, b)
-	if _, err := results.Exec(); err != nil {
-		_ = results.Close() // what follows answers with the error as well
+	for range first {
+		if _, err := results.Exec(); err != nil {
+			_ = results.Close() // what follows answers with the error as well
+			break
+		}
 	}
 	return results
 }

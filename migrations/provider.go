@@ -27,7 +27,7 @@ func (s set) open(ctx context.Context, url string, how locking) (*goose.Provider
 	cfg.RuntimeParams["application_name"] = "director migrate"
 	// goose stores the time of a migration as a timestamp without zone, in the session's zone.
 	cfg.RuntimeParams["timezone"] = "UTC"
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(setTimeouts))
 	if err := db.PingContext(ctx); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("migrations: cannot reach the database: %w", err)
@@ -38,6 +38,17 @@ func (s set) open(ctx context.Context, url string, how locking) (*goose.Provider
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
 	return p, nil
+}
+
+// setTimeouts has Postgres end a migration whose process stands still (SIGSTOP, a paused virtual machine, a cut network) and
+// would keep its locks on tables. Statements may take as long as they need. Behind a pooler, which makes up the process id that
+// it tells, nothing is set: it would reach the pooler's other clients. db/timeouts.go has what other connections get.
+func setTimeouts(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, fmt.Sprintf(`
+		SELECT set_config('idle_in_transaction_session_timeout', '2s', false), set_config('tcp_user_timeout', '10s', false),
+		       set_config('client_connection_check_interval', '500ms', false), set_config('tcp_keepalives_idle', '10', false)
+		WHERE pg_backend_pid() = %d`, conn.PgConn().PID()), pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 func (s set) provider(db *sql.DB, how locking) (*goose.Provider, error) {

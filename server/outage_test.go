@@ -27,7 +27,9 @@ func cluster(t *testing.T) *pglocal.Cluster {
 }
 
 // production has the limits that an operator gets who sets none.
-func production(c *config) { c.CallTimeout, c.ReadyTimeout, c.db.FlightTimeout = 0, 0, 0 }
+func production(c *config) {
+	c.CallTimeout, c.ReadyTimeout, c.db.FlightTimeout, c.db.HoldTimeout = 0, 0, 0, 0
+}
 
 // Pins an outage of the database that takes down what does not need it, that makes callers wait, or that leaves
 // something broken behind. Away is away: a server that is gone says so at once, one that is frozen says nothing at all.

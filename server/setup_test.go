@@ -77,7 +77,7 @@ func start(t *testing.T, url string, change ...func(*config)) *bundle {
 func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
-		db:      db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute},
+		db:      db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, HoldTimeout: time.Minute},
 		Options: server.Options{FleetTokens: []string{fleetToken}, Listener: listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
 	}
 }

@@ -35,7 +35,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) replica(url string) *db.Store {
 	b.t.Helper()
-	s, err := db.Open(b.t.Context(), db.Config{URL: url, MaxConns: 4, FlightTimeout: time.Minute})
+	s, err := db.Open(b.t.Context(), db.Config{URL: url, MaxConns: 4, FlightTimeout: time.Minute, HoldTimeout: time.Minute})
 	require.NoError(b.t, err)
 	b.t.Cleanup(s.Close)
 	return s

@@ -106,6 +106,9 @@ func (b *beats) Flight(_ string, calls int, _, _ time.Duration) {
 	b.flown += int64(calls)
 }
 
+// Panic implements [db.GroupObserver]. The calls of the batch count as failed.
+func (b *beats) Panic(string) {}
+
 func (b *beats) figures(over time.Duration) bench.Figures {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -45,7 +45,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 8, FlightTimeout: time.Minute, Timing: b.timing, Log: slog.New(slog.DiscardHandler)}
+	cfg := db.Config{URL: b.url, MaxConns: 8, FlightTimeout: time.Minute, HoldTimeout: time.Minute, Timing: b.timing, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&cfg)
 	}

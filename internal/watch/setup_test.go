@@ -122,7 +122,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 4, FlightTimeout: time.Minute, Timing: db.DefaultTiming()}
+	cfg := db.Config{URL: b.url, MaxConns: 4, FlightTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -9,6 +9,7 @@ import (
 // groups are the grouped calls of db: under load the flights get larger, not more.
 type groups struct {
 	calls, wait, took *prometheus.HistogramVec
+	panics            *prometheus.CounterVec
 }
 
 func newGroups() groups {
@@ -20,11 +21,14 @@ func newGroups() groups {
 		calls: histogram("director_group_calls", "Calls decided together in one flight.", prometheus.ExponentialBuckets(1, 2, 12)),
 		wait:  histogram("director_group_wait_seconds", "How long the oldest call of a flight had waited for it.", seconds),
 		took:  histogram("director_group_flight_seconds", "How long a flight took.", seconds),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "director_group_panics_total", Help: "Batches that failed by a bug: their calls got an internal error, the log has the stack.",
+		}, []string{"group"}),
 	}
 }
 
 func (g groups) collectors() []prometheus.Collector {
-	return []prometheus.Collector{g.calls, g.wait, g.took}
+	return []prometheus.Collector{g.calls, g.wait, g.took, g.panics}
 }
 
 func (g groups) flight(group string, calls int, waited, took time.Duration) {

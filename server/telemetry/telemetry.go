@@ -57,6 +57,9 @@ func (m *Metrics) Flight(group string, calls int, waited, took time.Duration) {
 	m.groups.flight(group, calls, waited, took)
 }
 
+// Panic implements db.GroupObserver.
+func (m *Metrics) Panic(group string) { m.groups.panics.WithLabelValues(group).Inc() }
+
 // Handler answers /metrics, and /debug/pprof/ with profiles of the process. It is for operators only.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()

@@ -1,0 +1,244 @@
+package db
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+// hasty is a store whose transactions Postgres ends soon. It has one connection.
+func hasty(t *testing.T, databaseURL string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{URL: databaseURL, MaxConns: 1, HoldTimeout: 200 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// poolerURL leads to the database by way of something that tells clients another process id than the server's, as a
+// transaction pooler does.
+func poolerURL(t *testing.T, databaseURL string) string {
+	t.Helper()
+	pc, err := pgx.ParseConfig(databaseURL)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go poolerConn(pc.Config, client)
+		}
+	}()
+	u, err := url.Parse(databaseURL)
+	require.NoError(t, err)
+	host, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	q := u.Query()
+	q.Set("host", host)
+	q.Set("port", port)
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func poolerConn(pc pgconn.Config, client net.Conn) {
+	defer func() { _ = client.Close() }()
+	network, address := pgconn.NetworkAddress(pc.Host, pc.Port)
+	server, err := net.Dial(network, address)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
+	const backendKeyData, kindAndLength = 'K', 5
+	for head := make([]byte, kindAndLength); ; {
+		if _, err := io.ReadFull(server, head); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+		if _, err := io.ReadFull(server, body); err != nil {
+			return
+		}
+		if head[0] == backendKeyData {
+			binary.BigEndian.PutUint32(body, 1<<30) // more than any process id
+		}
+		if _, err := client.Write(append(head[:kindAndLength:kindAndLength], body...)); err != nil {
+			return
+		}
+	}
+}
+
+func setting(t *testing.T, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, name string,
+) (value string) {
+	t.Helper()
+	require.NoError(t, q.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
+	return value
+}
+
+// Pins a process that stands still in the middle of a transaction and keeps its locks for as long as the operator's Postgres
+// lets it.
+func TestAStandstillLosesItsLocks(t *testing.T) {
+	t.Parallel()
+	for name, way := range map[string]func(*testing.T, string) string{
+		"direct": func(_ *testing.T, u string) string { return u }, "by way of a pooler": poolerURL,
+	} {
+		for beginning, first := range map[string]func(context.Context, *Queries) error{
+			"a statement": func(ctx context.Context, q *Queries) error { return q.WaitForOpeners(ctx, []int64{1}) },
+			"a pipeline": func(ctx context.Context, q *Queries) error {
+				var p pipeline
+				tell(&p, (*Queries).WaitForOpeners, []int64{1})
+				return p.send(ctx, q)
+			},
+		} {
+			t.Run(name+" after "+beginning, func(t *testing.T) {
+				t.Parallel()
+				direct := dbtest.New(t)
+				other, err := pgxpool.New(t.Context(), direct)
+				require.NoError(t, err)
+				t.Cleanup(other.Close)
+				err = hasty(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error {
+					if err := first(t.Context(), q); err != nil {
+						return err
+					}
+					// It stands still until somebody else has its lock.
+					_, err := other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
+					require.NoError(t, err)
+					tell(q.putOff(), (*Queries).WaitForOpeners, []int64{2})
+					return nil
+				})
+				require.True(t, IsKind(classify(err), Unavailable), "%v", err)
+			})
+		}
+	}
+}
+
+// Pins a frozen process whose transactions wait for each other: the second one gets its lock when the first one is ended, and
+// would keep it for as long again.
+func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
+	t.Parallel()
+	for name, way := range map[string]func(*testing.T, string) string{
+		"direct": func(_ *testing.T, u string) string { return u }, "by way of a pooler": poolerURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := dbtest.New(t)
+			other, err := pgx.Connect(t.Context(), direct)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = other.Close(context.Background()) })
+			_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
+			require.NoError(t, err)
+			err = hasty(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
+			var pg *pgconn.PgError
+			require.ErrorAs(t, err, &pg)
+			require.Equal(t, "57014", pg.Code)
+			require.True(t, IsKind(classify(err), Unavailable))
+		})
+	}
+}
+
+// Pins settings that reach other clients of a pooler.
+func TestSessionsBehindAPoolerStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	database := dbtest.New(t)
+	direct, pooled := hasty(t, database), hasty(t, poolerURL(t, database))
+	for name, want := range map[string]string{
+		"idle_in_transaction_session_timeout": "75ms", "statement_timeout": "5min", "client_connection_check_interval": "500ms",
+	} {
+		require.Equal(t, want, setting(t, direct.pool, name), name)
+		require.Equal(t, "0", setting(t, pooled.pool, name), name)
+	}
+	require.Equal(t, "1min", setting(t, direct.readers, "statement_timeout"))
+	for _, s := range []*Store{direct, pooled} {
+		require.NoError(t, s.inTx(t.Context(), func(q *Queries) error {
+			require.Equal(t, "75ms", setting(t, q.db, "idle_in_transaction_session_timeout"))
+			require.Equal(t, "100ms", setting(t, q.db, "statement_timeout"))
+			return nil
+		}))
+		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.acceptanceTimeouts(), func(q *Queries) error {
+			require.Equal(t, "200ms", setting(t, q.db, "idle_in_transaction_session_timeout"))
+			require.Equal(t, "30s", setting(t, q.db, "statement_timeout"))
+			return nil
+		}))
+	}
+	require.Equal(t, "5min", setting(t, direct.pool, "statement_timeout"), "a transaction's own end with it")
+	require.Equal(t, "0", setting(t, pooled.pool, "statement_timeout"))
+}
+
+// Pins an error that a transaction took no notice of: Postgres answers its COMMIT with ROLLBACK, and the caller was told that
+// it was committed.
+func TestACommitThatRollsBackIsAnError(t *testing.T) {
+	t.Parallel()
+	s := hasty(t, dbtest.New(t))
+	for name, last := range map[string]func(q *Queries){
+		"alone":                func(*Queries) {},
+		"behind what is asked": func(q *Queries) { tell(q.putOff(), (*Queries).WaitForOpeners, []int64{1}) },
+	} {
+		err := s.inTx(t.Context(), func(q *Queries) error {
+			_, err := q.db.Exec(t.Context(), "SELECT 1/0")
+			require.Error(t, err)
+			last(q)
+			return nil
+		})
+		require.Error(t, err, name)
+	}
+	err := s.inTx(t.Context(), func(q *Queries) error {
+		_, err := q.db.Exec(t.Context(), "SELECT 1/0")
+		require.Error(t, err)
+		return nil
+	})
+	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
+	require.True(t, IsKind(classify(err), Unavailable))
+}
+
+// What is put off goes ahead of COMMIT: where it fails, nothing is committed.
+func TestAPutOffStatementThatFailsCommitsNothing(t *testing.T) {
+	t.Parallel()
+	s := hasty(t, dbtest.New(t))
+	_, err := s.pool.Exec(t.Context(), "CREATE TABLE notes (n int)")
+	require.NoError(t, err)
+	err = s.inTx(t.Context(), func(q *Queries) error {
+		_, err := q.db.Exec(t.Context(), "INSERT INTO notes VALUES (1)")
+		require.NoError(t, err)
+		tell(q.putOff(), func(q *Queries, ctx context.Context, _ struct{}) error {
+			_, err := q.db.Exec(ctx, "SELECT 1/0")
+			return err
+		}, struct{}{})
+		return nil
+	})
+	require.ErrorContains(t, err, "division by zero")
+	var n int
+	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM notes").Scan(&n))
+	require.Zero(t, n)
+}
+
+// Where it is certain that nothing was committed, it is not looked for.
+func TestOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	for code, unknown := range map[string]bool{
+		"25P03": false, "40001": false, "23505": false,
+		"57014": true, "57P01": true, "57P05": true, "25P04": true, "08006": true,
+	} {
+		err := &pgconn.PgError{Code: code}
+		require.Equal(t, unknown, outcomeUnknown(err), code)
+	}
+	require.False(t, isDataError(&pgconn.PgError{Code: "25P03"}), "what the database ended is not tried again by halves")
+	require.False(t, outcomeUnknown(pgx.ErrTxCommitRollback))
+	require.True(t, outcomeUnknown(io.ErrUnexpectedEOF))
+}
