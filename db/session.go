@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -14,6 +15,9 @@ type Resolved struct {
 	SessionHandle string
 	Endpoint      string
 	Region        string
+	Mode          string
+	MaxPlayers    int       // seats of the session
+	Party         uuid.UUID // the same for all who were seated together
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
 }
@@ -52,7 +56,7 @@ func (s *Store) resolveTogether(ctx context.Context, region string, calls []*cal
 		issued := r.IssuedAt.Truncate(time.Second)
 		found[resolveRequest{r.Handle, r.Sub}] = Resolved{
 			SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
-			IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
+			Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
 		}
 	}
 	var missing []*call[resolveRequest, Resolved]

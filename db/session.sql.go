@@ -111,11 +111,11 @@ const resolveSeats = `-- name: ResolveSeats :many
 WITH asked AS (
     SELECT unnest($5::text[]) AS handle, unnest($6::text[]) AS sub
 ), found AS MATERIALIZED ( -- seats are looked up thereafter, by their whole key, however few there seem to be
-    SELECT a.handle, a.sub, f.id, f.endpoint, f.reports_seats FROM asked a CROSS JOIN LATERAL (
-        SELECT v.id, v.endpoint, v.reports_seats FROM live_sessions v WHERE v.region = $4 AND v.handle = a.handle
+    SELECT a.handle, a.sub, f.id, f.endpoint, f.max_players, f.reports_seats FROM asked a CROSS JOIN LATERAL (
+        SELECT v.id, v.endpoint, v.max_players, v.reports_seats FROM live_sessions v WHERE v.region = $4 AND v.handle = a.handle
         LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one
 ), locked AS (
-    SELECT st.session_id, st.sub, f.handle, f.endpoint, f.reports_seats
+    SELECT st.session_id, st.sub, f.handle, f.endpoint, f.max_players, f.reports_seats
     FROM found f JOIN seats st ON st.region = $4 AND st.session_id = f.id AND st.sub = f.sub
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
@@ -127,7 +127,8 @@ UPDATE seats st SET
         ELSE now() + $3::interval END
 FROM locked
 WHERE st.region = $4 AND st.session_id = locked.session_id AND st.sub = locked.sub
-RETURNING st.session_id, st.sub, locked.handle::text AS handle, locked.endpoint::text AS endpoint, now()::timestamptz AS issued_at
+RETURNING st.session_id, st.sub, st.mode, st.party, locked.handle::text AS handle, locked.endpoint::text AS endpoint,
+          locked.max_players::int AS max_players, now()::timestamptz AS issued_at
 `
 
 type ResolveSeatsParams struct {
@@ -140,11 +141,14 @@ type ResolveSeatsParams struct {
 }
 
 type ResolveSeatsRow struct {
-	SessionID uuid.UUID
-	Sub       string
-	Handle    string
-	Endpoint  string
-	IssuedAt  time.Time
+	SessionID  uuid.UUID
+	Sub        string
+	Mode       string
+	Party      uuid.UUID
+	Handle     string
+	Endpoint   string
+	MaxPlayers int32
+	IssuedAt   time.Time
 }
 
 // Gives players the way to their seats, all that asked together. From now on a seat is held until its token is used:
@@ -170,8 +174,11 @@ func (q *Queries) ResolveSeats(ctx context.Context, arg ResolveSeatsParams) ([]R
 		if err := rows.Scan(
 			&i.SessionID,
 			&i.Sub,
+			&i.Mode,
+			&i.Party,
 			&i.Handle,
 			&i.Endpoint,
+			&i.MaxPlayers,
 			&i.IssuedAt,
 		); err != nil {
 			return nil, err

@@ -6,11 +6,11 @@
 WITH asked AS (
     SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub
 ), found AS MATERIALIZED ( -- seats are looked up thereafter, by their whole key, however few there seem to be
-    SELECT a.handle, a.sub, f.id, f.endpoint, f.reports_seats FROM asked a CROSS JOIN LATERAL (
-        SELECT v.id, v.endpoint, v.reports_seats FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle
+    SELECT a.handle, a.sub, f.id, f.endpoint, f.max_players, f.reports_seats FROM asked a CROSS JOIN LATERAL (
+        SELECT v.id, v.endpoint, v.max_players, v.reports_seats FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle
         LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one
 ), locked AS (
-    SELECT st.session_id, st.sub, f.handle, f.endpoint, f.reports_seats
+    SELECT st.session_id, st.sub, f.handle, f.endpoint, f.max_players, f.reports_seats
     FROM found f JOIN seats st ON st.region = @region AND st.session_id = f.id AND st.sub = f.sub
     FOR NO KEY UPDATE OF st SKIP LOCKED
 )
@@ -22,7 +22,8 @@ UPDATE seats st SET
         ELSE now() + sqlc.arg(unreported_hold)::interval END
 FROM locked
 WHERE st.region = @region AND st.session_id = locked.session_id AND st.sub = locked.sub
-RETURNING st.session_id, st.sub, locked.handle::text AS handle, locked.endpoint::text AS endpoint, now()::timestamptz AS issued_at;
+RETURNING st.session_id, st.sub, st.mode, st.party, locked.handle::text AS handle, locked.endpoint::text AS endpoint,
+          locked.max_players::int AS max_players, now()::timestamptz AS issued_at;
 
 -- name: Unresolved :many
 -- Why a resolve found no seat: the session lives (and the seat may be there after all), has ended (remembered for a

@@ -39,6 +39,12 @@ var (
 // Admission is a player who may play, from Admit to Leave. Safe for concurrent use.
 type Admission struct {
 	Sub, SessionID, Region string
+	// Mode and MaxPlayers are the session's: what to open for the first player who comes. Party is the same for all who
+	// were seated together, and for a player who came alone nobody else's. A director of an older release leaves
+	// them empty.
+	Mode       string
+	MaxPlayers int
+	Party      string
 	// TokenID is the jti of the token that was redeemed.
 	TokenID string
 
@@ -83,7 +89,8 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 		return nil, ErrReplay
 	}
 	seat := &Admission{
-		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region, TokenID: claims.ID,
+		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region,
+		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, TokenID: claims.ID,
 		connection: connection, book: s.seats,
 	}
 	return s.seat(ctx, seat)

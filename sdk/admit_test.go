@@ -42,6 +42,34 @@ func TestAdmitConnectsTheSeat(t *testing.T) {
 	})
 }
 
+// A game server learns from the token what to open for a session's first player, and who came together.
+func TestAdmissionSaysWhatToOpen(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		s := w.serve(func(o *sdk.ServerOptions) { o.Modes = []string{"race"} })
+		admit := func(sub, handle string) *sdk.Admission {
+			resolved, err := w.player(sub).Resolve(t.Context(), handle)
+			require.NoError(t, err)
+			a, err := s.Admit(t.Context(), resolved.SessionToken)
+			require.NoError(t, err)
+			require.Equal(t, "race", a.Mode)
+			require.Equal(t, 3, a.MaxPlayers)
+			return a
+		}
+		race := sdk.MatchRequest{Region: "eu", Mode: "race", MaxPlayers: 3}
+		friends := race
+		friends.Party = []string{"alice", "bob"}
+		session, err := w.player("alice").Matchmake(t.Context(), friends)
+		require.NoError(t, err)
+		_, err = w.player("carol").Matchmake(t.Context(), race)
+		require.NoError(t, err)
+		alice, bob, carol := admit("alice", session.Handle), admit("bob", session.Handle), admit("carol", session.Handle)
+		require.NotEmpty(t, alice.Party)
+		require.Equal(t, alice.Party, bob.Party)
+		require.NotEqual(t, alice.Party, carol.Party)
+	})
+}
+
 // What a stranger can present, and must not get in with.
 func TestAdmitRefusesBadTokens(t *testing.T) {
 	t.Parallel()

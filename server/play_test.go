@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/server/play"
@@ -183,4 +184,27 @@ func TestErrorsAreNotReplayed(t *testing.T) {
 	b.matchmake("alice", duel, key).problem(http.StatusConflict, "no_capacity")
 	b.register("a")
 	b.matchmake("alice", duel, key).ok(http.StatusOK)
+}
+
+// Pins a game server that meets a session's first player and cannot know what to open: the token says the mode, the size,
+// and who came together.
+func TestTheTokenSaysWhatToOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a", func(f fields) { f["modes"] = []string{"duel", "race"} })
+	race := fields{"region": "eu", "mode": "race", "max_players": 4}
+	session := b.matchmake("alice", race.with("party", []string{"alice", "bob"})).ok(http.StatusOK)
+	require.Equal(t, session["session_id"], b.matchmake("carol", race).ok(http.StatusOK)["session_id"])
+	claims := map[string]fields{}
+	for _, sub := range []string{"alice", "bob", "carol"} {
+		token := b.resolve(sub, session["session_handle"]).ok(http.StatusOK)["session_token"].(string)
+		claims[sub] = claimsOf(t, token)
+		require.Equal(t, "race", claims[sub]["mode"])
+		require.EqualValues(t, 4, claims[sub]["max_players"])
+	}
+	require.NoError(t, uuid.Validate(claims["alice"]["party"].(string)))
+	require.Equal(t, claims["alice"]["party"], claims["bob"]["party"])
+	require.NotEqual(t, claims["alice"]["party"], claims["carol"]["party"])
+	again := b.resolve("alice", session["session_handle"]).ok(http.StatusOK)["session_token"].(string)
+	require.Equal(t, claims["alice"]["party"], claimsOf(t, again)["party"], "it is the seat's")
 }

@@ -120,6 +120,21 @@ func (t *text) read(value string) (ok bool) {
 	return t.set
 }
 
+// count is a member that counts something: a whole number, not negative.
+type count struct {
+	value int
+	set   bool
+}
+
+func (c *count) read(value string) bool {
+	if c.set {
+		return false
+	}
+	n, err := strconv.Atoi(value)
+	c.value, c.set = n, true
+	return err == nil && n >= 0
+}
+
 // lastDate is the last second of the year 9999, beyond which RFC 3339 and time.Time's JSON form have no notation.
 const lastDate = 253402300799
 

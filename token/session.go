@@ -12,8 +12,8 @@ const (
 	Audience = "lattice-gameserver"
 )
 
-// SessionClaims say that a player may take a seat of a session. All fields are required. Times count in whole
-// seconds in the token; what is below is cut off.
+// SessionClaims say that a player may take a seat of a session. All fields are required but Mode, MaxPlayers and Party,
+// which older directors do not write. Times count in whole seconds in the token; what is below is cut off.
 type SessionClaims struct {
 	Subject   string    // sub: the player; see ValidSubject
 	SessionID string    // sid
@@ -23,6 +23,10 @@ type SessionClaims struct {
 	ID        string    // jti: unique to the token
 	IssuedAt  time.Time // iat, by the database's clock
 	Expires   time.Time // exp, by the database's clock
+
+	Mode       string // mode: of the session
+	MaxPlayers int    // max_players: seats of the session; 0 is unknown
+	Party      string // party: the same for all who were seated together
 }
 
 // sessionJSON is the payload in the order in which it is written.
@@ -37,6 +41,10 @@ type sessionJSON struct {
 	ID        string `json:"jti"`
 	IssuedAt  int64  `json:"iat"`
 	Expires   int64  `json:"exp"`
+
+	Mode       string `json:"mode,omitempty"`
+	MaxPlayers int    `json:"max_players,omitempty"`
+	Party      string `json:"party,omitempty"`
 }
 
 func (c SessionClaims) encode() ([]byte, error) {
@@ -46,6 +54,7 @@ func (c SessionClaims) encode() ([]byte, error) {
 	return json.Marshal(sessionJSON{
 		Issuer: Issuer, Audience: Audience, Subject: c.Subject, SessionID: c.SessionID, Handle: c.Handle,
 		Endpoint: c.Endpoint, Region: c.Region, ID: c.ID, IssuedAt: c.IssuedAt.Unix(), Expires: c.Expires.Unix(),
+		Mode: c.Mode, MaxPlayers: c.MaxPlayers, Party: c.Party,
 	})
 }
 
@@ -60,6 +69,9 @@ func (c SessionClaims) check() error {
 			return BadClaim
 		}
 	}
+	if !utf8.ValidString(c.Mode) || !utf8.ValidString(c.Party) || c.MaxPlayers < 0 {
+		return BadClaim
+	}
 	iat, exp := c.IssuedAt.Unix(), c.Expires.Unix()
 	if !ValidSubject(c.Subject) || iat < 0 || exp <= iat || exp > lastDate {
 		return BadClaim
@@ -70,7 +82,8 @@ func (c SessionClaims) check() error {
 // sessionMembers are the places into which a payload is read.
 type sessionMembers struct {
 	registered
-	sid, hdl, ep, region, jti text
+	sid, hdl, ep, region, jti, mode, party text
+	maxPlayers                             count
 }
 
 func (m *sessionMembers) member(name string) member {
@@ -85,6 +98,12 @@ func (m *sessionMembers) member(name string) member {
 		return &m.region
 	case "jti":
 		return &m.jti
+	case "mode":
+		return &m.mode
+	case "party":
+		return &m.party
+	case "max_players":
+		return &m.maxPlayers
 	}
 	return m.registered.member(name)
 }
@@ -93,5 +112,6 @@ func (m *sessionMembers) claims() SessionClaims {
 	return SessionClaims{
 		Subject: m.sub.value, SessionID: m.sid.value, Handle: m.hdl.value, Endpoint: m.ep.value,
 		Region: m.region.value, ID: m.jti.value, IssuedAt: m.times.iat.time(), Expires: m.times.exp.time(),
+		Mode: m.mode.value, MaxPlayers: m.maxPlayers.value, Party: m.party.value,
 	}
 }

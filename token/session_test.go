@@ -25,6 +25,8 @@ func drawClaims(t *rapid.T) SessionClaims {
 		Subject: subject.Draw(t, "sub"), SessionID: text.Draw(t, "sid"), Handle: text.Draw(t, "hdl"),
 		Endpoint: text.Draw(t, "ep"), Region: text.Draw(t, "region"), ID: text.Draw(t, "jti"),
 		IssuedAt: issued, Expires: issued.Add(2 * time.Minute),
+		Mode: rapid.StringN(0, 40, 64).Draw(t, "mode"), MaxPlayers: rapid.IntRange(0, 1024).Draw(t, "max_players"),
+		Party: rapid.StringN(0, 36, 36).Draw(t, "party"),
 	}
 }
 
@@ -83,10 +85,19 @@ func TestJWXVerifiesOurTokens(t *testing.T) {
 			jwt.WithAudience(Audience), jwt.WithRequiredClaim("exp"), jwt.WithTypedClaim("sid", ""))
 		require.NoError(t, err)
 		require.Equal(t, []string{Audience}, theirs.Audience())
-		claim := func(name string) string { v, _ := theirs.Get(name); return v.(string) }
+		claim := func(name string) (text string) {
+			if v, ok := theirs.Get(name); ok {
+				text = v.(string)
+			}
+			return text
+		}
 		got := SessionClaims{
 			Subject: theirs.Subject(), ID: theirs.JwtID(), IssuedAt: theirs.IssuedAt(), Expires: theirs.Expiration(),
 			SessionID: claim("sid"), Handle: claim("hdl"), Endpoint: claim("ep"), Region: claim("region"),
+			Mode: claim("mode"), Party: claim("party"),
+		}
+		if n, ok := theirs.Get("max_players"); ok {
+			got.MaxPlayers = int(n.(float64))
 		}
 		require.Equal(t, inSeconds(c), got)
 	})
@@ -116,7 +127,8 @@ func TestVerifyTakesTokensOfJWX(t *testing.T) {
 		c := drawClaims(t)
 		theirs, err := jwt.NewBuilder().Issuer(Issuer).Audience([]string{"other", Audience}).Subject(c.Subject).
 			JwtID(c.ID).IssuedAt(c.IssuedAt).Expiration(c.Expires).Claim("sid", c.SessionID).Claim("hdl", c.Handle).
-			Claim("ep", c.Endpoint).Claim("region", c.Region).Claim("more", []int{1}).Build()
+			Claim("ep", c.Endpoint).Claim("region", c.Region).Claim("mode", c.Mode).
+			Claim("max_players", c.MaxPlayers).Claim("party", c.Party).Claim("more", []int{1}).Build()
 		require.NoError(t, err)
 		raw, err := jwt.Sign(theirs, jwt.WithKey(jwa.EdDSA, signer))
 		require.NoError(t, err)
@@ -191,6 +203,8 @@ func TestSessionTokenClaims(t *testing.T) {
 		{"sub", 1, BadClaim}, {"sub", "", BadClaim}, {"sub", "a\nb", BadClaim}, {"sub", "a\u0085", BadClaim}, {"sub", "a\ufffdb", BadClaim},
 		{"exp", "1582977720", BadClaim}, {"exp", -1, BadClaim}, {"exp", 1e300, BadClaim},
 		{"nbf", start.Add(time.Minute).Unix(), NotYetValid}, {"nbf", "soon", BadClaim},
+		{"mode", nil, ""}, {"mode", 1, BadClaim}, {"party", nil, ""}, {"party", []any{"alice"}, BadClaim},
+		{"max_players", nil, ""}, {"max_players", "8", BadClaim}, {"max_players", -1, BadClaim}, {"max_players", 1.5, BadClaim},
 		{"iat", start.Add(time.Hour).Unix(), NotYetValid}, {"iat", start.Add(3 * time.Second).Unix(), ""},
 	} {
 		if err := change(c.name, c.value); c.want == "" {

@@ -73,7 +73,7 @@ func someClaims() SessionClaims {
 	return SessionClaims{
 		Subject: "alice", SessionID: "eu-west.0190c0de-0000-7000-8000-000000000001", Handle: "eu-west.h4ndle",
 		Endpoint: "203.0.113.7:7777", Region: "eu-west", ID: "0190c0de-0000-7000-8000-000000000002",
-		IssuedAt: start, Expires: start.Add(2 * time.Minute),
+		IssuedAt: start, Expires: start.Add(2 * time.Minute), Mode: "duel", MaxPlayers: 8, Party: "0190c0de-0000-7000-8000-000000000003",
 	}
 }
 

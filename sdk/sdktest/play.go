@@ -177,13 +177,15 @@ func (d *Director) resolve(r *http.Request, sub string) (any, *refusal) {
 	if no != nil {
 		return nil, no
 	}
-	if seat := s.seats[sub]; seat == nil || seat.state == reaped {
+	seat := s.seats[sub]
+	if seat == nil || seat.state == reaped {
 		return nil, refuse(http.StatusForbidden, "no_seat", "you hold no seat in this session")
 	}
 	now := time.Now()
 	signed, err := d.Sign(token.SessionClaims{
 		Subject: sub, SessionID: s.id, Handle: s.handle, Endpoint: s.endpoint, Region: s.region,
-		ID: rand.Text(), IssuedAt: now, Expires: now.Add(d.opts.TokenTTL),
+		ID: rand.Text(), IssuedAt: now, Expires: now.Add(d.opts.TokenTTL), Mode: s.mode, MaxPlayers: s.maxPlayers,
+		Party: uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join(seat.party, "\x00"))).String(),
 	})
 	if err != nil {
 		return nil, refuse(http.StatusInternalServerError, "internal", "%v", err)

@@ -71,6 +71,7 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 	signed, err := f.keys.Sign(token.SessionClaims{
 		Subject: sub, SessionID: r.SessionID, Handle: r.SessionHandle, Endpoint: r.Endpoint, Region: r.Region,
 		ID: rand.Text(), IssuedAt: r.IssuedAt, Expires: r.ExpiresAt,
+		Mode: r.Mode, MaxPlayers: r.MaxPlayers, Party: r.Party.String(),
 	})
 	return resolveAnswer{r.Endpoint, signed, r.SessionID}, err
 }

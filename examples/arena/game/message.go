@@ -6,7 +6,7 @@ import "github.com/coder/websocket"
 const (
 	TypeHello   = "hello"   // client: Token
 	TypeSteer   = "steer"   // client: Heading
-	TypeWelcome = "welcome" // server: You, SessionID
+	TypeWelcome = "welcome" // server: You, SessionID, Mode, MaxPlayers
 	TypeState   = "state"   // server: State, at every tick
 )
 
@@ -20,10 +20,12 @@ type ClientMessage struct {
 
 // ServerMessage is what the game server sends.
 type ServerMessage struct {
-	Type      string `json:"type"`
-	You       string `json:"you,omitempty"`
-	SessionID string `json:"session_id,omitempty"`
-	State     *State `json:"state,omitempty"`
+	Type       string `json:"type"`
+	You        string `json:"you,omitempty"`
+	SessionID  string `json:"session_id,omitempty"`
+	Mode       string `json:"mode,omitempty"`
+	MaxPlayers int    `json:"max_players,omitempty"`
+	State      *State `json:"state,omitempty"`
 }
 
 // Why a server closes a connection, beside the codes of RFC 6455. After Refused, ask the director for another token; after

@@ -27,6 +27,8 @@ const (
 type conn struct {
 	ws              *websocket.Conn
 	player, session string
+	mode            string // of the session
+	maxPlayers      int
 	frames          chan []byte
 }
 
@@ -130,8 +132,13 @@ func farewell(err error) (websocket.StatusCode, string) {
 
 // serve plays until the player leaves or the admission ends.
 func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
-	c := &conn{ws: ws, player: admission.Sub, session: admission.SessionID, frames: make(chan []byte, 2)}
-	welcome, err := json.Marshal(game.ServerMessage{Type: game.TypeWelcome, You: c.player, SessionID: c.session})
+	c := &conn{
+		ws: ws, player: admission.Sub, session: admission.SessionID, mode: admission.Mode, maxPlayers: admission.MaxPlayers,
+		frames: make(chan []byte, 2),
+	}
+	welcome, err := json.Marshal(game.ServerMessage{
+		Type: game.TypeWelcome, You: c.player, SessionID: c.session, Mode: c.mode, MaxPlayers: c.maxPlayers,
+	})
 	if err != nil {
 		return
 	}

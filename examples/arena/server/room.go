@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 // rooms are the running sessions.
 type rooms struct {
+	log      *slog.Logger
 	emptyFor time.Duration
 	ended    func(session string)
 	work     sync.WaitGroup
@@ -20,11 +23,12 @@ type rooms struct {
 	open map[string]*room
 }
 
-func newRooms(emptyFor time.Duration, ended func(string), closed <-chan struct{}) *rooms {
-	return &rooms{emptyFor: emptyFor, ended: ended, closed: closed, open: map[string]*room{}}
+func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
+	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, ended: ended, closed: closed, open: map[string]*room{}}
 }
 
-// enter puts a connection into the room of its session, and opens that if it is the first.
+// enter puts a connection into the room of its session. The first one opens the room: its token says what kind and how
+// large. All modes of the arena play alike, so the mode is only shown.
 func (r *rooms) enter(c *conn) *room {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,6 +36,8 @@ func (r *rooms) enter(c *conn) *room {
 	if place == nil {
 		place = &room{session: c.session, world: game.NewWorld(rand.Uint64()), conns: map[string]*conn{}}
 		r.open[c.session] = place
+		r.log.LogAttrs(context.Background(), slog.LevelInfo, "session opened", slog.String("session_id", c.session),
+			slog.String("mode", c.mode), slog.Int("max_players", c.maxPlayers))
 		r.work.Go(func() { r.run(place) })
 	}
 	place.enter(c)

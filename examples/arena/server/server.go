@@ -87,7 +87,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, door: make(chan struct{}, cfg.Capacity+64)}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.rooms = newRooms(cfg.EmptyFor, func(session string) { s.fleet.End(session) }, s.life.Done())
+	s.rooms = newRooms(cfg, func(session string) { s.fleet.End(session) }, s.life.Done())
 	s.fleet, err = sdk.Start(ctx, cfg.Director, s.registration())
 	if err != nil {
 		s.end()

@@ -78,7 +78,10 @@ func hello(token string) string {
 // join connects a player and waits for the first state of the world.
 func (b *bundle) join(seat sdk.Seat) *websocket.Conn {
 	ws := b.dial(hello(seat.SessionToken))
-	require.Equal(b.t, game.TypeWelcome, b.receive(ws).Type)
+	welcome := b.receive(ws)
+	require.Equal(b.t, game.TypeWelcome, welcome.Type)
+	require.Equal(b.t, "ffa", welcome.Mode)
+	require.Equal(b.t, 8, welcome.MaxPlayers)
 	require.Equal(b.t, game.TypeState, b.receive(ws).Type)
 	return ws
 }
