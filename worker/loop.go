@@ -43,6 +43,9 @@ type loop struct {
 	pause   func(ctx context.Context, d time.Duration) bool // false: ctx ended
 	seen    func(result)                                    // for tests; may be nil
 	failing string                                          // how the last run failed
+
+	record   func(ctx context.Context, loop string, every time.Duration) error // notes a success; nil: nowhere
+	recorded time.Time                                                         // when it last did
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -53,6 +56,7 @@ func (l *loop) run(ctx context.Context) {
 			return // cut off, which says nothing about how it went
 		}
 		if r.err == nil {
+			l.remember(ctx)
 			retry.Reset()
 			r.next = spread(l.every)
 		} else {

@@ -17,6 +17,8 @@
 // A loop runs at once when its worker starts, and then at its interval, spread by a tenth either way so that a fleet of
 // workers does not knock in step. A run is bounded in time. One that fails, or panics, is tried again with growing
 // pauses; the other loops go on. Each file holds one loop; its thought is in runOnce, which says what it did.
+//
+// A loop that succeeds says so in the database too (record.go): operators see there whether any worker runs.
 package worker
 
 import (
@@ -92,6 +94,7 @@ func New(o Options) (*Worker, error) {
 		{name: "history", every: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},
 	}}
 	for _, l := range w.loops {
+		l.record = o.Store.RecordRun
 		l.log, l.metrics, l.pause = o.Log.With(slog.String("loop", l.name)), m, pause
 	}
 	return w, nil

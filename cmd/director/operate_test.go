@@ -22,11 +22,10 @@ func TestMigrate(t *testing.T) {
 	latest := migrations.Latest()
 
 	all := read[[]migrationLine](t, environ, "migrate", "status")
-	require.Len(t, all, int(latest))
 	require.False(t, all[0].Applied)
 
 	up := read[movedLine](t, environ, "migrate", "up")
-	require.Len(t, up.Versions, int(latest))
+	require.Len(t, up.Versions, len(all))
 	require.Equal(t, latest, up.Schema)
 	require.Equal(t, movedLine{[]int64{}, latest}, read[movedLine](t, environ, "migrate", "up"))
 	require.Contains(t, ok(t, environ, "migrate", "up"), "Nothing to do")

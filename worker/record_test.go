@@ -1,0 +1,31 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pins a fleet whose operators cannot tell from the database whether any worker runs, and loops that fail and look healthy.
+func TestLoopsRecordTheirSuccess(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Zero(t, one[int](b, "SELECT count(*) FROM ops.worker_loops"))
+	d := drive(t, only(t, b.options(), "reap"))
+	require.NoError(t, (<-d.results).err)
+	d.tick <- struct{}{}
+	require.NoError(t, (<-d.results).err)
+	require.Equal(t, "reap 00:00:01 f", one[string](b, "SELECT loop || ' ' || every || ' ' || left(late::text, 1) FROM ops.worker_loops"))
+
+	b.exec("UPDATE worker_loops SET succeeded_at = now() - interval '61 seconds'")
+	require.True(t, one[bool](b, "SELECT late FROM ops.worker_loops"))
+	l := loopOf(t, b.options(), "reap")
+	l.remember(t.Context())
+	require.False(t, one[bool](b, "SELECT late FROM ops.worker_loops"))
+
+	b.exec("UPDATE worker_loops SET succeeded_at = now() - interval '9 seconds'")
+	l.remember(t.Context())
+	loopOf(t, b.options(), "reap").remember(t.Context())
+	require.Greater(t, one[time.Duration](b, "SELECT age FROM ops.worker_loops"), 8*time.Second, "written once in ten seconds, whoever ran it")
+}
