@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,7 +77,7 @@ func explain(err error) error {
 			return fmt.Errorf("%s (%s)", pg.Message, pg.Hint)
 		}
 		return errors.New(pg.Message)
-	case db.IsKind(err, db.Unavailable), pgconn.Timeout(err), isConnect(err):
+	case db.IsKind(err, db.Unavailable), unreachable(err):
 		return fmt.Errorf("the database cannot be reached, look at DATABASE_URL and whether it runs: %w", err)
 	}
 	return err
@@ -86,9 +89,14 @@ func isRefusal(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
 }
 
-func isConnect(err error) bool {
-	var c *pgconn.ConnectError
-	return errors.As(err, &c)
+// unreachable reports whether no answer came from the database, whatever it would have been.
+func unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	var pg *pgconn.PgError
+	shutdown := errors.As(err, &pg) && strings.HasPrefix(pg.Code, "57P") // admin_shutdown, crash_shutdown, cannot_connect_now
+	return shutdown || errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // rows collects what a view of schema ops answers.

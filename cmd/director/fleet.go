@@ -14,8 +14,8 @@ func (p *program) fleet() *cobra.Command {
 		Use:     "fleet",
 		Short:   "Look at the game servers, drain and undrain them",
 		Long:    "What the director knows of the game servers. The same in SQL: view ops.fleet, functions ops.drain and ops.undrain.",
-		Example: "  director fleet list --region eu-west\n  director fleet drain eu-arena-7\n  director fleet undrain eu-arena-7",
-	}, p.fleetList(), p.fleetDrain(), p.fleetUndrain())
+		Example: "  director fleet list --region eu-west\n  director fleet show eu-arena-7\n  director fleet drain eu-arena-7\n  director fleet undrain eu-arena-7",
+	}, p.fleetList(), p.fleetShow(), p.fleetDrain(), p.fleetUndrain())
 }
 
 // instanceLine is a row of ops.fleet.
@@ -42,10 +42,11 @@ type instanceLine struct {
 	EndedAt       *time.Time        `json:"ended_at"`
 }
 
-const selectFleet = `SELECT region, instance, endpoint, status, alive, modes, labels, version, load, capacity, reserved_seats, available, players,
+const fleetColumns = `SELECT region, instance, endpoint, status, alive, modes, labels, version, load, capacity, reserved_seats, available, players,
     open_sessions, max_sessions, reports_seats, last_heartbeat, extract(epoch FROM lease_age)::float8 AS lease_age, registered_at, ended_at
-FROM ops.fleet
-WHERE ($1 = '' OR region = $1) AND ($2 = '' OR $2 = ANY (modes)) AND ($3 OR status <> 'gone')
+FROM ops.fleet `
+
+const selectFleet = fleetColumns + `WHERE ($1 = '' OR region = $1) AND ($2 = '' OR $2 = ANY (modes)) AND ($3 OR status <> 'gone')
 ORDER BY region, instance`
 
 func (p *program) fleetList() *cobra.Command {
@@ -87,6 +88,14 @@ func orBlank[T any](p *T) any {
 		return ""
 	}
 	return *p
+}
+
+// readableTime is "" for a time that is not set.
+func readableTime(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // ago tells of seconds that have passed, as a person would.

@@ -34,7 +34,7 @@ func TestMigrate(t *testing.T) {
 	for _, command := range []string{"down", "redo"} {
 		hesitant := run(t, environ, "no\n", "migrate", command)
 		require.ErrorIs(t, hesitant.err, errNotConfirmed)
-		require.Contains(t, hesitant.stderr, all[latest-1].Name, "it says what would go")
+		require.Contains(t, hesitant.stderr, all[len(all)-1].Name, "it says what would go")
 		require.NotContains(t, hesitant.stderr, all[0].Name)
 		require.ErrorIs(t, run(t, environ, "", "migrate", command).err, errNotConfirmed, "nobody is there to ask")
 	}
@@ -163,4 +163,55 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, away.err, "the database cannot be reached, look at DATABASE_URL")
 	require.NotContains(t, away.stderr, "geheim")
 	require.Equal(t, 1, cli.ExitCode(away.err))
+}
+
+// Pins an operator who sees a server and not who plays on it.
+func TestFleetShow(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	registerOn(t, s, "eu-1")
+	p, err := placeOn(t, s, "anna")
+	require.NoError(t, err)
+	_, err = placeOn(t, s, "bob")
+	require.NoError(t, err)
+
+	one := read[instanceShown](t, environ, "fleet", "show", "eu-1")
+	require.Equal(t, "eu-1", one.Instance)
+	require.Len(t, one.Sessions, 1)
+	require.Equal(t, p.SessionID, one.Sessions[0].Session)
+	require.Equal(t, []string{"anna", "bob"}, one.Sessions[0].Who)
+	text := ok(t, environ, "fleet", "show", "eu-1")
+	require.Contains(t, text, "seats          2 of 8 reserved by sessions, 6 free\n")
+	require.Contains(t, text, "players        2 in 1 sessions\n")
+	require.Contains(t, text, "anna,bob")
+	require.NotContains(t, text, p.SessionHandle)
+	require.ErrorContains(t, run(t, environ, "", "fleet", "show", "eu-9").err, `there is no instance "eu-9"`)
+
+	require.NoError(t, s.Deregister(t.Context(), db.InstanceRef{InstanceID: "eu-1"}))
+	require.Regexp(t, `lease +ended 2\d{3}-`, ok(t, environ, "fleet", "show", "eu-1"))
+}
+
+// Pins a check that says nothing, or that no script can tell from success.
+func TestInvariants(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	registerOn(t, s, "eu-1")
+	p, err := placeOn(t, s, "anna")
+	require.NoError(t, err)
+	require.Contains(t, ok(t, environ, "invariants"), "seat count drift")
+	for _, i := range read[[]invariantLine](t, environ, "invariants") {
+		require.Zero(t, i.Violations, i.Name)
+	}
+
+	_, err = s.Pool().Exec(t.Context(), "UPDATE sessions SET player_count = 2")
+	require.NoError(t, err)
+	r := run(t, environ, "", "invariants")
+	require.Equal(t, 1, cli.ExitCode(r.err))
+	require.Contains(t, r.stderr, "violated: seat count drift")
+	require.Regexp(t, `seat count drift: \{.*`+p.SessionID, r.stdout)
+	r = run(t, environ, "", "invariants", "-o", "json")
+	require.Equal(t, 1, cli.ExitCode(r.err))
+	require.Contains(t, r.stdout, `"violations": 1`)
 }

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+const (
+	// eventBatch bounds what is read at once.
+	eventBatch = 1000
+	// followEvery is how often --follow looks for new events, and for a database that is away.
+	followEvery = time.Second
+)
+
+// eventLine is a row of ops.event_feed.
+type eventLine struct {
+	TX       string          `json:"-" db:"transaction"`
+	ID       uuid.UUID       `json:"-"`
+	Cursor   string          `json:"cursor" db:"-"` // for --after
+	At       time.Time       `json:"at"`
+	Region   string          `json:"region"`
+	Kind     string          `json:"kind"`
+	Actor    string          `json:"actor"`
+	Instance *string         `json:"instance,omitempty"`
+	Session  *string         `json:"session,omitempty"`
+	Detail   json.RawMessage `json:"detail"`
+}
+
+const selectEvents = `SELECT tx::text AS transaction, id, at, region, kind, actor, instance, session, detail FROM ops.event_feed
+WHERE (tx, id) > ($1::text::xid8, $2::uuid) AND ($3::timestamptz IS NULL OR at >= $3) ORDER BY tx, id LIMIT $4`
+
+// eventFilter says which events are printed. An empty field lets all through.
+type eventFilter struct {
+	kinds                     []string // may end in *
+	region, instance, session string
+}
+
+func (f eventFilter) matches(e eventLine) bool {
+	is := func(want string, have *string) bool { return want == "" || have != nil && *have == want }
+	kind := len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, func(k string) bool {
+		same, _ := path.Match(k, e.Kind)
+		return same
+	})
+	return kind && is(f.region, &e.Region) && is(f.instance, e.Instance) && is(f.session, e.Session)
+}
+
+// eventReader reads the feed from a cursor on.
+type eventReader struct {
+	look
+
+	filter eventFilter
+	since  *time.Time // by the database's clock; nil with a cursor
+	tx     string
+	id     uuid.UUID
+}
+
+func (p *program) events() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print the event log, and follow it",
+		Long: "Prints what happened to instances, sessions and keys, in the order in which it was committed. The same in SQL: view\n" +
+			"ops.event_feed, and ops.events for people.\n\n" +
+			"--output json prints an object a line. Each has a cursor; --after CURSOR goes on behind it without a gap, also after days.\n" +
+			"With --follow it prints new events until Ctrl-C, and waits for a database that is away.",
+		Example: "  director events --since 1h --kind 'instance.*'\n" +
+			"  director events --follow --region eu-west\n" +
+			"  director events --follow --output json --after 81234/0b6bb4a5-6f2f-4d4e-a7a6-5d1d3b3f0d52",
+		Args: cli.Exactly(0),
+	}
+	var f eventFilter
+	since := cmd.Flags().Duration("since", 15*time.Minute, "How far back to begin")
+	after := cmd.Flags().String("after", "", "Begin behind this cursor, which --output json prints, instead of --since")
+	follow := cmd.Flags().BoolP("follow", "f", false, "Go on with what happens from now on, until Ctrl-C")
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "Only these kinds, such as session.closed or 'instance.*'")
+	cmd.Flags().StringVar(&f.region, "region", "", "Only this region")
+	cmd.Flags().StringVar(&f.instance, "instance", "", "Only this game server")
+	cmd.Flags().StringVar(&f.session, "session", "", "Only this session")
+	p.completesFlag(cmd, "kind", "SELECT DISTINCT kind FROM ops.events WHERE at > now() - interval '1 day'")
+	p.completesFlag(cmd, "region", regionWords)
+	p.completesFlag(cmd, "instance", instanceWords)
+	p.completesFlag(cmd, "session", "SELECT session FROM ops.sessions")
+	addFlags(cmd.Flags(), byLook)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		tx, id, err := parseCursor(*after)
+		if err := errors.Join(err, f.check(), positive("since", *since)); err != nil {
+			return cli.Usage(err)
+		}
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			r := &eventReader{look: l, filter: f, tx: tx, id: id}
+			if err := r.begin(ctx, *after == "", *since); err != nil {
+				return err
+			}
+			if *follow {
+				return r.follow(ctx, cmd)
+			}
+			return r.toEnd(ctx)
+		})
+	}
+	return cmd
+}
+
+func positive(flag string, d time.Duration) error {
+	if d <= 0 {
+		return fmt.Errorf("--%s %s is not allowed: it must be more than 0", flag, d)
+	}
+	return nil
+}
+
+func (f eventFilter) check() error {
+	for _, k := range f.kinds {
+		if _, err := path.Match(k, ""); err != nil {
+			return fmt.Errorf("--kind %q is not allowed: it must be a kind such as session.closed, or a pattern such as 'instance.*'", k)
+		}
+	}
+	return nil
+}
+
+// parseCursor takes a cursor apart; "" is the beginning of the log.
+func parseCursor(text string) (tx string, id uuid.UUID, err error) {
+	if text == "" {
+		return "0", uuid.Nil, nil
+	}
+	tx, rest, _ := strings.Cut(text, "/")
+	id, err = uuid.Parse(rest)
+	if err != nil || tx == "" || len(tx) > 20 || strings.Trim(tx, "0123456789") != "" {
+		return "", uuid.Nil, fmt.Errorf("--after %q is not allowed: it must be a cursor as --output json prints it, number/uuid", text)
+	}
+	return tx, id, nil
+}
+
+// begin asks the database for the time that --since means: its clock wrote the events.
+func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Duration) error {
+	if !bySince {
+		return nil
+	}
+	return r.Pool().QueryRow(ctx, "SELECT now() - $1::interval", since).Scan(&r.since)
+}
+
+// toEnd prints, batch by batch, all there is behind the cursor.
+func (r *eventReader) toEnd(ctx context.Context) error {
+	for {
+		batch, err := rows[eventLine](ctx, r.Store, selectEvents, r.tx, r.id, r.since, eventBatch)
+		if err != nil {
+			return err
+		}
+		for _, e := range batch {
+			r.tx, r.id = e.TX, e.ID
+			if !r.filter.matches(e) {
+				continue
+			}
+			if err := e.print(r.out); err != nil {
+				return err
+			}
+		}
+		if len(batch) < eventBatch {
+			return nil
+		}
+	}
+}
+
+// follow prints events as they are committed, until ctx ends. It outlives a database that is away: the cursor is where it
+// goes on.
+func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
+	next := time.NewTicker(followEvery)
+	defer next.Stop()
+	away := false
+	for {
+		err := r.toEnd(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case isAway(err) && !away:
+			fmt.Fprintln(cmd.ErrOrStderr(), "(the database is away: waiting)")
+		case err != nil && !isAway(err):
+			return err
+		}
+		away = err != nil
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (e eventLine) print(out cli.Output) error {
+	if out.JSON {
+		e.Cursor = e.TX + "/" + e.ID.String()
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out.To, string(line))
+		return err
+	}
+	words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("%-20s", e.Kind)}
+	for _, word := range []*string{e.Instance, e.Session} {
+		if word != nil {
+			words = append(words, *word)
+		}
+	}
+	if detail := string(e.Detail); detail != "{}" {
+		words = append(words, detail)
+	}
+	if e.Actor != "director" {
+		words = append(words, "by "+e.Actor)
+	}
+	_, err := fmt.Fprintln(out.To, strings.TrimRight(strings.Join(words, "  "), " "))
+	return err
+}
+
+// isAway reports whether the database did not answer, as opposed to refusing.
+func isAway(err error) bool {
+	return err != nil && (db.IsKind(err, db.Unavailable) || unreachable(err))
+}

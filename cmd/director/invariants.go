@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// violationRows bounds how many rows of a violated invariant are printed.
+const violationRows = 20
+
+// invariantLine is a row of ops.invariants and, where it is violated, rows of its view.
+type invariantLine struct {
+	Name       string            `json:"name"`
+	Violations int               `json:"violations"`
+	Rows       []json.RawMessage `json:"rows,omitempty" db:"-"` // the first ones
+}
+
+func (p *program) invariants() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "invariants",
+		Short: "Check what must hold at any moment",
+		Long: "Checks the invariants: capacity, double seats, sessions without a server, counters, the signing key. Prints how many\n" +
+			"violations each has, and the first rows of those. The same in SQL: ops.invariants and ops.invariant_….\n\n" +
+			"Exit code 1 when any is violated. Look again after ten seconds: a violation that stays is a bug.",
+		Example: "  director invariants\n  director invariants -o json | jq '.[] | select(.violations > 0)'",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byLook)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+			all, err := l.checkInvariants(ctx)
+			if err != nil {
+				return err
+			}
+			if err := writeInvariants(l.out, all); err != nil {
+				return err
+			}
+			return violated(all)
+		})
+	}
+	return cmd
+}
+
+func (l look) checkInvariants(ctx context.Context) ([]invariantLine, error) {
+	all, err := rows[invariantLine](ctx, l.Store, "SELECT name, violations FROM ops.invariants ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Violations == 0 {
+			continue
+		}
+		view := pgx.Identifier{"ops", "invariant_" + strings.ReplaceAll(all[i].Name, " ", "_")}.Sanitize()
+		found, err := l.Pool().Query(ctx, "SELECT to_json(v) FROM "+view+" v LIMIT $1", violationRows)
+		if err != nil {
+			return nil, err
+		}
+		if all[i].Rows, err = pgx.CollectRows(found, pgx.RowTo[json.RawMessage]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func writeInvariants(out cli.Output, all []invariantLine) error {
+	err := cli.Write(out, all, []string{"invariant", "violations"}, func(i invariantLine) []any { return []any{i.Name, i.Violations} })
+	if err != nil || out.JSON {
+		return err
+	}
+	for _, i := range all {
+		for _, row := range i.Rows {
+			fmt.Fprintf(out.To, "%s: %s\n", i.Name, row)
+		}
+	}
+	return nil
+}
+
+// violated names the invariants that do not hold, nil if all do.
+func violated(all []invariantLine) error {
+	var names []string
+	for _, i := range all {
+		if i.Violations > 0 {
+			names = append(names, i.Name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return fmt.Errorf("violated: %s; look again after ten seconds, what stays is a bug: keep these rows and the events around them",
+		strings.Join(names, ", "))
+}
