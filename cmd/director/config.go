@@ -63,6 +63,7 @@ const (
 	byKeys  // keys rotate, which makes keys as a worker does
 	byLook  // what looks at the database and steers it: keys, fleet, sessions
 	byToken // token mint
+	byDoctor
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
@@ -93,7 +94,7 @@ func (c *Config) wiring() []setting {
 	return []setting{
 		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll, value: databaseURL(&c.DatabaseURL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is not set"},
-		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byServers,
+		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byServers | byDoctor,
 			value: databaseURL(&c.DatabaseURLDirect),
 			help:  "The way around a transaction pooler, for migrations and for hearing what other replicas did, which need a session. Not set: DATABASE_URL"},
 		{flag: "pooler", section: sectionDatabase, def: "none", by: byAll, value: choice(&c.Pooler, "none", "pgbouncer"),

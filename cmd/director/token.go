@@ -16,10 +16,10 @@ import (
 func (p *program) token() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "token",
-		Short:   "Make players' access tokens for development",
-		Long:    "Makes access tokens such as a title's own login would, with the key of the development issuer. 'director dev' believes them.",
-		Example: "  director token mint --sub alice",
-	}, p.tokenMint())
+		Short:   "Inspect session tokens; make players' access tokens for development",
+		Long:    "Says why a game server refuses a session token; and makes access tokens such as a title's own login would, for 'director dev'.",
+		Example: "  director token inspect - < token.txt\n  director token mint --sub alice",
+	}, p.tokenMint(), p.tokenInspect())
 }
 
 // tokenLine is a token that was made.

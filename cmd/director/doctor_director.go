@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What the director's own tables are asked, through the views of schema ops.
+
+// amnestyLine is ops.amnesty, in seconds.
+type amnestyLine struct {
+	Amnesty bool
+	Pulse   *float64 // since a replica last said that heartbeats can be heard; nil: never
+	EndsIn  *float64 `db:"ends_in"`
+	Lease   float64
+}
+
+const selectAmnesty = `SELECT amnesty, extract(epoch FROM now() - last_pulse)::float8 AS pulse, extract(epoch FROM ends_at - now())::float8 AS ends_in,
+    extract(epoch FROM lease_ttl)::float8 AS lease FROM ops.amnesty`
+
+func (l look) checkReplicas(ctx context.Context) (finding, error) {
+	a, err := one[amnestyLine](ctx, l, selectAmnesty)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeReplicas(a), nil
+}
+
+// judgeReplicas goes by the pulse, which every replica sends several times a lease.
+func judgeReplicas(a amnestyLine) finding {
+	const do = "start 'director serve', or look at its log and at /readyz"
+	switch {
+	case a.Pulse == nil:
+		return failure(do, "no replica has ever served this database")
+	case *a.Pulse > a.Lease:
+		return failure(do, "no replica serves: the last one was heard %s ago", since(*a.Pulse))
+	}
+	return good("one or more serve, heard %s ago", since(*a.Pulse))
+}
+
+// loopLine is a row of ops.worker_loops.
+type loopLine struct {
+	Loop string
+	Age  float64 // seconds
+	Late bool
+}
+
+func (l look) checkWorkers(ctx context.Context) (finding, error) {
+	loops, err := rows[loopLine](ctx, l.Store, "SELECT loop, extract(epoch FROM age)::float8 AS age, late FROM ops.worker_loops ORDER BY age DESC")
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeWorkers(loops), nil
+}
+
+func judgeWorkers(loops []loopLine) finding {
+	const start = "start 'director work', or 'director serve --work'"
+	if len(loops) == 0 {
+		return failure(start, "no worker has run on this database")
+	}
+	var late []string
+	youngest := loops[0].Age
+	for _, l := range loops {
+		youngest = min(youngest, l.Age)
+		if l.Late {
+			late = append(late, fmt.Sprintf("%s (%s ago)", l.Loop, since(l.Age)))
+		}
+	}
+	switch {
+	case youngest > 60:
+		return failure(start, "no worker runs: the last run of any loop succeeded %s ago", since(youngest))
+	case late != nil:
+		return failure("look for \"failing\" in the worker's log", "loops that do not succeed: %s", strings.Join(late, ", "))
+	}
+	return good("all %d loops succeeded lately", len(loops))
+}
+
+// keyTurn is a signing key: how many seconds from now its turn begins and ends.
+type keyTurn struct {
+	KID         string `db:"kid"`
+	State       string
+	From, Until float64
+}
+
+func (l look) checkKeys(ctx context.Context) (finding, error) {
+	keys, err := rows[keyTurn](ctx, l.Store, `SELECT kid, state, extract(epoch FROM sign_from - now())::float8 AS "from",
+		extract(epoch FROM sign_until - now())::float8 AS until FROM ops.keys WHERE state IN ('signing', 'next') ORDER BY sign_from`)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeKeys(keys), nil
+}
+
+func judgeKeys(keys []keyTurn) finding {
+	var signing, next *keyTurn
+	for i, k := range keys {
+		if k.State == "signing" {
+			signing = &keys[i]
+		} else if next == nil {
+			next = &keys[i]
+		}
+	}
+	switch {
+	case signing == nil:
+		return failure("director keys rotate", "no key signs: no player gets a session token")
+	case next == nil:
+		return failure("director keys rotate; then find out why no worker did", "no next key is published, and the one that signs ends in %s", since(signing.Until))
+	case next.From > signing.Until+1:
+		return failure("director keys rotate", "between %s and %s from now no key signs", since(signing.Until), since(next.From))
+	}
+	return good("one signs for %s more, and the next is published", brief(time.Duration(signing.Until)*time.Second))
+}
+
+// fleetSums are sums over ops.fleet, of instances that are not gone.
+type fleetSums struct {
+	Alive, Expired, Draining    int
+	Capacity, Reserved, Players int // of the living
+}
+
+const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive) AS expired,
+    count(*) FILTER (WHERE alive AND status = 'draining') AS draining, coalesce(sum(capacity) FILTER (WHERE alive), 0) AS capacity,
+    coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players
+FROM ops.fleet WHERE status <> 'gone'`
+
+func (l look) checkFleet(ctx context.Context) (finding, error) {
+	f, err := one[fleetSums](ctx, l, selectFleetSums)
+	if err != nil {
+		return finding{}, err
+	}
+	a, err := one[amnestyLine](ctx, l, selectAmnesty)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeFleet(f, a), nil
+}
+
+func judgeFleet(f fleetSums, a amnestyLine) finding {
+	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
+	switch {
+	case a.Amnesty && a.EndsIn == nil:
+		return warning("bring a replica back; docs/operators.md, \"Dead servers stay in the fleet\"", "%s; no lease is judged, because nobody hears heartbeats", says)
+	case a.Amnesty:
+		return warning("wait", "%s; no lease is judged for %s more", says, since(*a.EndsIn))
+	case f.Alive+f.Expired == 0:
+		return warning("start game servers, or see why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
+	case f.Alive == 0:
+		return failure("look at the game servers, and whether their heartbeats reach a replica", "%s", says)
+	case f.Alive == f.Draining:
+		return failure("director fleet undrain ID…", "%s: nobody can be placed", says)
+	}
+	return good("%s", says)
+}
+
+func (l look) checkSeats(ctx context.Context) (finding, error) {
+	f, err := one[fleetSums](ctx, l, selectFleetSums)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeSeats(f), nil
+}
+
+// judgeSeats minds reserved seats that nobody sits in only when they are running out: half-empty sessions are normal.
+func judgeSeats(f fleetSums) finding {
+	says := fmt.Sprintf("%d of %d reserved by sessions, %d players in them", f.Reserved, f.Capacity, f.Players)
+	switch {
+	case f.Reserved*100 < f.Capacity*80 || f.Capacity == 0:
+		return good("%s", says)
+	case f.Players*2 < f.Reserved:
+		return warning("docs/operators.md, \"Reserved seats far above players\"", "%s", says)
+	case f.Reserved*100 >= f.Capacity*95:
+		return warning("start game servers", "%s: the fleet is almost full", says)
+	}
+	return good("%s", says)
+}
+
+func (l look) checkViolations(ctx context.Context) (finding, error) {
+	all, err := l.checkInvariants(ctx)
+	if err != nil {
+		return finding{}, err
+	}
+	if violated(all) == nil {
+		return good("all %d hold", len(all)), nil
+	}
+	var names []string
+	for _, i := range all {
+		if i.Violations > 0 {
+			names = append(names, fmt.Sprintf("%s (%d)", i.Name, i.Violations))
+		}
+	}
+	return failure("director invariants, and again after ten seconds", "violated: %s", strings.Join(names, ", ")), nil
+}
+
+// partitionLine is a row of ops.partitions.
+type partitionLine struct {
+	Name  string
+	Ahead int
+	Stray int64 // bytes in the default partition
+}
+
+func (l look) checkPartitions(ctx context.Context) (finding, error) {
+	tables, err := rows[partitionLine](ctx, l.Store, `SELECT table_name::text AS name, days_ahead::int AS ahead, default_bytes AS stray
+		FROM ops.partitions ORDER BY days_ahead, table_name`)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgePartitions(tables), nil
+}
+
+func judgePartitions(tables []partitionLine) finding {
+	const do = "start a worker, or look for \"failing\" of its loop history in its log"
+	ahead := 1 << 30
+	for _, t := range tables {
+		switch {
+		case t.Ahead < 0:
+			return failure(do, "%s has no partition for today", t.Name)
+		case t.Ahead < 2:
+			return warning(do, "%s reaches only %d days ahead", t.Name, t.Ahead)
+		case t.Stray > 0:
+			return warning(do, "%s has %d bytes in its default partition", t.Name, t.Stray)
+		}
+		ahead = min(ahead, t.Ahead)
+	}
+	return good("they reach %d days ahead", ahead)
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/migrations"
+)
+
+// What Postgres itself is asked. The limits are those of docs/operators.md, "Watch".
+
+const oldestPostgres = 15
+
+// one collects the only row that a query answers.
+func one[T any](ctx context.Context, l look, sql string, args ...any) (T, error) {
+	found, err := l.Pool().Query(ctx, sql, args...)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return pgx.CollectExactlyOneRow(found, pgx.RowToStructByName[T])
+}
+
+// since writes seconds as a person would.
+func since(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d > time.Minute {
+		return brief(d.Round(time.Second))
+	}
+	return brief(d.Round(time.Millisecond))
+}
+
+func (l look) checkDatabase(ctx context.Context) (finding, error) {
+	begun := time.Now()
+	if err := l.Ping(ctx); err != nil {
+		return failure("look at DATABASE_URL and whether Postgres runs and lets this host in", "does not answer: %s", oneLine(err)), nil
+	}
+	return good("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
+}
+
+func (l look) checkVersion(ctx context.Context) (finding, error) {
+	v, err := one[struct {
+		Name  string
+		Major int
+	}](ctx, l, "SELECT current_setting('server_version') AS name, current_setting('server_version_num')::int / 10000 AS major")
+	if err != nil || v.Major >= oldestPostgres {
+		return good("version %s", v.Name), err
+	}
+	return failure("upgrade Postgres", "version %s, and %d or newer is needed", v.Name, oldestPostgres), nil
+}
+
+func (l look) checkSchema(ctx context.Context) (finding, error) {
+	version, err := l.SchemaVersion(ctx)
+	latest := migrations.Latest()
+	switch {
+	case err != nil:
+		return finding{}, err
+	case version < latest:
+		return failure("director migrate up", "at version %d, and this build needs %d", version, latest), nil
+	case version > latest:
+		return warning("use the director of the newer release", "at version %d, newer than this build's %d: fine for one release", version, latest), nil
+	}
+	return good("at version %d, as this build needs", version), nil
+}
+
+// checkPooler finds a pooler by the process id that it makes up for the connection, and tries what one without tracking of
+// prepared statements breaks.
+func (l look) checkPooler(ctx context.Context) (finding, error) {
+	conn, err := l.Pool().Acquire(ctx)
+	if err != nil {
+		return finding{}, err
+	}
+	defer conn.Release()
+	var backend uint32
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
+		return finding{}, err
+	}
+	if backend == conn.Conn().PgConn().PID() {
+		if l.Pooler == "pgbouncer" {
+			return warning("unset DIRECTOR_POOLER: it costs speed for nothing", "none, but DIRECTOR_POOLER is pgbouncer"), nil
+		}
+		return good("none: the connection leads to Postgres itself"), nil
+	}
+	if l.Pooler != "pgbouncer" {
+		if err := l.tryPrepared(ctx, conn.Conn()); err != nil {
+			return failure("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
+				"a pooler that loses prepared statements: %s", oneLine(err)), nil
+		}
+	}
+	if l.DatabaseURLDirect == "" {
+		return warning("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
+			"a pooler, and no way around it"), nil
+	}
+	return good("one that works, and DATABASE_URL_DIRECT leads around it"), nil
+}
+
+// tryPrepared prepares a statement and runs it while another transaction holds the server connection it was prepared on.
+func (l look) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
+	const name = "director_doctor"
+	if _, err := conn.Prepare(ctx, name, "SELECT 1"); err != nil {
+		return lostStatement(err)
+	}
+	other, err := l.Pool().Begin(ctx)
+	if err != nil {
+		return lostStatement(err)
+	}
+	defer func() { _ = other.Rollback(ctx) }()
+	if _, err := other.Exec(ctx, "SELECT 1", pgx.QueryExecModeSimpleProtocol); err != nil {
+		return lostStatement(err)
+	}
+	_, err = conn.Exec(ctx, name)
+	return lostStatement(err)
+}
+
+// lostStatement lets through only the errors that a pooler causes: no such statement, or one that is there already.
+func lostStatement(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && (pg.Code == "26000" || pg.Code == "42P05") {
+		return err
+	}
+	return nil
+}
+
+// A dump restored into another server brings transaction ids that are in this server's future.
+func (l look) checkRestored(ctx context.Context) (finding, error) {
+	v, err := one[struct{ Hidden bool }](ctx, l, `SELECT coalesce((SELECT tx FROM events ORDER BY tx DESC LIMIT 1)
+		>= pg_snapshot_xmax(pg_current_snapshot()), false) AS hidden`)
+	if err != nil || !v.Hidden {
+		return good("none, or one that was put right"), err
+	}
+	return failure("director migrate up", "events come from another server's transactions: the event feed hides them"), nil
+}
+
+func (l look) checkConnections(ctx context.Context) (finding, error) {
+	v, err := one[struct{ Used, Most int }](ctx, l, `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+		current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most`)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeConnections(v.Used, v.Most), nil
+}
+
+func judgeConnections(used, most int) finding {
+	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 says whose they are"
+	says := fmt.Sprintf("%d of %d in use", used, most)
+	switch {
+	case used*100 >= most*95:
+		return failure(do, "%s", says)
+	case used*100 >= most*80:
+		return warning(do, "%s", says)
+	}
+	return good("%s", says)
+}
+
+func (l look) checkLocks(ctx context.Context) (finding, error) {
+	v, err := one[struct {
+		Waiting int
+		Longest float64
+		Blocker *string
+	}](ctx, l, `WITH w AS (SELECT pid, extract(epoch FROM clock_timestamp() - query_start)::float8 AS seconds FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND datname = current_database())
+		SELECT count(*) AS waiting, coalesce(max(seconds), 0) AS longest,
+			(SELECT format('pid %s, %s, %s', a.pid, a.application_name, a.state) FROM pg_stat_activity a
+			 WHERE a.pid = ANY ((SELECT pg_blocking_pids(pid) FROM w ORDER BY seconds DESC LIMIT 1)::int[]) LIMIT 1) AS blocker
+		FROM w`)
+	if err != nil || v.Longest < 2 {
+		return good("nobody waits long for a lock"), err
+	}
+	return failure("SELECT pg_terminate_backend(pid) for the one that blocks, if it is no director's batch", "%d wait for locks, the longest for %s, on %s",
+		v.Waiting, since(v.Longest), orBlank(v.Blocker)), nil
+}
+
+// snapshotLine is a row of ops.oldest_snapshot.
+type snapshotLine struct {
+	Kind         string
+	Holders      int
+	Age          float64 // seconds
+	Transactions int64
+	Oldest       *string
+}
+
+func (l look) checkSnapshots(ctx context.Context) (finding, error) {
+	held, err := rows[snapshotLine](ctx, l.Store, `SELECT kind, holders, extract(epoch FROM age)::float8 AS age, transactions::bigint AS transactions,
+		oldest FROM ops.oldest_snapshot ORDER BY transactions DESC`)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeSnapshots(held), nil
+}
+
+// judgeSnapshots measures a replication slot, which has no time, by transactions: a million is minutes on a busy server.
+func judgeSnapshots(held []snapshotLine) finding {
+	for _, h := range held {
+		says := fmt.Sprintf("%s keeps vacuum from cleaning: %v, for %s and %d transactions", h.Kind, orBlank(h.Oldest), since(h.Age), h.Transactions)
+		switch {
+		case h.Kind == "replication slot" && h.Transactions > 1_000_000:
+			return failure("start its reader again, or SELECT pg_drop_replication_slot(name)", "%s", says)
+		case h.Kind == "prepared transaction" && h.Age > 60:
+			return failure("COMMIT PREPARED or ROLLBACK PREPARED it", "%s", says)
+		case h.Age > 60:
+			return failure("SELECT pg_terminate_backend(pid)", "%s", says)
+		}
+	}
+	return good("none older than a minute")
+}
+
+// A forgotten writing transaction, in any database of the server, holds back the event feed and what replicas hear of tickets.
+func (l look) checkWriters(ctx context.Context) (finding, error) {
+	v, err := one[struct {
+		Oldest float64
+		Who    *string
+		Sees   bool
+	}](ctx, l, `SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8 AS oldest,
+			(array_agg(format('pid %s, %s, database %s', pid, usename, datname) ORDER BY xact_start))[1] AS who,
+			pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees
+		FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'`)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeWriters(v.Oldest, fmt.Sprint(orBlank(v.Who)), v.Sees), nil
+}
+
+func judgeWriters(oldest float64, who string, sees bool) finding {
+	says := fmt.Sprintf("a transaction has been writing for %s: %s", since(oldest), who)
+	switch {
+	case oldest > 60:
+		return failure("SELECT pg_terminate_backend(pid)", "%s", says)
+	case oldest > 10:
+		return warning("if it does not end by itself: SELECT pg_terminate_backend(pid)", "%s", says)
+	case !sees:
+		return warning("GRANT pg_read_all_stats to this role and to the owner of schema ops", "other roles' transactions cannot be seen")
+	}
+	return good("none for longer than 10s")
+}
+
+func (l look) checkBloat(ctx context.Context) (finding, error) {
+	v, err := rows[struct {
+		Name       string
+		Dead, Live int64
+	}](ctx, l.Store, `SELECT relname AS name, n_dead_tup AS dead, n_live_tup AS live FROM pg_stat_user_tables
+		WHERE n_dead_tup > 20000 AND n_dead_tup > 2 * n_live_tup ORDER BY n_dead_tup DESC LIMIT 1`)
+	if err != nil || len(v) == 0 {
+		return good("no table is mostly dead rows"), err
+	}
+	return warning("VACUUM "+v[0].Name+"; if it does not help, something holds an old snapshot", "%s has %d dead rows and %d live ones",
+		v[0].Name, v[0].Dead, v[0].Live), nil
+}
+
+// slotLine is a replication slot and how much WAL it keeps.
+type slotLine struct {
+	Name   string
+	Active bool
+	Status string
+	Bytes  int64
+}
+
+func (l look) checkReplication(ctx context.Context) (finding, error) {
+	slots, err := rows[slotLine](ctx, l.Store, `SELECT slot_name::text AS name, active, coalesce(wal_status, '') AS status,
+		coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0)::bigint AS bytes
+		FROM pg_replication_slots ORDER BY 4 DESC`)
+	if err != nil {
+		return finding{}, err
+	}
+	return judgeSlots(slots), nil
+}
+
+func judgeSlots(slots []slotLine) finding {
+	const gib = 1 << 30
+	for _, s := range slots {
+		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
+		switch {
+		case s.Status == "lost":
+			return warning("drop the slot and set its standby up anew", "slot %s has lost WAL that its standby needs", s.Name)
+		case s.Bytes > 10*gib:
+			return failure("start its reader again, or SELECT pg_drop_replication_slot(name): the disk fills", "%s", says)
+		case s.Bytes > gib && !s.Active:
+			return warning("start its reader again, or SELECT pg_drop_replication_slot(name)", "%s", says)
+		}
+	}
+	return good("%d slots, none keeps much WAL", len(slots))
+}
+
+// checkClock compares the clock of this machine alone; replicas say theirs in director_clock_offset_seconds.
+func (l look) checkClock(ctx context.Context) (finding, error) {
+	if err := l.ReadClock(ctx); err != nil {
+		return finding{}, err
+	}
+	r, _ := l.ClockReading()
+	return judgeClock(r.Offset), nil
+}
+
+func judgeClock(offset time.Duration) finding {
+	const do = "look at NTP, here and on the database's host"
+	says := fmt.Sprintf("this machine is %s off the database's clock", brief(offset.Abs().Round(time.Millisecond)))
+	switch {
+	case offset.Abs() > 30*time.Second:
+		return failure(do, "%s", says)
+	case offset.Abs() > 5*time.Second:
+		return warning(do, "%s", says)
+	}
+	return good("%s", says)
+}

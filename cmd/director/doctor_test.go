@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// examined runs doctor, and returns what it found and the exit code.
+func examined(t *testing.T, environ []string) (d diagnosis, found map[string]finding, code int) {
+	t.Helper()
+	r := run(t, environ, "", "doctor", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &d), r.stderr)
+	found = map[string]finding{}
+	for _, f := range d.Checks {
+		found[f.Check] = f
+	}
+	return d, found, cli.ExitCode(r.err)
+}
+
+// Pins a doctor that finds a sick installation healthy, or a healthy one sick.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	d, found, code := examined(t, environ)
+	require.Equal(t, 1, code)
+	require.Equal(t, stateFail, d.State)
+	require.Equal(t, "no replica has ever served this database", found["replicas"].Says)
+	require.Equal(t, "no worker has run on this database", found["workers"].Says)
+	require.Contains(t, found["signing keys"].Says, "no key signs")
+	require.Equal(t, stateWarn, found["fleet"].State)
+	require.Len(t, d.Checks, len(checkups))
+
+	start(t, serving(url, login(t).JWKS(), "DIRECTOR_WORK=true"), "serve").api()
+	registerOn(t, s, "eu-1")
+	require.Eventually(t, func() bool {
+		_, found, _ = examined(t, environ)
+		return found["workers"].State == stateOK && found["signing keys"].State == stateOK && found["replicas"].State == stateOK
+	}, deadline, tick)
+	for _, check := range []string{"database", "postgres", "pooler", "schema", "restored dump", "invariants", "partitions", "replication", "clock", "seats"} {
+		require.Equal(t, stateOK, found[check].State, "%+v", found[check])
+		require.Empty(t, found[check].Do)
+	}
+}
+
+// Pins a failure that is not found, or that is found and not said first.
+func TestDoctorFindsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storeOn(t, url)
+	ok(t, environ, "keys", "rotate")
+	registerOn(t, s, "eu-1")
+	_, err := placeOn(t, s, "anna")
+	require.NoError(t, err)
+	for _, sql := range []string{
+		`UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'`,
+		`INSERT INTO worker_loops (loop, every, succeeded_at) VALUES ('reap', '1 s', now()), ('history', '10 min', now() - interval '2 hours')`,
+		`UPDATE sessions SET player_count = 2`,
+		`INSERT INTO events (kind, tx) VALUES ('from.elsewhere', '9000000000000000000')`,
+		`DO $$ BEGIN EXECUTE 'DROP TABLE events_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'); END $$`,
+		`INSERT INTO events (kind, tx) VALUES ('stray', '9000000000000000000')`,
+	} {
+		_, err := s.Pool().Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	holder, err := s.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = holder.Rollback(t.Context()) }()
+	_, err = holder.Exec(t.Context(), "LOCK TABLE idempotency_keys")
+	require.NoError(t, err)
+	waiting := make(chan struct{})
+	go func() {
+		defer close(waiting)
+		_, _ = s.Pool().Exec(t.Context(), "SELECT FROM idempotency_keys")
+	}()
+
+	var found map[string]finding
+	var d diagnosis
+	require.Eventually(t, func() bool {
+		d, found, _ = examined(t, environ)
+		return found["locks"].State == stateFail
+	}, deadline, tick)
+	require.Regexp(t, `1 wait for locks, the longest for \S+, on pid \d+, director, idle in transaction`, found["locks"].Says)
+	require.Contains(t, found["restored dump"].Says, "another server's transactions")
+	require.Contains(t, found["workers"].Says, "loops that do not succeed: history (2h")
+	require.Equal(t, "violated: seat count drift (1)", found["invariants"].Says)
+	require.NotEqual(t, stateOK, found["partitions"].State)
+	require.Equal(t, stateOK, found["replicas"].State)
+	require.Equal(t, "restored dump: director migrate up", d.First)
+	require.NoError(t, holder.Rollback(t.Context()))
+	<-waiting
+
+	text := run(t, environ, "", "doctor")
+	require.Contains(t, text.stdout, "fail  invariants     violated: seat count drift (1)\n                     > director invariants")
+	require.Contains(t, text.stdout, "\nFirst: restored dump: director migrate up\n")
+	require.Equal(t, "director: a check failed\n", text.stderr)
+}
+
+// Pins checks that pile up errors behind the one that says it all.
+func TestDoctorStopsWhereNothingElseCanBeSeen(t *testing.T) {
+	t.Parallel()
+	d, found, code := examined(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"))
+	require.Equal(t, 1, code)
+	require.Len(t, d.Checks, 1)
+	require.Contains(t, d.First, "look at DATABASE_URL")
+	require.NotContains(t, found["database"].Says, "geheim")
+
+	d, found, _ = examined(t, env("DATABASE_URL="+dbtest.Empty(t)))
+	require.Equal(t, "director migrate up", found["schema"].Do)
+	require.Equal(t, "schema", d.Checks[len(d.Checks)-1].Check)
+}
+
+// Pins limits that are crossed unseen. What takes long to come about is judged here by its numbers.
+func TestDoctorJudges(t *testing.T) {
+	t.Parallel()
+	seconds := func(s float64) *float64 { return &s }
+	who := "pid 7"
+	const gib = 1 << 30
+	for state, findings := range map[string][]finding{
+		stateOK: {
+			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
+			judgeSnapshots([]snapshotLine{{"transaction", 1, 60, 9_000_000, &who}, {"replication slot", 1, 0, 1_000_000, &who}}),
+			judgeReplicas(amnestyLine{Pulse: seconds(14), Lease: 15}), judgeWorkers([]loopLine{{"history", 1500, false}, {"reap", 3, false}}),
+			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 9, 99}}), judgeFleet(fleetSums{Alive: 2, Draining: 1}, amnestyLine{}),
+			judgeSeats(fleetSums{Capacity: 100, Reserved: 79}), judgeSeats(fleetSums{}), judgeSeats(fleetSums{Capacity: 100, Reserved: 90, Players: 80}),
+			judgePartitions([]partitionLine{{"events", 2, 0}}),
+		},
+		stateWarn: {
+			judgeConnections(80, 100), judgeWriters(11, who, true), judgeWriters(0, "", false), judgeSlots([]slotLine{{"a", false, "reserved", 2 * gib}}),
+			judgeSlots([]slotLine{{"a", false, "lost", 0}}), judgeClock(-6 * time.Second), judgeFleet(fleetSums{}, amnestyLine{}),
+			judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true}), judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true, EndsIn: seconds(3)}),
+			judgeSeats(fleetSums{Capacity: 100, Reserved: 80, Players: 39}), judgeSeats(fleetSums{Capacity: 100, Reserved: 95, Players: 90}),
+			judgePartitions([]partitionLine{{"events", 1, 0}}), judgePartitions([]partitionLine{{"events", 7, 8192}}),
+		},
+		stateFail: {
+			judgeConnections(95, 100), judgeWriters(61, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 11 * gib}}), judgeClock(31 * time.Second),
+			judgeSnapshots([]snapshotLine{{"transaction", 1, 61, 1, &who}}), judgeSnapshots([]snapshotLine{{"prepared transaction", 1, 61, 1, &who}}),
+			judgeSnapshots([]snapshotLine{{"replication slot", 1, 0, 1_000_001, &who}}), judgeReplicas(amnestyLine{}),
+			judgeReplicas(amnestyLine{Pulse: seconds(16), Lease: 15}), judgeWorkers(nil), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}),
+			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
+			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 11, 99}}), judgeFleet(fleetSums{Expired: 1}, amnestyLine{}),
+			judgeFleet(fleetSums{Alive: 2, Draining: 2}, amnestyLine{}), judgePartitions([]partitionLine{{"events", -1, 0}}),
+		},
+	} {
+		for _, f := range findings {
+			require.Equal(t, state, f.State, f.Says)
+			require.NotEmpty(t, f.Says)
+			require.Equal(t, state == stateOK, f.Do == "", "what is not ok says what to do: %s", f.Says)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/token"
+)
+
+// inspected is what `token inspect` prints. The session handle is cut short: what is printed may end up in a ticket.
+type inspected struct {
+	Valid   bool           `json:"valid"`
+	Reason  string         `json:"reason,omitempty"` // a word of package token: expired, unknown_key, …
+	Says    string         `json:"says"`
+	Against string         `json:"against"` // where the keys came from
+	Key     string         `json:"key,omitempty"`
+	Header  map[string]any `json:"header"`
+	Claims  map[string]any `json:"claims"`
+}
+
+var errTokenRefused = errors.New("a game server refuses this token")
+
+func (p *program) tokenInspect() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect TOKEN|-",
+		Short: "Decode a session token and say whether a game server takes it, and why not",
+		Long: "Decodes a session token and verifies it as a game server does: signature, issuer, audience and times. The keys are those\n" +
+			"of the database, or with --jwks a published key set. With - the token is read from standard input, where other users of\n" +
+			"the machine cannot see it. It is never logged.\n\n" +
+			"Exit code 1 when it is not valid. A game server also compares the claims ep and sid with its own.",
+		Example: "  director token inspect - < token.txt\n" +
+			"  director token inspect --jwks https://director.example.com/.well-known/jwks.json eyJhbGciOi…",
+		Args: cli.Exactly(1),
+	}
+	jwks := cmd.Flags().String("jwks", "", "Verify against this key set, an https URL, a file or JSON, instead of the database's keys")
+	addFlags(cmd.Flags(), byLook)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		raw, err := p.readToken(args[0])
+		if err != nil {
+			return err
+		}
+		if *jwks != "" {
+			return p.inspectBySet(cmd, raw, *jwks)
+		}
+		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error { return l.inspect(ctx, raw) })
+	}
+	return cmd
+}
+
+func (p *program) readToken(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	text, err := bufio.NewReader(io.LimitReader(p.stdin, token.MaxTokenBytes+2)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimSpace(text), nil
+}
+
+func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
+	out, err := cli.OutputOf(cmd)
+	if err != nil {
+		return err
+	}
+	keys, err := token.NewKeySource(jwks, token.SourceOptions{})
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--jwks: %w", err))
+	}
+	if _, err := keys.Keys(cmd.Context()); err != nil {
+		return fmt.Errorf("--jwks: the key set cannot be read: %w", err)
+	}
+	i := decodeToken(raw)
+	i.Against = "the key set of --jwks"
+	return i.judge(cmd.Context(), raw, keys, time.Now()).write(out)
+}
+
+// inspect verifies with the keys and the clock of the database.
+func (l look) inspect(ctx context.Context, raw string) error {
+	published, now, err := l.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	states, err := rows[keyLine](ctx, l.Store, selectKeys, true)
+	if err != nil {
+		return err
+	}
+	i := decodeToken(raw)
+	i.Against = "the keys of the database"
+	i.Key = "no key of this database"
+	if k := slices.IndexFunc(states, func(k keyLine) bool { return k.KID == i.Header["kid"] }); k >= 0 {
+		i.Key = states[k].State
+	}
+	set := token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {
+		return token.Document{JSON: publicSet(published, now), MaxAge: time.Hour}, nil
+	}, token.SourceOptions{})
+	return i.judge(ctx, raw, set, now).write(l.out)
+}
+
+// publicSet is the key set that replicas publish at a moment.
+func publicSet(keys []db.SigningKey, now time.Time) []byte {
+	set := map[string][]json.RawMessage{"keys": {}}
+	for _, k := range keys {
+		if !now.Before(k.PublishAt) && now.Before(k.VerifyUntil) {
+			set["keys"] = append(set["keys"], k.PublicJWK)
+		}
+	}
+	document, _ := json.Marshal(set) // stored as JSON
+	return document
+}
+
+// decodeToken reads header and claims of whatever can be read, without believing any of it.
+func decodeToken(raw string) (i inspected) {
+	for part, to := range map[int]*map[string]any{0: &i.Header, 1: &i.Claims} {
+		parts := strings.Split(raw, ".")
+		if len(parts) != 3 {
+			continue
+		}
+		text, err := base64.RawURLEncoding.DecodeString(parts[part])
+		if err == nil {
+			_ = json.Unmarshal(text, to) // what is no JSON object is not shown
+		}
+	}
+	if handle, ok := i.Claims["hdl"].(string); ok && len(handle) > 12 {
+		i.Claims["hdl"] = handle[:12] + "…"
+	}
+	return i
+}
+
+func (i inspected) judge(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspected {
+	claims, err := token.NewSessionVerifier(keys, 0).Verify(ctx, raw, now)
+	if err == nil {
+		i.Valid, i.Says = true, fmt.Sprintf("valid for %s more", brief(claims.Expires.Sub(now).Round(time.Second)))
+		return i
+	}
+	var invalid token.Invalid
+	if errors.As(err, &invalid) {
+		i.Reason = string(invalid)
+	}
+	i.Says = i.why(invalid, now)
+	return i
+}
+
+// why says in words what a reason means here.
+func (i inspected) why(reason token.Invalid, now time.Time) string {
+	switch reason {
+	case token.Malformed, token.TooLarge:
+		return "this is no token: it has three parts with dots between them, and begins with eyJ"
+	case token.Expired:
+		return fmt.Sprintf("it expired %s ago: the player resolves again", brief(now.Sub(i.moment("exp")).Round(time.Second)))
+	case token.NotYetValid:
+		return fmt.Sprintf("it begins %s from now: compare the clock with the database's", brief(i.moment("iat").Sub(now).Round(time.Second)))
+	case token.UnknownKey, token.AlgNotAllowed, token.WrongIssuer, token.WrongAudience:
+		return i.whoseToken(reason)
+	case token.BadSignature:
+		return "the signature is wrong: it was changed on the way, or cut off"
+	default:
+		return "it is no session token of a director (" + string(reason) + ")"
+	}
+}
+
+// whoseToken tells a token of another kind from one whose key is gone.
+func (i inspected) whoseToken(reason token.Invalid) string {
+	switch {
+	case i.Claims["iss"] != token.Issuer:
+		return "it is no session token: a session token has iss " + token.Issuer + ". Is it a player's access token?"
+	case reason == token.WrongAudience:
+		return "its aud is not " + token.Audience
+	case i.Key == "tainted":
+		return "its key was tainted: the player resolves again"
+	case i.Key == "expired":
+		return "its key expired, and so did it: the player resolves again"
+	default:
+		return "its key is not in this key set: another director signed it, or the key set is old"
+	}
+}
+
+func (i inspected) moment(claim string) time.Time {
+	seconds, _ := i.Claims[claim].(float64)
+	return time.Unix(int64(seconds), 0)
+}
+
+func (i inspected) write(out cli.Output) error {
+	if out.JSON {
+		if err := cli.WriteJSON(out.To, i); err != nil {
+			return err
+		}
+	} else {
+		i.writeText(out.To)
+	}
+	if !i.Valid {
+		return fmt.Errorf("%w: %s", errTokenRefused, i.Says)
+	}
+	return nil
+}
+
+func (i inspected) writeText(to io.Writer) {
+	verdict := "valid"
+	if !i.Valid {
+		verdict = "NOT VALID"
+	}
+	fmt.Fprintf(to, "%s: %s\nverified with %s\n", verdict, i.Says, i.Against)
+	if i.Key != "" {
+		fmt.Fprintf(to, "its key: %s\n", i.Key)
+	}
+	for _, part := range []struct {
+		name string
+		from map[string]any
+	}{{"header", i.Header}, {"claims", i.Claims}} {
+		fmt.Fprintf(to, "\n%s\n", part.name)
+		for _, word := range slices.Sorted(maps.Keys(part.from)) {
+			fmt.Fprintf(to, "  %-12s %s\n", word, readableClaim(word, part.from[word]))
+		}
+	}
+}
+
+func readableClaim(name string, v any) string {
+	if seconds, ok := v.(float64); ok && (name == "iat" || name == "exp" || name == "nbf") {
+		return time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprint(v)
+}
