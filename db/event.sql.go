@@ -11,6 +11,17 @@ import (
 	"time"
 )
 
+const boundDefaultPartition = `-- name: BoundDefaultPartition :one
+SELECT bound_default_partition($1)::bool AS bounded
+`
+
+func (q *Queries) BoundDefaultPartition(ctx context.Context, historyTable string) (bool, error) {
+	row := q.db.QueryRow(ctx, boundDefaultPartition, historyTable)
+	var bounded bool
+	err := row.Scan(&bounded)
+	return bounded, err
+}
+
 const dropPartitions = `-- name: DropPartitions :one
 SELECT drop_day_partitions($1, now() - $2::interval)::int AS dropped
 `
@@ -20,6 +31,7 @@ type DropPartitionsParams struct {
 	Keep         time.Duration
 }
 
+// One at a time: each locks the table for a moment.
 func (q *Queries) DropPartitions(ctx context.Context, arg DropPartitionsParams) (int32, error) {
 	row := q.db.QueryRow(ctx, dropPartitions, arg.HistoryTable, arg.Keep)
 	var dropped int32
@@ -36,9 +48,40 @@ type EnsurePartitionsParams struct {
 	Ahead        int32
 }
 
+// One at a time: each locks the default partition for a moment.
 func (q *Queries) EnsurePartitions(ctx context.Context, arg EnsurePartitionsParams) (int32, error) {
 	row := q.db.QueryRow(ctx, ensurePartitions, arg.HistoryTable, arg.Ahead)
 	var made int32
 	err := row.Scan(&made)
 	return made, err
+}
+
+const pruneDefaultPartition = `-- name: PruneDefaultPartition :one
+SELECT prune_default_partition($1, now() - $2::interval, $3::int)::int AS pruned
+`
+
+type PruneDefaultPartitionParams struct {
+	HistoryTable string
+	Keep         time.Duration
+	Batch        int32
+}
+
+func (q *Queries) PruneDefaultPartition(ctx context.Context, arg PruneDefaultPartitionParams) (int32, error) {
+	row := q.db.QueryRow(ctx, pruneDefaultPartition, arg.HistoryTable, arg.Keep, arg.Batch)
+	var pruned int32
+	err := row.Scan(&pruned)
+	return pruned, err
+}
+
+const replaceDefaultPartition = `-- name: ReplaceDefaultPartition :one
+SELECT replace_default_partition($1)::bool AS replaced
+`
+
+// Validates what BoundDefaultPartition, in a transaction of its own, gave the default partition: both in one would keep others
+// from inserting meanwhile.
+func (q *Queries) ReplaceDefaultPartition(ctx context.Context, historyTable string) (bool, error) {
+	row := q.db.QueryRow(ctx, replaceDefaultPartition, historyTable)
+	var replaced bool
+	err := row.Scan(&replaced)
+	return replaced, err
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// historyTables are partitioned by day.
-var historyTables = []string{"session_history", "seat_history", "events"}
-
 // PruneIdempotencyKeys removes stored answers past their time, at most batch. Errors: Unavailable.
 func (s *Store) PruneIdempotencyKeys(ctx context.Context, batch int) (int, error) {
 	n, err := s.q.PruneIdempotencyKeys(ctx, int32(batch))
@@ -33,23 +30,6 @@ func (s *Store) ForgetInstances(ctx context.Context, region string, keep time.Du
 func (s *Store) PruneKeys(ctx context.Context, keep time.Duration) (int, error) {
 	n, err := s.q.PruneKeys(ctx, keep)
 	return int(n), classify(err)
-}
-
-// TurnHistory makes the day partitions of history from today to ahead days on, and drops those whose last row is older
-// than keep. Any number of workers may race. Errors: Unavailable.
-func (s *Store) TurnHistory(ctx context.Context, ahead int, keep time.Duration) (made, dropped int, err error) {
-	for _, table := range historyTables {
-		m, err := s.q.EnsurePartitions(ctx, EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
-		if err != nil {
-			return made, dropped, classify(err)
-		}
-		d, err := s.q.DropPartitions(ctx, DropPartitionsParams{HistoryTable: table, Keep: keep})
-		if err != nil {
-			return made, dropped, classify(err)
-		}
-		made, dropped = made+int(m), dropped+int(d)
-	}
-	return made, dropped, nil
 }
 
 // AnalyzeGrown has the planner look at hot tables that grew by half since it last did, sooner than autovacuum would.

@@ -10,16 +10,18 @@ import (
 // A week: workers may be away over the longest holidays and no row falls into a default partition.
 const daysAhead = 7
 
-// historian turns the pages of the tables that are partitioned by day.
+// historian makes and drops the partitions of the tables that are partitioned by day.
 type historian struct {
 	store     *db.Store
 	retention time.Duration
 }
 
 func (h historian) runOnce(ctx context.Context) (Done, error) {
-	made, dropped, err := h.store.TurnHistory(ctx, daysAhead, h.retention)
+	turn, err := h.store.TurnHistory(ctx, daysAhead, h.retention)
 	done := Done{}
-	done.add("partitions_made", made)
-	done.add("partitions_dropped", dropped)
+	done.add("partitions_made", turn.Made)
+	done.add("partitions_dropped", turn.Dropped)
+	done.add("default_partitions_replaced", turn.Replaced)
+	done.add("default_rows_deleted", turn.Pruned)
 	return done, err
 }

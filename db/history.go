@@ -1,0 +1,82 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// historyTables are partitioned by day.
+var historyTables = []string{"session_history", "seat_history", "events"}
+
+// historyPruneBatch is how many rows of a default partition are deleted at a time: some 50 ms of work.
+const historyPruneBatch = 5000
+
+// HistoryTurn is what TurnHistory did.
+type HistoryTurn struct {
+	Made     int // day partitions
+	Dropped  int // partitions past retention
+	Replaced int // default partitions that had rows and became ordinary partitions
+	Pruned   int // rows past retention, deleted from default partitions
+}
+
+// TurnHistory makes the day partitions of the history tables from today to ahead days on, and drops those whose last row is
+// older than keep. A default partition that caught rows while no worker ran becomes an ordinary partition of the days it
+// holds. Each step is a transaction of its own that keeps others from a table for about a quarter of a second at most. Any number
+// of workers may race. Errors: Unavailable, also where somebody read a table for longer than that; the other tables are done.
+func (s *Store) TurnHistory(ctx context.Context, ahead int, keep time.Duration) (HistoryTurn, error) {
+	var turn HistoryTurn
+	var failed []error
+	for _, table := range historyTables {
+		if err := s.turnTable(ctx, table, ahead, keep, &turn); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", table, classify(err)))
+		}
+	}
+	return turn, errors.Join(failed...)
+}
+
+func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep time.Duration, turn *HistoryTurn) error {
+	if err := s.repairDefault(ctx, table, keep, turn); err != nil {
+		return err
+	}
+	err := addUp(&turn.Made, 1, func() (int32, error) {
+		return s.q.EnsurePartitions(ctx, EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
+	})
+	if err != nil {
+		return err
+	}
+	return addUp(&turn.Dropped, 1, func() (int32, error) {
+		return s.q.DropPartitions(ctx, DropPartitionsParams{HistoryTable: table, Keep: keep})
+	})
+}
+
+// repairDefault replaces a default partition that has rows.
+func (s *Store) repairDefault(ctx context.Context, table string, keep time.Duration, turn *HistoryTurn) error {
+	err := addUp(&turn.Pruned, historyPruneBatch, func() (int32, error) {
+		return s.q.PruneDefaultPartition(ctx, PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
+	})
+	if err != nil {
+		return err
+	}
+	bounded, err := s.q.BoundDefaultPartition(ctx, table)
+	if err != nil || !bounded {
+		return err
+	}
+	replaced, err := s.q.ReplaceDefaultPartition(ctx, table)
+	if replaced {
+		turn.Replaced++
+	}
+	return err
+}
+
+// addUp repeats a step until it does less than batch, and adds up what it did.
+func addUp(sum *int, batch int32, step func() (int32, error)) error {
+	for {
+		n, err := step()
+		*sum += int(n)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}

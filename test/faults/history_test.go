@@ -1,0 +1,146 @@
+package faults
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// withoutWorker leaves the history tables as they are days after the last worker ended and its last partition was full: what
+// happened since then is in the default partitions.
+func (r *rig) withoutWorker(events int) {
+	r.t.Helper()
+	r.exec(`
+		DO $$ DECLARE part text; BEGIN
+			FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('events'::regclass, 'seat_history'::regclass, 'session_history'::regclass)
+				AND inhrelid::regclass::text !~ 'default'
+			LOOP EXECUTE 'DROP TABLE ' || part; END LOOP;
+		END $$`)
+	r.exec("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
+}
+
+func (r *rig) exec(sql string, args ...any) {
+	r.t.Helper()
+	_, err := r.pool.Exec(r.t.Context(), sql, args...)
+	require.NoError(r.t, err)
+}
+
+// A worker is back after days without one, while players are placed: what fell into the default partitions gets partitions of
+// its own, no caller waits for that, and a follower of the event feed reads every event once.
+func TestDaysWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	const old = 200_000
+	r := newRig(t)
+	r.serve()
+	r.keepAlive(time.Second, "a", "b", "c")
+	r.withoutWorker(old)
+	f := r.follow()
+	l := r.load(16)
+	l.until(50)
+
+	inserted := r.insertUntil(func() {
+		r.start("work")
+		require.Eventually(t, func() bool {
+			return one[int](r, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead >= 7 AND default_bytes = 0") == 3
+		}, 60*time.Second, 50*time.Millisecond, "the alarm rings on")
+		l.until(50)
+	})
+	l.end()
+	f.stop()
+	l.requireKept()
+	require.Equal(t, old, f.seen["old"])
+	require.Equal(t, inserted, f.seen["new"])
+	require.Equal(t, one[int](r, "SELECT count(*)::int FROM events"), f.count, "events read, each once")
+}
+
+// insertUntil writes events as placements do, until fn has returned, and returns how many. None may wait for locks longer than
+// a call may take.
+func (r *rig) insertUntil(fn func()) (n int) {
+	r.t.Helper()
+	conn, err := pgx.Connect(r.t.Context(), r.cluster.URL("postgres"))
+	require.NoError(r.t, err)
+	defer func() { _ = conn.Close(context.Background()) }()
+	_, err = conn.Exec(r.t.Context(), "SET lock_timeout = '900ms'")
+	require.NoError(r.t, err)
+	ctx, stop := context.WithCancel(r.t.Context())
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := conn.Exec(context.WithoutCancel(ctx), "INSERT INTO events (kind) VALUES ('new')"); err != nil {
+				r.t.Error(err)
+				return
+			}
+			n++
+			rest(ctx, time.Millisecond)
+		}
+	})
+	defer writer.Wait()
+	defer stop()
+	fn()
+	return n
+}
+
+// follower reads ops.event_feed as its comment says to, and counts events by kind.
+type follower struct {
+	*rig
+	tx, id string
+	seen   map[string]int
+	count  int
+	end    context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// follow reads the feed until stop.
+func (r *rig) follow() *follower {
+	ctx, end := context.WithCancel(r.t.Context())
+	f := &follower{rig: r, tx: "0", id: "00000000-0000-0000-0000-000000000000", seen: map[string]int{}, end: end}
+	f.wg.Go(func() {
+		for ctx.Err() == nil {
+			f.read()
+			rest(ctx, 10*time.Millisecond)
+		}
+	})
+	return f
+}
+
+// stop waits until the feed has been read to its end.
+func (f *follower) stop() {
+	f.t.Helper()
+	f.end()
+	f.wg.Wait()
+	end := one[string](f.rig, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
+	require.Eventually(f.t, func() bool {
+		f.read()
+		return one[bool](f.rig, "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8", end)
+	}, 30*time.Second, 10*time.Millisecond)
+	f.read()
+}
+
+func (f *follower) read() {
+	for {
+		// Other names than those of the columns, by which ORDER BY would take the texts.
+		rows, err := f.pool.Query(context.WithoutCancel(f.t.Context()),
+			"SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 10000", f.tx, f.id)
+		if err != nil {
+			f.t.Error(err)
+			return
+		}
+		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ TX, ID, Kind string }])
+		if err != nil {
+			f.t.Error(err)
+			return
+		}
+		for _, e := range page {
+			f.tx, f.id = e.TX, e.ID
+			f.seen[e.Kind]++
+			f.count++
+		}
+		if len(page) < 10000 {
+			return
+		}
+	}
+}
