@@ -49,7 +49,7 @@ func (b *board) addHost(r LockHostsRow) {
 func (b *board) pack(wishes []*wish) (seated []*wish) {
 	parties := make([]party, len(wishes))
 	for i, w := range wishes {
-		parties[i] = party{shape{w.req.Mode, w.req.MaxPlayers}, len(w.req.Party), w.playedIn}
+		parties[i] = party{shape{w.req.Mode, w.req.MaxPlayers}, len(w.req.Party), w.playedIn, w.fillOnly}
 	}
 	at, rooms := pack(parties, b.rooms, b.hosts)
 	b.packed = rooms

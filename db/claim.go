@@ -52,14 +52,13 @@ func locksOf(region string, calls []*placeCall, opening []shape) TryLocksParams 
 	return arg
 }
 
-// mayOpenAll tells whether this transaction got the right to open sessions of all shapes it asked for.
-func (c *claim) mayOpenAll(calls []*placeCall, opening []shape) bool {
-	for i := range opening {
-		if !slices.Contains(c.granted, int32(len(calls)+i)) {
-			return false
-		}
+// mayOpen tells which of the shapes this transaction got the right to open sessions of.
+func (c *claim) mayOpen(calls []*placeCall, opening []shape) map[shape]bool {
+	may := map[shape]bool{}
+	for i, sh := range opening {
+		may[sh] = slices.Contains(c.granted, int32(len(calls)+i))
 	}
-	return true
+	return may
 }
 
 // judge makes wishes of the calls that nobody else decides about, oldest first, and answers those that have a seat or

@@ -78,6 +78,12 @@ var retryableStates = map[string]bool{
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
 
+// isLockTimeout says that a transaction waited for a lock for longer than it is allowed to.
+func isLockTimeout(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
+}
+
 func retryableState(code string) bool {
 	class := code[:min(2, len(code))]
 	return retryableStates[code] || class == "08" || class == "53" || class == "57"

@@ -59,15 +59,36 @@ type call[Req, Res any] struct {
 	req      Req
 	bytes    int
 	since    time.Time
-	res      Res
-	err      error
-	answered bool
-	done     chan struct{}
+	answered bool // or moved to another group
+	out      *outcome[Res]
+}
+
+// outcome is what the caller waits for. It is written once, before done is closed.
+type outcome[Res any] struct {
+	res  Res
+	err  error
+	done chan struct{}
+}
+
+func newCall[Req, Res any](ctx context.Context, req Req, bytes int) *call[Req, Res] {
+	return &call[Req, Res]{ctx: ctx, req: req, bytes: bytes, since: time.Now(), out: &outcome[Res]{done: make(chan struct{})}}
 }
 
 func (c *call[Req, Res]) answer(res Res, err error) {
-	c.res, c.err, c.answered = res, err, true
-	close(c.done)
+	c.answered = true
+	c.out.res, c.out.err = res, err
+	close(c.out.done)
+}
+
+// moveTo has another group answer the call, after those that wait there already. A group that moves calls drains before
+// the group that takes them.
+func (c *call[Req, Res]) moveTo(g *group[Req, Res], key string) {
+	moved := *c
+	c.answered = true
+	if err := g.enqueue(key, &moved); err != nil {
+		var none Res
+		moved.answer(none, err)
+	}
 }
 
 func newGroup[Req, Res any](cfg Config, name string, limits groupLimits[Req],
@@ -82,15 +103,15 @@ func newGroup[Req, Res any](cfg Config, name string, limits groupLimits[Req],
 // do joins the key's next flight and waits for the answer. A caller whose context ends before gets Unavailable: it
 // may or may not have been decided.
 func (g *group[Req, Res]) do(ctx context.Context, key string, req Req) (Res, error) {
-	c := &call[Req, Res]{ctx: ctx, req: req, bytes: g.limits.bytes(req), since: time.Now(), done: make(chan struct{})}
+	var none Res
+	c := newCall[Req, Res](ctx, req, g.limits.bytes(req))
 	if err := g.enqueue(key, c); err != nil {
-		return c.res, err
+		return none, err
 	}
 	select {
-	case <-c.done:
-		return c.res, c.err
+	case <-c.out.done:
+		return c.out.res, c.out.err
 	case <-ctx.Done():
-		var none Res
 		return none, unavailable("no decision in time", ctx.Err())
 	}
 }

@@ -244,11 +244,11 @@ func TestGroupEndsABatchWithItsLastCaller(t *testing.T) {
 		for _, d := range deadlines {
 			ctx, cancel := context.WithDeadline(t.Context(), d)
 			t.Cleanup(cancel)
-			calls = append(calls, &call[int, int]{ctx: ctx, done: make(chan struct{})})
+			calls = append(calls, newCall[int, int](ctx, 0, 0))
 		}
 		return calls
 	}
-	patient := &call[int, int]{ctx: t.Context(), done: make(chan struct{})}
+	patient := newCall[int, int](t.Context(), 0, 0)
 	for name, test := range map[string]struct {
 		calls []*call[int, int]
 		want  time.Time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -11,16 +12,57 @@ import (
 // errKeepSeats rolls a transaction back that would give seats up for nothing.
 var errKeepSeats = errors.New("no seat to get for the seats given up")
 
-// placeWaiting decides with the opener locks held, so that no other replica opens sessions of these shapes meanwhile,
-// and waits for sessions that others fill. A call it leaves unanswered found room that others took while it looked, or
-// must give a seat up and is not the only one.
-func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall) (alone []*placeCall, err error) {
+// impatient is how long a batch waits for a lock when it has waited in vain for another before.
+const impatient = time.Millisecond
+
+// openTogether decides calls of one region that must wait for other transactions: for the right to open sessions, for
+// sessions that others fill, or to give seats up. All of them share one transaction, however many shapes they ask for, so
+// that transactions grow with regions. Its waiting is bounded by the LockWait: after it, whatever can be decided
+// without the lock that somebody sits on is decided, and the rest goes into the next batch, which waits for it anew. Calls
+// that must give a seat up are decided alone, so that they keep it when there is none to get.
+func (s *Store) openTogether(ctx context.Context, region string, calls []*placeCall) error {
+	calls = s.refuseOld(calls)
+	if len(calls) == 0 {
+		return nil
+	}
+	patience := s.cfg.LockWait
+	alone, err := s.placeWaiting(ctx, region, calls, patience)
+	if isLockTimeout(err) {
+		patience = impatient
+		_, alone, err = s.placeAtOnce(ctx, region, calls, true)
+	}
+	for _, c := range alone {
+		if err != nil {
+			return err
+		}
+		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, patience); isLockTimeout(err) {
+			patience, err = impatient, nil
+		}
+	}
+	return err
+}
+
+// refuseOld answers calls that have been waiting for as long as a batch may take, and returns the others.
+func (s *Store) refuseOld(calls []*placeCall) []*placeCall {
+	for _, c := range calls {
+		if time.Since(c.since) > s.cfg.FlightTimeout {
+			c.answer(Placement{}, unavailable("no decision in time", nil))
+		}
+	}
+	return unanswered(calls)
+}
+
+// placeWaiting is one transaction that holds the opener locks, so that no other opens sessions of these shapes meanwhile,
+// and waits for what others hold. It fails with a lock timeout when it waits for one lock for longer than patience. A call
+// that it leaves unanswered found room that others took while it looked, or is about players whom another transaction
+// decides about, or must give a seat up and is not the only one.
+func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall, patience time.Duration) (alone []*placeCall, err error) {
 	var decided, open []*wish
-	claimed := 0
 	err = s.inTx(ctx, func(q *Queries) error {
-		p := placing{s, q, region}
+		p := placing{Store: s, q: q, region: region, wait: true}
 		var out pipeline
 		c := &claim{}
+		tell(&out, (*Queries).LimitLockWait, max(1, int32(patience.Milliseconds())))
 		c.ask(&out, region, calls, nil)
 		if err := out.send(ctx, q); err != nil {
 			return err
@@ -29,7 +71,6 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		if err != nil {
 			return err
 		}
-		claimed = len(wishes)
 		decided, open, alone = sortOut(wishes)
 		if len(calls) == 1 && len(alone) == 1 {
 			open, alone = wishes, nil
@@ -42,11 +83,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		return nil, err
 	}
 	answerAll(decided)
-	if claimed == 0 {
-		// Another replica decides about these very players.
-		pause(ctx, busyPause)
-	}
-	return alone, ctx.Err()
+	return alone, nil
 }
 
 // open seats wishes in open sessions, waiting for those that others fill, and then in new ones, and gives up what their
@@ -75,12 +112,13 @@ func (p placing) open(ctx context.Context, wishes, decided []*wish) error {
 	return nil
 }
 
-// settle seats wishes in the rooms of the board and then in new ones, which needs the opener locks. It says NoCapacity
-// to those a fresh snapshot shows no room for, and leaves the others without an answer.
+// settle seats wishes in the rooms of the board and then in new ones, where they may open these. It says NoCapacity to
+// those a fresh snapshot shows no room for, and leaves the others without an answer.
 func (p placing) settle(ctx context.Context, b *board, wishes, decided []*wish, givenUp []givenUpRoom) error {
 	seated := b.pack(wishes)
-	if len(seated) < len(wishes) {
-		if err := p.lockHosts(ctx, b, wishes, givenUp); err != nil {
+	homeless := withoutRoom(wishes)
+	if len(homeless) > 0 {
+		if err := p.lockHosts(ctx, b, homeless, givenUp); err != nil {
 			return err
 		}
 		seated = b.pack(wishes)
@@ -88,7 +126,8 @@ func (p placing) settle(ctx context.Context, b *board, wishes, decided []*wish, 
 	if err := p.write(b, seated, decided); err != nil {
 		return err
 	}
-	if len(givenUp) == 0 && len(seated) == len(wishes) {
+	homeless = withoutRoom(wishes)
+	if len(givenUp)+len(homeless) == 0 {
 		return nil
 	}
 	if err := p.q.flush(ctx); err != nil {
@@ -99,7 +138,17 @@ func (p placing) settle(ctx context.Context, b *board, wishes, decided []*wish, 
 			return err
 		}
 	}
-	return p.refuse(ctx, wishes)
+	return p.refuse(ctx, homeless)
+}
+
+// withoutRoom gives the wishes that have no room and that a session may be opened for.
+func withoutRoom(wishes []*wish) (homeless []*wish) {
+	for _, w := range wishes {
+		if w.room < 0 && !w.fillOnly {
+			homeless = append(homeless, w)
+		}
+	}
+	return homeless
 }
 
 // lockRooms locks the sessions that may be filled and those whose seats are given up, and gives these up.
@@ -163,18 +212,12 @@ func seatsGivenUp(wishes []*wish) ReleaseSeatsParams {
 	return p
 }
 
-// lockHosts locks instances that could open sessions for wishes without a room, together with those that get room back
+// lockHosts locks instances that could open sessions for the wishes, together with those that get room back
 // because a session that was given up is empty now; then closes these sessions. Afterwards it reads the instances that it
 // holds again, since some have more room now, but locks no others: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenUp []givenUpRoom) error {
-	var unseated []*wish
-	for _, w := range wishes {
-		if w.room < 0 {
-			unseated = append(unseated, w)
-		}
-	}
-	k := wanted(unseated)
-	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: k.sessions()}
+	k := wanted(wishes)
+	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withSpare(k.sessions()), Wait: p.wait}
 	var empty []uuid.UUID
 	for _, g := range givenUp {
 		if g.empty {
@@ -186,7 +229,7 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 	if err == nil && len(empty) > 0 {
 		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
 			b.dropRooms(empty)
-			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows)})
+			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
 		}
 	}
 	if err != nil {
@@ -212,14 +255,12 @@ func hostIDs(rows []LockHostsRow) []string {
 func (p placing) refuse(ctx context.Context, wishes []*wish) error {
 	arg := StillPlaceableParams{Region: p.region}
 	for i, w := range wishes {
-		if w.answer == nil {
-			arg.Requests = append(arg.Requests, int32(i))
-			arg.Modes = append(arg.Modes, w.req.Mode)
-			arg.MaxPlayers = append(arg.MaxPlayers, int32(w.req.MaxPlayers))
-			arg.Sizes = append(arg.Sizes, int32(len(w.req.Party)))
-			for _, session := range w.playedIn {
-				arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
-			}
+		arg.Requests = append(arg.Requests, int32(i))
+		arg.Modes = append(arg.Modes, w.req.Mode)
+		arg.MaxPlayers = append(arg.MaxPlayers, int32(w.req.MaxPlayers))
+		arg.Sizes = append(arg.Sizes, int32(len(w.req.Party)))
+		for _, session := range w.playedIn {
+			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
 		}
 	}
 	if len(arg.Requests) == 0 {

@@ -18,6 +18,7 @@ type party struct {
 	shape
 	size     int
 	playedIn []uuid.UUID // sessions a member is connected to already: not for this party
+	fillOnly bool        // no room is opened for it
 }
 
 // room is an open session, or one that is about to be opened.
@@ -52,7 +53,7 @@ func pack(parties []party, rooms []room, hosts []host) (seated []int, _ []room) 
 	seated = make([]int, len(parties))
 	for i, p := range parties {
 		at := fullestFitting(p, rooms, byShape[p.shape])
-		if at < 0 {
+		if at < 0 && !p.fillOnly {
 			if h := leastLoaded(p.shape, hosts); h >= 0 {
 				rooms = append(rooms, room{shape: p.shape, id: newID(), host: h})
 				hosts[h].reserved += p.maxPlayers

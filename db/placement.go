@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // PlaceRequest asks for seats for a party in one session.
@@ -28,7 +29,8 @@ type Placement struct {
 }
 
 // Place seats a party together in one session, or answers the seat it already has. Requests that arrive together are
-// decided in one transaction; the rule is in queries/placement.sql. Errors: NoCapacity, Conflict when a member holds
+// decided in one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another
+// transaction does not hold up the others, and those that need not wait may overtake it. Errors: NoCapacity, Conflict when a member holds
 // an own seat elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	return s.placer.do(ctx, r.Region, r)
@@ -41,28 +43,45 @@ type wish struct {
 	call *placeCall
 	req  PlaceRequest
 	verdict
-	room int // index in the packed rooms, or -1
+	fillOnly bool // this transaction may neither open a session for it nor refuse it
+	room     int  // index in the packed rooms, or -1
 }
 
-// placeTogether decides calls of one region. Most are settled by the first transaction, which waits for no session; who
-// found all room there held by others looks again in one that waits, until a fresh snapshot shows no room either. Calls
-// that must give a seat up are decided alone, so that they keep it when there is none to get.
+// placeTogether decides calls of one region without waiting for anybody's lock, which is all that most calls need. Those
+// that it has to leave go on in the group that may wait (openTogether), and the next calls of the region do not wait for
+// them. Calls about players that another transaction decides about right now go into the next batch.
 func (s *Store) placeTogether(ctx context.Context, region string, calls []*placeCall) error {
 	if len(calls) == 1 {
 		if done, err := s.placeOne(ctx, region, calls[0]); done || err != nil {
 			return err
 		}
 	}
-	left, alone, err := s.placeAtOnce(ctx, region, calls)
-	for err == nil && len(left)+len(alone) > 0 {
-		if len(alone) > 0 {
-			err, alone = s.placeAlone(ctx, region, alone), nil
-		} else {
-			alone, err = s.placeWaiting(ctx, region, left)
-		}
-		left = unanswered(left)
+	left, _, err := s.placeAtOnce(ctx, region, calls, false)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, c := range left {
+		c.moveTo(s.opener, region)
+	}
+	letThrough(ctx, left)
+	return nil
+}
+
+// letThroughFor is several times what a transaction takes that nobody holds up.
+const letThroughFor = 20 * time.Millisecond
+
+// letThrough gives calls that were moved a moment to be answered. If the next batch began at once, the two groups would
+// contend for the same sessions, and so move most calls of all later batches as well.
+func letThrough(ctx context.Context, calls []*placeCall) {
+	ctx, cancel := context.WithTimeout(ctx, letThroughFor)
+	defer cancel()
+	for _, c := range calls {
+		select {
+		case <-c.out.done:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // placeOne seats a party that waits alone, where nothing is in the way: most calls of an installation that is not busy
@@ -86,26 +105,17 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	return true, nil
 }
 
-func (s *Store) placeAlone(ctx context.Context, region string, calls []*placeCall) error {
-	for _, c := range calls {
-		for !c.answered {
-			if _, err := s.placeWaiting(ctx, region, []*placeCall{c}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// placeAtOnce fills open sessions that nobody else is filling. Where nobody else may open sessions meanwhile, and no
-// room is held by others, it also opens new ones and refuses those whom nothing takes. Calls about players that another
-// transaction decides about right now are in neither list: they go into the next flight.
-func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCall) (left, alone []*placeCall, err error) {
+// placeAtOnce is one transaction that waits for nobody's lock. It fills open sessions that nobody else is filling. For a
+// shape that it alone may open sessions of, and of which nobody else holds a session with room, it also opens new ones and
+// refuses the calls that nothing takes. The last resort, for calls that have waited in vain, looks at more open sessions,
+// and opens new ones although somebody holds sessions with room. Calls that are left could be decided by waiting; those
+// among them that must give a seat up are alone as well.
+func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
 	var decided, open []*wish
 	err = s.inTx(ctx, func(q *Queries) error {
-		p := placing{s, q, region}
-		c, opening := &claim{}, shapesOf(calls)
-		if err := p.claim(ctx, c, calls, opening); err != nil {
+		p := placing{Store: s, q: q, region: region, lastResort: lastResort}
+		c, shapes := &claim{}, shapesOf(calls)
+		if err := p.claim(ctx, c, calls, shapes); err != nil {
 			return err
 		}
 		wishes, err := p.judge(calls, c)
@@ -113,12 +123,9 @@ func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCa
 			return err
 		}
 		decided, open, alone = sortOut(wishes)
-		b, all := p.heldRooms(c.rooms)
-		if all && c.mayOpenAll(calls, opening) && !playElsewhere(open) {
-			err = p.settle(ctx, b, open, decided, nil)
-		} else {
-			err = p.write(b, b.pack(open), decided)
-		}
+		b, contested := p.heldRooms(c.rooms)
+		restrict(open, c.mayOpen(calls, shapes), contested, lastResort)
+		err = p.settle(ctx, b, open, decided, nil)
 		decided = append(decided, open...)
 		return err
 	})
@@ -131,7 +138,34 @@ func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCa
 			left = append(left, w.call)
 		}
 	}
-	return left, alone, nil
+	return append(left, alone...), alone, nil
+}
+
+// restrict keeps wishes from opening sessions, or from being refused, where that could be wrong: somebody else may be
+// opening a session of that shape, or holds one with room, or more had to be looked at since players may not be put into
+// all of them.
+func restrict(wishes []*wish, mayOpen, contested map[shape]bool, lastResort bool) {
+	for _, w := range wishes {
+		if len(w.playedIn) > 0 {
+			contested[w.req.shape()] = true
+		}
+	}
+	for _, w := range wishes {
+		sh := w.req.shape()
+		w.fillOnly = !mayOpen[sh] || contested[sh] && !lastResort
+	}
+}
+
+// spare is how many sessions and hosts more than needed the last resort looks at, for each shape and party size.
+const spare = 16
+
+func (p placing) withSpare(counts []int32) []int32 {
+	if p.lastResort {
+		for i := range counts {
+			counts[i] += spare
+		}
+	}
+	return counts
 }
 
 // claim asks all at once for what a flight begins with, and for the rooms that its calls may need. What players hold
@@ -144,7 +178,7 @@ func (p placing) claim(ctx context.Context, c *claim, calls []*placeCall, openin
 		k.add(call.req, 1)
 	}
 	ask(&out, &c.rooms, (*Queries).FillOpenSessions, FillOpenSessionsParams{
-		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties,
+		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withSpare(k.parties),
 	})
 	return out.send(ctx, p.q)
 }
@@ -160,20 +194,18 @@ func shapesOf(calls []*placeCall) (shapes []shape) {
 
 func (r PlaceRequest) shape() shape { return shape{r.Mode, r.MaxPlayers} }
 
-// heldRooms is the board of the rooms this transaction holds, and whether these are all there are.
-func (p placing) heldRooms(rows []FillOpenSessionsRow) (b *board, all bool) {
-	b, all = newBoard(p.region), true
+// heldRooms is the board of the rooms this transaction holds, and the shapes of those that others hold.
+func (p placing) heldRooms(rows []FillOpenSessionsRow) (b *board, contested map[shape]bool) {
+	b, contested = newBoard(p.region), map[shape]bool{}
 	for _, r := range rows {
-		if all = all && r.Held; r.Held {
-			b.addRoom(room{shape{r.Mode, int(r.MaxPlayers)}, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
+		sh := shape{r.Mode, int(r.MaxPlayers)}
+		if !r.Held {
+			contested[sh] = true
+			continue
 		}
+		b.addRoom(room{sh, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
 	}
-	return b, all
-}
-
-// playElsewhere tells whether there are players who may not be put into all of the rooms: more had to be looked at.
-func playElsewhere(wishes []*wish) bool {
-	return slices.ContainsFunc(wishes, func(w *wish) bool { return len(w.playedIn) > 0 })
+	return b, contested
 }
 
 // sortOut parts wishes into those that are decided, those to place, and those that must give a seat up first.
@@ -207,6 +239,9 @@ type placing struct {
 	*Store
 	q      *Queries
 	region string
+
+	wait       bool // for locks that others hold; else what they hold is left out
+	lastResort bool // see placeAtOnce
 }
 
 // keys is what wishes ask for, a row for each shape and party size.

@@ -192,32 +192,49 @@ func (q *Queries) FillSessions(ctx context.Context, arg FillSessionsParams) erro
 	return err
 }
 
+const limitLockWait = `-- name: LimitLockWait :exec
+SELECT set_config('lock_timeout', ($1::int)::text, true)
+`
+
+// From here on the transaction fails (55P03) when it waits for one lock for longer than so many milliseconds.
+func (q *Queries) LimitLockWait(ctx context.Context, milliseconds int32) error {
+	_, err := q.db.Exec(ctx, limitLockWait, milliseconds)
+	return err
+}
+
 const lockHosts = `-- name: LockHosts :many
 WITH wanted AS (
-    SELECT unnest($2::text[]) AS mode, unnest($3::int[]) AS max_players, unnest($4::int[]) AS sessions
+    SELECT unnest($1::text[]) AS mode, unnest($2::int[]) AS max_players, unnest($3::int[]) AS sessions
 ), near AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
         SELECT t.id FROM (
             SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
-            WHERE h.region = $1 AND h.mode = w.mode AND h.free_seats >= w.max_players
+            WHERE h.region = $4 AND h.mode = w.mode AND h.free_seats >= w.max_players
             ORDER BY h.bucket LIMIT w.sessions + 16
         ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
     ) c
     UNION SELECT unnest($5::text[])
+), waited AS (
+    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at FROM instances i WHERE $6::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
+    ORDER BY i.id FOR NO KEY UPDATE
+), free AS (
+    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at FROM instances i WHERE NOT $6::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
+    ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, coalesce(l.load, 0)::float8 AS load,
        (i.status = 'ready' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS open
-FROM instances i LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
-WHERE i.region = $1 AND i.id IN (SELECT n.id FROM near n)
-ORDER BY i.id FOR NO KEY UPDATE OF i
+FROM (SELECT region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity, seat_ceiling, reserved_seats, max_sessions, open_sessions, status, reports_seats, stranded, registered_at, ended_at FROM waited UNION ALL SELECT region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity, seat_ceiling, reserved_seats, max_sessions, open_sessions, status, reports_seats, stranded, registered_at, ended_at FROM free) i
+LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+ORDER BY i.id
 `
 
 type LockHostsParams struct {
-	Region     string
 	Modes      []string
 	MaxPlayers []int32
 	Sessions   []int32
+	Region     string
 	Also       []string
+	Wait       bool
 }
 
 type LockHostsRow struct {
@@ -234,14 +251,16 @@ type LockHostsRow struct {
 }
 
 // Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
-// are locked, one for each session that is needed. With them the named ones, which may get room back.
+// are locked, one for each session that is needed. With them the named ones, which may get room back. Instances that
+// another transaction holds are waited for, or left out.
 func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHostsRow, error) {
 	rows, err := q.db.Query(ctx, lockHosts,
-		arg.Region,
 		arg.Modes,
 		arg.MaxPlayers,
 		arg.Sessions,
+		arg.Region,
 		arg.Also,
+		arg.Wait,
 	)
 	if err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 	calls := callsOf[SeatReport, SeatReportResult](t, leave("cid"), join("bob", "t3"))
 	require.NoError(t, s.reportTogether(t.Context(), "eu", calls), "one transaction decides both")
 	for i, outcome := range []SeatOutcome{{"cid", "", SeatOK}, {"bob", "t3", SeatOK}} {
-		require.NoError(t, calls[i].err)
-		require.Equal(t, []SeatOutcome{outcome}, calls[i].res.Outcomes)
+		require.NoError(t, calls[i].out.err)
+		require.Equal(t, []SeatOutcome{outcome}, calls[i].out.res.Outcomes)
 	}
 
 	// One report may say that a player came and went. Its seat is free afterwards, and its visit is remembered; the next
@@ -94,7 +94,7 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT connected_at IS NOT NULL FROM seat_history WHERE sub = 'dan'").Scan(&connected))
 	require.True(t, connected)
 	require.NoError(t, s.reportTogether(t.Context(), "eu", calls[1:]))
-	require.Equal(t, SeatOK, calls[1].res.Outcomes[0].Result)
+	require.Equal(t, SeatOK, calls[1].out.res.Outcomes[0].Result)
 }
 
 func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {

@@ -70,10 +70,14 @@ type Config struct {
 	// HoldTimeout is how long a process that stops in the middle of a transaction may hold others up at most: Postgres ends
 	// its transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
 	HoldTimeout time.Duration
-	Tracer      pgx.QueryTracer  // may be nil
-	Observer    GroupObserver    // may be nil
-	Log         *slog.Logger     // nil means slog.Default
-	PodClock    func() time.Time // nil means time.Now; a test may have it wrong on purpose
+	// LockWait is how long a placement waits for a lock that another transaction holds, such as a session that is being
+	// filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some milliseconds. It must be
+	// less than half of HoldTimeout.
+	LockWait time.Duration
+	Tracer   pgx.QueryTracer  // may be nil
+	Observer GroupObserver    // may be nil
+	Log      *slog.Logger     // nil means slog.Default
+	PodClock func() time.Time // nil means time.Now; a test may have it wrong on purpose
 }
 
 func (c Config) withDefaults() Config {
@@ -83,6 +87,7 @@ func (c Config) withDefaults() Config {
 	c.MaxWaitingBytes = orDefault(c.MaxWaitingBytes, 32<<20)
 	c.FlightTimeout = orDefault(c.FlightTimeout, 5*time.Second)
 	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
+	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	c.Timing = orDefault(c.Timing, DefaultTiming())
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -117,6 +122,7 @@ type Store struct {
 
 	beats    *group[beat, int]
 	placer   *group[PlaceRequest, Placement]
+	opener   *group[PlaceRequest, Placement] // of the requests that the placer leaves because they must wait for locks
 	resolver *group[resolveRequest, Resolved]
 	reporter *group[SeatReport, SeatReportResult]
 	creator  *group[*created, Ticket]
@@ -158,7 +164,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // makeGroups makes a group for each kind of hot call.
 func (s *Store) makeGroups() {
 	s.beats = newGroup(s.cfg, "heartbeat", groupLimits[beat]{2048, byCount[beat], beat.bytes}, s.beatTogether)
-	s.placer = newGroup(s.cfg, "placement", groupLimits[PlaceRequest]{256, func(r PlaceRequest) int { return len(r.Party) }, PlaceRequest.bytes}, s.placeTogether)
+	placements := groupLimits[PlaceRequest]{256, func(r PlaceRequest) int { return len(r.Party) }, PlaceRequest.bytes}
+	s.placer = newGroup(s.cfg, "placement", placements, s.placeTogether)
+	s.opener = newGroup(s.cfg, "opening", placements, s.openTogether)
 	s.resolver = newGroup(s.cfg, "resolve", groupLimits[resolveRequest]{512, byCount[resolveRequest], resolveRequest.bytes}, s.resolveTogether)
 	s.reporter = newGroup(s.cfg, "seats", groupLimits[SeatReport]{512, func(r SeatReport) int { return 1 + len(r.Joined) + len(r.Left) }, SeatReport.bytes}, s.reportTogether)
 	s.creator = newGroup(s.cfg, "ticket", groupLimits[*created]{1024, (*created).weigh, (*created).bytes}, s.createTogether)
@@ -225,7 +233,9 @@ const (
 
 // Drain waits until no grouped call is in flight, or ctx ends. Call it when no new calls come in.
 func (s *Store) Drain(ctx context.Context) error {
-	for _, wait := range []func(context.Context) error{s.beats.drain, s.placer.drain, s.resolver.drain, s.reporter.drain, s.creator.drain, s.getter.drain, s.leaver.drain} {
+	for _, wait := range []func(context.Context) error{
+		s.beats.drain, s.placer.drain, s.opener.drain, s.resolver.drain, s.reporter.drain, s.creator.drain, s.getter.drain, s.leaver.drain,
+	} {
 		if err := wait(ctx); err != nil {
 			return err
 		}

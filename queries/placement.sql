@@ -13,6 +13,10 @@ FROM (SELECT unnest(@requests::int[]) AS request, unnest(@locks::bigint[]) AS lo
 GROUP BY n.request
 HAVING bool_and(pg_try_advisory_xact_lock(n.lock));
 
+-- name: LimitLockWait :exec
+-- From here on the transaction fails (55P03) when it waits for one lock for longer than so many milliseconds.
+SELECT set_config('lock_timeout', (@milliseconds::int)::text, true);
+
 -- name: WaitForOpeners :exec
 -- Opening sessions of one mode and size is decided by one transaction at a time over all replicas: otherwise each
 -- would open its own half-empty one. Sorted, so that two never wait for each other.
@@ -120,7 +124,8 @@ ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: LockHosts :many
 -- Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
--- are locked, one for each session that is needed. With them the named ones, which may get room back.
+-- are locked, one for each session that is needed. With them the named ones, which may get room back. Instances that
+-- another transaction holds are waited for, or left out.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sessions::int[]) AS sessions
 ), near AS (
@@ -132,12 +137,18 @@ WITH wanted AS (
         ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
     ) c
     UNION SELECT unnest(@also::text[])
+), waited AS (
+    SELECT i.* FROM instances i WHERE @wait::bool AND i.region = @region AND i.id IN (SELECT n.id FROM near n)
+    ORDER BY i.id FOR NO KEY UPDATE
+), free AS (
+    SELECT i.* FROM instances i WHERE NOT @wait::bool AND i.region = @region AND i.id IN (SELECT n.id FROM near n)
+    ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, coalesce(l.load, 0)::float8 AS load,
        (i.status = 'ready' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS open
-FROM instances i LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
-WHERE i.region = @region AND i.id IN (SELECT n.id FROM near n)
-ORDER BY i.id FOR NO KEY UPDATE OF i;
+FROM (SELECT * FROM waited UNION ALL SELECT * FROM free) i
+LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+ORDER BY i.id;
 
 -- name: StillPlaceable :many
 -- Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
