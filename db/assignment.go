@@ -121,30 +121,3 @@ func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
 		p.After = ids[len(ids)-1]
 	}
 }
-
-// Settled is what became of a ticket.
-type Settled struct {
-	ID         string
-	Assigned   bool // else it was deleted
-	Assignment []byte
-	At         time.Time
-}
-
-// SettledSince tells what became of tickets from a point on, and the point to ask from next. Asked so, nothing is left out,
-// whatever the order in which transactions end; some may come again, and are the same then. From 0 on it tells nothing but
-// the point of now. Errors: Unavailable.
-func (s *Store) SettledSince(ctx context.Context, region string, since uint64) (all []Settled, next uint64, err error) {
-	var p pipeline
-	var rows []SettledSinceRow
-	ask(&p, &next, func(q *Queries, ctx context.Context, _ struct{}) (uint64, error) { return q.SettledHorizon(ctx) }, struct{}{})
-	if since > 0 {
-		ask(&p, &rows, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: since})
-	}
-	if err := p.send(ctx, s.q); err != nil {
-		return nil, since, classify(err)
-	}
-	for _, r := range rows {
-		all = append(all, Settled{ID: r.ID, Assigned: r.Assigned, Assignment: r.Assignment, At: r.SettledAt})
-	}
-	return all, next, nil
-}

@@ -195,25 +195,89 @@ func (q *Queries) SettleTickets(ctx context.Context, arg SettleTicketsParams) ([
 	return items, nil
 }
 
-const settledHorizon = `-- name: SettledHorizon :one
-SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon
+const settledLate = `-- name: SettledLate :many
+SELECT s.id, s.assigned, s.assignment, s.settled_at, s.tx FROM pg_snapshot_xip($1::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
+    SELECT o.id, (o.body IS NOT NULL)::bool AS assigned, o.assignment, o.settled_at, o.tx
+    FROM settled_tickets o WHERE o.region = $2 AND o.tx = p.tx OFFSET 0) s
+WHERE p.tx > $3::xid8
+ORDER BY s.tx FETCH FIRST $4 ROWS WITH TIES
 `
 
-func (q *Queries) SettledHorizon(ctx context.Context) (uint64, error) {
-	row := q.db.QueryRow(ctx, settledHorizon)
-	var horizon uint64
-	err := row.Scan(&horizon)
-	return horizon, err
+type SettledLateParams struct {
+	Before string
+	Region string
+	After  uint64
+	Page   int32
+}
+
+type SettledLateRow struct {
+	ID         string
+	Assigned   bool
+	Assignment []byte
+	SettledAt  time.Time
+	Tx         uint64
+}
+
+// A page of what was settled by the transactions that were in progress in the snapshot @before and have committed since.
+// Each is looked up by itself, so that one that stays open for hours costs a lookup, not the scan of all that is younger.
+func (q *Queries) SettledLate(ctx context.Context, arg SettledLateParams) ([]SettledLateRow, error) {
+	rows, err := q.db.Query(ctx, settledLate,
+		arg.Before,
+		arg.Region,
+		arg.After,
+		arg.Page,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SettledLateRow{}
+	for rows.Next() {
+		var i SettledLateRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Assigned,
+			&i.Assignment,
+			&i.SettledAt,
+			&i.Tx,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const settledNow = `-- name: SettledNow :one
+SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::timestamptz AS server
+`
+
+type SettledNowRow struct {
+	Snapshot string
+	Server   time.Time
+}
+
+// How far the feed of settled tickets can be read now. Another server, after a failover or a restore, counts transactions
+// of its own: its start tells it from the one before.
+func (q *Queries) SettledNow(ctx context.Context) (SettledNowRow, error) {
+	row := q.db.QueryRow(ctx, settledNow)
+	var i SettledNowRow
+	err := row.Scan(&i.Snapshot, &i.Server)
+	return i, err
 }
 
 const settledSince = `-- name: SettledSince :many
-SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at FROM settled_tickets s
-WHERE s.region = $1 AND s.tx >= $2::xid8 ORDER BY s.tx
+SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at, s.tx FROM settled_tickets s
+WHERE s.region = $1 AND s.tx >= $2::xid8 ORDER BY s.tx FETCH FIRST $3 ROWS WITH TIES
 `
 
 type SettledSinceParams struct {
 	Region string
 	Since  uint64
+	Page   int32
 }
 
 type SettledSinceRow struct {
@@ -221,12 +285,12 @@ type SettledSinceRow struct {
 	Assigned   bool
 	Assignment []byte
 	SettledAt  time.Time
+	Tx         uint64
 }
 
-// What was settled, for those who watch. Transactions that began to write before @since are over; younger ones may come
-// again, and are the same then.
+// A page of what was settled by the transactions that began to write at @since or later, all of each transaction.
 func (q *Queries) SettledSince(ctx context.Context, arg SettledSinceParams) ([]SettledSinceRow, error) {
-	rows, err := q.db.Query(ctx, settledSince, arg.Region, arg.Since)
+	rows, err := q.db.Query(ctx, settledSince, arg.Region, arg.Since, arg.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -239,6 +303,7 @@ func (q *Queries) SettledSince(ctx context.Context, arg SettledSinceParams) ([]S
 			&i.Assigned,
 			&i.Assignment,
 			&i.SettledAt,
+			&i.Tx,
 		); err != nil {
 			return nil, err
 		}

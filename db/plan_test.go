@@ -252,6 +252,10 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 		"KeepAlive": func(ctx context.Context, q *Queries) error {
 			return q.KeepAlive(ctx, KeepAliveParams{Region: "eu", Ids: ids})
 		},
+		"SettledLate": func(ctx context.Context, q *Queries) error {
+			_, err := q.SettledLate(ctx, SettledLateParams{Region: "eu"})
+			return err
+		},
 		"SettledSince": func(ctx context.Context, q *Queries) error {
 			_, err := q.SettledSince(ctx, SettledSinceParams{Region: "eu"})
 			return err

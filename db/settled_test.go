@@ -3,25 +3,57 @@ package db_test
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
 )
 
-// Pins a feed that leaves out what a slow transaction wrote before a quick one.
+// feed is a reader of the settled tickets of a region.
+type feed struct {
+	b      *bundle
+	region string
+	at     db.SettledPoint
+	seen   map[string][]string // what came of each ticket
+	rows   int
+}
+
+func (b *bundle) feed(region string) *feed {
+	f := &feed{b: b, region: region, seen: map[string][]string{}}
+	require.False(b.t, f.page().More)
+	return f
+}
+
+func (f *feed) page() db.SettledPage {
+	page, err := f.b.SettledSince(f.b.t.Context(), f.region, f.at)
+	require.NoError(f.b.t, err)
+	f.at = page.Next
+	f.rows += len(page.Settled)
+	for _, s := range page.Settled {
+		f.seen[s.ID] = append(f.seen[s.ID], fmt.Sprint(s.Assigned, string(s.Assignment)))
+	}
+	return page
+}
+
+func (f *feed) read() {
+	for f.page().More {
+		continue
+	}
+}
+
+// Pins a feed that leaves out what a slow transaction wrote before a quick one, or tells the same for ever.
 func TestSettledFeed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	none, since, err := b.SettledSince(ctx, universe, 0)
-	require.NoError(t, err)
-	require.Empty(t, none)
+	f := b.feed(universe)
 	slow, quick, gone := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
 	tx, err := b.Pool().Begin(ctx)
 	require.NoError(t, err)
@@ -29,22 +61,140 @@ func TestSettledFeed(t *testing.T) {
 	require.NoError(t, err)
 	b.assign(false, quick)
 	require.NoError(t, b.DeleteTicket(ctx, universe, gone))
-	seen := map[string]string{}
-	look := func() {
-		var all []db.Settled
-		all, since, err = b.SettledSince(ctx, universe, since)
-		require.NoError(t, err)
-		for _, s := range all {
-			seen[s.ID] = fmt.Sprint(s.Assigned, string(s.Assignment))
+	f.read()
+	require.Equal(t, map[string][]string{quick: {"truethere"}, gone: {"false"}}, f.seen)
+	require.NoError(t, tx.Commit(ctx))
+	f.read()
+	require.Equal(t, []string{"trueslow"}, f.seen[slow])
+	rows := f.rows
+	f.read()
+	require.Equal(t, rows, f.rows, "nothing comes for ever")
+}
+
+// Pins readings that grow with each ticket that is settled while somebody's transaction stays open after it has written:
+// in time each takes longer than a reading may.
+func TestAForgottenWriterDoesNotGrowTheFeed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	forgotten, err := b.Pool().Begin(ctx)
+	require.NoError(t, err)
+	defer func() { _ = forgotten.Rollback(context.Background()) }()
+	_, err = forgotten.Exec(ctx, "SELECT pg_current_xact_id()")
+	require.NoError(t, err)
+	f := b.feed(universe)
+	const n = 100
+	for range n {
+		b.assign(false, b.ticket(ticketOf(match.Fields{}, "")).ID)
+		f.read()
+	}
+	require.Len(t, f.seen, n)
+	require.Equal(t, n, f.rows, "each comes once")
+}
+
+// A page holds all of a transaction, however large, and no more than about a thousand rows of others.
+func TestTheFeedComesInPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	f := b.feed(universe)
+	const settle = "INSERT INTO settled_tickets (region, id) SELECT $1, $2::text || n FROM generate_series(1, $3::int) n"
+	late, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = late.Exec(t.Context(), settle, universe, "late", 1500)
+	require.NoError(t, err)
+	f.read()
+	for i := range 5 {
+		b.exec(settle, universe, fmt.Sprint("young", i, "-"), 600)
+	}
+	require.NoError(t, late.Commit(t.Context()))
+	var sizes []int
+	for more := true; more; {
+		page := f.page()
+		sizes, more = append(sizes, len(page.Settled)), page.More
+		if len(sizes) == 2 { // which the reading under way need not wait for
+			b.exec(settle, universe, "younger", 600)
 		}
 	}
-	look()
-	require.Equal(t, map[string]string{quick: "truethere", gone: "false"}, maps.Clone(seen))
-	require.NoError(t, tx.Commit(ctx))
-	look()
-	require.Equal(t, "trueslow", seen[slow])
-	// Transactions of other databases hold the horizon back as well.
-	require.Eventually(t, func() bool { clear(seen); look(); return len(seen) == 0 }, 20*time.Second, 10*time.Millisecond, "nothing comes for ever")
+	require.Equal(t, []int{1500, 1200, 1200, 1200}, sizes)
+	f.read()
+	require.Len(t, f.seen, 1500+6*600)
+	for id, told := range f.seen {
+		require.LessOrEqual(t, len(told), 2, id)
+	}
+}
+
+// Whatever order transactions begin, write, end and are read in: each ticket that is settled comes, and no more than
+// twice.
+func TestTheFeedLeavesNothingOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	regions := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		ctx := t.Context()
+		regions++
+		f := b.feed(fmt.Sprint("region", regions))
+		var open []pgx.Tx
+		var wrote [][]string
+		settled := map[string]bool{}
+		defer func() {
+			for _, tx := range open {
+				_ = tx.Rollback(context.WithoutCancel(ctx))
+			}
+		}()
+		end := func() {
+			i := rapid.IntRange(0, len(open)-1).Draw(rt, "which")
+			if rapid.Bool().Draw(rt, "commits") {
+				require.NoError(rt, open[i].Commit(ctx))
+				for _, id := range wrote[i] {
+					settled[id] = true
+				}
+			} else {
+				require.NoError(rt, open[i].Rollback(ctx))
+			}
+			open, wrote = slices.Delete(open, i, i+1), slices.Delete(wrote, i, i+1)
+		}
+		rows := 0
+		rt.Repeat(map[string]func(*rapid.T){
+			"begin": func(rt *rapid.T) {
+				if len(open) == 4 {
+					rt.Skip("enough are open")
+				}
+				tx, err := b.Pool().Begin(ctx)
+				require.NoError(rt, err)
+				_, err = tx.Exec(ctx, "SELECT pg_current_xact_id()")
+				require.NoError(rt, err)
+				open, wrote = append(open, tx), append(wrote, nil)
+			},
+			"settle": func(rt *rapid.T) {
+				if len(open) == 0 {
+					rt.Skip("none is open")
+				}
+				i, n := rapid.IntRange(0, len(open)-1).Draw(rt, "which"), rapid.SampledFrom([]int{1, 600}).Draw(rt, "tickets")
+				for range n {
+					rows++
+					wrote[i] = append(wrote[i], fmt.Sprint(rows))
+				}
+				_, err := open[i].Exec(ctx, "INSERT INTO settled_tickets (region, id) SELECT $1, unnest($2::text[])", f.region, wrote[i][len(wrote[i])-n:])
+				require.NoError(rt, err)
+			},
+			"end": func(rt *rapid.T) {
+				if len(open) == 0 {
+					rt.Skip("none is open")
+				}
+				end()
+			},
+			"read a page": func(*rapid.T) { f.page() },
+			"read all":    func(*rapid.T) { f.read() },
+		})
+		for len(open) > 0 {
+			end()
+		}
+		f.read()
+		require.Len(rt, f.seen, len(settled))
+		for id := range settled {
+			require.Contains(rt, []int{1, 2}, len(f.seen[id]), id)
+		}
+	})
 }
 
 func TestSweeping(t *testing.T) {

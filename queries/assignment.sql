@@ -47,14 +47,24 @@ UPDATE tickets t SET pending_at = NULL, matched_in = NULL FROM held h WHERE t.re
 -- A page of those that are in a match, void or not, in the order of their ids.
 SELECT t.id FROM tickets t WHERE t.region = @region AND t.id > sqlc.arg(after)::text AND t.pending_at IS NOT NULL ORDER BY t.id LIMIT sqlc.arg(page);
 
--- name: SettledSince :many
--- What was settled, for those who watch. Transactions that began to write before @since are over; younger ones may come
--- again, and are the same then.
-SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at FROM settled_tickets s
-WHERE s.region = @region AND s.tx >= @since::xid8 ORDER BY s.tx;
+-- name: SettledNow :one
+-- How far the feed of settled tickets can be read now. Another server, after a failover or a restore, counts transactions
+-- of its own: its start tells it from the one before.
+SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::timestamptz AS server;
 
--- name: SettledHorizon :one
-SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon;
+-- name: SettledLate :many
+-- A page of what was settled by the transactions that were in progress in the snapshot @before and have committed since.
+-- Each is looked up by itself, so that one that stays open for hours costs a lookup, not the scan of all that is younger.
+SELECT s.id, s.assigned, s.assignment, s.settled_at, s.tx FROM pg_snapshot_xip(sqlc.arg(before)::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
+    SELECT o.id, (o.body IS NOT NULL)::bool AS assigned, o.assignment, o.settled_at, o.tx
+    FROM settled_tickets o WHERE o.region = @region AND o.tx = p.tx OFFSET 0) s
+WHERE p.tx > @after::xid8
+ORDER BY s.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
+
+-- name: SettledSince :many
+-- A page of what was settled by the transactions that began to write at @since or later, all of each transaction.
+SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at, s.tx FROM settled_tickets s
+WHERE s.region = @region AND s.tx >= @since::xid8 ORDER BY s.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 
 -- name: TicketRegions :many
 -- Directors that ask where nobody waits leave cycles, too.

@@ -38,10 +38,10 @@ type Hub struct {
 	poll   time.Duration
 
 	running atomic.Bool
-	ready   chan struct{} // closed when the feed has a beginning
-	over    chan struct{} // closed when Run has ended
-	since   uint64        // where the feed goes on; 0 before it has begun. Run's alone
-	failing bool          // Run's alone
+	ready   chan struct{}   // closed when the feed has a beginning
+	over    chan struct{}   // closed when Run has ended
+	since   db.SettledPoint // where the feed goes on; zero before it has begun. Run's alone
+	failing bool            // Run's alone
 	kept    keeper
 
 	mu       sync.Mutex
@@ -91,27 +91,52 @@ func rest(ctx context.Context) {
 	}
 }
 
-// read hands out what was settled since the last time. While nobody watches it only moves on.
+// read hands out what was settled since the last time, page by page.
 func (h *Hub) read(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = h.readPage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPage hands out a page of what was settled. While nobody watches it only moves on.
+func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	since, idle := h.since, h.Watching() == 0
+	since, begins, idle := h.since, h.since.IsZero(), h.Watching() == 0
 	if idle {
-		since = 0
+		since = db.SettledPoint{}
 	}
-	settled, next, err := h.store.SettledSince(ctx, h.region, since)
+	page, err := h.store.SettledSince(ctx, h.region, since)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if idle && h.since > 0 && h.Watching() > 0 {
-		return nil // who came meanwhile may have looked at a ticket before this point: the next reading begins at the last one
+	if idle && !begins && h.Watching() > 0 {
+		return true, nil // a watcher that came meanwhile may have looked at its ticket before this point: read from the last one
 	}
-	if h.since == 0 {
+	h.since = page.Next
+	if begins {
 		close(h.ready)
 	}
-	h.since = next
-	h.handOut(settled)
-	return nil
+	if page.Anew {
+		h.haveAllLook()
+	}
+	h.handOut(page.Settled)
+	return page.More, nil
+}
+
+// haveAllLook has each watcher look at its ticket, because the feed may have left something out.
+func (h *Hub) haveAllLook() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, watchers := range h.watchers {
+		for _, w := range watchers {
+			w.tell(db.Settled{ID: id})
+		}
+	}
 }
 
 func (h *Hub) handOut(settled []db.Settled) {

@@ -42,7 +42,7 @@ func TestNewsWhileTheHubMovesOn(t *testing.T) {
 	b := stepwise(t)
 	id, looked := b.create(), make(chan struct{})
 	var w *watching
-	b.asked.before.set("SettledHorizon", func() {
+	b.asked.before.set("SettledNow", func() {
 		b.asked.after.set("GetTickets", func() { close(looked) })
 		w = b.watch(id)
 		<-looked

@@ -238,6 +238,32 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 	two.endsWithout(assigned)
 }
 
+// After a failover or a restore the server may count transactions from a lower number than the feed was read up to: what
+// it settles looks as if it was read long ago.
+func TestANewServerHasAllLookAgain(t *testing.T) {
+	t.Parallel()
+	cluster := dbtest.NewCluster(t, pglocal.Options{})
+	url := cluster.URL("postgres")
+	_, err := migrations.Up(t.Context(), url, nil)
+	require.NoError(t, err)
+	b := setupOn(t, url)
+	b.read()
+	id := b.create()
+	w := b.watch(id)
+	b.idle(1)
+	require.NoError(t, cluster.StopImmediate())
+	require.NoError(t, cluster.Start(t.Context()))
+	b.here.Pool().Reset()
+	b.there.Pool().Reset()
+	b.assign("a", id)
+	b.exec("UPDATE settled_tickets SET tx = '3'")
+	b.read()
+	w.gets("a")
+	b.assign("b", id)
+	b.read()
+	w.gets("b")
+}
+
 func TestWhyAWatchEnds(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t))
