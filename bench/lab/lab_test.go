@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,6 +43,9 @@ func serve(args []string) {
 			fmt.Fprint(w, someMetrics)
 		}))
 	}()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() { <-stop; os.Exit(0) }()
 	_ = http.ListenAndServe(os.Getenv("DIRECTOR_ADDR"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, strings.Join(args, " "), os.Getenv("DIRECTOR_LOG_LEVEL"), os.Getenv("MORE"))
 	}))
@@ -108,7 +112,9 @@ func TestLab(t *testing.T) {
 	defer end()
 	require.NoError(t, one.Stop(t.Context()))
 	require.NoError(t, living.Err())
-	require.NoError(t, l.Replicas()[1].cmd.Process.Kill())
+	victim, err := os.FindProcess(l.Replicas()[1].PID())
+	require.NoError(t, err)
+	require.NoError(t, victim.Kill())
 	<-living.Done()
 	require.ErrorContains(t, context.Cause(living), "replica-1 ended by itself (signal: killed)")
 	require.ErrorContains(t, l.Close(), "replica-1 ended by itself")
