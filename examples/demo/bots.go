@@ -20,11 +20,10 @@ type players struct {
 	log     *os.File
 }
 
-// newPlayers makes bots that know both replicas, as players' programs would know several addresses, and that log in at
-// login.
-func newPlayers(c *cluster, login *bots.Issuer) (p *players, err error) {
+// newPlayers makes bots that know both replicas, as players' programs would know several addresses, and that log in where the director believes.
+func newPlayers(c *cluster) (p *players, err error) {
 	p = &players{witness: newWitness()}
-	if p.log, err = os.Create(filepath.Join(c.dir.logs(), "bots.log")); err != nil {
+	if p.log, err = os.Create(filepath.Join(c.logs(), "bots.log")); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(p.log, nil))
@@ -35,7 +34,7 @@ func newPlayers(c *cluster, login *bots.Issuer) (p *players, err error) {
 		return nil, err
 	}
 	p.Swarm, err = bots.New(bots.Config{
-		Director: p.client, AccessToken: login.AccessToken, Count: c.options.bots, Region: region, Modes: modes,
+		Director: p.client, AccessToken: c.login.AccessToken, Count: c.options.bots, Region: region, Modes: modes,
 		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
 		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second}, Rest: bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
 	})

@@ -12,7 +12,7 @@ import (
 type chaos struct {
 	cluster *cluster
 	players *players
-	journal *journal
+	screen  *screen
 
 	mu sync.Mutex
 	deeds
@@ -72,7 +72,7 @@ func (c *chaos) acts() []act {
 // run does everything in order, with some time between, and returns early when ctx ends.
 func (c *chaos) run(ctx context.Context, length time.Duration) error {
 	for _, a := range c.acts() {
-		at := c.journal.begun.Add(time.Duration(a.at * float64(length)))
+		at := c.screen.begun.Add(time.Duration(a.at * float64(length)))
 		if soonest := time.Now().Add(length / 20); at.Before(soonest) {
 			at = soonest
 		}
@@ -116,12 +116,12 @@ func (c *chaos) servedWithoutIt() bool {
 
 // withoutReplica is what the others told players while the replica was dead.
 func (d deeds) withoutReplica(t testimony) bool {
-	return t.replica != d.replica.host() && t.at.After(d.replicaKilledAt) && (d.replicaBackAt.IsZero() || t.at.Before(d.replicaBackAt))
+	return t.replica != d.replica.addr && t.at.After(d.replicaKilledAt) && (d.replicaBackAt.IsZero() || t.at.Before(d.replicaBackAt))
 }
 
 // byReturned is what the replica told players after it was started again.
 func (d deeds) byReturned(t testimony) bool {
-	return !d.replicaBackAt.IsZero() && t.replica == d.replica.host() && t.at.After(d.replicaBackAt)
+	return !d.replicaBackAt.IsZero() && t.replica == d.replica.addr && t.at.After(d.replicaBackAt)
 }
 
 // busiest is the server where trouble meets the most players. One that was killed has seen enough of it.
@@ -142,28 +142,28 @@ func (c *chaos) killServer(ctx context.Context) error {
 	if err := c.cluster.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
 		return err
 	}
-	c.cluster.servers[server].kill()
+	c.cluster.process(server).Kill()
 	c.note(func(d *deeds) { d.server, d.serverKilledAt = server, now })
-	c.journal.sayf(bad, "kill -9 %s, with %d players on it", server, connected)
+	c.screen.notef("!", "kill -9 %s, with %d players on it", server, connected)
 	return nil
 }
 
 func (c *chaos) killReplica(context.Context) error {
 	r := c.cluster.replicas[len(c.cluster.replicas)-1]
-	r.process().kill()
+	c.cluster.process(r.Name).Kill()
 	c.note(func(d *deeds) { d.replica, d.replicaKilledAt = r, time.Now() })
-	c.journal.sayf(bad, "kill -9 %s, which had answered %d calls of players", r.name, c.players.witness.answered(r.host()))
+	c.screen.notef("!", "kill -9 %s, which had answered %d calls of players", r.Name, c.players.witness.answered(r.addr))
 	return nil
 }
 
 func (c *chaos) restartReplica(ctx context.Context) error {
 	r := c.done().replica
 	begun := time.Now()
-	if err := r.launch(ctx); err != nil {
+	if err := c.cluster.launch(ctx, r); err != nil {
 		return err
 	}
 	c.note(func(d *deeds) { d.replicaBackAt = time.Now() })
-	c.journal.sayf(good, "%s was started again, ready %s", r.name, took(begun))
+	c.screen.notef("✓", "%s was started again, ready %s", r.Name, took(begun))
 	return nil
 }
 
@@ -183,17 +183,17 @@ func (c *chaos) drainServer(ctx context.Context) error {
 		return err
 	}
 	c.note(func(d *deeds) { d.drained, d.drainedLife, d.drainedAt = server, life, now })
-	c.journal.sayf(calm, "an operator: SELECT ops.drain('%s'), so nobody new goes there", server)
+	c.screen.notef("·", "an operator: SELECT ops.drain('%s'), so nobody new goes there", server)
 	return nil
 }
 
 func (c *chaos) stealTokens(ctx context.Context) error {
 	tried, refused := c.players.steal(ctx)
 	c.note(func(d *deeds) { d.tokensShown += tried; d.tokensRefused += refused })
-	how := good
+	mark := "✓"
 	if refused < tried {
-		how = bad
+		mark = "!"
 	}
-	c.journal.sayf(how, "a thief shows %d tokens of players who are in a match: %d refused", tried, refused)
+	c.screen.notef(mark, "a thief shows %d tokens of players who are in a match: %d refused", tried, refused)
 	return nil
 }

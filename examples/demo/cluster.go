@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,33 +20,55 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/subprocess"
 )
 
-// cluster is all processes of the demo, and a pool for looking at the database as an operator does.
+// cluster is all processes of the demo, and a pool for looking at the database as an operator does. Its directory holds
+// bin/ when it was built, postgres/, and logs/ with what all processes said.
 type cluster struct {
 	options  options
-	dir      workdir
-	binaries binaries
-	jwks     string // of the login
+	dir      string
+	login    *bots.Issuer
 	fleetKey string // the game servers' secret
-
 	postgres *pglocal.Cluster
 	db       *pgxpool.Pool
+
 	replicas []*replica
-	worker   *process
-	servers  map[string]*process // by instance id
+	mu       sync.Mutex
+	running  map[string]*subprocess.Process // by name
 }
 
-// start brings everything up in order; what was started before an error is there for stop.
-func (c *cluster) start(ctx context.Context, step func(what string, do func() (string, error)) error) error {
-	c.fleetKey = rand.Text()
-	for _, s := range []struct {
+// replica is a director that serves, at an address that it keeps when it is started again.
+type replica struct {
+	subprocess.Command
+
+	addr string
+}
+
+func (c *cluster) logs() string { return filepath.Join(c.dir, "logs") }
+func (c *cluster) bin() string  { return cmp.Or(c.options.bin, filepath.Join(c.dir, "bin")) }
+func (c *cluster) remove()      { _ = os.RemoveAll(c.dir) }
+
+// start brings everything up in order, and says what is being done before it is: some steps take long on a fresh machine.
+// What was started before an error is there for stop.
+func (c *cluster) start(ctx context.Context, s *screen) (err error) {
+	c.fleetKey, c.running = rand.Text(), map[string]*subprocess.Process{}
+	if c.dir, err = os.MkdirTemp("", "director-demo-"); err != nil {
+		return err
+	}
+	// Postgres refuses to run as root; started by root it runs as somebody else, who has to get through here.
+	if err := errors.Join(os.Chmod(c.dir, 0o711), os.Mkdir(c.logs(), 0o700)); err != nil {
+		return err
+	}
+	for _, step := range []struct {
 		what string
 		do   func(context.Context) (string, error)
 	}{
 		{"postgres", c.startPostgres}, {"binaries", c.build}, {"director", c.startDirector}, {"arena", c.startServers},
 	} {
-		if err := step(s.what, func() (string, error) { return s.do(ctx) }); err != nil {
+		if err := s.step(step.what, func() (string, error) { return step.do(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -52,7 +78,7 @@ func (c *cluster) start(ctx context.Context, step func(what string, do func() (s
 func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	c.postgres, err = pglocal.Start(ctx, pglocal.Options{Dir: c.dir.postgres(), Durable: true})
+	c.postgres, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.dir, "postgres"), Durable: true})
 	if err != nil {
 		return "", err
 	}
@@ -61,48 +87,103 @@ func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
 }
 
 func (c *cluster) build(ctx context.Context) (how string, err error) {
-	c.binaries, err = c.dir.build(ctx, c.options)
-	return "director and arena, built", err
+	if c.options.bin != "" {
+		return "director and arena of " + c.options.bin, nil
+	}
+	const module = "github.com/lattice-director/director"
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.bin()+"/", module+"/cmd/director", module+"/examples/arena").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return "director and arena, built", nil
+}
+
+// command runs one of the binaries. Of our environment it has what a program needs; the rest might lead it elsewhere, such
+// as to the database that somebody is working with in this shell.
+func (c *cluster) command(binary, name string, env []string, args ...string) subprocess.Command {
+	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
+		if value, ok := os.LookupEnv(variable); ok {
+			env = append(slices.Clip(env), variable+"="+value)
+		}
+	}
+	return subprocess.Command{Name: name, Path: filepath.Join(c.bin(), binary), Args: args, Env: env, Logs: c.logs()}
 }
 
 // startDirector migrates, then runs the replicas and the worker.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
-	kek := make([]byte, 32)
-	_, _ = rand.Read(kek) // It never fails.
-	env := []string{
-		"DATABASE_URL=" + c.postgres.URL("postgres"),
-		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
-		"DIRECTOR_FLEET_TOKEN=" + c.fleetKey,
-		"DIRECTOR_AUTH_JWKS=" + c.jwks,
-		"DIRECTOR_LEASE_TTL=" + leaseTTL.String(),
-		"DIRECTOR_REAP_INTERVAL=500ms",
-		"DIRECTOR_LOG_FORMAT=text",
-	}
-	director := func(name string, more []string, args ...string) program {
-		return program{name: name, path: c.binaries.director, args: args, env: append(slices.Clip(env), more...), logDir: c.dir.logs()}
-	}
-	if err := director("migrate", nil, "migrate", "up").finish(ctx, 3*time.Minute); err != nil {
-		return "", err
-	}
-	addrs, err := freeAddrs(ctx, 2)
+	env, err := c.settings()
 	if err != nil {
 		return "", err
 	}
-	for i, addr := range addrs {
-		name := fmt.Sprintf("replica-%d", i+1)
-		c.replicas = append(c.replicas, &replica{url: "http://" + addr, program: director(name, []string{"DIRECTOR_ADDR=" + addr}, "serve")})
+	migrating, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	if err := c.command("director", "migrate", env, "migrate", "up").Run(migrating); err != nil {
+		return "", err
+	}
+	addrs, err := subprocess.FreeAddrs(ctx, 2)
+	if err != nil {
+		return "", err
 	}
 	var group errgroup.Group
-	for _, r := range c.replicas {
-		group.Go(func() error { return r.launch(ctx) })
+	for i, addr := range addrs {
+		r := &replica{c.command("director", fmt.Sprintf("replica-%d", i+1), append(slices.Clip(env), "DIRECTOR_ADDR="+addr), "serve"), addr}
+		c.replicas = append(c.replicas, r)
+		group.Go(func() error { return c.launch(ctx, r) })
 	}
-	c.worker, err = director("worker", nil, "work").start()
-	return fmt.Sprintf("a worker, and replicas at %s and %s", addrs[0], strings.TrimPrefix(addrs[1], "127.0.0.1")), errors.Join(err, group.Wait())
+	group.Go(func() error { return c.run(c.command("director", "worker", env, "work")) })
+	return fmt.Sprintf("a worker, and replicas at %s and %s", addrs[0], strings.TrimPrefix(addrs[1], "127.0.0.1")), group.Wait()
+}
+
+// settings are those of all processes of the director, with a login that they believe.
+func (c *cluster) settings() ([]string, error) {
+	login, err := devlogin.New()
+	if err != nil {
+		return nil, err
+	}
+	c.login, err = bots.LoadIssuer(string(login.JWK()))
+	kek := make([]byte, 32)
+	_, _ = rand.Read(kek) // never fails
+	return []string{
+		"DATABASE_URL=" + c.postgres.URL("postgres"),
+		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
+		"DIRECTOR_FLEET_TOKEN=" + c.fleetKey,
+		"DIRECTOR_AUTH_JWKS=" + login.JWKS(),
+		"DIRECTOR_LEASE_TTL=" + leaseTTL.String(),
+		"DIRECTOR_REAP_INTERVAL=500ms",
+		"DIRECTOR_LOG_FORMAT=text",
+	}, err
+}
+
+func (c *cluster) run(command subprocess.Command) error {
+	p, err := command.Start()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[command.Name] = p
+	return nil
+}
+
+// launch starts a replica and waits until it is ready.
+func (c *cluster) launch(ctx context.Context, r *replica) error {
+	if err := c.run(r.Command); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return c.process(r.Name).AwaitReady(ctx, "http://"+r.addr+"/readyz")
+}
+
+func (c *cluster) process(name string) *subprocess.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running[name]
 }
 
 func (c *cluster) urls() (urls []string) {
 	for _, r := range c.replicas {
-		urls = append(urls, r.url)
+		urls = append(urls, "http://"+r.addr)
 	}
 	return urls
 }
@@ -110,92 +191,69 @@ func (c *cluster) urls() (urls []string) {
 // startServers returns when the director knows all of them.
 func (c *cluster) startServers(ctx context.Context) (how string, err error) {
 	for i := range c.options.servers {
-		p := c.gameServer(fmt.Sprintf("arena-%d", i+1), c.options.capacity(i))
-		run, err := p.start()
+		name := fmt.Sprintf("arena-%d", i+1)
+		err := c.run(c.command("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
+			"server", "--director", strings.Join(c.urls(), ","), "--instance-id", name, "--region", region, "--modes", strings.Join(modes, ","),
+			"--capacity", strconv.Itoa(c.options.capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s"))
 		if err != nil {
 			return "", err
 		}
-		c.servers[p.name] = run
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for known := 0; known < c.options.servers; <-tick.C {
-		if err := c.casualty(); err != nil {
-			return "", err
-		}
-		if err := c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive`).Scan(&known); err != nil {
-			return "", fmt.Errorf("waiting for the game servers: %w", err)
-		}
+	known := 0
+	so := func() bool {
+		err = errors.Join(c.casualty(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive`).Scan(&known))
+		return err != nil || known == c.options.servers
 	}
-	return fmt.Sprintf("%d game servers with %d or %d seats have registered", c.options.servers, c.options.capacity(1), c.options.capacity(0)), nil
+	if !await(ctx, so) {
+		err = fmt.Errorf("only %d of %d game servers have registered", known, c.options.servers)
+	}
+	return fmt.Sprintf("%d game servers with %d or %d seats have registered", known, c.options.capacity(1), c.options.capacity(0)), err
 }
 
-func (c *cluster) gameServer(name string, capacity int) program {
-	return program{
-		name: name, path: c.binaries.arena, logDir: c.dir.logs(), env: []string{"FLEET_TOKEN=" + c.fleetKey},
-		args: []string{
-			"server", "--director", strings.Join(c.urls(), ","), "--instance-id", name, "--region", region, "--modes", strings.Join(modes, ","),
-			"--capacity", strconv.Itoa(capacity), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
-		},
+// processes are all whose name has the prefix, but for runs that were replaced.
+func (c *cluster) processes(prefix string) (found []*subprocess.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, p := range c.running {
+		if strings.HasPrefix(name, prefix) {
+			found = append(found, p)
+		}
 	}
-}
-
-// processes are all that were started, but for runs that were replaced.
-func (c *cluster) processes() (all []*process) {
-	for _, r := range c.replicas {
-		all = append(all, r.process())
-	}
-	all = append(all, c.worker)
-	for _, run := range c.servers {
-		all = append(all, run)
-	}
-	return slices.DeleteFunc(all, func(run *process) bool { return run == nil })
+	return found
 }
 
 // casualty tells of a process that has ended though nobody asked it to.
 func (c *cluster) casualty() error {
-	for _, run := range c.processes() {
-		if !run.running() && !run.killed.Load() {
-			return fmt.Errorf("%s has ended by itself (%v): %s", run.name, run.err, program{name: run.name, logDir: c.dir.logs()}.lastWords())
+	for _, p := range c.processes("") {
+		if err := p.Err(); err != nil {
+			return err
 		}
 	}
 	return c.postgres.Err()
 }
 
-// stop ends everything in the order in which nobody misses anybody, and reports who did not end well.
+// stop ends everything, game servers first, so that they can still say good-bye, and reports who did not end well.
 func (c *cluster) stop() error {
-	var servers, director []*process
-	for _, run := range c.processes() {
-		switch {
-		case run.killed.Load():
-		case strings.HasPrefix(run.name, "arena-"):
-			servers = append(servers, run)
-		default:
-			director = append(director, run)
-		}
-	}
-	errs := []error{stopAll(servers), stopAll(director)}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	errs := []error{stopAll(ctx, c.processes("arena-")), stopAll(ctx, c.processes(""))}
 	if c.db != nil {
 		c.db.Close()
 	}
 	if c.postgres != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
 		errs = append(errs, c.postgres.Stop(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-func stopAll(runs []*process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	errs := make([]error, len(runs))
-	var ending sync.WaitGroup
-	for i, run := range runs {
-		ending.Go(func() { errs[i] = run.stop(ctx) })
+func stopAll(ctx context.Context, processes []*subprocess.Process) error {
+	var group errgroup.Group
+	for _, p := range processes {
+		if !p.Killed() {
+			group.Go(func() error { return p.Stop(ctx) })
+		}
 	}
-	ending.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }

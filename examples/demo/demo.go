@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,17 +22,62 @@ const (
 	exitInterrupted = 130
 )
 
-// demo is one performance, from an empty directory to the proofs.
-type demo struct {
-	options options
-	out     io.Writer
-	screen  screen
-	paint   paint
-	dir     workdir
-	cluster *cluster
+// options are what the demo can be told.
+type options struct {
+	length        time.Duration // of the play
+	servers, bots int
+	bin           string // directory with director and arena; empty: they are built
 }
 
-// run performs. The processes it starts have ended when it returns.
+// The fleet's measures. The lease is short, so that a killed server is missed within the run.
+const (
+	leaseTTL       = 5 * time.Second
+	heartbeatEvery = 1500 * time.Millisecond
+	sessionSize    = 8
+	largestParty   = 4
+	region         = "local"
+	shortest       = 15 * time.Second // a lease has to run out, and players to be seated elsewhere
+	extraTime      = 30 * time.Second // where something has not happened yet: on a busy machine seconds mean little
+)
+
+var modes = []string{"ffa", "teams"}
+
+func parseOptions(args []string, stderr io.Writer) (o options, err error) {
+	seconds, err := strconv.Atoi(cmp.Or(os.Getenv("DEMO_SECONDS"), "60"))
+	if err != nil {
+		return o, fmt.Errorf("DEMO_SECONDS is no number: %w", err)
+	}
+	f := flag.NewFlagSet("demo", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&seconds, "seconds", seconds, "how long the bots play; also $DEMO_SECONDS")
+	f.IntVar(&o.servers, "servers", 6, "how many game servers")
+	f.IntVar(&o.bots, "bots", 60, "how many players")
+	f.StringVar(&o.bin, "bin", "", "directory with the binaries director and arena (default: build them)")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.length = time.Duration(seconds) * time.Second
+	switch {
+	case o.length < shortest || o.length > 24*time.Hour:
+		err = fmt.Errorf("the demo takes %s to a day", shortest)
+	case o.servers < 4 || o.servers > 20:
+		err = errors.New("4 to 20 servers, for one is killed and one is drained")
+	case o.bots < 10 || o.bots > 500:
+		err = errors.New("10 to 500 bots")
+	}
+	return o, err
+}
+
+// capacity is that of the i-th server. Without one that was killed and one that takes nobody new, the fleet has about a
+// fifth more seats than there are bots: enough for all, and few enough that matches fill up.
+func (o options) capacity(i int) int {
+	sessions := ceil(ceil(o.bots*3/2, sessionSize), o.servers-2)
+	return (sessions - i%2) * sessionSize
+}
+
+func ceil(n, by int) int { return (n + by - 1) / by }
+
+// run is the program, from an empty directory to the proofs. The processes it starts have ended when it returns.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -39,106 +87,68 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		fmt.Fprintln(stderr, "demo:", err)
 		return exitUsage
 	}
-	d := &demo{options: o, out: stdout}
-	d.screen, d.paint = newScreen(o, stdout)
-	proofs, err := d.perform(ctx)
-	return d.curtain(ctx, proofs, err)
+	s := newScreen(stdout)
+	c := &cluster{options: o}
+	proofs, err := perform(ctx, c, s)
+	return conclude(ctx, c, s, proofs, err)
 }
 
-// perform sets the stage, plays, judges and clears up. What is returned with an error is nothing to go by.
-func (d *demo) perform(ctx context.Context) (proofs []proof, err error) {
-	if d.dir, err = newWorkdir(ctx); err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(d.out, "%s: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n",
-		d.paint.in(bold, "Lattice Director"), d.options.length.Seconds())
-	login, jwks, err := newLogin()
-	if err != nil {
-		return nil, err
-	}
-	d.cluster = &cluster{options: d.options, dir: d.dir, jwks: jwks, servers: map[string]*process{}}
+// perform sets the stage, plays, judges and clears up.
+func perform(ctx context.Context, c *cluster, s *screen) (proofs []proof, err error) {
+	s.linef("%s: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n", s.bold("Lattice Director"), c.options.length.Seconds())
 	defer func() {
-		stopped := d.cluster.stop()
+		stopped := c.stop()
 		if err == nil {
 			proofs = append(proofs, endedWell(stopped))
 		}
 	}()
-	if err := d.cluster.start(ctx, d.step); err != nil {
+	if err := c.start(ctx, s); err != nil {
 		return nil, err
 	}
-	players, err := newPlayers(d.cluster, login)
+	players, err := newPlayers(c)
 	if err != nil {
 		return nil, err
 	}
 	defer players.close()
-	fmt.Fprintf(d.out, "  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", d.options.bots, largestParty)
-	return d.play(ctx, players)
+	s.linef("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n", "players", c.options.bots, largestParty)
+	return play(ctx, c, players, s)
 }
-
-// step says what is being done before it is: some steps take long on a fresh machine.
-func (d *demo) step(what string, do func() (how string, err error)) error {
-	begun := time.Now()
-	fmt.Fprintf(d.out, "  %-9s ", what)
-	how, err := do()
-	if err != nil {
-		fmt.Fprintln(d.out)
-		return err
-	}
-	fmt.Fprintln(d.out, how+d.paint.in(dim, ", "+took(begun)))
-	return nil
-}
-
-func took(since time.Time) string { return fmt.Sprintf("in %.1f s", time.Since(since).Seconds()) }
-
-// patience is how much longer than asked for the play goes on where something has not happened yet. On a machine that is
-// busy with other things, seconds mean little.
-const patience = 30 * time.Second
 
 // play lets everybody play for the length of the demo, with all that happens on the way, and then judges.
-func (d *demo) play(ctx context.Context, players *players) ([]proof, error) {
-	journal := &journal{begun: time.Now(), heard: d.screen.note}
-	chaos := &chaos{cluster: d.cluster, players: players, journal: journal}
-	watcher := &watcher{
-		cluster: d.cluster, players: players, chaos: chaos, journal: journal, screen: d.screen, feed: newFeed(d.cluster.db),
-	}
-	timed, cancel := context.WithTimeout(ctx, d.options.length+patience)
-	defer cancel()
-	watcher.end = cancel
-	group, stage := errgroup.WithContext(timed) // A failure of one ends the play for all.
+func play(ctx context.Context, c *cluster, players *players, s *screen) ([]proof, error) {
+	s.begin(c.options.length)
+	chaos := &chaos{cluster: c, players: players, screen: s}
+	timed, end := context.WithTimeout(ctx, c.options.length+extraTime)
+	defer end()
+	w := &watcher{cluster: c, players: players, chaos: chaos, screen: s, end: end}
+	group, stage := errgroup.WithContext(timed) // a failure of one ends the play for all
 	group.Go(func() error { players.Run(stage); return nil })
-	group.Go(func() error { return watcher.run(stage) })
-	group.Go(func() error { return chaos.run(stage, d.options.length) })
-	for _, r := range d.cluster.replicas {
-		group.Go(func() error { r.watch(stage); return nil })
-	}
-	err := group.Wait()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
+	group.Go(func() error { return w.run(stage) })
+	group.Go(func() error { return chaos.run(stage, c.options.length) })
+	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	judge := judge{
-		options: d.options, ledger: ledger{d.cluster.db}, players: players, tally: watcher.tally, deeds: chaos.done(),
-	}
+	s.end()
+	judge := judge{options: c.options, ledger: ledger{c.db}, players: players, tally: w.tally, deeds: chaos.done()}
 	return judge.proofs(ctx)
 }
 
-// curtain says how it went, and leaves what is needed to find out why it did not go well.
-func (d *demo) curtain(ctx context.Context, proofs []proof, err error) (code int) {
-	if ctx.Err() != nil {
-		d.dir.remove()
-		fmt.Fprintln(d.out, "\nInterrupted; everything has been stopped and removed.")
+// conclude says how it went, and leaves what is needed to find out why it did not go well.
+func conclude(ctx context.Context, c *cluster, s *screen, proofs []proof, err error) (code int) {
+	s.end()
+	switch {
+	case ctx.Err() != nil:
+		c.remove()
+		s.linef("\nInterrupted; everything has been stopped and removed.")
 		return exitInterrupted
-	}
-	if err != nil {
-		fmt.Fprintf(d.out, "\n%s %v\n", d.paint.in(red, "The demo could not go on:"), err)
-	} else if d.summary(proofs) {
-		d.dir.remove()
+	case err != nil:
+		s.linef("\n%s %v", s.in(red, "The demo could not go on:"), err)
+	case s.summary(proofs):
+		c.remove()
 		return exitKept
 	}
-	if d.dir != "" {
-		fmt.Fprintf(d.out, "What every process said is in %s\n", d.dir.logs())
+	if c.dir != "" {
+		s.linef("What every process said is in %s", c.logs())
 	}
 	return exitBroken
 }

@@ -14,7 +14,7 @@ import (
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	code := run(t.Context(), []string{"--seconds", "20", "--plain"}, io.MultiWriter(&out, t.Output()), t.Output())
+	code := run(t.Context(), []string{"--seconds", "20"}, io.MultiWriter(&out, t.Output()), t.Output())
 	require.Equal(t, exitKept, code)
 	for _, claim := range []string{
 		"Every bot played", "Nobody over capacity", "The killed server's players play on", "The killed replica lost nothing",
@@ -40,11 +40,11 @@ func TestBadOptions(t *testing.T) {
 func TestBrokenPromise(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	d := &demo{out: &out, dir: workdir(t.TempDir())}
-	code := d.curtain(t.Context(), []proof{{true, "one", "kept"}, {false, "two", "not kept"}}, nil)
+	c := &cluster{dir: t.TempDir()}
+	code := conclude(t.Context(), c, newScreen(&out), []proof{{true, "one", "kept"}, {false, "two", "not kept"}}, nil)
 	require.Equal(t, exitBroken, code)
 	require.Contains(t, out.String(), "✗ two\n    not kept")
 	require.Contains(t, out.String(), "1 of 2 promises were broken")
-	require.Contains(t, out.String(), d.dir.logs())
-	require.DirExists(t, string(d.dir))
+	require.Contains(t, out.String(), c.logs())
+	require.DirExists(t, c.dir)
 }

@@ -53,9 +53,9 @@ func (j judge) everybodyPlayed(ctx context.Context) (proof, error) {
 
 func (j judge) nobodyOverCapacity(context.Context) (proof, error) {
 	t := j.tally
-	p := proof{claim: "Nobody over capacity", ok: t.samples > 0 && len(t.over) == 0}
+	p := proof{claim: "Nobody over capacity", ok: t.looks > 0 && len(t.over) == 0}
 	p.evidence = fmt.Sprintf("looked %d times; the fullest was %s: matches hold %d of its %d seats",
-		t.samples, t.fullest.Name, t.fullest.Reserved, t.fullest.Capacity)
+		t.looks, t.fullest.Name, t.fullest.Reserved, t.fullest.Capacity)
 	if len(t.over) > 0 {
 		p.evidence = "over capacity: " + strings.Join(t.over, ", ")
 	}
@@ -87,12 +87,12 @@ func (j judge) nothingLost(ctx context.Context) (proof, error) {
 	}
 	told := j.players.witness.testimonies(func(testimony) bool { return true })
 	byVictim := j.players.witness.testimonies(func(t testimony) bool {
-		return t.replica == j.deeds.replica.host() && t.at.Before(j.deeds.replicaKilledAt)
+		return t.replica == j.deeds.replica.addr && t.at.Before(j.deeds.replicaKilledAt)
 	})
 	unknown, err := j.ledger.unknown(ctx, told)
 	p.ok = len(unknown) == 0 && len(byVictim) > 0
 	p.evidence = fmt.Sprintf("%d answers told of seats, %d of them %s's: the database has all",
-		len(told), len(byVictim), j.deeds.replica.name)
+		len(told), len(byVictim), j.deeds.replica.Name)
 	if len(unknown) > 0 {
 		p.evidence = fmt.Sprintf("players were told of %d seats that the database does not have: %s", len(unknown), some(unknown))
 	}
@@ -110,7 +110,7 @@ func (j judge) wentOn(context.Context) (proof, error) {
 	meanwhile, since := j.players.witness.testimonies(d.withoutReplica), j.players.witness.testimonies(d.byReturned)
 	p.ok = len(meanwhile) > 0 && len(since) > 0
 	p.evidence = fmt.Sprintf("%d calls answered while %s was dead; started again, it answered %d",
-		len(meanwhile), d.replica.name, len(since))
+		len(meanwhile), d.replica.Name, len(since))
 	return p, nil
 }
 
@@ -133,7 +133,7 @@ func (j judge) invariantsHold(ctx context.Context) (proof, error) {
 	p := proof{claim: "All invariants hold"}
 	views, broken, err := j.ledger.violations(ctx)
 	p.ok = views > 0 && len(broken) == 0 && len(j.tally.broken) == 0
-	p.evidence = fmt.Sprintf("%d views ops.invariant_* are empty, now and each of the %d times before", views, j.tally.samples)
+	p.evidence = fmt.Sprintf("%d views ops.invariant_* are empty, now and each of the %d times before", views, j.tally.looks)
 	if len(broken) > 0 {
 		p.evidence = "broken now: " + strings.Join(broken, ", ")
 	} else if len(j.tally.broken) > 0 {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/sdk"
 )
 
@@ -27,7 +29,7 @@ type history struct {
 var killedAt = time.Now().Add(-time.Minute)
 
 func newHistory(t *testing.T) *history {
-	victim := &replica{url: "http://victim:1"}
+	victim := &replica{addr: "victim:1"}
 	db := dbtest.Connect(t)
 	return &history{t, db, judge{
 		ledger: ledger{db}, players: &players{witness: newWitness()},
@@ -141,7 +143,7 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, p.ok, p.evidence)
 
-	h.tally.add(sample{
+	h.tally.add(view{
 		servers: []serverRow{{Name: "full", Reserved: 9, Capacity: 8}}, broken: []brokenRow{{"seat count drift", 1}},
 	})
 	p, err = h.invariantsHold(t.Context())
@@ -173,7 +175,9 @@ func TestWitnessKnowsRepeatedCalls(t *testing.T) {
 	defer w.CloseIdleConnections()
 	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: w}, FirstBackoff: 10 * time.Millisecond})
 	require.NoError(t, err)
-	login, _, err := newLogin()
+	key, err := devlogin.New()
+	require.NoError(t, err)
+	login, err := bots.LoadIssuer(string(key.JWK()))
 	require.NoError(t, err)
 	before := time.Now()
 	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return login.AccessToken(ctx, "ann") })

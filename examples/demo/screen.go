@@ -4,103 +4,144 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"golang.org/x/term"
 )
 
-// view is all there is to see at one moment.
-type view struct {
-	elapsed, length        time.Duration
-	sample                 sample
-	replicas               []replicaView
-	worker                 bool
-	playing, bots, rejoins int
-	rate                   float64 // seats given a second
-	events                 []event
+// screen tells what happens. On a terminal, the fleet is drawn below the lines, again and again; elsewhere a line of
+// progress is written now and then. Safe for concurrent use.
+type screen struct {
+	out      io.Writer
+	terminal bool // also: colours (https://no-color.org)
+
+	mu     sync.Mutex
+	begun  time.Time
+	length time.Duration
+	drawn  int       // lines of the picture that stands there
+	next   time.Time // line of progress
 }
 
-// replicaView is how a replica looks from outside.
-type replicaView struct {
-	name           string
-	running, ready bool
-	answers        int // calls of players answered well
-}
+// progressEvery is how often a line of progress is written where nothing can be redrawn.
+const progressEvery = 3 * time.Second
 
-// screen shows views and events, as they come.
-type screen interface {
-	show(v view)
-	note(e event)
-}
-
-// newScreen draws in place on a terminal, and writes lines elsewhere.
-func newScreen(o options, out io.Writer) (screen, paint) {
+func newScreen(out io.Writer) *screen {
 	file, ok := out.(*os.File)
-	if !ok || o.plain {
-		return &plain{out: out}, false
-	}
-	if _, _, terminal := terminalSize(file); !terminal {
-		return &plain{out: out}, false
-	}
-	colours := paint(envOr("NO_COLOR", "") == "")
-	return &live{out: file, paint: colours}, colours
+	plain := os.Getenv("CI") == "true" || os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != ""
+	return &screen{out: out, terminal: ok && !plain && term.IsTerminal(int(file.Fd()))}
 }
-
-// paint colours text, or does not (https://no-color.org).
-type paint bool
 
 const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
+	red   = "31"
+	green = "32"
+	dim   = "2"
 )
 
-func (p paint) in(colour, text string) string {
-	if !p {
+func (s *screen) in(colour, text string) string {
+	if !s.terminal {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-func (p paint) event(e event) string {
-	text := "· " + e.text
-	switch e.mood {
-	case good:
-		text = p.in(green, "✓ "+e.text)
-	case bad:
-		text = p.in(red, "! "+e.text)
-	case calm:
-	}
-	return p.in(dim, clock(e.at)) + "  " + text
+func (s *screen) bold(text string) string { return s.in("1", text) }
+
+func (s *screen) linef(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// clock writes a time of the play as minutes and seconds.
-func clock(d time.Duration) string {
-	seconds := int(d.Seconds())
-	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
+// step says what is being done, does it, and says how and for how long.
+func (s *screen) step(what string, do func() (how string, err error)) error {
+	begun := time.Now()
+	fmt.Fprintf(s.out, "  %-9s ", what)
+	how, err := do()
+	if err != nil {
+		fmt.Fprintln(s.out)
+		return err
+	}
+	fmt.Fprintln(s.out, how+s.in(dim, ", "+took(begun)))
+	return nil
 }
 
-// word is a server's state for people.
-func (s serverRow) word() (text, colour string) {
-	switch {
-	case s.Status == "gone":
-		return "gone", red
-	case s.Silent != nil && *s.Silent > leaseTTL/2:
-		return fmt.Sprintf("silent %.1fs", s.Silent.Seconds()), red
-	case s.Status == "draining":
-		return "draining", yellow
-	}
-	return s.Status, green
+func took(since time.Time) string { return fmt.Sprintf("in %.1f s", time.Since(since).Seconds()) }
+
+// begin starts the clock of the play.
+func (s *screen) begin(length time.Duration) { s.begun, s.length = time.Now(), length }
+
+func (s *screen) clock() string {
+	return s.in(dim, fmt.Sprintf("%6s", time.Since(s.begun).Truncate(time.Second)))
 }
 
-// word is a replica's state for people.
-func (r replicaView) word() (text, colour string) {
-	switch {
-	case !r.running:
-		return "killed", red
-	case !r.ready:
-		return "starting", yellow
+// notef tells of an event; mark is "!" for trouble, "✓" for what went well, "·" for the rest.
+func (s *screen) notef(mark, format string, args ...any) {
+	colour := map[string]string{"!": red, "✓": green}[mark]
+	s.linef("%s  %s", s.clock(), s.in(colour, mark+" "+fmt.Sprintf(format, args...)))
+}
+
+// show draws what there is to see, over what was drawn before.
+func (s *screen) show(v view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.terminal {
+		if now := time.Now(); now.After(s.next) {
+			s.next = now.Add(progressEvery)
+			fmt.Fprintf(s.out, "%s  %s\n", s.clock(), v)
+		}
+		return
 	}
-	return "ready", green
+	s.erase()
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"server", "status", "matches", "players", "load"})
+	for _, one := range v.servers {
+		t.AppendRow(table.Row{one.Name, one.state(), one.Sessions, fmt.Sprintf("%d of %d", one.Players, one.Capacity), one.bar()})
+	}
+	picture := fmt.Sprintf("\n%s\n%s of %s: %s\n", t.Render(), s.clock(), s.length, v)
+	s.drawn = strings.Count(picture, "\n")
+	fmt.Fprint(s.out, picture)
+}
+
+// erase takes the picture away, so that lines can be written where it stood.
+func (s *screen) erase() {
+	if s.drawn > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.drawn)
+		s.drawn = 0
+	}
+}
+
+// end leaves the lines and takes the picture away.
+func (s *screen) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+}
+
+// summary writes the proofs, and where to go from here; it says whether all promises were kept.
+func (s *screen) summary(proofs []proof) bool {
+	kept := 0
+	s.linef("")
+	for _, p := range proofs {
+		mark := s.in(red, "✗")
+		if p.ok {
+			kept++
+			mark = s.in(green, "✓")
+		}
+		s.linef("%s %s\n    %s", mark, s.bold(p.claim), p.evidence)
+	}
+	if kept < len(proofs) {
+		s.linef("\n%s", s.in(red, fmt.Sprintf("%d of %d promises were broken.", len(proofs)-kept, len(proofs))))
+		return false
+	}
+	s.linef("\n%s Where to look next:", s.in(green, "All promises were kept."))
+	s.linef("  make dev          a director to play with, its API as a page, a token for you")
+	s.linef("  README.md         be a game server and a player yourself, with curl")
+	s.linef("  docs/             how to run game servers, write clients, and operate it")
+	s.linef("  examples/arena/   the game server and the bots that you have just seen")
+	return true
 }

@@ -2,49 +2,92 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/examples/arena/bots"
 )
 
-// look is how often the ops views are read, and the screen drawn.
-const look = 250 * time.Millisecond
-
-// watcher looks on while all play: it feeds the screen, tells the journal what the director did by itself, and tallies
-// what must not be seen even once.
+// watcher looks on while all play: it feeds the screen, and tallies what must not be seen even once.
 type watcher struct {
 	cluster *cluster
 	players *players
 	chaos   *chaos
-	journal *journal
-	screen  screen
+	screen  *screen
+	end     func() // of the play
 
-	end     func() // the play
-	feed    *feed
-	rates   []rate
-	settled bool // all evicted players play again
+	fenced  bool // the killed server was seen to be given up
+	settled bool // all its players play again
 	late    bool // time was up before everything had happened
 	tally
 }
 
-// tally is what all samples together have shown.
-type tally struct {
-	samples int
-	fullest serverRow
-	over    []string // servers seen over capacity
-	broken  []string // invariants seen broken
+// serverRow is a game server as ops.fleet knows it.
+type serverRow struct {
+	Name, Status      string
+	Alive             bool
+	Silent            *time.Duration // since the last heartbeat; nil when it is gone
+	Sessions, Players int
+	Reserved          int // seats that its sessions take
+	Capacity          int
 }
 
-type rate struct {
-	at         time.Time
-	placements int
+// over says that somebody was promised a seat that is not there.
+func (s serverRow) over() bool { return s.Reserved > s.Capacity || s.Players > s.Capacity }
+
+// state is for people.
+func (s serverRow) state() string {
+	if s.Status != "gone" && s.Silent != nil && *s.Silent > leaseTTL/2 {
+		return fmt.Sprintf("silent %.1fs", s.Silent.Seconds())
+	}
+	return s.Status
 }
 
-// run looks until ctx ends. An error is one of looking, or says that a process has died which nobody killed.
+// bar shows seats taken, seats open in matches, and seats free for more matches.
+func (s serverRow) bar() string {
+	const width = 24
+	at := func(n int) int { return min(width, (n*width+s.Capacity/2)/s.Capacity) }
+	players, reserved := at(s.Players), at(max(s.Reserved, s.Players))
+	return strings.Repeat("█", players) + strings.Repeat("▒", reserved-players) + strings.Repeat("·", width-reserved)
+}
+
+// brokenRow is an invariant that does not hold.
+type brokenRow struct {
+	Name       string
+	Violations int
+}
+
+// view is what the ops views and the bots say at one moment.
+type view struct {
+	servers                []serverRow
+	broken                 []brokenRow
+	matches                int
+	playing, bots, rejoins int
+	replicas               []string
+}
+
+// String is a line of progress.
+func (v view) String() string {
+	alive := 0
+	for _, s := range v.servers {
+		if s.Alive {
+			alive++
+		}
+	}
+	return fmt.Sprintf("playing %d of %d, %d servers, replicas %s, %d matches, %d rejoins",
+		v.playing, v.bots, alive, strings.Join(v.replicas, " and "), v.matches, v.rejoins)
+}
+
+// run looks until ctx ends, four times a second. An error is one of looking, or says that a process has died which nobody
+// killed.
 func (w *watcher) run(ctx context.Context) error {
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if err := w.once(ctx); err != nil && ctx.Err() == nil {
@@ -62,22 +105,97 @@ func (w *watcher) once(ctx context.Context) error {
 	if err := w.cluster.casualty(); err != nil {
 		return err
 	}
-	s, err := takeSample(ctx, w.cluster.db)
+	v, err := w.look(ctx)
 	if err != nil {
 		return err
 	}
-	w.tally.add(s)
-	if err := w.narrate(ctx); err != nil {
+	w.tally.add(v)
+	if err := w.narrate(ctx, v); err != nil {
 		return err
 	}
-	w.screen.show(w.view(s))
+	w.screen.show(v)
 	w.endInTime()
 	return nil
 }
 
+func (w *watcher) look(ctx context.Context) (v view, err error) {
+	v, err = ask(ctx, w.cluster.db)
+	stats := w.players.Stats()
+	v.bots = len(stats.Bots)
+	for _, n := range stats.Playing() {
+		v.playing += n
+	}
+	total := stats.Total()
+	v.rejoins = total.Rejoins + total.Moves
+	for _, r := range w.cluster.replicas {
+		state := "ready"
+		if !w.cluster.process(r.Name).Running() {
+			state = "killed"
+		}
+		v.replicas = append(v.replicas, state)
+	}
+	return v, err
+}
+
+func ask(ctx context.Context, db *pgxpool.Pool) (v view, err error) {
+	rows, _ := db.Query(ctx, `
+		SELECT instance, status, alive, lease_age, open_sessions, players::int, reserved_seats, capacity
+		FROM ops.fleet ORDER BY length(instance), instance`) // the error comes again from the rows
+	v.servers, err = pgx.CollectRows(rows, pgx.RowToStructByPos[serverRow])
+	matches := db.QueryRow(ctx, `SELECT (SELECT count(*) FROM ops.sessions) + (SELECT count(*) FROM ops.session_lifetimes)`).Scan(&v.matches)
+	rows, _ = db.Query(ctx, `SELECT name, violations FROM ops.invariants WHERE violations > 0`)
+	var broken error
+	v.broken, broken = pgx.CollectRows(rows, pgx.RowToStructByPos[brokenRow])
+	return v, errors.Join(err, matches, broken)
+}
+
+// tally is what all looks together have shown.
+type tally struct {
+	looks   int
+	fullest serverRow
+	over    []string // servers seen over capacity
+	broken  []string // invariants seen broken
+}
+
+func (t *tally) add(v view) {
+	t.looks++
+	for _, server := range v.servers {
+		if server.over() && !slices.Contains(t.over, server.Name) {
+			t.over = append(t.over, server.Name)
+		}
+		if server.Reserved*t.fullest.Capacity >= t.fullest.Reserved*server.Capacity {
+			t.fullest = server
+		}
+	}
+	for _, b := range v.broken {
+		if text := fmt.Sprintf("%s: %d", b.Name, b.Violations); !slices.Contains(t.broken, text) {
+			t.broken = append(t.broken, text)
+		}
+	}
+}
+
+// narrate tells what the director did about the server that was killed.
+func (w *watcher) narrate(ctx context.Context, v view) error {
+	d := w.chaos.done()
+	if d.server == "" || w.settled {
+		return nil
+	}
+	gone := slices.ContainsFunc(v.servers, func(s serverRow) bool { return s.Name == d.server && s.Status == "gone" })
+	if gone && !w.fenced {
+		w.fenced = true
+		w.screen.notef("·", "%s: lease expired; the director closes the matches there", d.server)
+	}
+	e, err := ledger{w.cluster.db}.eviction(ctx, d.server, d.serverKilledAt)
+	if err == nil && e.over() {
+		w.settled = true
+		w.screen.notef("✓", "all %d players of %s play elsewhere, the last after %.1f s", e.players, d.server, e.slowest.Seconds())
+	}
+	return err
+}
+
 // endInTime ends the play when its time is up and everything has happened that is to be judged.
 func (w *watcher) endInTime() {
-	if time.Since(w.journal.begun) < w.cluster.options.length {
+	if time.Since(w.screen.begun) < w.cluster.options.length {
 		return
 	}
 	missing := w.missing()
@@ -85,7 +203,7 @@ func (w *watcher) endInTime() {
 		w.end()
 	} else if !w.late {
 		w.late = true
-		w.journal.sayf(calm, "time is up, but not yet seen: %s", missing)
+		w.screen.notef("·", "time is up, but not yet seen: %s", missing)
 	}
 }
 
@@ -101,83 +219,7 @@ func (w *watcher) missing() string {
 	case !w.settled:
 		return "that all players of " + d.server + " play elsewhere"
 	case len(w.players.witness.testimonies(d.byReturned)) == 0:
-		return "an answer of " + d.replica.name + " after its return"
+		return "an answer of " + d.replica.Name + " after its return"
 	}
 	return ""
-}
-
-func (t *tally) add(s sample) {
-	t.samples++
-	for _, server := range s.servers {
-		if server.over() && !slices.Contains(t.over, server.Name) {
-			t.over = append(t.over, server.Name)
-		}
-		if server.Reserved*t.fullest.Capacity >= t.fullest.Reserved*server.Capacity {
-			t.fullest = server
-		}
-	}
-	for _, b := range s.broken {
-		if text := fmt.Sprintf("%s: %d", b.Name, b.Violations); !slices.Contains(t.broken, text) {
-			t.broken = append(t.broken, text)
-		}
-	}
-}
-
-// narrate tells what the director did about the server that was killed.
-func (w *watcher) narrate(ctx context.Context) error {
-	events, err := w.feed.next(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range events {
-		if e.Kind == "instance.ended" {
-			w.journal.sayf(calm, "%s: %s; the director closes the matches there", e.Instance, e.Reason)
-		}
-	}
-	d := w.chaos.done()
-	if d.server == "" || w.settled {
-		return nil
-	}
-	e, err := ledger{w.cluster.db}.eviction(ctx, d.server, d.serverKilledAt)
-	if err == nil && e.over() {
-		w.settled = true
-		w.journal.sayf(good, "all %d players of %s play elsewhere, the last after %.1f s", e.players, d.server, e.slowest.Seconds())
-	}
-	return err
-}
-
-// view is everything the screen shows.
-func (w *watcher) view(s sample) view {
-	stats := w.players.Stats()
-	v := view{
-		elapsed: time.Since(w.journal.begun), length: w.cluster.options.length, sample: s, bots: len(stats.Bots),
-		rate: w.rate(s.placements), events: w.journal.all(), worker: w.cluster.worker.running(),
-	}
-	for _, b := range stats.Bots {
-		if b.Playing {
-			v.playing++
-		}
-	}
-	total := stats.Total()
-	v.rejoins = total.Rejoins + total.Moves
-	for _, r := range w.cluster.replicas {
-		v.replicas = append(v.replicas, replicaView{
-			name: r.name, running: r.process().running(), ready: r.ready.Load(), answers: w.players.witness.answered(r.host()),
-		})
-	}
-	return v
-}
-
-// rate is seats given a second over the last five.
-func (w *watcher) rate(placements int) float64 {
-	now := time.Now()
-	w.rates = append(w.rates, rate{now, placements})
-	for len(w.rates) > 1 && now.Sub(w.rates[0].at) > 5*time.Second {
-		w.rates = w.rates[1:]
-	}
-	first := w.rates[0]
-	if seconds := now.Sub(first.at).Seconds(); seconds > 0 {
-		return float64(placements-first.placements) / seconds
-	}
-	return 0
 }
