@@ -206,26 +206,46 @@ func (q *Queries) deleteBackfills(ctx context.Context, region string, ids ...str
 	return q.DeleteBackfills(ctx, DeleteBackfillsParams{Region: region, Ids: ids})
 }
 
-// QueryBackfills gives each backfill that the pool, which passed its Check, chooses, of those that were heard of lately.
-// What each says ends it. Errors: each's, Unavailable.
-func (s *Store) QueryBackfills(ctx context.Context, region string, p match.Pool, each func(Backfill) error) error {
+// BackfillQuery reads a pool of backfills part by part, as [TicketQuery] does. It is not safe for concurrent use.
+type BackfillQuery struct {
+	store  *Store
+	params QueryBackfillsParams
+	over   bool
+}
+
+// QueryBackfills returns the query of what the pool, which passed its Check, holds of the backfills that were acknowledged lately.
+func (s *Store) QueryBackfills(region string, p match.Pool) *BackfillQuery {
 	query, some := p.Query()
-	if !some {
-		return nil
-	}
-	a := QueryBackfillsParams{
+	params := QueryBackfillsParams{
 		Region: region, Terms: query.Terms, Present: query.Present, AckedFor: s.cfg.Timing.backfillFor(),
-		CreatedAfter: query.After, CreatedBefore: query.Before,
+		CreatedAfter: query.After, CreatedBefore: query.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
 	}
-	a.RangeKeys, a.Lows, a.Highs = queryKeys(query.Ranges)
-	rows, err := s.reading.QueryBackfills(ctx, a)
-	if err != nil {
-		return classify(err)
+	params.RangeKeys, params.Lows, params.Highs = queryKeys(query.Ranges)
+	return &BackfillQuery{store: s, params: params, over: !some}
+}
+
+// Next returns the next part, nil when there is no more. Errors: TooMany when the connections for readings are all taken,
+// Unavailable.
+func (q *BackfillQuery) Next(ctx context.Context) (part []Backfill, err error) {
+	if q.over {
+		return nil, nil
 	}
+	err = q.store.read(ctx, func(ctx context.Context, read *Queries) error {
+		part, err = q.next(ctx, read)
+		return err
+	})
+	return part, err
+}
+
+func (q *BackfillQuery) next(ctx context.Context, read *Queries) (part []Backfill, err error) {
+	rows, err := read.QueryBackfills(ctx, q.params)
+	bytes := 0
 	for _, r := range rows {
-		if err := each(storedBackfill(r.ID, r.Body, r.Generation, r.Created)); err != nil {
-			return err
-		}
+		part = append(part, storedBackfill(r.ID, r.Body, r.Generation, r.Created))
+		bytes += QueryRowBytes + len(r.Body)
 	}
-	return nil
+	if q.over = bytes < partBytes; !q.over {
+		q.params.After = part[len(part)-1].ID
+	}
+	return part, err
 }

@@ -249,17 +249,22 @@ func (q *Queries) PutBackfill(ctx context.Context, arg PutBackfillParams) error 
 }
 
 const queryBackfills = `-- name: QueryBackfills :many
-SELECT b.id, b.generation, b.created, b.body FROM backfills b
-WHERE b.region = $1 AND b.terms @> $2::uuid[] AND b.created > $3 AND b.created < $4
-  AND b.acked_at > statement_timestamp() - $5::interval
-  AND b.double_keys @> $6::uuid[]
-  AND NOT EXISTS (
-    SELECT FROM (SELECT unnest($7::uuid[]) AS key, unnest($8::float8[]) AS low, unnest($9::float8[]) AS high) r
-    WHERE NOT coalesce(b.doubles[array_position(b.double_keys, r.key)] BETWEEN r.low AND r.high, false))
+SELECT q.id, q.generation, q.created, q.body FROM (
+    SELECT b.id, b.generation, b.created, b.body, sum(32 + octet_length(b.body)) OVER (ORDER BY b.id ROWS UNBOUNDED PRECEDING) AS upto
+    FROM backfills b
+    WHERE b.region = $1 AND b.id > $2 AND b.terms @> $3::uuid[] AND b.created > $4 AND b.created < $5
+      AND b.acked_at > statement_timestamp() - $6::interval
+      AND b.double_keys @> $7::uuid[]
+      AND NOT EXISTS (
+        SELECT FROM (SELECT unnest($8::uuid[]) AS key, unnest($9::float8[]) AS low, unnest($10::float8[]) AS high) r
+        WHERE NOT coalesce(b.doubles[array_position(b.double_keys, r.key)] BETWEEN r.low AND r.high, false))
+    ORDER BY b.id LIMIT $11::bigint
+) q WHERE q.upto - 32 - octet_length(q.body) < $12::bigint ORDER BY q.id
 `
 
 type QueryBackfillsParams struct {
 	Region        string
+	After         string
 	Terms         []uuid.UUID
 	CreatedAfter  int64
 	CreatedBefore int64
@@ -268,6 +273,8 @@ type QueryBackfillsParams struct {
 	RangeKeys     []uuid.UUID
 	Lows          []float64
 	Highs         []float64
+	Rows          int64
+	Most          int64
 }
 
 type QueryBackfillsRow struct {
@@ -277,9 +284,11 @@ type QueryBackfillsRow struct {
 	Body       []byte
 }
 
+// In the order of the primary key from an id on: as many rows as reach so many bytes, each counting 32 and its body.
 func (q *Queries) QueryBackfills(ctx context.Context, arg QueryBackfillsParams) ([]QueryBackfillsRow, error) {
 	rows, err := q.db.Query(ctx, queryBackfills,
 		arg.Region,
+		arg.After,
 		arg.Terms,
 		arg.CreatedAfter,
 		arg.CreatedBefore,
@@ -288,6 +297,8 @@ func (q *Queries) QueryBackfills(ctx context.Context, arg QueryBackfillsParams) 
 		arg.RangeKeys,
 		arg.Lows,
 		arg.Highs,
+		arg.Rows,
+		arg.Most,
 	)
 	if err != nil {
 		return nil, err

@@ -33,8 +33,17 @@ func (b *bundle) backfill(f match.Fields) db.Backfill {
 
 func (b *bundle) open(p match.Pool) (ids []string) {
 	b.t.Helper()
-	require.NoError(b.t, b.QueryBackfills(b.t.Context(), universe, p, func(f db.Backfill) error { ids = append(ids, f.ID); return nil }))
-	return ids
+	query := b.QueryBackfills(universe, p)
+	for {
+		part, err := query.Next(b.t.Context())
+		require.NoError(b.t, err)
+		if len(part) == 0 {
+			return ids
+		}
+		for _, f := range part {
+			ids = append(ids, f.ID)
+		}
+	}
 }
 
 // matchInto is what an accepted match does: its tickets are pending, and wait for the backfill.

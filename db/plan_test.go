@@ -273,9 +273,15 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 		},
 	})
 	readWhatTheyTake(t, store.readers, map[string]func(context.Context, *Queries) error{
-		"QueryTerms": func(ctx context.Context, q *Queries) error {
-			_, err := q.QueryTerms(ctx, QueryTermsParams{Region: "eu", Terms: []uuid.UUID{{}}})
+		"QueryByTerms": func(ctx context.Context, q *Queries) error {
+			_, err := q.QueryByTerms(ctx, QueryByTermsParams{Region: "eu", Terms: []uuid.UUID{{}}, Rows: 1000, Most: 1000})
 			return err
+		},
+		"QueryInOrder": func(ctx context.Context, q *Queries) error {
+			return second(q.QueryInOrder(ctx, QueryInOrderParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "t1", Rows: 1000, Most: 1000}))
+		},
+		"QueryBackfills": func(ctx context.Context, q *Queries) error {
+			return second(q.QueryBackfills(ctx, QueryBackfillsParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "b1", Rows: 1000, Most: 1000}))
 		},
 	})
 }

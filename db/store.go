@@ -113,7 +113,6 @@ type Store struct {
 	pool    *pgxpool.Pool
 	readers *pgxpool.Pool // for what reads a large part of a table: it takes no connection from who needs one for a moment
 	q       *Queries
-	reading *Queries // by the readers
 	clock   clock
 	ids     *idMint
 
@@ -153,7 +152,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
 	s := &Store{
-		cfg: cfg, pool: pool, readers: readers, q: New(pool), reading: New(readers), clock: clock{pod: cfg.PodClock}, ids: newIDMint(),
+		cfg: cfg, pool: pool, readers: readers, q: New(pool), clock: clock{pod: cfg.PodClock}, ids: newIDMint(),
 	}
 	s.notifier = newNotifier(s.sendNotice, cfg.Log)
 	s.listener = newListener(cfg, lc, s.notifier.sender, func() { s.Notify(topicEcho, "") })

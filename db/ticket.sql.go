@@ -419,19 +419,28 @@ func (q *Queries) PutTicket(ctx context.Context, arg PutTicketParams) error {
 	return err
 }
 
-const queryQueue = `-- name: QueryQueue :many
-SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body FROM tickets t
-WHERE t.region = $2 AND t.created > $3 AND t.created < $4
-  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $5::interval)
-  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
-  AND t.double_keys @> $6::uuid[]
-  AND ($7::uuid IS NULL OR t.doubles[array_position(t.double_keys, $7::uuid)] BETWEEN $8::float8 AND $9::float8)
-  AND ($10::uuid IS NULL OR t.doubles[array_position(t.double_keys, $10::uuid)] BETWEEN $11::float8 AND $12::float8)
+const queryByTerms = `-- name: QueryByTerms :many
+SELECT q.id, q.body FROM (
+    SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body,
+           sum(32 + CASE WHEN $1::bool THEN octet_length(t.body) ELSE 0 END) OVER (ROWS UNBOUNDED PRECEDING) AS upto
+    FROM tickets t
+    WHERE t.region = $2 AND t.terms @> $3::uuid[] AND t.created > $4 AND t.created < $5
+      AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $6::interval)
+      AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+      AND t.double_keys @> $7::uuid[]
+      AND ($8::uuid IS NULL OR t.doubles[array_position(t.double_keys, $8::uuid)] BETWEEN $9::float8 AND $10::float8)
+      AND ($11::uuid IS NULL OR t.doubles[array_position(t.double_keys, $11::uuid)] BETWEEN $12::float8 AND $13::float8)
+      AND (cardinality($14::uuid[]) = 0 OR NOT EXISTS (
+        SELECT FROM (SELECT unnest($14::uuid[]) AS key, unnest($15::float8[]) AS low, unnest($16::float8[]) AS high) r
+        WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false)))
+    LIMIT $17::bigint
+) q WHERE q.upto - 32 - coalesce(octet_length(q.body), 0) < $18::bigint
 `
 
-type QueryQueueParams struct {
+type QueryByTermsParams struct {
 	Bodies        bool
 	Region        string
+	Terms         []uuid.UUID
 	CreatedAfter  int64
 	CreatedBefore int64
 	PendingFor    time.Duration
@@ -442,142 +451,23 @@ type QueryQueueParams struct {
 	Key2          *uuid.UUID
 	Low2          float64
 	High2         float64
-}
-
-type QueryQueueRow struct {
-	ID   string
-	Body []byte
-}
-
-// A pool without strings and tags reads all that wait: no index, and at most two ranges.
-func (q *Queries) QueryQueue(ctx context.Context, arg QueryQueueParams) ([]QueryQueueRow, error) {
-	rows, err := q.db.Query(ctx, queryQueue,
-		arg.Bodies,
-		arg.Region,
-		arg.CreatedAfter,
-		arg.CreatedBefore,
-		arg.PendingFor,
-		arg.Present,
-		arg.Key1,
-		arg.Low1,
-		arg.High1,
-		arg.Key2,
-		arg.Low2,
-		arg.High2,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []QueryQueueRow{}
-	for rows.Next() {
-		var i QueryQueueRow
-		if err := rows.Scan(&i.ID, &i.Body); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const queryRanges = `-- name: QueryRanges :many
-SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body FROM tickets t
-WHERE t.region = $2 AND t.terms @> $3::uuid[] AND t.created > $4 AND t.created < $5
-  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $6::interval)
-  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
-  AND t.double_keys @> $7::uuid[]
-  AND NOT EXISTS (
-    SELECT FROM (SELECT unnest($8::uuid[]) AS key, unnest($9::float8[]) AS low, unnest($10::float8[]) AS high) r
-    WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false))
-`
-
-type QueryRangesParams struct {
-	Bodies        bool
-	Region        string
-	Terms         []uuid.UUID
-	CreatedAfter  int64
-	CreatedBefore int64
-	PendingFor    time.Duration
-	Present       []uuid.UUID
 	RangeKeys     []uuid.UUID
 	Lows          []float64
 	Highs         []float64
+	Rows          int64
+	Most          int64
 }
 
-type QueryRangesRow struct {
+type QueryByTermsRow struct {
 	ID   string
 	Body []byte
 }
 
-// Any pool.
-func (q *Queries) QueryRanges(ctx context.Context, arg QueryRangesParams) ([]QueryRangesRow, error) {
-	rows, err := q.db.Query(ctx, queryRanges,
-		arg.Bodies,
-		arg.Region,
-		arg.Terms,
-		arg.CreatedAfter,
-		arg.CreatedBefore,
-		arg.PendingFor,
-		arg.Present,
-		arg.RangeKeys,
-		arg.Lows,
-		arg.Highs,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []QueryRangesRow{}
-	for rows.Next() {
-		var i QueryRangesRow
-		if err := rows.Scan(&i.ID, &i.Body); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const queryTerms = `-- name: QueryTerms :many
-SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body FROM tickets t
-WHERE t.region = $2 AND t.terms @> $3::uuid[] AND t.created > $4 AND t.created < $5
-  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $6::interval)
-  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
-  AND t.double_keys @> $7::uuid[]
-  AND ($8::uuid IS NULL OR t.doubles[array_position(t.double_keys, $8::uuid)] BETWEEN $9::float8 AND $10::float8)
-  AND ($11::uuid IS NULL OR t.doubles[array_position(t.double_keys, $11::uuid)] BETWEEN $12::float8 AND $13::float8)
-`
-
-type QueryTermsParams struct {
-	Bodies        bool
-	Region        string
-	Terms         []uuid.UUID
-	CreatedAfter  int64
-	CreatedBefore int64
-	PendingFor    time.Duration
-	Present       []uuid.UUID
-	Key1          *uuid.UUID
-	Low1          float64
-	High1         float64
-	Key2          *uuid.UUID
-	Low2          float64
-	High2         float64
-}
-
-type QueryTermsRow struct {
-	ID   string
-	Body []byte
-}
-
-// A pool with strings or tags, and at most two ranges, each written out: a loop over them takes longer than all the rest.
-func (q *Queries) QueryTerms(ctx context.Context, arg QueryTermsParams) ([]QueryTermsRow, error) {
-	rows, err := q.db.Query(ctx, queryTerms,
+// A small pool with strings or tags, found by their index, in no order. A row counts 32 bytes and its body; the answer ends with the row
+// that reaches so many bytes, and then it is not known to be whole. The first two ranges are written out: a loop over them takes longer
+// than all the rest.
+func (q *Queries) QueryByTerms(ctx context.Context, arg QueryByTermsParams) ([]QueryByTermsRow, error) {
+	rows, err := q.db.Query(ctx, queryByTerms,
 		arg.Bodies,
 		arg.Region,
 		arg.Terms,
@@ -591,14 +481,107 @@ func (q *Queries) QueryTerms(ctx context.Context, arg QueryTermsParams) ([]Query
 		arg.Key2,
 		arg.Low2,
 		arg.High2,
+		arg.RangeKeys,
+		arg.Lows,
+		arg.Highs,
+		arg.Rows,
+		arg.Most,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []QueryTermsRow{}
+	items := []QueryByTermsRow{}
 	for rows.Next() {
-		var i QueryTermsRow
+		var i QueryByTermsRow
+		if err := rows.Scan(&i.ID, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const queryInOrder = `-- name: QueryInOrder :many
+SELECT q.id, q.body FROM (
+    SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body,
+           sum(32 + CASE WHEN $1::bool THEN octet_length(t.body) ELSE 0 END) OVER (ORDER BY t.id ROWS UNBOUNDED PRECEDING) AS upto
+    FROM tickets t
+    WHERE t.region = $2 AND t.id > $3 AND t.created > $4 AND t.created < $5
+      AND (cardinality($6::uuid[]) = 0 OR t.terms @> $6::uuid[])
+      AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $7::interval)
+      AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+      AND t.double_keys @> $8::uuid[]
+      AND ($9::uuid IS NULL OR t.doubles[array_position(t.double_keys, $9::uuid)] BETWEEN $10::float8 AND $11::float8)
+      AND ($12::uuid IS NULL OR t.doubles[array_position(t.double_keys, $12::uuid)] BETWEEN $13::float8 AND $14::float8)
+      AND (cardinality($15::uuid[]) = 0 OR NOT EXISTS (
+        SELECT FROM (SELECT unnest($15::uuid[]) AS key, unnest($16::float8[]) AS low, unnest($17::float8[]) AS high) r
+        WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false)))
+    ORDER BY t.id LIMIT $18::bigint
+) q WHERE q.upto - 32 - coalesce(octet_length(q.body), 0) < $19::bigint ORDER BY q.id
+`
+
+type QueryInOrderParams struct {
+	Bodies        bool
+	Region        string
+	After         string
+	CreatedAfter  int64
+	CreatedBefore int64
+	Terms         []uuid.UUID
+	PendingFor    time.Duration
+	Present       []uuid.UUID
+	Key1          *uuid.UUID
+	Low1          float64
+	High1         float64
+	Key2          *uuid.UUID
+	Low2          float64
+	High2         float64
+	RangeKeys     []uuid.UUID
+	Lows          []float64
+	Highs         []float64
+	Rows          int64
+	Most          int64
+}
+
+type QueryInOrderRow struct {
+	ID   string
+	Body []byte
+}
+
+// Any pool, in the order of the primary key from an id on: as many rows as reach so many bytes, counted as in QueryByTerms. The condition on
+// terms is phrased so that the planner does not choose their index: it would find and sort all of a large pool for each part of it.
+func (q *Queries) QueryInOrder(ctx context.Context, arg QueryInOrderParams) ([]QueryInOrderRow, error) {
+	rows, err := q.db.Query(ctx, queryInOrder,
+		arg.Bodies,
+		arg.Region,
+		arg.After,
+		arg.CreatedAfter,
+		arg.CreatedBefore,
+		arg.Terms,
+		arg.PendingFor,
+		arg.Present,
+		arg.Key1,
+		arg.Low1,
+		arg.High1,
+		arg.Key2,
+		arg.Low2,
+		arg.High2,
+		arg.RangeKeys,
+		arg.Lows,
+		arg.Highs,
+		arg.Rows,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []QueryInOrderRow{}
+	for rows.Next() {
+		var i QueryInOrderRow
 		if err := rows.Scan(&i.ID, &i.Body); err != nil {
 			return nil, err
 		}

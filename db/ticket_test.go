@@ -38,11 +38,10 @@ func (b *bundle) ticket(t db.NewTicket) db.Ticket {
 // waiting are the ids that a pool chooses, by whichever replica.
 func (b *bundle) waiting(s *db.Store, p match.Pool) (ids []string) {
 	b.t.Helper()
-	require.NoError(b.t, s.QueryTickets(b.t.Context(), universe, p, true, func(id string, body []byte) error {
-		require.Contains(b.t, string(body), id)
-		ids = append(ids, id)
-		return nil
-	}))
+	for _, t := range b.found(s.QueryTickets(universe, p, true)) {
+		require.Contains(b.t, string(t.Body), t.ID)
+		ids = append(ids, t.ID)
+	}
 	slices.Sort(ids)
 	return ids
 }

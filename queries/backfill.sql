@@ -46,10 +46,15 @@ ORDER BY b.id LIMIT @batch FOR UPDATE SKIP LOCKED;
 SELECT b.id, b.generation, b.created, b.body FROM backfills b WHERE b.region = @region AND b.id = @id;
 
 -- name: QueryBackfills :many
-SELECT b.id, b.generation, b.created, b.body FROM backfills b
-WHERE b.region = @region AND b.terms @> @terms::uuid[] AND b.created > @created_after AND b.created < @created_before
-  AND b.acked_at > statement_timestamp() - sqlc.arg(acked_for)::interval
-  AND b.double_keys @> @present::uuid[]
-  AND NOT EXISTS (
-    SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
-    WHERE NOT coalesce(b.doubles[array_position(b.double_keys, r.key)] BETWEEN r.low AND r.high, false));
+-- In the order of the primary key from an id on: as many rows as reach so many bytes, each counting 32 and its body.
+SELECT q.id, q.generation, q.created, q.body FROM (
+    SELECT b.id, b.generation, b.created, b.body, sum(32 + octet_length(b.body)) OVER (ORDER BY b.id ROWS UNBOUNDED PRECEDING) AS upto
+    FROM backfills b
+    WHERE b.region = @region AND b.id > @after AND b.terms @> @terms::uuid[] AND b.created > @created_after AND b.created < @created_before
+      AND b.acked_at > statement_timestamp() - sqlc.arg(acked_for)::interval
+      AND b.double_keys @> @present::uuid[]
+      AND NOT EXISTS (
+        SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
+        WHERE NOT coalesce(b.doubles[array_position(b.double_keys, r.key)] BETWEEN r.low AND r.high, false))
+    ORDER BY b.id LIMIT sqlc.arg(rows)::bigint
+) q WHERE q.upto - 32 - octet_length(q.body) < sqlc.arg(most)::bigint ORDER BY q.id;

@@ -21,36 +21,45 @@ ORDER BY r.player, r.id -- who comes second waits for a player's ticket that is 
 ON CONFLICT DO NOTHING
 RETURNING id;
 
--- name: QueryQueue :many
--- A pool without strings and tags reads all that wait: no index, and at most two ranges.
-SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body FROM tickets t
-WHERE t.region = @region AND t.created > @created_after AND t.created < @created_before
-  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
-  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
-  AND t.double_keys @> @present::uuid[]
-  AND (sqlc.narg(key1)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key1)::uuid)] BETWEEN @low1::float8 AND @high1::float8)
-  AND (sqlc.narg(key2)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key2)::uuid)] BETWEEN @low2::float8 AND @high2::float8);
+-- name: QueryByTerms :many
+-- A small pool with strings or tags, found by their index, in no order. A row counts 32 bytes and its body; the answer ends with the row
+-- that reaches so many bytes, and then it is not known to be whole. The first two ranges are written out: a loop over them takes longer
+-- than all the rest.
+SELECT q.id, q.body FROM (
+    SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body,
+           sum(32 + CASE WHEN @bodies::bool THEN octet_length(t.body) ELSE 0 END) OVER (ROWS UNBOUNDED PRECEDING) AS upto
+    FROM tickets t
+    WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
+      AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
+      AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+      AND t.double_keys @> @present::uuid[]
+      AND (sqlc.narg(key1)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key1)::uuid)] BETWEEN @low1::float8 AND @high1::float8)
+      AND (sqlc.narg(key2)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key2)::uuid)] BETWEEN @low2::float8 AND @high2::float8)
+      AND (cardinality(@range_keys::uuid[]) = 0 OR NOT EXISTS (
+        SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
+        WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false)))
+    LIMIT sqlc.arg(rows)::bigint
+) q WHERE q.upto - 32 - coalesce(octet_length(q.body), 0) < sqlc.arg(most)::bigint;
 
--- name: QueryTerms :many
--- A pool with strings or tags, and at most two ranges, each written out: a loop over them takes longer than all the rest.
-SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body FROM tickets t
-WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
-  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
-  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
-  AND t.double_keys @> @present::uuid[]
-  AND (sqlc.narg(key1)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key1)::uuid)] BETWEEN @low1::float8 AND @high1::float8)
-  AND (sqlc.narg(key2)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key2)::uuid)] BETWEEN @low2::float8 AND @high2::float8);
-
--- name: QueryRanges :many
--- Any pool.
-SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body FROM tickets t
-WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
-  AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
-  AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
-  AND t.double_keys @> @present::uuid[]
-  AND NOT EXISTS (
-    SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
-    WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false));
+-- name: QueryInOrder :many
+-- Any pool, in the order of the primary key from an id on: as many rows as reach so many bytes, counted as in QueryByTerms. The condition on
+-- terms is phrased so that the planner does not choose their index: it would find and sort all of a large pool for each part of it.
+SELECT q.id, q.body FROM (
+    SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body,
+           sum(32 + CASE WHEN @bodies::bool THEN octet_length(t.body) ELSE 0 END) OVER (ORDER BY t.id ROWS UNBOUNDED PRECEDING) AS upto
+    FROM tickets t
+    WHERE t.region = @region AND t.id > @after AND t.created > @created_after AND t.created < @created_before
+      AND (cardinality(@terms::uuid[]) = 0 OR t.terms @> @terms::uuid[])
+      AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
+      AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+      AND t.double_keys @> @present::uuid[]
+      AND (sqlc.narg(key1)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key1)::uuid)] BETWEEN @low1::float8 AND @high1::float8)
+      AND (sqlc.narg(key2)::uuid IS NULL OR t.doubles[array_position(t.double_keys, sqlc.narg(key2)::uuid)] BETWEEN @low2::float8 AND @high2::float8)
+      AND (cardinality(@range_keys::uuid[]) = 0 OR NOT EXISTS (
+        SELECT FROM (SELECT unnest(@range_keys::uuid[]) AS key, unnest(@lows::float8[]) AS low, unnest(@highs::float8[]) AS high) r
+        WHERE NOT coalesce(t.doubles[array_position(t.double_keys, r.key)] BETWEEN r.low AND r.high, false)))
+    ORDER BY t.id LIMIT sqlc.arg(rows)::bigint
+) q WHERE q.upto - 32 - coalesce(octet_length(q.body), 0) < sqlc.arg(most)::bigint ORDER BY q.id;
 
 -- name: GetTickets :many
 SELECT t.id, t.body, NULL::bytea AS assignment, NULL::timestamptz AS settled_at, coalesce(t.kept_alive, '0')::interval AS kept_alive FROM tickets t

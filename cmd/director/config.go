@@ -43,6 +43,7 @@ type Config struct {
 	OMRegistration, OMCollection                                 time.Duration
 	OMPendingFor, OMAssignedFor                                  time.Duration
 	OMPageSize, OMMaxTicket, OMMaxWatchers                       int
+	OMQueryMemory, OMProposalMemory                              int
 	OMFunctions, OMTokens, OMClients                             []string
 	OMOpen                                                       bool
 

@@ -38,6 +38,11 @@ func (c *Config) openMatch() []setting {
 			help: "The size of a ticket, a backfill or an assignment, without its id and time; larger ones are refused"},
 		{flag: "om-max-watchers", section: sectionOpenMatch, def: "32768", by: byServers, value: integer(&c.OMMaxWatchers, 1, 1_000_000),
 			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each, 120 with garbage; more are told to try another one"},
+		{flag: "om-query-memory", section: sectionOpenMatch, def: "0", by: byServers, value: size(&c.OMQueryMemory, 0, 1<<40),
+			help: "What the answers of queries may take in a replica until clients have read them, 16MiB at least; more queries are told RESOURCE_EXHAUSTED. " +
+				"0: a quarter of the memory limit (the container's, or GOMEMLIMIT), 128MiB at most"},
+		{flag: "om-proposal-memory", section: sectionOpenMatch, def: "0", by: byServers, value: size(&c.OMProposalMemory, 0, 1<<40),
+			help: "What match functions may have a replica keep of proposals; a call that exceeds it fails. 0: a quarter of the memory limit, 512MiB at most"},
 		{flag: "om-functions", section: sectionOpenMatch, by: byServers, value: list(&c.OMFunctions, "hosts (*. for all below), addresses or CIDRs"),
 			help: "Where match functions may be, besides this machine: FetchMatches makes the director connect to where its caller says"},
 		{flag: "om-function-ca", section: sectionOpenMatch, by: byServers, value: text(&c.OMFunctionCA, "a PEM file"),
@@ -59,6 +64,7 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 		Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator, Functions: c.OMFunctions, FunctionCA: c.OMFunctionCA,
 		PlayerArg: c.OMPlayerArg, Addrs: c.GRPCAddrs, HTTPAddr: c.Addr, Tokens: c.OMTokens, ClientCA: c.OMClientCA, Clients: c.OMClients, Open: c.OMOpen,
 		MaxTicket: c.OMMaxTicket, MaxWatchers: c.OMMaxWatchers, PageSize: c.OMPageSize,
+		QueryMemory: memoryOr(c.OMQueryMemory, 128<<20), ProposalMemory: memoryOr(c.OMProposalMemory, 512<<20),
 	}
 }
 

@@ -19,3 +19,11 @@ func limitMemory() {
 	}
 	_, _ = memlimit.Set() // nine tenths of the container's; what fails leaves memory without a limit, as it was
 }
+
+// memoryOr is a setting in bytes, or if that is 0 a quarter of the memory limit, but no more than most.
+func memoryOr(set, most int) int {
+	if set > 0 {
+		return set
+	}
+	return int(min(debug.SetMemoryLimit(-1)/4, int64(most)))
+}

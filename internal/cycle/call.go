@@ -106,7 +106,7 @@ func (c *call) weigh(p Proposal) error {
 		return errTooMany
 	case c.bytes > maxBytes:
 		return errTooLarge
-	case held > maxHeld:
+	case held > c.engine.Memory:
 		return errFull
 	}
 	return nil

@@ -51,6 +51,9 @@ type Options struct {
 	// Lease is how long an owner may be silent before another replica goes on with its cycle; 0 means 2 s.
 	Lease time.Duration
 
+	// Memory bounds, in bytes, the proposals of all calls on this replica; 0 means 512 MiB.
+	Memory int64
+
 	Evaluator Evaluator // nil: match.Evaluate
 	// Backfill says what a backfill is after a match; nil: matches with one are dropped. See [db.ReadBackfill].
 	Backfill db.ReadBackfill
@@ -69,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Lease == 0 {
 		o.Lease = 2 * time.Second
+	}
+	if o.Memory == 0 {
+		o.Memory = 512 << 20
 	}
 	if o.Evaluator == nil {
 		o.Evaluator = byScore{}
@@ -123,12 +129,11 @@ type Evaluator interface {
 
 // Bounds of what callers may make a replica keep.
 const (
-	maxCalls     = 4096      // calls of Fetch at a time
-	maxProposals = 100_000   // of a caller
-	maxBytes     = 64 << 20  // of a caller's proposals
-	maxHeld      = 512 << 20 // of all callers' proposals
-	maxMatchID   = 4 << 10   // bytes: each ticket of a match carries its id
-	maxMarks     = 16 << 20  // bytes that the tickets of a match carry: all are written in one transaction
+	maxCalls     = 4096     // calls of Fetch at a time
+	maxProposals = 100_000  // of a caller
+	maxBytes     = 64 << 20 // of a caller's proposals
+	maxMatchID   = 4 << 10  // bytes: each ticket of a match carries its id
+	maxMarks     = 16 << 20 // bytes that the tickets of a match carry: all are written in one transaction
 )
 
 // Engine runs the cycles of a region, together with the engines of other replicas. It is safe for concurrent use.

@@ -119,7 +119,11 @@ func (b *bundle) tickets(n int) (ids []string) {
 func (b *bundle) waiting() []string {
 	b.t.Helper()
 	ids := []string{}
-	require.NoError(b.t, b.QueryTickets(context.WithoutCancel(b.t.Context()), universe, match.Pool{}, false, func(id string, _ []byte) error { ids = append(ids, id); return nil }))
+	part, err := b.QueryTickets(universe, match.Pool{}, false).Next(context.WithoutCancel(b.t.Context()))
+	require.NoError(b.t, err)
+	for _, t := range part {
+		ids = append(ids, t.ID)
+	}
 	slices.Sort(ids)
 	return ids
 }

@@ -213,7 +213,8 @@ func (s *Server) admit(ctx context.Context, method string) error {
 	}
 	var c caller
 	if p, ok := peer.FromContext(ctx); ok {
-		switch info := p.AuthInfo.(type) {
+		known, _ := p.AuthInfo.(knownConn)
+		switch info := known.AuthInfo.(type) {
 		case judged:
 			return nil
 		case credentials.TLSInfo:
@@ -262,17 +263,20 @@ func (judged) AuthType() string { return "gateway" }
 // entrance greets the gateway by its connection, which nobody else can make, and others as they should be.
 type entrance struct {
 	credentials.TransportCredentials
+	queues *sendQueues
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (e entrance) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if _, ok := conn.(insideConn); ok {
-		return conn, judged{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+	queueing := e.queues.wrap(conn)
+	if queueing.inside {
+		return queueing, knownConn{judged{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
 	}
-	return e.TransportCredentials.ServerHandshake(conn)
+	secured, info, err := e.TransportCredentials.ServerHandshake(queueing)
+	return secured, knownConn{info, queueing}, err
 }
 
 // Clone implements credentials.TransportCredentials.
 func (e entrance) Clone() credentials.TransportCredentials {
-	return entrance{e.TransportCredentials.Clone()}
+	return entrance{e.TransportCredentials.Clone(), e.queues}
 }

@@ -95,7 +95,10 @@ func (s *Server) send(ctx context.Context, send func() error) error {
 // unary stands before calls that are answered once.
 func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 	defer s.observe(ctx, info.FullMethod, &err)()
-	return next(ctx, r)
+	if answer, err = next(ctx, r); err != nil {
+		return nil, err
+	}
+	return s.queues.queued(ctx, answer)
 }
 
 // stream stands before calls that are answered bit by bit.
@@ -105,7 +108,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		defer context.AfterFunc(s.stopping, cut)()
 	}
 	defer s.observe(ctx, info.FullMethod, &err)()
-	err = next(srv, stream)
+	err = next(srv, queueingStream{stream, s.queues})
 	if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
 		return status.Error(codes.Unavailable, "this replica stops: call again, another one answers")
 	}

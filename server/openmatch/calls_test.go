@@ -2,14 +2,18 @@ package openmatch_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
@@ -79,6 +83,47 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 			require.Eventually(t, func() bool { return opened(t, metrics) == 0 }, wait, tick)
 		})
 	}
+}
+
+// Pins what gRPC keeps of a call that has ended, for as long as a client that does not read keeps its connection: watchers who are cut
+// off and come again fill the memory.
+func TestWhatIsNotTakenIsLetGo(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { openmatch.WithTaking(&c.Options, 100*time.Millisecond) })
+	id := b.create(&pb.Ticket{}).GetId()
+	other := b.watch(id)
+	deaf := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
+	_, err := pb.NewFrontendServiceClient(deaf).WatchAssignments(t.Context(), &pb.WatchAssignmentsRequest{TicketId: id})
+	require.NoError(t, err)
+	require.Equal(t, connectivity.Ready, deaf.GetState())
+	for _, n := range []string{"1", "2", "3", "4"} {
+		connection := n + strings.Repeat("x", 60<<10)
+		b.assign(connection, id)
+		other.hears(connection)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	require.True(t, deaf.WaitForStateChange(ctx, connectivity.Ready), "the connection is closed")
+	b.assign("host:5", id)
+	other.hears("host:5")
+}
+
+// Pins calls of a connection without a bound.
+func TestStreamsOfAConnectionAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.addr())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	require.NoError(t, err)
+	framer := http2.NewFramer(conn, conn)
+	require.NoError(t, framer.WriteSettings())
+	frame, err := framer.ReadFrame()
+	require.NoError(t, err)
+	most, said := frame.(*http2.SettingsFrame).Value(http2.SettingMaxConcurrentStreams)
+	require.True(t, said)
+	require.EqualValues(t, 16_384, most)
 }
 
 // opened is how many calls are under way.

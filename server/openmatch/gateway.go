@@ -63,7 +63,8 @@ func (s *Server) makeGateway() (err error) {
 	g := &gateway{inside: inside{bufconn.Listen(256 << 10)}}
 	g.conn, err = grpc.NewClient("passthrough:gateway",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return g.inside.DialContext(ctx) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window)) // what a slow caller does not take stays within the bounds of gRPC's callers
 	if err != nil {
 		return err
 	}

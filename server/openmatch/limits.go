@@ -11,6 +11,11 @@ const (
 	maxMessage = 4 << 20
 	// maxPage bounds, in bytes, a message of a query: grpc's clients refuse more than 4 MiB unless told otherwise.
 	maxPage = 3_500 << 10
+	// maxInsidePage bounds, in bytes, a message of a query over REST: the gateway makes objects of it, and JSON of those.
+	maxInsidePage = 128 << 10
+	// maxStreams bounds the calls at a time on a connection; more wait in the client. Frontends watch the tickets of thousands of
+	// players on one.
+	maxStreams = 16_384
 	// maxHeaders bounds, in bytes, the metadata of a call.
 	maxHeaders = 32 << 10
 	// maxPlayer bounds, in bytes, what an index can hold of a player's name.

@@ -39,10 +39,10 @@ func (s *Server) makeGRPC() error {
 	// default such clients would be told to go away.
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.pings, PermitWithoutStream: true}
 	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
-		grpc.Creds(entrance{transport}), grpc.ConnectionTimeout(10*time.Second),
+		grpc.Creds(entrance{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()), grpc.ConnectionTimeout(10*time.Second),
 		grpc.InTapHandle(s.tap), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(ourPings),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.WaitForHandlers(true),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams), grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // whose stacks have grown; where all are taken, a call gets one of its own
 	)...)

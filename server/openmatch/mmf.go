@@ -63,6 +63,14 @@ func (f *functions) tls() *tls.Config {
 	return &tls.Config{RootCAs: f.believed, MinVersion: tls.VersionTLS12}
 }
 
+// count has what is read of answers in JSON count against a memory.
+func (f *functions) count(m memory) {
+	f.http.memory = m
+	if f.trustedHTTP != nil {
+		f.trustedHTTP.memory = m
+	}
+}
+
 // close hangs up where nobody is talking, and lets the others finish.
 func (f *functions) close() {
 	f.connections.close()

@@ -2,11 +2,13 @@ package openmatch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,6 +179,59 @@ func TestRunRESTBoundsTheAnswer(t *testing.T) {
 			_, err := runs(t.Context(), f, at)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			<-gone
+		})
+	}
+}
+
+// fewBytes is a memory of that many bytes.
+type fewBytes struct {
+	most       int64
+	held, peak atomic.Int64
+}
+
+var errFewBytes = errors.New("no more bytes")
+
+func (m *fewBytes) Hold(bytes int) error {
+	held := m.held.Add(int64(bytes))
+	if held > m.most {
+		m.Release(bytes)
+		return errFewBytes
+	}
+	for peak := m.peak.Load(); held > peak && !m.peak.CompareAndSwap(peak, held); peak = m.peak.Load() {
+	}
+	return nil
+}
+
+func (m *fewBytes) Release(bytes int) { m.held.Add(-int64(bytes)) }
+
+// Pins answers that are kept until an object is whole, of any size and for any number of callers.
+func TestRunRESTCountsWhatItReads(t *testing.T) {
+	t.Parallel()
+	object := `{"result":{"proposal":{"matchId":"m"` + strings.Repeat(" ", 100_000) + `}}}`
+	for name, c := range map[string]struct {
+		most    int64
+		answer  string
+		err     string
+		matches int
+	}{
+		"objects one after the other": {4 << 20, strings.Repeat(object, 100), "", 100},
+		"too little memory":           {100_000, object, errFewBytes.Error(), 0},
+		"an object that is too large": {1 << 30, `{"result":"` + strings.Repeat("x", 9<<20), "an object of the answer has more than 8388608 bytes", 0},
+		"an answer that breaks off":   {4 << 20, object[:200_000/3], "unexpected EOF", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, m := makeFunctions(t), &fewBytes{most: c.most}
+			f.count(m)
+			ids, err := runs(t.Context(), f, answers(t, http.StatusOK, c.answer))
+			if c.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.err)
+			}
+			require.Len(t, ids, c.matches)
+			require.Zero(t, m.held.Load(), "all of it is given back")
+			require.Positive(t, m.peak.Load())
 		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
@@ -76,10 +77,13 @@ type Options struct {
 	// FailureRate is of failed authentications from one address; zero means rest.DefaultFailureRate, below zero none.
 	FailureRate rest.Rate
 
-	MaxTicket   int           // bytes of a ticket, backfill or assignment, without its id and time; 0 means 64 KiB
-	MaxWatchers int           // calls of WatchAssignments at a time; 0 means 32,768
-	PageSize    int           // tickets in a message of a query; 0 means 10,000
-	CallTimeout time.Duration // of a call that neither watches nor fetches; 0 means 15 s
+	MaxTicket   int // bytes of a ticket, backfill or assignment, without its id and time; 0 means 64 KiB
+	MaxWatchers int // calls of WatchAssignments at a time; 0 means 32,768
+	PageSize    int // tickets in a message of a query; 0 means 10,000
+	QueryMemory int // bytes of all queries' answers that are read and not yet taken, 16 MiB at least; 0 means 128 MiB
+	// ProposalMemory bounds, in bytes, what match functions propose and have not been told of; 0 means 512 MiB.
+	ProposalMemory int
+	CallTimeout    time.Duration // of a call that neither watches nor fetches; 0 means 15 s
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
@@ -97,6 +101,7 @@ func (o Options) withDefaults() Options {
 	o.MaxTicket = cmp.Or(o.MaxTicket, 64<<10)
 	o.MaxWatchers = cmp.Or(o.MaxWatchers, 32_768)
 	o.PageSize = cmp.Or(o.PageSize, 10_000)
+	o.QueryMemory = max(cmp.Or(o.QueryMemory, 128<<20), readingBytes)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 15*time.Second)
 	o.pings = cmp.Or(o.pings, 5*time.Second)
 	o.taking = cmp.Or(o.taking, taking)
@@ -125,6 +130,8 @@ type Server struct {
 	calls     *calls
 	methods   map[string]grpc.MethodInfo // by full name
 	probes    atomic.Int64               // that watch the health
+	queues    *sendQueues
+	answers   *semaphore.Weighted // bytes of queries' answers
 
 	health    *health.Server
 	grpc      *grpc.Server
@@ -142,7 +149,9 @@ func New(options Options) (*Server, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, health: health.NewServer()}
+	s := &Server{
+		options: o, health: health.NewServer(), queues: newSendQueues(2 * o.taking), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
+	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeCycle, s.makeCalls, s.makeGRPC, s.makeGateway} {
 		if err := part(); err != nil {
@@ -179,8 +188,11 @@ func (s *Server) makeCycle() (err error) {
 	s.cycle, err = cycle.New(cycle.Options{
 		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
 		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics,
-		Guard: o.guard,
+		Guard: o.guard, Memory: int64(o.ProposalMemory),
 	})
+	if err == nil {
+		s.functions.count(s.cycle)
+	}
 	return err
 }
 

@@ -4,10 +4,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// pages are the messages of a query's answer, each a repeated field of number 1, bounded by count and by bytes. They are
-// all made before the first is sent: a client that reads slowly keeps nothing but memory.
+// pages are messages of a query's answer, each a repeated field of number 1, bounded by count and by bytes.
 type pages struct {
-	most int // items of a page
+	most  int // items of a page
+	bytes int // of a page, unless it has one item only
 
 	done  [][]byte
 	page  []byte
@@ -17,7 +17,7 @@ type pages struct {
 func (p *pages) add(item []byte) {
 	const tag = 1
 	need := protowire.SizeTag(tag) + protowire.SizeBytes(len(item))
-	if p.items == p.most || p.items > 0 && len(p.page)+need > maxPage {
+	if p.items == p.most || p.items > 0 && len(p.page)+need > p.bytes {
 		p.turn()
 	}
 	p.page = protowire.AppendBytes(protowire.AppendTag(p.page, tag, protowire.BytesType), item)

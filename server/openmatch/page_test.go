@@ -19,7 +19,7 @@ func TestPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 50).Draw(t, "most")
 		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 200), rapid.IntRange(0, maxPage/2), rapid.Just(maxPage+1)), 0, 40).Draw(t, "sizes")
-		p := pages{most: most}
+		p := pages{most: most, bytes: maxPage}
 		var want []int
 		for _, n := range sizes {
 			p.add(bytes.Repeat([]byte("x"), n))

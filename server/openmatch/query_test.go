@@ -1,15 +1,20 @@
 package openmatch_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -141,4 +146,56 @@ func TestNothingIsAnsweredByNothing(t *testing.T) {
 	stream, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
 	require.NoError(t, err)
 	require.Empty(t, all(t, stream))
+}
+
+// Pins queries that nobody reads: what is read for them is bounded, others are told so, and it is free again when they are gone.
+func TestTheMemoryOfQueriesIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.QueryMemory = 24 << 20 })
+	want := map[string]bool{}
+	for i := range 400 {
+		want[b.create(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: fmt.Sprint(i, strings.Repeat("x", 60_000))}}}).GetId()] = true
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var refusals int
+	for range 6 { // of 24 MB each
+		deaf := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
+		stream, err := pb.NewQueryServiceClient(deaf).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+		require.NoError(t, err)
+		if _, err = stream.Recv(); err != nil {
+			refused(t, codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them (DIRECTOR_OM_QUERY_MEMORY): "+
+				"read answers to the end or cancel them, and call again, another replica may have room", err)
+			refusals++
+		}
+	}
+	require.Positive(t, refusals)
+	require.Less(t, refusals, 6)
+	cancel()
+	require.Len(t, b.queried(&pb.Pool{}), len(want))
+}
+
+// Pins a query over REST whose pages become objects and JSON many times as large, and one that loses tickets between them.
+func TestQueriesOverRESTComeInSmallPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 100 {
+		b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{fmt.Sprint(i, strings.Repeat("x", 10_000))}}})
+	}
+	got := b.rest(http.MethodPost, "/v1/queryservice/tickets:query", `{"pool":{}}`)
+	require.Equal(t, http.StatusOK, got.status)
+	ids := map[string]bool{}
+	for line := range strings.Lines(got.body) {
+		require.Less(t, len(line), 256<<10)
+		var page struct {
+			Result struct {
+				Tickets []struct{ ID string }
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &page))
+		for _, ticket := range page.Result.Tickets {
+			ids[ticket.ID] = true
+		}
+	}
+	require.Len(t, ids, 100)
 }

@@ -16,6 +16,7 @@ type restClient struct {
 	http   *http.Client
 	scheme string
 	most   int64  // bytes of an answer
+	memory memory // nil: not bounded
 	close  func() // hangs up where nobody is talking
 }
 
@@ -36,11 +37,15 @@ func (c *restClient) results(request *http.Request, each func(result []byte) err
 		return toldOfHTTP(err)
 	}
 	defer response.Body.Close()
-	objects := json.NewDecoder(http.MaxBytesReader(nil, response.Body, c.most))
+	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.most), memory: c.memory}
+	defer body.close()
+	objects := json.NewDecoder(body)
 	for {
 		var object answerObject
 		err := objects.Decode(&object)
 		switch {
+		case body.refused != nil:
+			return body.refused
 		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
 			return nil
 		case err != nil || response.StatusCode != http.StatusOK:
@@ -51,8 +56,61 @@ func (c *restClient) results(request *http.Request, each func(result []byte) err
 		if err := each(object.Result); err != nil {
 			return err
 		}
+		body.release(objects.InputOffset())
 	}
 }
+
+// memory is what answers take a share of while they are read; see [cycle.Engine.Hold].
+type memory interface {
+	Hold(bytes int) error
+	Release(bytes int)
+}
+
+const (
+	// maxObject bounds, in bytes, one object of an answer: a match of maxMatch in JSON.
+	maxObject = 8 << 20
+	// decodingCost is what a byte of JSON takes until it is decoded: in the decoder's buffer, which doubles, in a copy and in the message.
+	decodingCost = 4
+)
+
+// answerBody reads an answer, and counts what is in memory of it.
+type answerBody struct {
+	io.Reader
+	memory  memory
+	read    int64 // bytes
+	decoded int64 // of those
+	held    int
+	refused error // why nothing more is read
+}
+
+// Read implements [io.Reader].
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += int64(n)
+	if b.read-b.decoded > maxObject {
+		b.refused = status.Errorf(codes.ResourceExhausted, "an object of the answer has more than %d bytes", maxObject)
+		return 0, b.refused
+	}
+	if b.memory != nil {
+		if b.refused = b.memory.Hold(n * decodingCost); b.refused != nil {
+			return 0, b.refused
+		}
+		b.held += n * decodingCost
+	}
+	return n, err
+}
+
+// release gives back what the answer up to an offset took.
+func (b *answerBody) release(offset int64) {
+	b.decoded = offset
+	if b.memory != nil {
+		left := int(b.read-b.decoded) * decodingCost
+		b.memory.Release(b.held - left)
+		b.held = left
+	}
+}
+
+func (b *answerBody) close() { b.release(b.read) }
 
 // answerObject is a result, or why there is none: within an error or, where there was no stream yet, in its place.
 type answerObject struct {

@@ -1,0 +1,44 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// readerWait is how long a query waits for a connection. Readings are short: within this time many take their turn.
+	readerWait = 5 * time.Second
+	// readTimeout bounds one reading, whose caller may be gone: pgx closes the connection of a statement that is cancelled, and
+	// callers that give up early would cost a new connection each.
+	readTimeout = 15 * time.Second
+)
+
+// read runs one short reading of a large table on a connection of the readers. Errors: TooMany when they are all taken,
+// Unavailable, do's.
+func (s *Store) read(ctx context.Context, do func(context.Context, *Queries) error) error {
+	conn, err := s.reader(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	defer conn.Release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	return classify(do(ctx, New(conn)))
+}
+
+func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
+	waiting, cancel := context.WithTimeout(ctx, readerWait)
+	defer cancel()
+	conn, err := s.readers.Acquire(waiting)
+	taken := s.readers.Stat().AcquiredConns() == s.readers.Config().MaxConns
+	if err != nil && taken && errors.Is(waiting.Err(), context.DeadlineExceeded) {
+		return nil, &Error{
+			Kind: TooMany, Code: "too_many_queries", Detail: "too many queries are being read by this replica: call again, another one may have room",
+			RetryAfter: retryAfter, Err: err,
+		}
+	}
+	return conn, err
+}

@@ -1,0 +1,36 @@
+package db
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Pins a database that "cannot be reached" while it answers everybody else: the connections for readings are taken.
+func TestTakenReadersAreNoOutage(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, "SELECT 1")
+	for range store.readers.Config().MaxConns {
+		conn, err := store.readers.Acquire(t.Context())
+		require.NoError(t, err)
+		t.Cleanup(conn.Release)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := store.QueryTickets("eu", match.Pool{}, true).Next(ctx)
+	require.True(t, IsKind(err, TooMany), "%v", err)
+	require.ErrorContains(t, err, "too many queries are being read")
+	_, err = store.CountTickets(ctx, "eu", match.Pool{})
+	require.True(t, IsKind(err, TooMany), "%v", err)
+	_, err = store.QueryBackfills("eu", match.Pool{}).Next(ctx)
+	require.True(t, IsKind(err, TooMany), "%v", err)
+
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err = store.QueryTickets("eu", match.Pool{}, true).Next(gone)
+	require.ErrorIs(t, err, context.Canceled)
+}

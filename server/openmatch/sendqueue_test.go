@@ -1,0 +1,103 @@
+package openmatch
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// queuedOn puts an answer of that many bytes on a connection, as if gRPC held it.
+func queuedOn(t *testing.T, q *sendQueues, c *queueingConn, size int64) *queuedAnswer {
+	t.Helper()
+	require.NoError(t, q.take(t.Context(), size))
+	a := &queuedAnswer{size: size, room: q.room, queues: q, conn: c}
+	q.push(a)
+	return a
+}
+
+func clientOf(t *testing.T, q *sendQueues) (*queueingConn, net.Conn) {
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
+	return q.wrap(ours), theirs
+}
+
+// closed waits until the other side has closed a connection.
+func closed(t *testing.T, theirs net.Conn) {
+	t.Helper()
+	_, err := theirs.Read(make([]byte, 1))
+	require.EqualError(t, err, "EOF")
+}
+
+// Pins answers that stay for as long as the connection of a client that does not read.
+func TestAnswersThatNobodyTakesCloseTheirConnection(t *testing.T) {
+	t.Parallel()
+	q := newSendQueues(50 * time.Millisecond)
+	deaf, theirs := clientOf(t, q)
+	reads, _ := clientOf(t, q)
+	queuedOn(t, q, deaf, maxQueued/2)
+	queuedOn(t, q, reads, maxQueued/2).release()
+	closed(t, theirs)
+	require.False(t, reads.closed)
+	require.True(t, q.room.TryAcquire(maxQueued), "all of it is free again")
+	q.push(&queuedAnswer{conn: deaf, queues: q})
+	require.Zero(t, q.answers.Len(), "nothing is kept on a closed connection")
+}
+
+// Pins a burst that is refused, or has no bound, because clients from before do not read.
+func TestRoomIsMadeAtTheCostOfTheSlowest(t *testing.T) {
+	t.Parallel()
+	q := newSendQueues(time.Hour)
+	deaf, theirs := clientOf(t, q)
+	fresh, _ := clientOf(t, q)
+	queuedOn(t, q, deaf, maxQueued)
+	queuedOn(t, q, fresh, maxQueued) // waits until the deaf one's answer is too old
+	closed(t, theirs)
+	require.False(t, fresh.closed)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, q.take(ctx, 1), context.Canceled)
+}
+
+// Pins a bound that callers over REST reach by the slowness of one of them: their connection is everybody's.
+func TestTheGatewaysConnectionStays(t *testing.T) {
+	t.Parallel()
+	q := newSendQueues(time.Millisecond)
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	defer func() { _ = ours.Close() }()
+	gateway := q.wrap(insideConn{ours})
+	queuedOn(t, q, gateway, maxQueued)
+	require.Equal(t, errQueuesFull, q.take(t.Context(), 1))
+	require.False(t, gateway.closed)
+}
+
+func TestQueueingCodecReleases(t *testing.T) {
+	t.Parallel()
+	q := newSendQueues(time.Hour)
+	for _, size := range []int{10, 1 << 20} {
+		conn, _ := clientOf(t, q)
+		a := queuedOn(t, q, conn, maxQueued)
+		a.message = &pb.Ticket{Id: string(make([]byte, size))}
+		data, err := newQueueingCodec().Marshal(a)
+		require.NoError(t, err)
+		var back pb.Ticket
+		require.NoError(t, proto.Unmarshal(data.Materialize(), &back))
+		require.Len(t, back.GetId(), size)
+		data.Ref() // gRPC's queue
+		data.Free()
+		require.Equal(t, size == 10, q.room.TryAcquire(1), "held until gRPC lets go")
+		if size == 10 {
+			q.room.Release(1)
+		}
+		data.Free()
+		require.True(t, q.room.TryAcquire(maxQueued))
+		q.room.Release(maxQueued)
+	}
+}
