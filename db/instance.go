@@ -150,9 +150,6 @@ type beat struct {
 // together are one statement. Errors: NotFound when the instance is unknown or its lease is past (register again),
 // Superseded, Unavailable.
 func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (available int, err error) {
-	if ref.Incarnation != nil && *ref.Incarnation == uuid.Nil {
-		return 0, s.whyRefused(ctx, ref) // nobody was ever given it; in the statement it stands for a legacy server
-	}
 	return s.beats.do(ctx, "", beat{ref, load})
 }
 
@@ -163,8 +160,13 @@ func (s *Store) beatTogether(ctx context.Context, _ string, calls []*call[beat, 
 	seen := make(map[string]bool, len(calls))
 	var p HeartbeatsParams
 	batch := make([]*call[beat, int], 0, len(calls))
+	var refused []*call[beat, int]
 	for _, c := range calls {
-		if id := c.req.ref.InstanceID; !seen[id] {
+		id := c.req.ref.InstanceID
+		switch {
+		case c.req.ref.isNobody():
+			refused = append(refused, c)
+		case !seen[id]:
 			seen[id] = true
 			p.add(c.req)
 			batch = append(batch, c)
@@ -182,8 +184,33 @@ func (s *Store) beatTogether(ctx context.Context, _ string, calls []*call[beat, 
 		if n, ok := available[c.req.ref.InstanceID]; ok {
 			c.answer(n, nil)
 		} else {
-			c.answer(0, s.whyRefused(ctx, c.req.ref))
+			refused = append(refused, c)
 		}
+	}
+	return s.refuseBeats(ctx, refused)
+}
+
+// isNobody tells whether the caller gives the nil incarnation, which no instance ever got. In the statement of heartbeats
+// it stands for a legacy server.
+func (r InstanceRef) isNobody() bool { return r.Incarnation != nil && *r.Incarnation == uuid.Nil }
+
+// refuseBeats tells callers why their heartbeats were not heard.
+func (s *Store) refuseBeats(ctx context.Context, calls []*call[beat, int]) error {
+	refs := make([]InstanceRef, len(calls))
+	for i, c := range calls {
+		refs[i] = c.req.ref
+	}
+	known, err := s.q.findInstances(ctx, refs...)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		_, err := known.live(c.req.ref)
+		if err == nil {
+			// It lives now: a registration came in between. The next beat will be heard.
+			err = unavailable("the instance was just being registered", nil)
+		}
+		c.answer(0, err)
 	}
 	return nil
 }
@@ -201,23 +228,32 @@ func (p *HeartbeatsParams) add(b beat) {
 	p.Incarnations = append(p.Incarnations, incarnation)
 }
 
-func (s *Store) whyRefused(ctx context.Context, ref InstanceRef) error {
-	_, err := s.q.findLive(ctx, ref)
-	if err == nil {
-		// It lives now: a registration came in between. The next beat will be heard.
-		err = unavailable("the instance was just being registered", nil)
+// directory is what is known of instances, by id.
+type directory map[string]FindInstancesRow
+
+// findInstances looks all of them up at once, and asks nothing when there are none.
+func (q *Queries) findInstances(ctx context.Context, refs ...InstanceRef) (directory, error) {
+	if len(refs) == 0 {
+		return directory{}, nil
 	}
-	return classify(err)
+	ids := make([]string, len(refs))
+	for i, r := range refs {
+		ids[i] = r.InstanceID
+	}
+	rows, err := q.FindInstances(ctx, ids)
+	known := make(directory, len(rows))
+	for _, r := range rows {
+		known[r.InstanceID] = r
+	}
+	return known, err
 }
 
-// findLive finds the region of a live instance that this incarnation may speak for.
-func (q *Queries) findLive(ctx context.Context, ref InstanceRef) (region string, err error) {
-	known, err := q.FindInstance(ctx, ref.InstanceID)
+// live gives the region of a live instance that this incarnation may speak for. Errors: NotFound, Superseded.
+func (d directory) live(ref InstanceRef) (region string, err error) {
+	known, ok := d[ref.InstanceID]
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case !ok:
 		return "", instanceUnknown(ref)
-	case err != nil:
-		return "", err
 	case ref.Incarnation != nil && *ref.Incarnation != known.Incarnation:
 		return "", superseded(ref)
 	case !known.Alive:
@@ -237,7 +273,11 @@ func superseded(ref InstanceRef) error {
 // onLive runs fn on a live instance while its row is held.
 func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *Queries, region string) error) error {
 	return classify(s.inTx(ctx, func(q *Queries) error {
-		region, err := q.findLive(ctx, ref)
+		known, err := q.findInstances(ctx, ref)
+		if err != nil {
+			return err
+		}
+		region, err := known.live(ref)
 		if err != nil {
 			return err
 		}

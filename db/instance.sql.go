@@ -122,25 +122,45 @@ func (q *Queries) ExpiredInstances(ctx context.Context, arg ExpiredInstancesPara
 	return items, nil
 }
 
-const findInstance = `-- name: FindInstance :one
-SELECT d.region, d.incarnation, coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
+const findInstances = `-- name: FindInstances :many
+SELECT d.instance_id, d.region, d.incarnation, coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
 FROM instance_directory d
 LEFT JOIN instance_leases l ON l.region = d.region AND l.instance_id = d.instance_id
-WHERE d.instance_id = $1
+WHERE d.instance_id = ANY ($1::text[])
 `
 
-type FindInstanceRow struct {
+type FindInstancesRow struct {
+	InstanceID  string
 	Region      string
 	Incarnation uuid.UUID
 	Alive       bool
 }
 
-// What the directory and the lease say of an id: why a call for it was refused, and in which region it lives.
-func (q *Queries) FindInstance(ctx context.Context, instanceID string) (FindInstanceRow, error) {
-	row := q.db.QueryRow(ctx, findInstance, instanceID)
-	var i FindInstanceRow
-	err := row.Scan(&i.Region, &i.Incarnation, &i.Alive)
-	return i, err
+// What the directory and the lease say of ids: why calls for them were refused, and in which region they live. An id that
+// was never registered, or was forgotten, is left out.
+func (q *Queries) FindInstances(ctx context.Context, instanceIds []string) ([]FindInstancesRow, error) {
+	rows, err := q.db.Query(ctx, findInstances, instanceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []FindInstancesRow{}
+	for rows.Next() {
+		var i FindInstancesRow
+		if err := rows.Scan(
+			&i.InstanceID,
+			&i.Region,
+			&i.Incarnation,
+			&i.Alive,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const forgetInstances = `-- name: ForgetInstances :execrows
@@ -205,7 +225,7 @@ type HeartbeatsRow struct {
 }
 
 // One statement for all heartbeats that arrived together, in the order of their ids. The nil incarnation is a legacy
-// server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstance
+// server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstances
 // says why. The modes' load bucket is looked at only for a load that is told, and written only where it changes, so that a
 // heartbeat stays one HOT update, and never waits for a placement: what is skipped now is found different by the next.
 func (q *Queries) Heartbeats(ctx context.Context, arg HeartbeatsParams) ([]HeartbeatsRow, error) {

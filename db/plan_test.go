@@ -138,6 +138,9 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.Heartbeats(ctx, HeartbeatsParams{InstanceIds: ann, Loads: []float64{1}, Incarnations: ids})
 			return err
 		},
+		"FindInstances": func(ctx context.Context, q *Queries) error {
+			return second(q.FindInstances(ctx, ann))
+		},
 		"ResolveSeats": func(ctx context.Context, q *Queries) error {
 			_, err := q.ResolveSeats(ctx, ResolveSeatsParams{Region: "eu", Handles: handle, Subs: ann})
 			return err

@@ -41,8 +41,21 @@ func (s *Store) reportTogether(ctx context.Context, region string, calls []*repo
 	for _, r := range reports {
 		r.call.answer(r.result, nil)
 	}
-	for _, c := range strangers {
-		c.answer(s.reportOnNothing(ctx, c.req))
+	return s.answerStrangers(ctx, strangers)
+}
+
+// answerStrangers answers reports about sessions that are not their instance's.
+func (s *Store) answerStrangers(ctx context.Context, calls []*reportCall) error {
+	refs := make([]InstanceRef, len(calls))
+	for i, c := range calls {
+		refs[i] = c.req.Ref
+	}
+	known, err := s.q.findInstances(ctx, refs...)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		c.answer(known.reportOnNothing(c.req))
 	}
 	return nil
 }

@@ -52,15 +52,19 @@ type SeatReportResult struct {
 func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult, error) {
 	region, _, ok := parseSessionID(r.SessionID)
 	if !ok {
-		return s.reportOnNothing(ctx, r)
+		known, err := s.q.findInstances(ctx, r.Ref)
+		if err != nil {
+			return SeatReportResult{}, classify(err)
+		}
+		return known.reportOnNothing(r)
 	}
 	return s.reporter.do(ctx, region, r)
 }
 
 // reportOnNothing answers a report about a session that is not the instance's.
-func (s *Store) reportOnNothing(ctx context.Context, r SeatReport) (SeatReportResult, error) {
-	if _, err := s.q.findLive(ctx, r.Ref); err != nil {
-		return SeatReportResult{}, classify(err)
+func (d directory) reportOnNothing(r SeatReport) (SeatReportResult, error) {
+	if _, err := d.live(r.Ref); err != nil {
+		return SeatReportResult{}, err
 	}
 	res := SeatReportResult{Closed: true}
 	for _, j := range r.Joined {

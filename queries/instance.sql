@@ -62,7 +62,7 @@ SELECT greatest(0, capacity - reserved_seats)::int AS available FROM instances W
 
 -- name: Heartbeats :many
 -- One statement for all heartbeats that arrived together, in the order of their ids. The nil incarnation is a legacy
--- server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstance
+-- server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstances
 -- says why. The modes' load bucket is looked at only for a load that is told, and written only where it changes, so that a
 -- heartbeat stays one HOT update, and never waits for a placement: what is skipped now is found different by the next.
 WITH beats AS (
@@ -87,12 +87,13 @@ WITH beats AS (
 SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available
 FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id;
 
--- name: FindInstance :one
--- What the directory and the lease say of an id: why a call for it was refused, and in which region it lives.
-SELECT d.region, d.incarnation, coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
+-- name: FindInstances :many
+-- What the directory and the lease say of ids: why calls for them were refused, and in which region they live. An id that
+-- was never registered, or was forgotten, is left out.
+SELECT d.instance_id, d.region, d.incarnation, coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
 FROM instance_directory d
 LEFT JOIN instance_leases l ON l.region = d.region AND l.instance_id = d.instance_id
-WHERE d.instance_id = @instance_id;
+WHERE d.instance_id = ANY (@instance_ids::text[]);
 
 -- name: EndInstance :one
 SELECT end_instance(@region, @id, @reason)::int AS closed;
