@@ -80,19 +80,20 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), classify(err)
 }
 
-// lockBackfill holds a backfill that is alive until the end of the transaction.
-func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing, expired string) (Backfill, error) {
+// lockBackfill locks a backfill that is alive until the end of the transaction. acknowledged are the tickets that were
+// assigned to it at its generation.
+func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing, expired string) (b Backfill, acknowledged []string, err error) {
 	rows, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillFor()})
 	switch {
 	case err != nil:
-		return Backfill{}, err
+		return Backfill{}, nil, err
 	case len(rows) == 0:
-		return Backfill{}, backfillUnknown(id)
+		return Backfill{}, nil, backfillUnknown(id)
 	case !rows[0].Alive:
-		return Backfill{}, newError(Unavailable, "backfill_expired", expired, id)
+		return Backfill{}, nil, newError(Unavailable, "backfill_expired", expired, id)
 	}
 	r := rows[0]
-	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), nil
+	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), r.Acknowledged, nil
 }
 
 // UpdateBackfill replaces what a backfill says by what change makes of it, and counts its generation. Tickets that were
@@ -104,7 +105,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 	}
 	var out Backfill
 	err := s.inTxAgain(ctx, func(q *Queries) error {
-		old, err := q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
+		old, _, err := q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
 		if err != nil {
 			return err
 		}
@@ -139,33 +140,53 @@ func (q *Queries) releaseBackfills(ctx context.Context, region string, backfills
 	return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: region, Ids: ids})
 }
 
-// AcknowledgeBackfill hears of a game: it assigns the tickets that were matched into it since, and answers those. Errors:
-// NotFound; Unavailable, also for a backfill that was not heard of for too long.
+// AcknowledgeBackfill notes that a game is alive and assigns the tickets that were matched into it. It returns them, and
+// those that it assigned earlier at the same generation: a caller whose answer was lost asks again. A match that brings
+// tickets brings a new generation. Errors: NotFound; Unavailable, also for a backfill that was not heard of for too long.
 func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b Backfill, assigned []Ticket, err error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, nil, backfillUnknown(id)
 	}
-	err = s.inTxAgain(ctx, func(q *Queries) error {
-		b, err = q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
+	var matched []string
+	err = s.inTxAgain(ctx, func(q *Queries) (err error) {
+		var earlier []string
+		b, earlier, err = q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
 		if err != nil {
 			return err
 		}
-		tell(q.putOff(), (*Queries).AckBackfill, AckBackfillParams{Region: region, ID: id})
-		assigned, err = q.assignBackfill(ctx, region, id, assignment, s.cfg.Timing)
+		if matched, err = q.assignBackfill(ctx, region, id, assignment, s.cfg.Timing); err != nil {
+			return err
+		}
+		assigned, err = q.acknowledge(ctx, region, id, append(earlier, matched...), s.cfg.Timing)
 		return err
 	})
 	if err != nil {
 		return Backfill{}, nil, classify(err)
 	}
-	if len(assigned) > 0 {
+	if len(matched) > 0 {
 		s.Notify(TopicTickets, region)
 	}
 	return b, assigned, nil
 }
 
-// assignBackfill assigns the tickets of a backfill. It holds them before it reads whose they are: one whose time in the
-// match has run out may just be matched into another.
-func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignment []byte, t Timing) ([]Ticket, error) {
+// acknowledge gives those of the tickets that there still are, and puts off writing which they are.
+func (q *Queries) acknowledge(ctx context.Context, region, id string, tickets []string, t Timing) (assigned []Ticket, err error) {
+	if len(tickets) > 0 {
+		if assigned, err = q.tickets(ctx, region, tickets, t); err != nil {
+			return nil, err
+		}
+	}
+	p := AckBackfillParams{Region: region, ID: id, Acknowledged: make([]string, 0, len(assigned))}
+	for _, ticket := range assigned {
+		p.Acknowledged = append(p.Acknowledged, ticket.ID)
+	}
+	tell(q.putOff(), (*Queries).AckBackfill, p)
+	return assigned, nil
+}
+
+// assignBackfill assigns the tickets of a backfill, and returns their ids. It locks them before it reads whose they are:
+// one whose time in the match has run out may just be matched into another.
+func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignment []byte, t Timing) ([]string, error) {
 	of := TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
 	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
 		return nil, err
@@ -178,10 +199,8 @@ func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignm
 	for range ids {
 		p.Assignments = append(p.Assignments, assignment)
 	}
-	if _, err := q.settle(ctx, p, t.AssignedFor); err != nil {
-		return nil, err
-	}
-	return q.tickets(ctx, region, ids, t)
+	_, err = q.settle(ctx, p, t.AssignedFor)
+	return ids, err
 }
 
 // DeleteBackfill takes a backfill out; the tickets that were matched into it wait again. An id that is not known is fine.

@@ -13,16 +13,19 @@ import (
 )
 
 const ackBackfill = `-- name: AckBackfill :exec
-UPDATE backfills b SET acked_at = clock_timestamp() WHERE b.region = $1 AND b.id = $2
+UPDATE backfills b SET acked_at = clock_timestamp(), acknowledged = $1::text[], acknowledged_generation = b.generation
+WHERE b.region = $2 AND b.id = $3
 `
 
 type AckBackfillParams struct {
-	Region string
-	ID     string
+	Acknowledged []string
+	Region       string
+	ID           string
 }
 
+// Keeps which tickets it has assigned at this generation: who asks again was not answered, and is given them again.
 func (q *Queries) AckBackfill(ctx context.Context, arg AckBackfillParams) error {
-	_, err := q.db.Exec(ctx, ackBackfill, arg.Region, arg.ID)
+	_, err := q.db.Exec(ctx, ackBackfill, arg.Acknowledged, arg.Region, arg.ID)
 	return err
 }
 
@@ -162,7 +165,8 @@ func (q *Queries) GetBackfill(ctx context.Context, arg GetBackfillParams) (GetBa
 }
 
 const lockBackfills = `-- name: LockBackfills :many
-SELECT b.id, b.generation, b.created, b.body, (b.acked_at > clock_timestamp() - $1::interval)::bool AS alive
+SELECT b.id, b.generation, b.created, b.body, (b.acked_at > clock_timestamp() - $1::interval)::bool AS alive,
+       (CASE WHEN b.acknowledged_generation = b.generation THEN b.acknowledged ELSE '{}' END)::text[] AS acknowledged
 FROM backfills b WHERE b.region = $2 AND b.id = ANY ($3::text[]) ORDER BY b.id FOR NO KEY UPDATE
 `
 
@@ -173,11 +177,12 @@ type LockBackfillsParams struct {
 }
 
 type LockBackfillsRow struct {
-	ID         string
-	Generation int64
-	Created    int64
-	Body       []byte
-	Alive      bool
+	ID           string
+	Generation   int64
+	Created      int64
+	Body         []byte
+	Alive        bool
+	Acknowledged []string
 }
 
 func (q *Queries) LockBackfills(ctx context.Context, arg LockBackfillsParams) ([]LockBackfillsRow, error) {
@@ -195,6 +200,7 @@ func (q *Queries) LockBackfills(ctx context.Context, arg LockBackfillsParams) ([
 			&i.Created,
 			&i.Body,
 			&i.Alive,
+			&i.Acknowledged,
 		); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,8 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, 
 ORDER BY r.id;
 
 -- name: LockBackfills :many
-SELECT b.id, b.generation, b.created, b.body, (b.acked_at > clock_timestamp() - sqlc.arg(acked_for)::interval)::bool AS alive
+SELECT b.id, b.generation, b.created, b.body, (b.acked_at > clock_timestamp() - sqlc.arg(acked_for)::interval)::bool AS alive,
+       (CASE WHEN b.acknowledged_generation = b.generation THEN b.acknowledged ELSE '{}' END)::text[] AS acknowledged
 FROM backfills b WHERE b.region = @region AND b.id = ANY (@ids::text[]) ORDER BY b.id FOR NO KEY UPDATE;
 
 -- name: PutBackfill :exec
@@ -29,7 +30,9 @@ SELECT @region, a.ticket_id, a.backfill_id FROM (SELECT unnest(@tickets::text[])
 ON CONFLICT (region, ticket_id) DO UPDATE SET backfill_id = excluded.backfill_id;
 
 -- name: AckBackfill :exec
-UPDATE backfills b SET acked_at = clock_timestamp() WHERE b.region = @region AND b.id = @id;
+-- Keeps which tickets it has assigned at this generation: who asks again was not answered, and is given them again.
+UPDATE backfills b SET acked_at = clock_timestamp(), acknowledged = @acknowledged::text[], acknowledged_generation = b.generation
+WHERE b.region = @region AND b.id = @id;
 
 -- name: DeleteBackfills :exec
 WITH freed AS (
