@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -171,7 +172,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	release := b.hold("instance_directory")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("b")) }()
-	b.untilBlocked()
+	b.untilBlocked(1)
 	a := b.fleet("register", registration("c"))
 	a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
@@ -190,7 +191,7 @@ func TestPlayersDoNotKeepGameServersOut(t *testing.T) {
 	release := b.hold("seats")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.matchmake("alice", duel) }()
-	b.untilBlocked()
+	b.untilBlocked(1)
 	a := b.matchmake("bob", duel)
 	a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
@@ -201,10 +202,10 @@ func TestPlayersDoNotKeepGameServersOut(t *testing.T) {
 	b.matchmake("bob", duel).ok(http.StatusOK)
 }
 
-// Pins a caller who keeps a place among the calls for as long as it likes, by never sending the rest.
+// Pins a caller who keeps a connection and a buffer for as long as it likes, by never sending the rest.
 func TestABodyThatNeverComes(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
+	b := setup(t, func(c *config) { c.BodyTimeout = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", b.server.Addr().String())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
@@ -214,5 +215,4 @@ func TestABodyThatNeverComes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, http.StatusRequestTimeout, res.StatusCode)
-	b.register("a")
 }

@@ -56,7 +56,8 @@ type Options struct {
 	TrustedProxies  []string // whose X-Forwarded-For is believed; see rest.Options
 	CORSOrigins     []string // whose pages may call the player routes; see rest.Options
 
-	CallTimeout  time.Duration // of a call by a game server or a player; 0 means 900 ms
+	BodyTimeout  time.Duration // for the body of a call to arrive, after its headers; 0 means 5 s
+	CallTimeout  time.Duration // of a call by a game server or a player, once its body is there; 0 means 900 ms
 	ReadyTimeout time.Duration // for the database to answer when somebody asks for readiness; 0 means 900 ms
 	MaxInFlight  int           // calls by players at a time, and as many by game servers; 0 means 512, below 0 any number
 	CallerRate   rest.Rate     // of a player; zero means rest.DefaultCallerRate, below zero none
@@ -78,6 +79,7 @@ type Options struct {
 // withDefaults fills in what was left open.
 func (o Options) withDefaults() (Options, error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 5*time.Second)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 900*time.Millisecond)
 	o.ReadyTimeout = cmp.Or(o.ReadyTimeout, 900*time.Millisecond)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 512)

@@ -107,6 +107,7 @@ func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
 // On a machine that is busy with other tests it may take more than one look to see it done in time.
 func (b *bundle) requireAway() {
 	b.t.Helper()
+	b.eventually(func() bool { return b.get("/readyz").status != http.StatusOK }) // the answer before it may be shared for a moment
 	b.eventually(func() bool {
 		begun := time.Now()
 		b.allAway()

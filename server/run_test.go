@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func TestStoppingWaitsForCalls(t *testing.T) {
 	release := b.hold("instance_directory")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("a")) }()
-	b.untilBlocked()
+	b.untilBlocked(1)
 	stop()
 	b.eventually(func() bool { return !b.accepts() })
 	release()
@@ -88,7 +89,7 @@ func TestStoppingCutsOffInTheEnd(t *testing.T) {
 		}
 		cut <- err
 	}()
-	b.untilBlocked()
+	b.untilBlocked(1)
 	stop()
 	require.ErrorContains(t, <-stopped, "cut off")
 	require.Error(t, <-cut)
@@ -104,21 +105,22 @@ func (b *bundle) accepts() bool {
 }
 
 // hold keeps calls that touch a table waiting until they are released, at the latest when the test is over.
-func (b *bundle) hold(table string) (release func()) {
+func (b *bundle) hold(tables ...string) (release func()) {
 	b.t.Helper()
 	tx, err := b.store.Pool().Begin(b.t.Context())
 	require.NoError(b.t, err)
 	release = func() { _ = tx.Rollback(context.Background()) } // the second time there is nothing to roll back
 	b.t.Cleanup(release)
-	_, err = tx.Exec(b.t.Context(), "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
+	_, err = tx.Exec(b.t.Context(), "LOCK TABLE "+strings.Join(tables, ", ")+" IN ACCESS EXCLUSIVE MODE")
 	require.NoError(b.t, err)
 	return release
 }
 
-func (b *bundle) untilBlocked() {
+// untilBlocked waits until n wait for locks.
+func (b *bundle) untilBlocked(n int) {
 	b.t.Helper()
 	b.eventually(func() bool {
-		return count(b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+		return count(b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= n
 	})
 }
 

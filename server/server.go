@@ -1,6 +1,17 @@
 // Package server is a replica: it mounts the faces with what stands before them (authentication, limits, deadlines),
 // listens, keeps the keys, the clock and the pulse going, and stops without losing a call. What the faces say is in
 // fleet, play, openmatch and infra, how they say it in rest; nothing of the state is here.
+//
+// Game servers and players each have [Options.MaxInFlight] places. A call passes these steps, the cheap ones first, so that
+// a caller gets no further than it has proved worth:
+//
+//  1. While no place is free it is answered 503 at once, players' calls before anything else is looked at.
+//  2. The token is checked, and the rate of the player: headers are all this takes, and nothing of a stranger's body is read.
+//  3. The body is read, of 64 KiB at most, within [Options.BodyTimeout]. Twice as many bodies as places are read at a time;
+//     one more displaces the slowest. So bodies being read take 64 MiB at most for each audience, with 512 places.
+//  4. The call takes its place, or is answered 503. The place is free again when the work for the call has ended, even if
+//     the caller leaves before.
+//  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
 package server
 
 import (
@@ -80,21 +91,28 @@ func (s *Server) mount() error {
 	// Each has a gate of its own: players in masses keep no heartbeat out.
 	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
-	deadline := rest.Deadline(o.CallTimeout)
 	if o.servesFleet() {
-		fleet.Mount(s.engine.Group("", servers.Enter, deadline, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), o.Store)
+		fleet.Mount(s.engine.Group("", o.before(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures))...), o.Store)
 	}
 	if o.Access.Keys != nil {
 		access, err := o.verifier()
 		if err != nil {
 			return err
 		}
-		play.Mount(s.engine.Group("", players.Enter, deadline, rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), o.Store, o.Keys, o.Modes)
+		chain := o.before(players, rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate)))
+		play.Mount(s.engine.Group("", chain...), o.Store, o.Keys, o.Modes)
 	}
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
 	})
 	return nil
+}
+
+// before is what stands before the calls of game servers, or of players, in the order of the package comment. Who judges
+// their headers.
+func (o Options) before(gate *rest.Gate, who ...gin.HandlerFunc) []gin.HandlerFunc {
+	bodies := rest.NewBodies(2*o.MaxInFlight, o.BodyTimeout)
+	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, who, []gin.HandlerFunc{bodies.Read, gate.Enter, rest.Deadline(o.CallTimeout)})
 }
 
 // mountTickets serves Open Match, where that is wanted, with what it shares with the other faces.
@@ -123,6 +141,8 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 		return nil, err
 	}
 	return func(ctx context.Context, raw string) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, o.CallTimeout) // for a key set that is fetched meanwhile
+		defer cancel()
 		claims, err := access.Verify(ctx, raw)
 		if errors.Is(err, token.ErrKeysUnavailable) {
 			err = &db.Error{

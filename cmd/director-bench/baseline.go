@@ -190,9 +190,10 @@ func stack(o server.Options, store interface {
 		return nil, err
 	}
 	failures := rest.NewLimiter(o.FailureRate)
-	calls := engine.Group("", rest.NewGate(o.MaxInFlight, nil, log).Enter, rest.Deadline(o.CallTimeout))
-	fleet.Mount(calls.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures)), store)
-	play.Mount(calls.Group("", rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))), store, o.Keys, o.Modes)
+	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil, log), rest.Deadline(o.CallTimeout)
+	fleet.Mount(engine.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures), bodies.Read, gate.Enter, deadline), store)
+	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
+	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys, o.Modes)
 	infra.Mount(engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout, Draining: func() bool { return false },
 	})

@@ -5,7 +5,7 @@
 //
 // A face makes its routes like this:
 //
-//	calls := engine.Group("/", rest.NewGate(512, nil, nil).Enter, rest.Deadline(900*time.Millisecond), rest.Bearer(verify, failures))
+//	calls := engine.Group("/", rest.Bearer(verify, failures), bodies.Read, gate.Enter, rest.Deadline(900*time.Millisecond))
 //	calls.POST("/resolve", rest.Handle(http.StatusOK, face.resolve))
 //
 //	func (f *Face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error)

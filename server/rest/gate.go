@@ -13,9 +13,10 @@ import (
 )
 
 // Gate lets so many requests at a time through; further ones get 503 at once, because a queue here would only hide from
-// callers that they should go elsewhere. [Gate.Enter] stands before the handlers that share it; [Gate.Guard] before the
-// whole engine, where a refusal costs next to nothing: who is asked for more than it can do has no time to say no at
-// length. The zero value and nil set no limit. It is safe for concurrent use.
+// callers that they should go elsewhere. [Gate.Enter] stands before the handlers that share it, behind [Bodies]: a place is
+// for a call that can be decided, and is kept until its handler returns, also if the caller leaves before. Since reading a
+// request costs something, [Gate.RefuseWhenFull] stands before the rest, and [Gate.Guard] before the whole engine, where a
+// refusal costs next to nothing. The zero value and nil set no limit. It is safe for concurrent use.
 type Gate struct {
 	limit   int64
 	busy    atomic.Int64
@@ -48,6 +49,16 @@ func (g *Gate) Enter(c *gin.Context) {
 	c.Next()
 }
 
+// RefuseWhenFull is the middleware that refuses requests while no place is free. It takes no place.
+func (g *Gate) RefuseWhenFull(c *gin.Context) {
+	if g.full() {
+		Fail(c, &busy)
+	}
+}
+
+// full tells whether no place is free.
+func (g *Gate) full() bool { return g != nil && g.limit > 0 && g.busy.Load() >= g.limit }
+
 // Guard refuses requests of which guarded is true while no place is free, before next sees them. It takes no place, so
 // next has to [Gate.Enter]. Requests of browser pages go to next in any case, which knows what they may read.
 func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.Handler {
@@ -55,7 +66,7 @@ func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.H
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.busy.Load() < g.limit || r.Header.Get("Origin") != "" || !guarded(r) {
+		if !g.full() || r.Header.Get("Origin") != "" || !guarded(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

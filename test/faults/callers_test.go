@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -60,4 +61,35 @@ func abort(t *testing.T, p *process, n int, request string) {
 		})
 	}
 	callers.Wait()
+}
+
+// Three players within their limits send many more bodies than a replica has places, a byte at a time: nobody else notices.
+func TestSlowBodiesKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "DIRECTOR_MAX_IN_FLIGHT=48")
+	replica := r.serve()
+	r.keepAlive(time.Second, "a")
+	body := `{"region":"eu","mode":"duel"}`
+	var slow []net.Conn
+	for _, sub := range []string{"ann", "ben", "cat"} {
+		for range 50 {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.url, "http://"))
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = conn.Close() })
+			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.token(sub), len(body))
+			require.NoError(t, err)
+			slow = append(slow, conn)
+		}
+	}
+	for i := range len(body) - 1 {
+		for _, conn := range slow {
+			_, _ = conn.Write([]byte{body[i]}) // some were given up
+		}
+		status, answer, err := r.play(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status, "%v", answer)
+		status, answer, err = r.fleet("/fleet/heartbeat", fields{"instance_id": "a"})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status, "%v", answer)
+	}
 }

@@ -1,0 +1,146 @@
+package server_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// upload is a request of which the headers were sent; its body is sent as slowly as a test likes.
+type upload struct {
+	t      *testing.T
+	conn   net.Conn
+	answer *bufio.Reader
+	body   []byte // what is left to send
+}
+
+// begin sends headers, and asks for "100 Continue", which is answered when the body is wanted.
+func (b *bundle) begin(r *http.Request, body fields) *upload {
+	b.t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(b.t, err)
+	conn, err := net.Dial("tcp", r.URL.Host)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(b.t, conn.SetDeadline(time.Now().Add(wait)))
+	u := &upload{b.t, conn, bufio.NewReader(conn), text}
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", r.URL.Path, len(text))
+	require.NoError(b.t, err)
+	require.NoError(b.t, r.Header.Write(conn))
+	_, err = conn.Write([]byte("\r\n"))
+	require.NoError(b.t, err)
+	return u
+}
+
+// status waits for an answer.
+func (u *upload) status() int {
+	u.t.Helper()
+	res, err := http.ReadResponse(u.answer, nil)
+	require.NoError(u.t, err)
+	require.NoError(u.t, res.Body.Close())
+	return res.StatusCode
+}
+
+// wanted waits until the server reads the body.
+func (u *upload) wanted() *upload {
+	u.t.Helper()
+	require.Equal(u.t, http.StatusContinue, u.status())
+	return u
+}
+
+// drip sends the next byte, while one is left after it.
+func (u *upload) drip() {
+	u.t.Helper()
+	if len(u.body) > 1 {
+		u.send(1)
+	}
+}
+
+func (u *upload) finish() { u.t.Helper(); u.send(len(u.body)) }
+
+func (u *upload) send(n int) {
+	u.t.Helper()
+	_, err := u.conn.Write(u.body[:n])
+	require.NoError(u.t, err)
+	u.body = u.body[n:]
+}
+
+func (b *bundle) slowPlayer(sub string) *upload {
+	b.t.Helper()
+	return b.begin(b.request(http.MethodPost, "/matchmake", nil, b.as(sub)), duel)
+}
+
+func (b *bundle) slowServer(me fields) *upload {
+	b.t.Helper()
+	return b.begin(b.request(http.MethodPost, "/fleet/heartbeat", nil, header("X-Fleet-Token", fleetToken)), me)
+}
+
+// Pins callers that hold all places of a replica by sending their bodies a byte at a time.
+func TestSlowBodiesTakeNoPlaces(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.MaxInFlight = 4 })
+	me := b.register("a")
+	var slow []*upload
+	for i := range 4 {
+		slow = append(slow, b.slowPlayer(fmt.Sprint("slow-", i)).wanted(), b.slowServer(me).wanted())
+	}
+	for i := range 20 {
+		for _, u := range slow {
+			u.drip()
+		}
+		b.matchmake(fmt.Sprint("quick-", i), duel).ok(http.StatusOK)
+		b.fleet("heartbeat", me).ok(http.StatusOK)
+	}
+	for _, u := range slow {
+		u.finish()
+		require.Equal(t, http.StatusOK, u.status(), "slow is not wrong")
+	}
+}
+
+// Pins bodies under way that nobody bounds, and a bound that slow callers use up: the slowest one has to go.
+func TestTheSlowestBodyMakesRoom(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
+	b.register("a")
+	first, second := b.slowPlayer("first").wanted(), b.slowPlayer("second").wanted()
+	b.matchmake("quick", duel).ok(http.StatusOK)
+	require.Equal(t, http.StatusRequestTimeout, first.status())
+	second.finish()
+	require.Equal(t, http.StatusOK, second.status())
+}
+
+// Pins bodies that are read although the headers say enough: of strangers, of players over their rate, and of anybody
+// while no place is free.
+func TestBodiesThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.MaxInFlight = 1; c.CallerRate.PerSecond, c.CallerRate.Burst = 1e-6, 1 })
+	me := b.register("a")
+	b.begin(b.request(http.MethodPost, "/matchmake", nil, header("Authorization", "Bearer x")), duel).refused(http.StatusUnauthorized)
+	b.begin(b.request(http.MethodPost, "/fleet/heartbeat", nil, header("X-Fleet-Token", "x")), me).refused(http.StatusUnauthorized)
+	b.matchmake("alice", duel).ok(http.StatusOK)
+	b.slowPlayer("alice").refused(http.StatusTooManyRequests)
+
+	release := b.hold("instance_directory", "seats")
+	defer release()
+	slow := make(chan answer, 2)
+	go func() { slow <- b.matchmake("bob", duel) }()
+	go func() { slow <- b.fleet("register", registration("b")) }()
+	b.untilBlocked(2)
+	b.slowPlayer("carol").refused(http.StatusServiceUnavailable)
+	b.slowServer(me).refused(http.StatusServiceUnavailable)
+	release()
+	(<-slow).ok(http.StatusOK)
+	(<-slow).ok(http.StatusOK)
+}
+
+// refused wants that answer without the body having been asked for.
+func (u *upload) refused(status int) {
+	u.t.Helper()
+	require.Equal(u.t, status, u.status())
+}
