@@ -93,6 +93,17 @@ func (q *Queries) Regions(ctx context.Context) ([]string, error) {
 	return items, nil
 }
 
+const restoredFromDump = `-- name: RestoredFromDump :one
+SELECT restored_from_dump()::bool AS restored
+`
+
+func (q *Queries) RestoredFromDump(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, restoredFromDump)
+	var restored bool
+	err := row.Scan(&restored)
+	return restored, err
+}
+
 const schemaVersion = `-- name: SchemaVersion :one
 SELECT schema_version()::bigint AS version
 `

@@ -32,10 +32,17 @@ var ErrNothingApplied = errors.New("migrations: nothing is applied yet")
 // or another process migrated it meanwhile. Each migration is a transaction of its own (unless its file says NO
 // TRANSACTION): after an error the ones before it stay, and are returned beside the error.
 //
+// In a database that was restored from a dump, Up also numbers the transactions of its rows anew: feeds would hide the rows
+// otherwise, since this server has not counted that far. Do it before replicas serve.
+//
 // The url must lead straight to Postgres: behind a transaction pooler the session lock protects nothing. A log of nil
 // is silent. Up waits up to five minutes for another process that holds the lock, or as long as ctx lives.
 func Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return embedded.up(ctx, url, log)
+	applied, err := embedded.up(ctx, url, log)
+	if err != nil {
+		return applied, err
+	}
+	return applied, renewRestored(ctx, url, cmp.Or(log, slog.New(slog.DiscardHandler)))
 }
 
 // Down takes back the newest steps applied migrations, fewer when fewer are applied, and returns their versions,

@@ -20,6 +20,19 @@ const (
 
 // open connects to url and pairs it with the files. Closing the provider closes the connection.
 func (s set) open(ctx context.Context, url string, how locking) (*goose.Provider, error) {
+	db, err := connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.provider(db, how)
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	return p, nil
+}
+
+func connect(ctx context.Context, url string) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: the database URL: %w", err)
@@ -32,12 +45,7 @@ func (s set) open(ctx context.Context, url string, how locking) (*goose.Provider
 		_ = db.Close()
 		return nil, fmt.Errorf("migrations: cannot reach the database: %w", err)
 	}
-	p, err := s.provider(db, how)
-	if err != nil {
-		_ = db.Close()
-		return nil, fmt.Errorf("migrations: %w", err)
-	}
-	return p, nil
+	return db, nil
 }
 
 // setTimeouts has Postgres end a migration whose process stands still (SIGSTOP, a paused virtual machine, a cut network) and

@@ -32,3 +32,6 @@ SELECT analyze_grown()::int AS analyzed;
 
 -- name: WornTables :many
 SELECT worn_tables()::text AS name;
+
+-- name: RestoredFromDump :one
+SELECT restored_from_dump()::bool AS restored;

@@ -23,6 +23,7 @@ const (
 // Database is what of db.Store readiness asks.
 type Database interface {
 	SchemaVersion(ctx context.Context) (int64, error)
+	RestoredFromDump(ctx context.Context) (bool, error)
 	ClockReading() (r db.ClockReading, ok bool)
 	Now() time.Time
 }
@@ -105,7 +106,7 @@ func failures(checks []check) error {
 	return p
 }
 
-// database asks one question for both: whether there is an answer, and what it is.
+// database asks whether there is an answer, what it is, and whether the rows are this server's.
 func (r Readiness) database(ctx context.Context) []check {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -119,7 +120,22 @@ func (r Readiness) database(ctx context.Context) []check {
 	case err != nil:
 		schema = check{"schema", "the version of the schema cannot be read", true}
 	}
-	return []check{reachable, schema}
+	checks := []check{reachable, schema}
+	if reachable.failed || schema.failed {
+		return checks
+	}
+	return append(checks, r.restored(ctx))
+}
+
+// restored fails where feeds would hide rows. Whether they do is asked last: it takes a schema that can tell.
+func (r Readiness) restored(ctx context.Context) check {
+	switch restored, err := r.Database.RestoredFromDump(ctx); {
+	case err != nil:
+		return check{"restored", "whether the database was restored from a dump cannot be read", true}
+	case restored:
+		return check{"restored", "the database was restored from a dump: run 'director migrate up'", true}
+	}
+	return check{"restored", "the database is no restored dump, or was migrated since", false}
 }
 
 func (r Readiness) signingKey() check {

@@ -27,6 +27,7 @@ type world struct {
 	age      time.Duration // of the measured offset
 	unread   bool          // it was never measured
 	draining bool
+	restored bool
 	asked    *atomic.Int64 // how often the database was; nil: nobody counts
 }
 
@@ -38,10 +39,11 @@ func (w world) SchemaVersion(context.Context) (int64, error) {
 	}
 	return w.version, w.database
 }
-func (w world) Now() time.Time                { return now }
-func (w world) Usable() error                 { return w.key }
-func (w world) JWKS() ([]byte, string, error) { return []byte(`{"keys":[]}`), `"e"`, nil }
-func (w world) MaxAge() time.Duration         { return time.Minute }
+func (w world) RestoredFromDump(context.Context) (bool, error) { return w.restored, nil }
+func (w world) Now() time.Time                                 { return now }
+func (w world) Usable() error                                  { return w.key }
+func (w world) JWKS() ([]byte, string, error)                  { return []byte(`{"keys":[]}`), `"e"`, nil }
+func (w world) MaxAge() time.Duration                          { return time.Minute }
 func (w world) ClockReading() (db.ClockReading, bool) {
 	return db.ClockReading{Offset: w.offset, At: now.Add(-w.offset - w.age)}, !w.unread
 }
@@ -78,6 +80,7 @@ func TestReadiness(t *testing.T) {
 		"no schema":                   {world{}, []string{"schema"}},
 		"the database is away":        {world{database: away}, []string{"database"}},
 		"the schema cannot be read":   {world{version: 3, database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
+		"restored from a dump":        {world{version: 3, restored: true}, []string{"restored"}},
 		"no key":                      {world{version: 3, key: errors.New("no signing key")}, []string{"signing_key"}},
 		"far off and corrected":       {world{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
 		"far behind and corrected":    {world{version: 3, offset: -time.Hour, age: 10 * time.Second}, nil},
@@ -90,7 +93,7 @@ func TestReadiness(t *testing.T) {
 		status, body := ask(t, row.world)
 		if row.failed == nil {
 			require.Equal(t, http.StatusOK, status, name)
-			require.Len(t, body["checks"], 4)
+			require.Len(t, body["checks"], 5)
 			continue
 		}
 		require.Equal(t, http.StatusServiceUnavailable, status, name)
