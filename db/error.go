@@ -36,6 +36,8 @@ type Error struct {
 	Field      string        // for Invalid: the field that is outside its limits
 	RetryAfter time.Duration // for Unavailable and TooMany: when another try makes sense
 	Err        error
+
+	Incarnation string // for instance_taken: the one that is registered
 }
 
 // Error implements error.

@@ -26,6 +26,9 @@ type Registration struct {
 	BootID       string // of the process; empty means a legacy server, judged by its id alone
 	CertDigest   string
 	ReportsSeats bool
+	// Replaces is the incarnation that the sender takes for the current one of this id, and whose place it wants; uuid.Nil
+	// when it takes the id for new. Nil asks for no check, as legacy servers do.
+	Replaces *uuid.UUID
 }
 
 // Registered is the answer to a registration.
@@ -43,7 +46,7 @@ type InstanceRef struct {
 
 // Register makes an instance known, or a known one anew. The same boot on the same endpoint and region with a live
 // lease keeps its incarnation and its sessions; anything else starts a new incarnation, and the old one's sessions
-// close. Errors: Unavailable.
+// close. Errors: Superseded or Conflict when Replaces is not the current incarnation, Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (Registered, error) {
 	var out Registered
 	err := s.inTx(ctx, func(q *Queries) error {
@@ -74,7 +77,13 @@ func (q *Queries) settleIncarnation(ctx context.Context, r Registration) (uuid.U
 		return fresh, q.pointDirectory(ctx, r, fresh)
 	case err != nil:
 		return fresh, err
-	case known.Region == r.Region && continues(old, r):
+	}
+	same := known.Region == r.Region && continues(old, r)
+	if err := fence(r, known.Incarnation, ownBoot(old, r), same); err != nil {
+		return fresh, err
+	}
+	switch {
+	case same:
 		return old.Incarnation, nil
 	case old.Status != "gone":
 		if err := q.endInstance(ctx, known.Region, r.InstanceID, "superseded"); err != nil {
@@ -89,8 +98,27 @@ func (q *Queries) pointDirectory(ctx context.Context, r Registration, incarnatio
 }
 
 func continues(old LockInstanceRow, r Registration) bool {
-	sameBoot := r.BootID == "" || (old.BootID != nil && *old.BootID == r.BootID)
-	return old.Status != "gone" && old.Alive && sameBoot && old.Endpoint == r.Endpoint
+	return old.Status != "gone" && old.Alive && (r.BootID == "" || ownBoot(old, r)) && old.Endpoint == r.Endpoint
+}
+
+func ownBoot(old LockInstanceRow, r Registration) bool {
+	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
+}
+
+// fence refuses a registration that was overtaken on its way by another one. One of the same process (own) that changes no
+// incarnation (same) may be the retry of a registration whose answer was lost, and does no harm. Where the current
+// incarnation is the process's own, or the process has never been registered, the refusal is not the end for it: it may
+// register again, in the place of the current incarnation.
+func fence(r Registration, current uuid.UUID, own, same bool) error {
+	switch {
+	case r.Replaces == nil || *r.Replaces == current || own && same:
+		return nil
+	case own || *r.Replaces == uuid.Nil:
+		err := newError(Conflict, "instance_taken", "instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
+		err.Incarnation = current.String()
+		return err
+	}
+	return superseded(InstanceRef{InstanceID: r.InstanceID})
 }
 
 func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnation uuid.UUID) error {

@@ -72,6 +72,91 @@ func TestLegacyServerKeepsItsIncarnation(t *testing.T) {
 	require.Equal(t, first.Incarnation, b.register("a", 16, legacy).Incarnation)
 }
 
+// late is a registration that names the incarnation whose place it takes; uuid.Nil for none.
+func (b *bundle) late(boot string, replaces uuid.UUID) (db.Registered, error) {
+	b.t.Helper()
+	return b.Register(b.t.Context(), db.Registration{
+		InstanceID: "a", Endpoint: "a:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Replaces: &replaces,
+	})
+}
+
+// A registration that arrives after another process has registered supersedes nobody, whatever it was sent for.
+func TestLateRegistrations(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	never := uuid.Nil
+	first, err := b.late("boot-1", never)
+	require.NoError(t, err, "nobody has that id")
+	again, err := b.late("boot-1", never)
+	require.NoError(t, err, "the retry of a registration whose answer was lost")
+	require.Equal(t, first.Incarnation, again.Incarnation)
+
+	_, err = b.late("boot-2", never)
+	requireKind(t, db.Conflict, "instance_taken", err)
+	var taken *db.Error
+	require.ErrorAs(t, err, &taken)
+	require.Equal(t, first.Incarnation.String(), taken.Incarnation, "what it has to name")
+	second, err := b.late("boot-2", first.Incarnation)
+	require.NoError(t, err)
+
+	_, err = b.late("boot-3", never)
+	requireKind(t, db.Conflict, "instance_taken", err)
+	_, err = b.late("boot-1", first.Incarnation)
+	requireKind(t, db.Superseded, "superseded", err)
+	_, err = b.late("boot-3", first.Incarnation)
+	requireKind(t, db.Superseded, "superseded", err)
+	_, err = b.late("", first.Incarnation)
+	requireKind(t, db.Superseded, "superseded", err)
+	_, err = b.Heartbeat(t.Context(), refOf(second), nil)
+	require.NoError(t, err, "none of them was anybody's successor")
+
+	again, err = b.late("boot-2", first.Incarnation)
+	require.NoError(t, err, "the retry of a registration whose answer was lost")
+	require.Equal(t, second.Incarnation, again.Incarnation)
+	b.steady()
+	b.silence("a", time.Minute)
+	_, err = b.late("boot-2", first.Incarnation)
+	requireKind(t, db.Conflict, "instance_taken", err)
+	third, err := b.late("boot-2", second.Incarnation)
+	require.NoError(t, err, "a lease is past: the same process, another incarnation")
+	require.NoError(t, b.Deregister(t.Context(), refOf(third)))
+	_, err = b.late("boot-3", never)
+	requireKind(t, db.Conflict, "instance_taken", err)
+	_, err = b.late("boot-2", second.Incarnation)
+	requireKind(t, db.Conflict, "instance_taken", err)
+	_, err = b.late("boot-3", third.Incarnation)
+	require.NoError(t, err)
+	b.requireSound()
+}
+
+// Of two registrations in the place of one incarnation, whichever order the database takes them in, one is refused.
+func TestTwoRegistrationsForOnePlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, err := b.late("boot-1", uuid.Nil)
+	require.NoError(t, err)
+	tx, err := b.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT 1 FROM instance_directory FOR UPDATE")
+	require.NoError(t, err)
+	errs := make(chan error, 2)
+	for i, boot := range []string{"boot-2", "boot-3"} {
+		go func() {
+			_, err := b.late(boot, first.Incarnation)
+			errs <- err
+		}()
+		b.eventuallyBlocked(i + 1)
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	one, other := <-errs, <-errs
+	if one == nil {
+		one, other = other, one
+	}
+	require.NoError(t, other)
+	requireKind(t, db.Superseded, "superseded", one)
+	b.requireSound()
+}
+
 func TestHeartbeatsOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

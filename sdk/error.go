@@ -50,6 +50,8 @@ type Error struct {
 	RequestID string
 	// RetryAfter is how long the director asks to wait; 0 when it does not say.
 	RetryAfter time.Duration
+
+	incarnation string // that is registered, where a registration named another one
 }
 
 // FieldError says what is wrong with one field of a request.
@@ -114,10 +116,11 @@ func kindOf(status int) error {
 // decodeError makes an *Error of any answer that is not a success, whether or not it carries a problem document.
 func decodeError(resp *http.Response, k call, body []byte) error {
 	var problem struct {
-		Title  string       `json:"title"`
-		Detail string       `json:"detail"`
-		Code   string       `json:"code"`
-		Errors []FieldError `json:"errors"`
+		Title       string       `json:"title"`
+		Detail      string       `json:"detail"`
+		Code        string       `json:"code"`
+		Errors      []FieldError `json:"errors"`
+		Incarnation string       `json:"incarnation"`
 	}
 	_ = json.Unmarshal(body, &problem) // A proxy's page has no code and no fields, and its status says enough.
 	if problem.Detail == "" {
@@ -126,6 +129,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 	return &Error{
 		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
 		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+		incarnation: problem.Incarnation,
 	}
 }
 

@@ -14,7 +14,11 @@ type registerRequest struct {
 	Version      string            `json:"version,omitempty"`
 	ReportsSeats bool              `json:"reports_seats"`
 	BootID       string            `json:"boot_id"`
+	Replaces     string            `json:"replaces"` // an incarnation, or noIncarnation
 }
+
+// noIncarnation stands for the incarnation of a process that was never registered.
+const noIncarnation = "none"
 
 type registerAnswer struct {
 	Incarnation string `json:"incarnation"`

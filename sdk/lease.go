@@ -1,12 +1,17 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 )
+
+// maxTakeovers bounds how often a registration is repeated in the place of the incarnation that a refusal names: one names the
+// process before this one, others come only from own attempts whose answers were lost.
+const maxTakeovers = 5
 
 // heartbeats keeps the lease alive for the server's life.
 func (s *GameServer) heartbeats() {
@@ -110,8 +115,7 @@ func (s *GameServer) register(ctx context.Context) error {
 // registerLocked ends the server if even the registration is refused as superseded. A new incarnation has none of the
 // old one's sessions.
 func (s *GameServer) registerLocked(ctx context.Context) error {
-	var answer registerAnswer
-	err := s.call(ctx, "/fleet/register", false, s.registration(), &answer)
+	answer, err := s.takePlace(ctx)
 	if errors.Is(err, ErrSuperseded) {
 		s.endSuperseded(err)
 	}
@@ -131,11 +135,27 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	return nil
 }
 
-func (s *GameServer) registration() registerRequest {
+// takePlace registers in the place of the incarnation that this process had, so that a registration which is delivered
+// late, after another process has registered, is refused. A process that never had one learns from the first refusal
+// whose place it takes.
+func (s *GameServer) takePlace(ctx context.Context) (answer registerAnswer, err error) {
+	replaces := cmp.Or(s.ref().Incarnation, noIncarnation)
+	for range maxTakeovers {
+		err = s.call(ctx, "/fleet/register", false, s.registration(replaces), &answer)
+		refusal, refused := errors.AsType[*Error](err)
+		if !refused || refusal.incarnation == "" {
+			break
+		}
+		replaces = refusal.incarnation
+	}
+	return answer, err
+}
+
+func (s *GameServer) registration(replaces string) registerRequest {
 	return registerRequest{
 		InstanceID: s.opts.InstanceID, Endpoint: s.opts.Endpoint, Region: s.opts.Region, Modes: s.opts.Modes,
 		Capacity: s.opts.Capacity, MaxSessions: s.opts.MaxSessions, Labels: s.opts.Labels, Version: s.opts.Version,
-		Load: s.load(), ReportsSeats: true, BootID: s.bootID,
+		Load: s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
 }
 

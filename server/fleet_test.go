@@ -98,6 +98,24 @@ func TestIncarnations(t *testing.T) {
 	}
 }
 
+// Pins a registration that was overtaken on its way: a restarted process is told whose place it takes, one that lost its place
+// is told to stop.
+func TestARegistrationSaysWhatItReplaces(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.register("a", func(f fields) { f["replaces"] = "none" })
+	restarted := registration("a").with("boot_id", "boot-2")
+	taken := b.fleet("register", restarted.with("replaces", "none")).problem(http.StatusConflict, "instance_taken")
+	require.Equal(t, first["incarnation"], taken["incarnation"])
+	second := b.fleet("register", restarted.with("replaces", taken["incarnation"])).ok(http.StatusOK)
+	b.fleet("register", registration("a").with("replaces", first["incarnation"])).problem(http.StatusConflict, "superseded")
+	b.fleet("heartbeat", fields{"instance_id": "a", "incarnation": second["incarnation"]}).ok(http.StatusOK)
+	for _, malformed := range []string{"", "None", "{" + first["incarnation"].(string) + "}"} {
+		require.Equal(t, []string{"replaces"}, b.fleet("register", restarted.with("replaces", malformed)).named())
+	}
+	b.fleet("register", registration("a").with("boot_id", "boot-3").with("replaces", nil)).ok(http.StatusOK)
+}
+
 // Pins a frozen server that wakes up after its lease: 404 while nobody took its place, 409 afterwards.
 func TestAServerThatSleptPastItsLease(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ func TestASessionToken(t *testing.T) {
 	require.Equal(t, token.SessionClaims{
 		Subject: "alice", SessionID: session["session_id"].(string), Handle: session["session_handle"].(string), Endpoint: "a.example:7777",
 		Region: "eu", ID: claims.ID, IssuedAt: claims.IssuedAt, Expires: claims.IssuedAt.Add(2 * time.Minute),
+		Mode: "duel", MaxPlayers: 8, Party: claims.Party,
 	}, claims)
 	require.GreaterOrEqual(t, len(claims.ID), 22, "a jti must not be met twice")
 	require.LessOrEqual(t, int64(before), claims.IssuedAt.Unix())

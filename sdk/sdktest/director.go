@@ -38,7 +38,8 @@ type Director struct {
 
 	mu        sync.Mutex
 	instances map[string]*instance
-	sessions  []*session // in the order they were opened
+	latest    map[string]*instance // the last registered of each id, alive or not
+	sessions  []*session           // in the order they were opened
 	redeemed  map[string]redemption
 	answers   map[string]storedAnswer // by caller and Idempotency-Key
 }
@@ -59,7 +60,7 @@ func New(opts Options) (*Director, error) {
 		return nil, err
 	}
 	d := &Director{
-		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{},
+		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{},
 		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{},
 	}
 	d.routes()
@@ -145,20 +146,25 @@ func (d *Director) jwks(w http.ResponseWriter, r *http.Request) {
 type refusal struct {
 	status       int
 	code, detail string
+	incarnation  string // for instance_taken
 }
 
 func refuse(status int, code, detail string, args ...any) *refusal {
-	return &refusal{status, code, fmt.Sprintf(detail, args...)}
+	return &refusal{status: status, code: code, detail: fmt.Sprintf(detail, args...)}
 }
 
 func (no *refusal) write(w http.ResponseWriter) {
 	if no.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	writeJSON(w, no.status, "application/problem+json", map[string]any{
+	problem := map[string]any{
 		"type": "/docs#" + no.code, "title": http.StatusText(no.status), "status": no.status,
 		"detail": no.detail, "code": no.code, "request_id": w.Header().Get("X-Request-ID"),
-	})
+	}
+	if no.incarnation != "" {
+		problem["incarnation"] = no.incarnation
+	}
+	writeJSON(w, no.status, "application/problem+json", problem)
 }
 
 func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {

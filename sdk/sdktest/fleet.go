@@ -20,6 +20,7 @@ type registration struct {
 	Capacity   int      `json:"capacity"`
 	BootID     string   `json:"boot_id"`
 	Load       float64  `json:"load"`
+	Replaces   string   `json:"replaces"`
 }
 
 // Instance is what the director knows of a game server.
@@ -91,15 +92,34 @@ func (d *Director) register(r *http.Request) (any, *refusal) {
 	if no := read(r, &i.registration); no != nil {
 		return nil, no
 	}
-	if old := d.instances[i.InstanceID]; old != nil && old.BootID == i.BootID && old.Endpoint == i.Endpoint {
+	old := d.instances[i.InstanceID]
+	same := old != nil && old.BootID == i.BootID && old.Endpoint == i.Endpoint
+	if no := d.fence(i, same); no != nil {
+		return nil, no
+	}
+	if same {
 		i.incarnation = old.incarnation
 	} else {
 		d.end(i.InstanceID)
 	}
-	d.instances[i.InstanceID] = i
+	d.instances[i.InstanceID], d.latest[i.InstanceID] = i, i
 	return map[string]any{
 		"instance_id": i.InstanceID, "status": "registered", "available": d.available(i), "incarnation": i.incarnation,
 	}, nil
+}
+
+// fence refuses a registration that another one has overtaken.
+func (d *Director) fence(i *instance, same bool) *refusal {
+	latest := d.latest[i.InstanceID]
+	switch {
+	case latest == nil || same || i.Replaces == "" || i.Replaces == latest.incarnation:
+		return nil
+	case i.Replaces == "none" || i.BootID == latest.BootID:
+		no := refuse(http.StatusConflict, "instance_taken", "%s is registered already", i.InstanceID)
+		no.incarnation = latest.incarnation
+		return no
+	}
+	return refuse(http.StatusConflict, "superseded", "a newer incarnation of %s exists", i.InstanceID)
 }
 
 // instanceRef names the instance a call speaks for.

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -14,11 +16,15 @@ import (
 var (
 	endpoint = matching(255, "host:port ([host]:port for IPv6) or a URL, up to 255 characters",
 		`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
-	certDigest = matching(128, "up to 128 characters of A-Z a-z 0-9 : + / = _ -", `^[A-Za-z0-9:+/=_-]*$`)
-	labelKey   = matching(63, "1 to 63 characters of A-Z a-z 0-9 . _ / -", `^[A-Za-z0-9._/-]+$`)
-	labelValue = text(0, 255)
-	version    = text(0, 64)
-	tokenID    = text(1, 128)
+	certDigest  = matching(128, "up to 128 characters of A-Z a-z 0-9 : + / = _ -", `^[A-Za-z0-9:+/=_-]*$`)
+	labelKey    = matching(63, "1 to 63 characters of A-Z a-z 0-9 . _ / -", `^[A-Za-z0-9._/-]+$`)
+	labelValue  = text(0, 255)
+	incarnation = rest.Format{
+		Allowed: `"none" or an incarnation, a UUID`,
+		Valid:   func(s string) bool { return s == noIncarnation || len(s) == 36 && uuid.Validate(s) == nil },
+	}
+	version = text(0, 64)
+	tokenID = text(1, 128)
 )
 
 // matching is for registrations, which are rare: regexp takes longer than a table.

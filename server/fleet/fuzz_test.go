@@ -72,6 +72,8 @@ func FuzzFleet(f *testing.F) {
 	for _, body := range []string{
 		`{"instance_id":"a","endpoint":"[::1]:7","region":"eu","modes":["duel"],"capacity":8,"load":0.5,"labels":{"a":"b","c":null},"max_sessions":1,` +
 			`"version":"1","reports_seats":true,"cert_digest":"sha-256:x=","boot_id":"b"}`,
+		`{"instance_id":"a","endpoint":"h:1","region":"eu","modes":["duel"],"capacity":8,"replaces":"none"}`,
+		`{"instance_id":"a","endpoint":"h:1","region":"eu","modes":["duel"],"capacity":8,"replaces":"0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33"}`,
 		`{"instance_id":"a","incarnation":"0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33","load":1e308,"drain":true}`,
 		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j"},null],"left":["bob",""],"ended":true}`,
 		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j","connection":"c-1"}],"left":["bob","carol"],"left_connections":["c-2",null]}`,

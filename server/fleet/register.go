@@ -24,7 +24,11 @@ type registerRequest struct {
 	ReportsSeats bool               `json:"reports_seats"`
 	CertDigest   string             `json:"cert_digest"`
 	BootID       string             `json:"boot_id"`
+	Replaces     *string            `json:"replaces"`
 }
+
+// noIncarnation is the value of replaces for a process that takes its id for new.
+const noIncarnation = "none"
 
 const maxCapacity = 100_000
 
@@ -46,6 +50,9 @@ func (r *registerRequest) Validate(c *rest.Check) {
 	c.Match("cert_digest", r.CertDigest, certDigest)
 	if r.BootID != "" {
 		c.Match("boot_id", r.BootID, rest.ID)
+	}
+	if r.Replaces != nil {
+		c.Match("replaces", *r.Replaces, incarnation)
 	}
 }
 
@@ -70,8 +77,16 @@ func (r *registerRequest) registration() db.Registration {
 	return db.Registration{
 		InstanceID: r.InstanceID, Endpoint: r.Endpoint, Region: r.Region, Modes: r.Modes, Capacity: r.Capacity, Load: r.Load,
 		Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID, CertDigest: r.CertDigest,
-		ReportsSeats: r.ReportsSeats,
+		ReportsSeats: r.ReportsSeats, Replaces: r.replaces(),
 	}
+}
+
+func (r *registerRequest) replaces() *uuid.UUID {
+	if r.Replaces == nil {
+		return nil
+	}
+	id, _ := uuid.Parse(*r.Replaces) // "none" is the nil UUID.
+	return &id
 }
 
 type registered struct {

@@ -16,14 +16,15 @@ import (
 // Problem is an error document (RFC 9457). Code is stable and for machines, Detail is for people and may change.
 // As an error it can be returned from any handler; most return a *db.Error or a failed [Check] instead.
 type Problem struct {
-	Type      string        `json:"type"` // a URI reference made of Code; Fail fills it in
-	Title     string        `json:"title"`
-	Status    int           `json:"status"`
-	Detail    string        `json:"detail,omitempty"`
-	Code      string        `json:"code"`
-	RequestID string        `json:"request_id,omitempty"` // Fail fills it in
-	Errors    []FieldError  `json:"errors,omitempty"`
-	Retry     time.Duration `json:"-"` // when another try makes sense: the Retry-After header
+	Type        string        `json:"type"` // a URI reference made of Code; Fail fills it in
+	Title       string        `json:"title"`
+	Status      int           `json:"status"`
+	Detail      string        `json:"detail,omitempty"`
+	Code        string        `json:"code"`
+	RequestID   string        `json:"request_id,omitempty"` // Fail fills it in
+	Errors      []FieldError  `json:"errors,omitempty"`
+	Incarnation string        `json:"incarnation,omitempty"` // for instance_taken: the one that is registered
+	Retry       time.Duration `json:"-"`                     // when another try makes sense: the Retry-After header
 }
 
 // FieldError says what is wrong with one field of a request, named as in joined[2].sub.
@@ -112,6 +113,7 @@ func storeProblem(e *db.Error) Problem {
 		p.Code = e.Code
 	}
 	p.Detail = e.Detail
+	p.Incarnation = e.Incarnation
 	p.Retry = e.RetryAfter
 	if e.Field != "" {
 		p.Errors = []FieldError{{Field: e.Field, Detail: e.Detail}}

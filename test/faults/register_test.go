@@ -1,0 +1,75 @@
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A registration lies in the socket of a frozen replica while another process takes its place. When the replica wakes up,
+// what it reads there is old, and must not throw out the process that plays.
+func TestLateRegistrationsSupersedeNobody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	frozen, awake := r.serve(), r.serve()
+	base := fields{"endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64}
+	register := func(id, boot string, replaces any) (int, fields) {
+		body := maps.Clone(base)
+		maps.Copy(body, fields{"instance_id": id, "boot_id": boot, "replaces": replaces})
+		status, answer, err := r.post(awake.url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, body)
+		require.NoError(t, err)
+		return status, answer
+	}
+	for name, first := range map[string]bool{"first-registration": true, "another-registration": false} {
+		status, before := register(name, "process-1", "none")
+		require.Equal(t, http.StatusOK, status, "%v", before)
+
+		late := maps.Clone(base)
+		maps.Copy(late, fields{"instance_id": name, "boot_id": "process-1", "replaces": before["incarnation"], "endpoint": "h:2"})
+		if first {
+			maps.Copy(late, fields{"boot_id": "process-2", "replaces": "none"})
+		}
+		require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
+		answer := r.send(frozen, "/fleet/register", late)
+		status, now := register(name, "process-3", before["incarnation"])
+		require.Equal(t, http.StatusOK, status, "%v", now)
+		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
+
+		require.Equal(t, http.StatusConflict, answer(), name)
+		heartbeat := fields{"instance_id": name, "incarnation": now["incarnation"]}
+		status, _, err := r.post(awake.url, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}}, heartbeat)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status, name)
+	}
+}
+
+// send puts a call into a replica's socket, whether the replica reads it or not, and gives what waits for its status.
+func (r *rig) send(p *process, path string, body fields) (answer func() int) {
+	r.t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(r.t, err)
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, p.url+path, bytes.NewReader(text))
+	require.NoError(r.t, err)
+	req.Header = http.Header{"X-Fleet-Token": {fleetToken}, "Content-Type": {"application/json"}}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(r.t, req.Write(conn))
+	return func() int {
+		r.t.Helper()
+		require.NoError(r.t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+		res, err := http.ReadResponse(bufio.NewReader(conn), req)
+		require.NoError(r.t, err)
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+}
