@@ -35,10 +35,12 @@ help: ## List the targets
 
 .PHONY: demo
 demo: postgres ## Watch game servers, players, a killed server and a killed replica, for about a minute
+	@echo "building the demo: two minutes the first time, seconds after that"
 	@go run ./examples/demo $(ARGS)
 
 .PHONY: test
 test: postgres compiler $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
+	@echo "building and running every test: some minutes, and two more the first time"
 	@$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg -- -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKGS)
 
 .PHONY: dev

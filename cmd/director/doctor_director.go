@@ -139,12 +139,12 @@ func (l look) checkFleet(ctx context.Context) (finding, error) {
 func judgeFleet(f fleetSums, a amnestyLine) finding {
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	switch {
+	case f.Alive+f.Expired == 0:
+		return warning("start game servers, or see why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
 	case a.Amnesty && a.EndsIn == nil:
 		return warning("bring a replica back; docs/operators.md, \"Dead servers stay in the fleet\"", "%s; no lease is judged, because nobody hears heartbeats", says)
 	case a.Amnesty:
 		return warning("wait", "%s; no lease is judged for %s more", says, since(*a.EndsIn))
-	case f.Alive+f.Expired == 0:
-		return warning("start game servers, or see why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
 	case f.Alive == 0:
 		return failure("look at the game servers, and whether their heartbeats reach a replica", "%s", says)
 	case f.Alive == f.Draining:

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server"
+)
+
+// alertRule is what of a rule of ops/prometheus/alerts.yaml is looked at.
+type alertRule struct {
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+func alertRules(t *testing.T) (rules []alertRule) {
+	t.Helper()
+	text, err := os.ReadFile("../../ops/prometheus/alerts.yaml")
+	require.NoError(t, err)
+	var file struct {
+		Groups []struct {
+			Rules []alertRule `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	for _, g := range file.Groups {
+		rules = append(rules, g.Rules...)
+	}
+	require.Greater(t, len(rules), 8)
+	return rules
+}
+
+var describedMetric = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabels: \{([^}]*)\}\}$`)
+
+// servedMetrics are the metrics of a replica with a worker beside it, and the labels of each.
+func servedMetrics(t *testing.T) map[string][]string {
+	t.Helper()
+	environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0"))
+	p := &program{environ: environ, stderr: newLines()}
+	conf, err := load(p.serve().Flags(), environ, byServe)
+	require.NoError(t, err)
+	proc, err := newProcess(t.Context(), conf, p.newLog(conf))
+	require.NoError(t, err)
+	t.Cleanup(proc.close)
+	options, err := proc.serverOptions(t.Context())
+	require.NoError(t, err)
+	_, err = server.New(options)
+	require.NoError(t, err)
+	_, err = proc.worker()
+	require.NoError(t, err)
+
+	descriptions := make(chan *prometheus.Desc)
+	go func() { proc.registry.Describe(descriptions); close(descriptions) }()
+	metrics := map[string][]string{}
+	for d := range descriptions {
+		found := describedMetric.FindStringSubmatch(d.String())
+		require.NotNil(t, found, d.String())
+		metrics[found[1]] = strings.Split(found[2], ",")
+	}
+	return metrics
+}
+
+var (
+	usedMetric  = regexp.MustCompile(`\b(director_\w+|up)\b(?:\{([^}]*)\})?`)
+	usedLabel   = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
+	groupedBy   = regexp.MustCompile(`\bby \(([^)]*)\)`)
+	partOfChart = regexp.MustCompile(`_(bucket|sum|count)$`) // of a histogram
+)
+
+// Pins an alert that can never ring, because a metric or a label has another name.
+func TestAlertsNameMetricsThatAreServed(t *testing.T) {
+	t.Parallel()
+	served := servedMetrics(t)
+	served["up"] = nil
+	byScrape := []string{"job", "instance", "le"}
+	for _, rule := range alertRules(t) {
+		used := usedMetric.FindAllStringSubmatch(rule.Expr, -1)
+		require.NotEmpty(t, used, rule.Alert)
+		for _, m := range used {
+			name := m[1]
+			if _, found := served[name]; !found {
+				name = partOfChart.ReplaceAllString(name, "")
+			}
+			require.Contains(t, served, name, rule.Alert)
+			labels := usedLabel.FindAllStringSubmatch(m[2], -1)
+			for _, by := range groupedBy.FindAllStringSubmatch(rule.Expr, -1) {
+				for label := range strings.SplitSeq(by[1], ",") {
+					labels = append(labels, []string{"", strings.TrimSpace(label)})
+				}
+			}
+			for _, label := range labels {
+				require.Contains(t, slices.Concat(served[name], byScrape), label[1], "%s: %s", rule.Alert, name)
+			}
+		}
+	}
+}
+
+// Pins a pager that rings at night and names a section that is not there.
+func TestAlertsNameTheirSectionOfTheRunbook(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operators.md")
+	require.NoError(t, err)
+	page := string(text)
+	for _, rule := range alertRules(t) {
+		section := rule.Annotations["section"]
+		heading := regexp.MustCompile("(?m)^### " + strings.ReplaceAll(regexp.QuoteMeta(section), "no_capacity", "`?no_capacity`?") + "$")
+		require.True(t, heading.MatchString(page), "%s: no section %q", rule.Alert, section)
+		anchor := regexp.MustCompile(`[^a-z0-9_ -]`).ReplaceAllString(strings.ToLower(section), "")
+		require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"], "/docs/operators.md#"+strings.ReplaceAll(anchor, " ", "-")), rule.Alert)
+		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
+		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+		require.True(t, strings.Contains(page, "`"+rule.Alert+"`"), "docs/operators.md lists every alert: %s", rule.Alert)
+	}
+}
