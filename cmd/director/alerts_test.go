@@ -110,6 +110,7 @@ func TestAlertsNameTheirSectionOfTheRunbook(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operators.md")
 	require.NoError(t, err)
 	page := string(text)
+	listed := regexp.MustCompile("`(Director\\w+)`").FindAllString(page, -1)
 	for _, rule := range alertRules(t) {
 		section := rule.Annotations["section"]
 		heading := regexp.MustCompile("(?m)^### " + strings.ReplaceAll(regexp.QuoteMeta(section), "no_capacity", "`?no_capacity`?") + "$")
@@ -118,6 +119,6 @@ func TestAlertsNameTheirSectionOfTheRunbook(t *testing.T) {
 		require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"], "/docs/operators.md#"+strings.ReplaceAll(anchor, " ", "-")), rule.Alert)
 		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
-		require.True(t, strings.Contains(page, "`"+rule.Alert+"`"), "docs/operators.md lists every alert: %s", rule.Alert)
+		require.Contains(t, listed, "`"+rule.Alert+"`", "docs/operators.md lists every alert")
 	}
 }

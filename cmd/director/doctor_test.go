@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
@@ -21,6 +23,18 @@ func examined(t *testing.T, environ []string) (d diagnosis, found map[string]fin
 		found[f.Check] = f
 	}
 	return d, found, cli.ExitCode(r.err)
+}
+
+// outsider is a connection of somebody else's program.
+func outsider(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	config.RuntimeParams["application_name"] = "forgotten"
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
 }
 
 // Pins a doctor that finds a sick installation healthy, or a healthy one sick.
@@ -69,15 +83,13 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		_, err := s.Pool().Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	holder, err := s.Pool().Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = holder.Rollback(t.Context()) }()
-	_, err = holder.Exec(t.Context(), "LOCK TABLE idempotency_keys")
+	holder, waiter := outsider(t, url), outsider(t, url) // a director's own connections do not wait or hold for long
+	_, err = holder.Exec(t.Context(), "BEGIN; LOCK TABLE idempotency_keys")
 	require.NoError(t, err)
 	waiting := make(chan struct{})
 	go func() {
 		defer close(waiting)
-		_, _ = s.Pool().Exec(t.Context(), "SELECT FROM idempotency_keys")
+		_, _ = waiter.Exec(t.Context(), "SELECT FROM idempotency_keys")
 	}()
 
 	var found map[string]finding
@@ -86,14 +98,15 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		d, found, _ = examined(t, environ)
 		return found["locks"].State == stateFail
 	}, deadline, tick)
-	require.Regexp(t, `1 wait for locks, the longest for \S+, on pid \d+, director, idle in transaction`, found["locks"].Says)
+	require.Regexp(t, `1 wait for locks, the longest for \S+, on pid \d+, forgotten, idle in transaction`, found["locks"].Says)
 	require.Contains(t, found["restored dump"].Says, "another server's transactions")
 	require.Contains(t, found["workers"].Says, "loops that do not succeed: history (2h")
 	require.Equal(t, "violated: seat count drift (1)", found["invariants"].Says)
 	require.NotEqual(t, stateOK, found["partitions"].State)
 	require.Equal(t, stateOK, found["replicas"].State)
 	require.Equal(t, "restored dump: director migrate up", d.First)
-	require.NoError(t, holder.Rollback(t.Context()))
+	_, err = holder.Exec(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
 	<-waiting
 
 	text := run(t, environ, "", "doctor")
