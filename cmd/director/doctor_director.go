@@ -113,16 +113,18 @@ func judgeKeys(keys []keyTurn) finding {
 	return good("one signs for %s more, and the next is published", brief(time.Duration(signing.Until)*time.Second))
 }
 
-// fleetSums are sums over ops.fleet, of instances that are not gone.
+// fleetSums are sums over ops.fleet.
 type fleetSums struct {
 	Alive, Expired, Draining    int
+	Ended                       int // in the last hour
 	Capacity, Reserved, Players int // of the living
 }
 
-const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive) AS expired,
+const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive AND status <> 'gone') AS expired,
+    count(*) FILTER (WHERE ended_at > now() - interval '1 hour') AS ended,
     count(*) FILTER (WHERE alive AND status = 'draining') AS draining, coalesce(sum(capacity) FILTER (WHERE alive), 0) AS capacity,
     coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players
-FROM ops.fleet WHERE status <> 'gone'`
+FROM ops.fleet`
 
 func (l look) checkFleet(ctx context.Context) (finding, error) {
 	f, err := one[fleetSums](ctx, l, selectFleetSums)
@@ -139,6 +141,8 @@ func (l look) checkFleet(ctx context.Context) (finding, error) {
 func judgeFleet(f fleetSums, a amnestyLine) finding {
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	switch {
+	case f.Alive+f.Expired == 0 && f.Ended > 0:
+		return failure("director events --since 1h --kind instance.ended; then look at the game servers", "no game server is left: %d ended in the last hour", f.Ended)
 	case f.Alive+f.Expired == 0:
 		return warning("start game servers, or see why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
 	case a.Amnesty && a.EndsIn == nil:

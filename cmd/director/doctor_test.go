@@ -158,6 +158,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeReplicas(amnestyLine{Pulse: seconds(16), Lease: 15}), judgeWorkers(nil), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}),
 			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 11, 99}}), judgeFleet(fleetSums{Expired: 1}, amnestyLine{}),
+			judgeFleet(fleetSums{Ended: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Alive: 2, Draining: 2}, amnestyLine{}), judgePartitions([]partitionLine{{"events", -1, 0}}),
 		},
 	} {

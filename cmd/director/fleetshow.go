@@ -113,7 +113,8 @@ func (i instanceShown) facts() [][2]string {
 		{"version", fmt.Sprint(orBlank(i.Version))},
 		{"load", fmt.Sprint(orBlank(i.Load))},
 		{"seats", fmt.Sprintf("%d of %d reserved by sessions, %d free", i.ReservedSeats, i.Capacity, i.Available)},
-		{"players", fmt.Sprintf("%d in %d sessions%s", i.Players, i.OpenSessions, i.sessionLimit())},
+		{"players", fmt.Sprint(i.Players)},
+		{"sessions", fmt.Sprintf("%d open%s", i.OpenSessions, i.sessionLimit())},
 		{"reports seats", reports},
 		{"registered", readableTime(&i.RegisteredAt)},
 	}
@@ -123,5 +124,5 @@ func (i instanceShown) sessionLimit() string {
 	if i.MaxSessions == nil {
 		return ""
 	}
-	return fmt.Sprintf(" of at most %d", *i.MaxSessions)
+	return fmt.Sprintf(", of %d at most", *i.MaxSessions)
 }

@@ -69,7 +69,8 @@ func (p *program) root() *cobra.Command {
 		Example: "  director dev                      # everything on this machine, with a Postgres of its own\n" +
 			"  director migrate up               # bring the schema of DATABASE_URL up to date\n" +
 			"  director serve                    # a replica\n" +
-			"  director work                     # a worker",
+			"  director work                     # a worker\n" +
+			"  director doctor                   # what is wrong, and what to do first",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.events(), p.invariants(), p.doctor(), p.bench(), p.version())

@@ -183,7 +183,7 @@ func TestFleetShow(t *testing.T) {
 	require.Equal(t, []string{"anna", "bob"}, one.Sessions[0].Who)
 	text := ok(t, environ, "fleet", "show", "eu-1")
 	require.Contains(t, text, "seats          2 of 8 reserved by sessions, 6 free\n")
-	require.Contains(t, text, "players        2 in 1 sessions\n")
+	require.Contains(t, text, "players        2\nsessions       1 open\n")
 	require.Contains(t, text, "anna,bob")
 	require.NotContains(t, text, p.SessionHandle)
 	require.ErrorContains(t, run(t, environ, "", "fleet", "show", "eu-9").err, `there is no instance "eu-9"`)
