@@ -2,7 +2,9 @@ package cycle
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
@@ -12,18 +14,29 @@ import (
 // decided.
 const batchWeight = 4096
 
-// accept makes final what the evaluator has accepted, and delivers it.
-func (o *owner) accept(ctx context.Context) error {
-	for {
-		batch := o.evaluation.take(batchWeight, func(id string) int { return 1 + len(o.origins[id].Tickets) })
-		if len(batch) == 0 {
-			return nil
-		}
-		batch = slices.DeleteFunc(batch, func(id string) bool { return o.withdrawn(o.origins[id]) })
-		if err := o.acceptBatch(ctx, batch); err != nil {
-			return err
-		}
+// accept makes a batch of what the evaluator has accepted final, and delivers it. more tells whether there is another one.
+func (o *owner) accept(ctx context.Context) (more bool, err error) {
+	for _, id := range o.evaluation.take() {
+		o.queued.add(o.origins[id])
 	}
+	batch := o.queued.next(batchWeight)
+	batch = slices.DeleteFunc(batch, o.withdrawn)
+	return o.queued.size > 0, o.acceptBatch(ctx, batch)
+}
+
+// outOfTime tells whether what was accepted has been made final for as long as it may since the evaluator ended. The
+// matches that are left have their tickets free, and may be proposed in the next cycle.
+func (o *owner) outOfTime(ctx context.Context) bool {
+	if o.finalUntil.IsZero() {
+		o.finalUntil = time.Now().Add(o.Acceptance)
+	}
+	if time.Now().Before(o.finalUntil) {
+		return false
+	}
+	o.metrics.verdicts.WithLabelValues(outOfTime).Add(float64(o.queued.size))
+	o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle has more matches than it may make final: the others are left to the next one",
+		slog.String("cycle", o.ref.ID.String()), slog.Int("left", o.queued.size))
+	return true
 }
 
 // withdrawn tells whether who proposed a match is gone.
@@ -34,13 +47,13 @@ func (o *owner) withdrawn(from *origin) bool {
 	return !o.elsewhere[from.caller].Alive
 }
 
-func (o *owner) acceptBatch(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
+func (o *owner) acceptBatch(ctx context.Context, batch []*origin) error {
+	if len(batch) == 0 {
 		return nil
 	}
-	matches := make([]db.AcceptedMatch, len(ids))
-	for i, id := range ids {
-		matches[i] = o.origins[id].acceptedMatch()
+	matches := make([]db.AcceptedMatch, len(batch))
+	for i, from := range batch {
+		matches[i] = from.acceptedMatch()
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -51,7 +64,7 @@ func (o *owner) acceptBatch(ctx context.Context, ids []string) error {
 	kept := map[*call][]verdict{}
 	for i, f := range final {
 		o.metrics.verdicts.WithLabelValues(f.Verdict.String()).Inc()
-		if from := o.origins[ids[i]]; from.call != nil && f.Verdict == match.Kept {
+		if from := batch[i]; from.call != nil && f.Verdict == match.Kept {
 			kept[from.call] = append(kept[from.call], verdict{from.index, f.Created})
 		}
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	Collection time.Duration
 	// Evaluation is how long the evaluator may take once it has been given everything; 0 means one minute.
 	Evaluation time.Duration
+	// Acceptance is how long a cycle goes on making matches final once the evaluator has ended; 0 means 2 s. It makes one
+	// batch final in any case. The matches that are left are counted as out_of_time and are as if they were not accepted.
+	Acceptance time.Duration
 	// Lease is how long an owner may be silent before another replica goes on with its cycle; 0 means 2 s.
 	Lease time.Duration
 
@@ -69,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Evaluation == 0 {
 		o.Evaluation = time.Minute
+	}
+	if o.Acceptance == 0 {
+		o.Acceptance = 2 * time.Second
 	}
 	if o.Lease == 0 {
 		o.Lease = 2 * time.Second

@@ -91,16 +91,11 @@ func (v *evaluation) end(err error) {
 	ring(v.progress)
 }
 
-// take gives what was accepted since, as much as weighs no more than limit, but one at least.
-func (v *evaluation) take(limit int, weigh func(id string) int) (ids []string) {
+// take gives what was accepted since the last time, in its order.
+func (v *evaluation) take() (ids []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n, weight := 0, 0
-	for n < len(v.accepted) && (n == 0 || weight+weigh(v.accepted[n]) <= limit) {
-		weight += weigh(v.accepted[n])
-		n++
-	}
-	ids, v.accepted = v.accepted[:n:n], v.accepted[n:]
+	ids, v.accepted = v.accepted, nil
 	return ids
 }
 

@@ -17,8 +17,11 @@ type metrics struct {
 	waiting  prometheus.Gauge
 }
 
-// unreadable is beside the verdicts: what the default evaluator was not shown.
-const unreadable = "score_unreadable"
+// Beside the verdicts: what the default evaluator was not shown, and what there was no time for.
+const (
+	unreadable = "score_unreadable"
+	outOfTime  = "out_of_time"
+)
 
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
@@ -42,6 +45,7 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 		m.verdicts.WithLabelValues(v.String())
 	}
 	m.verdicts.WithLabelValues(unreadable)
+	m.verdicts.WithLabelValues(outOfTime)
 	if to == nil {
 		return m, nil
 	}

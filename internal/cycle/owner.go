@@ -21,6 +21,7 @@ type owner struct {
 	news       <-chan struct{}
 	evaluation *evaluation
 	queue      []Proposal         // that the evaluator is still to be given
+	queued     queued             // that it has accepted
 	origins    map[string]*origin // by match id
 	taken      map[*call]int      // how many of its proposals are in here
 
@@ -32,6 +33,7 @@ type owner struct {
 	registering, collecting bool      // still
 	given                   bool      // the evaluator has everything
 	evaluatesUntil          time.Time // once nobody proposes
+	finalUntil              time.Time // once the evaluator has ended; zero before
 	failure                 error     // of the cycle, for all callers
 }
 
@@ -157,20 +159,31 @@ func (o *owner) step(ctx context.Context) (result string, err error) {
 	if o.failure == nil {
 		o.failure = fault
 	}
-	if err := o.accept(ctx); err != nil {
+	more, err := o.accept(ctx)
+	if err != nil {
 		return "", err
 	}
+	result = o.result(ended)
+	if more && (result == "" || !o.outOfTime(ctx)) {
+		ring(o.evaluation.progress) // the next batch comes after what else is due
+		return "", nil
+	}
+	return result, nil
+}
+
+// result is how the cycle ends; empty while it does not.
+func (o *owner) result(ended bool) string {
 	switch {
 	case o.failure != nil:
-		return "failed", nil //nolint:nilerr // for its callers; to run it went well
+		return "failed"
 	case o.registering:
-		return "", nil
+		return ""
 	case ended && !o.collecting:
-		return "ok", nil
+		return "ok"
 	case o.isDeserted():
-		return "deserted", nil
+		return "deserted"
 	}
-	return "", nil
+	return ""
 }
 
 // partAll lets calls go that have ended by themselves: no acceptance is under way, and those to come leave them out.

@@ -28,11 +28,16 @@ const maxConnections = 256
 // which it waits for anyway, and no longer than this.
 const mostPatience = time.Second
 
+// idleTime is longer than directors wait between two calls of FetchMatches. While a connection is not idle, gRPC makes it
+// anew whenever it ends: each second for ever, where a function accepts connections and closes them.
+const idleTime = 30 * time.Second
+
 // connections keeps a gRPC connection for each address, which finds all machines behind a name and takes them in turns.
 // It may be used from many goroutines.
 type connections struct {
 	dialer   dialer
 	patience time.Duration // with who is being restarted
+	idle     time.Duration // without a call, after which a connection is closed until the next one
 
 	mu     sync.Mutex
 	open   map[address]*connection
@@ -54,7 +59,7 @@ type connection struct {
 }
 
 func newConnections(d dialer, patience time.Duration) *connections {
-	return &connections{dialer: d, patience: min(patience, mostPatience), open: map[address]*connection{}, recent: list.New()}
+	return &connections{dialer: d, patience: min(patience, mostPatience), idle: idleTime, open: map[address]*connection{}, recent: list.New()}
 }
 
 // use gives the connection of an address, which must be given back with done.
@@ -171,6 +176,7 @@ func (c *connections) dial(at address) (*connection, error) {
 			}
 			return raw, err
 		}),
+		grpc.WithIdleTimeout(c.idle),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 		grpc.WithConnectParams(grpc.ConnectParams{

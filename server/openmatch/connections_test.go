@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/connectivity"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
 func makeConnections(t *testing.T) *connections {
@@ -27,6 +29,42 @@ func TestConnectionIsShared(t *testing.T) {
 	c.done(a)
 	c.done(b)
 	require.NotEqual(t, connectivity.Shutdown, a.GetState(), "kept for the next call")
+}
+
+// Pins a replica that connects each second for ever to whoever accepts connections and closes them.
+func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
+	l := listen(t, "127.0.0.1:0")
+	defer func() { _ = l.Close() }()
+	accepted := make(chan struct{}, 1000)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- struct{}{}
+			_ = conn.Close()
+		}
+	}()
+	c := makeConnections(t)
+	c.idle = 100 * time.Millisecond
+	at, err := addressOf(configOf(l.Addr()))
+	require.NoError(t, err)
+	call := func(conn *connection) (bool, error) {
+		return conn.run(t.Context(), &pb.MatchProfile{}, func(*pb.Match) error { return nil })
+	}
+	for range 2 { // an idle connection is made when it is called
+		require.Error(t, c.call(t.Context(), at, call))
+		<-accepted
+		conn, err := c.use(at)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 20*time.Second, time.Millisecond)
+		c.done(conn)
+		for len(accepted) > 0 {
+			<-accepted
+		}
+	}
 }
 
 // Callers who name ever new addresses push others out, but cut nobody's call.

@@ -1,0 +1,38 @@
+package cycle
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Pins turns that change which of two matches with a common ticket comes first, and a batch that is never made because its
+// first match is too large.
+func TestCallersTakeTurns(t *testing.T) {
+	t.Parallel()
+	many, few := uuid.New(), uuid.New()
+	var q queued
+	add := func(caller uuid.UUID, id string, tickets ...string) {
+		q.add(&origin{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, caller: caller})
+	}
+	next := func(limit int) (ids []string) {
+		for _, from := range q.next(limit) {
+			ids = append(ids, from.ID)
+		}
+		return ids
+	}
+	require.Empty(t, next(10))
+	for _, id := range []string{"a", "b", "c", "d"} {
+		add(many, id, "t")
+	}
+	add(few, "x", "t")
+	require.Equal(t, []string{"a", "b", "x"}, next(6), "both have their turns, in the order of acceptance")
+	add(many, "large", "t", "t", "t", "t", "t", "t")
+	require.Equal(t, []string{"c", "d"}, next(6))
+	require.Equal(t, 1, q.size)
+	require.Equal(t, []string{"large"}, next(6), "one at least")
+	require.Zero(t, q.size)
+}
