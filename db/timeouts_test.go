@@ -169,6 +169,11 @@ func TestSessionsBehindAPoolerStayAsTheyAre(t *testing.T) {
 		require.NoError(t, s.inTx(t.Context(), func(q *Queries) error {
 			require.Equal(t, "75ms", setting(t, q.db, "idle_in_transaction_session_timeout"))
 			require.Equal(t, "100ms", setting(t, q.db, "statement_timeout"))
+			var version int
+			require.NoError(t, q.db.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int / 10000").Scan(&version))
+			if version >= 17 { // older ones do not know it
+				require.Equal(t, "200ms", setting(t, q.db, "transaction_timeout"))
+			}
 			return nil
 		}))
 		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.acceptanceTimeouts(), func(q *Queries) error {

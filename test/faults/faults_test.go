@@ -23,12 +23,13 @@ type load struct {
 	acked sync.Map // sub → session_id
 	count atomic.Int64
 	wg    sync.WaitGroup
+	ctx   context.Context
 	stop  context.CancelFunc
 }
 
 func (r *rig) load(callers int) *load {
 	ctx, stop := context.WithCancel(r.t.Context())
-	l := &load{rig: r, stop: stop}
+	l := &load{rig: r, ctx: ctx, stop: stop}
 	r.t.Cleanup(l.end)
 	for c := range callers {
 		l.wg.Go(func() {

@@ -236,14 +236,19 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// keepAlive registers instances and sends their heartbeats until the test ends.
+// keepAlive registers instances in region eu and sends their heartbeats until the test ends.
 func (r *rig) keepAlive(every time.Duration, ids ...string) {
+	r.t.Helper()
+	r.keepAliveIn("eu", every, ids...)
+}
+
+func (r *rig) keepAliveIn(region string, every time.Duration, ids ...string) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
 	var wg sync.WaitGroup
 	r.t.Cleanup(func() { cancel(); wg.Wait() })
 	for _, id := range ids {
-		registration := fields{"instance_id": id, "endpoint": id + ":7777", "region": "eu", "modes": []string{"duel"}, "capacity": 50000, "boot_id": id}
+		registration := fields{"instance_id": id, "endpoint": id + ":7777", "region": region, "modes": []string{"duel"}, "capacity": 50000, "boot_id": id}
 		status, answer, err := r.fleet("/fleet/register", registration)
 		require.NoError(r.t, err)
 		require.Equal(r.t, http.StatusOK, status, "%v", answer)

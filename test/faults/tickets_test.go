@@ -219,17 +219,23 @@ func (l *lobby) direct(ctx context.Context, profile *pb.MatchProfile) {
 	var assigning sync.WaitGroup
 	defer assigning.Wait()
 	for ctx.Err() == nil {
-		stream, err := pb.NewBackendServiceClient(l.conn()).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: l.function, Profile: profile})
-		for err == nil {
-			var answer *pb.FetchMatchesResponse
-			if answer, err = stream.Recv(); err == nil {
-				assigning.Go(func() { l.assign(ctx, answer.GetMatch()) })
-			}
-		}
+		err := l.fetch(ctx, l.conn(), profile, func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) })
 		if !errors.Is(err, io.EOF) {
 			rest(ctx, 50*time.Millisecond)
 		}
 	}
+}
+
+// fetch asks one replica for matches once. It returns io.EOF when it got all of them.
+func (l *lobby) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.MatchProfile, got func(*pb.Match)) error {
+	stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: l.function, Profile: profile})
+	for err == nil {
+		var answer *pb.FetchMatchesResponse
+		if answer, err = stream.Recv(); err == nil {
+			got(answer.GetMatch())
+		}
+	}
+	return err
 }
 
 // assign tells the players of a match where to play, all or none, until it is answered or it is too late.
