@@ -10,6 +10,8 @@ type Config struct {
 	DatabaseURL, DatabaseURLDirect string
 	Pooler                         string
 	MaxConns                       int
+	HoldTimeout                    time.Duration
+	GCPercent                      int
 
 	Addr, MetricsAddr           string
 	TLSCert, TLSKey             string
@@ -102,6 +104,9 @@ func (c *Config) wiring() []setting {
 			help: "pgbouncer behind a pooler that does not track prepared statements (before 1.21, or max_prepared_statements=0)"},
 		{flag: "max-conns", section: sectionDatabase, def: "16", by: byLoops, value: integer(&c.MaxConns, 2, 1000),
 			help: "Connections to the database per process; where Open Match is served a quarter as many besides, and one. Calls share transactions, so few carry many callers"},
+		{flag: "hold-timeout", section: sectionDatabase, def: "2s", by: byLoops, value: duration(&c.HoldTimeout, 500*time.Millisecond, time.Minute),
+			help: "How long a process that stopped in the middle of a transaction (frozen, cut off) may hold others up: Postgres ends the transaction by then. " +
+				"Batches that take longer are answered 503"},
 
 		{flag: "addr", section: sectionListeners, def: "127.0.0.1:8080", by: byServers, value: address(&c.Addr),
 			help: "Where the API listens. :8080 is all interfaces"},
@@ -187,6 +192,9 @@ func (c *Config) rules() []setting {
 			help: "Failed authentications a second from one address, in the long run. Callers with good credentials are not counted. 0: no limit"},
 		{flag: "failure-burst", section: sectionLimits, def: "50", by: byServers, value: integer(&c.FailureBurst, 1, 1_000_000),
 			help: "Failed authentications at once from one address"},
+		{flag: "gogc", env: "GOGC", section: sectionLimits, def: "200", by: byLoops, value: gcPercent(&c.GCPercent),
+			help: "Garbage is collected once there is so much of it, in per cent of the memory in use; sooner near the container's limit of memory, " +
+				"or near GOMEMLIMIT. More takes less CPU"},
 
 		{flag: "work", section: sectionWorkers, def: "false", by: byServe, value: boolean(&c.Work),
 			help: "`serve` runs a worker too, for small installations"},

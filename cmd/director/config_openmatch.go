@@ -37,7 +37,7 @@ func (c *Config) openMatch() []setting {
 		{flag: "om-max-ticket", section: sectionOpenMatch, def: "64KiB", by: byServers, value: size(&c.OMMaxTicket, 256, 1<<20),
 			help: "The size of a ticket, a backfill or an assignment, without its id and time; larger ones are refused"},
 		{flag: "om-max-watchers", section: sectionOpenMatch, def: "32768", by: byServers, value: integer(&c.OMMaxWatchers, 1, 1_000_000),
-			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each, 120 with garbage; more are told to try another one"},
+			help: "How many calls of WatchAssignments a replica holds, at about 15 KiB each, 45 with garbage; more are told to try another one"},
 		{flag: "om-query-memory", section: sectionOpenMatch, def: "0", by: byServers, value: size(&c.OMQueryMemory, 0, 1<<40),
 			help: "What the answers of queries may take in a replica until clients have read them, 16MiB at least; more queries are told RESOURCE_EXHAUSTED. " +
 				"0: a quarter of the memory limit (the container's, or GOMEMLIMIT), 128MiB at most"},

@@ -1,26 +1,45 @@
 package main
 
 import (
+	"log/slog"
 	"math"
 	"runtime/debug"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a GOGC that somebody chose.
+// Pins a GOGC=100 of the operator's that was taken for unset.
 //
 //nolint:paralleltest // It sets what the whole process has.
-func TestLimitMemory(t *testing.T) {
+func TestGarbageIsCollectedAsTheOperatorSays(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	limitMemory()
-	require.Equal(t, garbage, debug.SetGCPercent(50))
-	limitMemory()
-	require.Equal(t, 50, debug.SetGCPercent(-1))
-	limitMemory()
-	require.Equal(t, -1, debug.SetGCPercent(before))
+	for _, test := range []struct {
+		environ []string
+		args    []string
+		want    int
+	}{
+		{nil, nil, 200},
+		{[]string{"GOGC="}, nil, 200},
+		{[]string{"GOGC=100"}, nil, 100},
+		{[]string{"GOGC=200"}, nil, 200},
+		{[]string{"GOGC=off"}, nil, -1},
+		{[]string{"GOGC=800"}, []string{"--gogc", "50"}, 50},
+	} {
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		addFlags(flags, byServe)
+		require.NoError(t, flags.Parse(test.args))
+		kek := "DIRECTOR_KEY_ENCRYPTION_KEY=BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
+		conf, err := load(flags, newEnvironment(append(test.environ, "DATABASE_URL=postgres://localhost/none", kek)), byServe)
+		require.NoError(t, err)
+		proc, err := newProcess(t.Context(), conf, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		proc.close()
+		require.Equal(t, test.want, debug.SetGCPercent(100), "%v %v", test.environ, test.args)
+	}
 }
 
 //nolint:paralleltest // It sets what the whole process has.

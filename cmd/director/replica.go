@@ -37,6 +37,7 @@ type process struct {
 
 // newProcess opens everything that needs no database to be up. The caller closes it.
 func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
+	limitMemory(conf.GCPercent)
 	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}
 	var err error
 	if p.sealer, err = conf.sealer(); err != nil {
@@ -76,7 +77,8 @@ func (c *Config) store() db.Config {
 		pooler = ""
 	}
 	return db.Config{
-		URL: c.DatabaseURL, DirectURL: c.DatabaseURLDirect, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, Timing: timing,
+		URL: c.DatabaseURL, DirectURL: c.DatabaseURLDirect, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, HoldTimeout: c.HoldTimeout,
+		Timing: timing,
 	}
 }
 

@@ -160,6 +160,25 @@ func addresses(p *[]string) value {
 	return v
 }
 
+// gcPercent is written as Go's runtime has it; off is -1.
+func gcPercent(p *int) value {
+	v := value{kind: "number", allowed: "0 to 100000, or off", show: func() string {
+		if *p < 0 {
+			return "off"
+		}
+		return strconv.Itoa(*p)
+	}}
+	v.set = func(text string) (err error) {
+		if text == "off" || text == "-1" {
+			*p = -1
+			return nil
+		}
+		*p, err = strconv.Atoi(text)
+		return v.must(err == nil && 0 <= *p && *p <= 100_000)
+	}
+	return v
+}
+
 // size is a number of bytes.
 func size(p *int, least, most int) value {
 	v := value{kind: "size", allowed: bytesText(least) + " to " + bytesText(most), show: func() string { return bytesText(*p) }}
