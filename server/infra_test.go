@@ -2,7 +2,10 @@ package server_test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,4 +117,44 @@ func TestKeysThatCannotBeOpened(t *testing.T) {
 	f := b.get("/readyz").problem(http.StatusServiceUnavailable, "unavailable")
 	require.Regexp(t, `^the signing keys could not be read yet: .*: key-encryption key [0-9a-f]{16} is not configured$`, f["detail"])
 	b.eventually(func() bool { return strings.Contains(b.log.String(), "key-encryption key") })
+}
+
+// Pins monitors and caches that ask with HEAD and are told that the method is wrong: what everybody may read with GET
+// answers HEAD with the same headers and no body, and nothing else does.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for path, item := range document(t).Paths.Map() {
+		if item.Get == nil || !slices.Contains(item.Get.Tags, "infra") {
+			continue
+		}
+		get, head := b.get(path), b.call(b.request(http.MethodHead, path, nil))
+		require.Equal(t, http.StatusOK, head.status, path)
+		require.Empty(t, head.body, path)
+		for _, name := range []string{"Content-Type", "Cache-Control", "ETag"} {
+			require.Equal(t, get.header.Get(name), head.header.Get(name), path)
+		}
+		require.Equal(t, strconv.Itoa(len(get.body)), head.header.Get("Content-Length"), path)
+	}
+	var heads int
+	for _, r := range b.server.Routes() {
+		if r.Method == http.MethodHead {
+			heads++
+		}
+	}
+	require.Equal(t, 5, heads)
+}
+
+// Pins people who open the address in a browser and see an error.
+func TestBrowsers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	root := b.get("/")
+	require.Equal(t, http.StatusFound, root.status)
+	require.Equal(t, "/docs", root.header.Get("Location"))
+	icon := b.get("/favicon.ico")
+	require.Equal(t, http.StatusOK, icon.status)
+	require.Equal(t, "image/svg+xml", icon.header.Get("Content-Type"))
+	require.NoError(t, xml.Unmarshal(icon.body, new(struct{})))
 }

@@ -143,7 +143,7 @@ func rows(b *bundle) int {
 func TestWhatIsNotServed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, path := range []string{"/", "/fleet", "/fleet/register/", "/metrics", "/debug/pprof/", "/sessions/", "/docs/", "/openapi.json", "/..%2f"} {
+	for _, path := range []string{"/fleet", "/fleet/register/", "/metrics", "/debug/pprof/", "/sessions/", "/docs/", "/openapi.json", "/..%2f"} {
 		a := b.get(path)
 		require.Equal(t, http.StatusNotFound, a.status, path)
 		require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))

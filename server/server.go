@@ -79,10 +79,11 @@ func New(options Options) (*Server, error) {
 
 func (s *Server) mount() error {
 	o := s.options
+	probes := []string{"/healthz", "/readyz", "/.well-known/jwks.json"}
 	var err error
 	s.engine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
-		QuietRoutes: []string{"/healthz", "/readyz", "/.well-known/jwks.json"},
+		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: probes,
 	})
 	if err != nil {
 		return err

@@ -11,11 +11,20 @@ import (
 func (p *program) newLog(conf *loaded) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(conf.LogLevel)) // one of the words that are allowed
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}
 	if conf.LogFormat == "json" || conf.LogFormat == "auto" && !cli.IsTerminal(p.stderr) {
 		return slog.New(slog.NewJSONHandler(p.stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(p.stderr, options))
+}
+
+// milliseconds logs every duration in milliseconds, under a name that says so: took becomes took_ms. By itself JSON would show
+// nanoseconds, and text a unit that depends on the value.
+func milliseconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
 }
 
 // warnStrangers tells of variables that somebody believes in and nobody reads.

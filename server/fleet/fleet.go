@@ -5,6 +5,7 @@ package fleet
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -47,6 +48,11 @@ func (r caller) ref() db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: r.Incarnation}
 }
 
+// note has the access log name the instance.
+func note(ctx context.Context, instanceID string) {
+	rest.Note(ctx, slog.String("instance_id", instanceID))
+}
+
 // checkLoad wants a load that the store can compare: any number from 0 to a billion.
 func checkLoad(c *rest.Check, load *float64) {
 	c.That(load == nil || *load >= 0 && *load <= 1e9, "load", "must be 0 to 1000000000")
@@ -72,12 +78,14 @@ type status struct {
 }
 
 func (f face) heartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
+	note(ctx, in.Body.InstanceID)
 	available, err := f.store.Heartbeat(ctx, in.Body.ref(), in.Body.Load)
 	return status{in.Body.InstanceID, "alive", available}, err
 }
 
 // deregister takes a load, because older game servers send one.
 func (f face) deregister(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
+	note(ctx, in.Body.InstanceID)
 	return rest.None{}, f.store.Deregister(ctx, in.Body.ref())
 }
 
@@ -94,6 +102,7 @@ func (r *drainRequest) Validate(c *rest.Check) {
 }
 
 func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, error) {
+	note(ctx, in.Body.InstanceID)
 	word := "ready"
 	if *in.Body.Drain {
 		word = "draining"

@@ -96,6 +96,7 @@ type registered struct {
 }
 
 func (f face) register(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
+	note(ctx, in.Body.InstanceID)
 	r, err := f.store.Register(ctx, in.Body.registration())
 	return registered{status{r.InstanceID, "registered", r.Available}, r.Incarnation}, err
 }

@@ -3,7 +3,11 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/rest"
@@ -116,6 +120,10 @@ var statuses = map[db.SeatResult]int{
 }
 
 func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
+	note(ctx, in.Body.InstanceID)
+	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil { // not a handle, sent by mistake
+		rest.Note(ctx, slog.String("session_id", in.Body.SessionID))
+	}
 	res, err := f.store.ReportSeats(ctx, in.Body.report())
 	results := make([]seatResult, len(res.Outcomes))
 	for i, o := range res.Outcomes {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,14 +24,23 @@ type Keys interface {
 	Usable() error
 }
 
-// Mount adds the routes of this face.
+// Mount adds the routes of this face. Those of the contract answer GET and HEAD.
 func Mount(r gin.IRouter, keys Keys, ready Readiness) {
-	r.GET("/.well-known/jwks.json", keySet(keys))
-	r.GET("/healthz", rest.Handle(http.StatusOK, health))
-	r.GET("/readyz", rest.Handle(http.StatusOK, (&probe{Readiness: ready}).answer))
-	r.GET("/openapi.yaml", document("application/yaml", api.OpenAPI()))
-	r.GET("/docs", document("text/html; charset=utf-8", api.Docs()))
+	serve := func(path string, answer gin.HandlerFunc) {
+		r.Match([]string{http.MethodGet, http.MethodHead}, path, answer)
+	}
+	serve("/.well-known/jwks.json", keySet(keys))
+	serve("/healthz", rest.Handle(http.StatusOK, health))
+	serve("/readyz", rest.Handle(http.StatusOK, (&probe{Readiness: ready}).answer))
+	serve("/openapi.yaml", document("application/yaml", api.OpenAPI()))
+	serve("/docs", document("text/html; charset=utf-8", api.Docs()))
+	r.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") }) // for people who open the bare address
+	r.GET("/favicon.ico", document("image/svg+xml", []byte(icon)))
 }
+
+// icon is what browsers show beside the title: four points of a lattice.
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M4 1v14M12 1v14M1 4h14M1 12h14" stroke="#46b"/>` +
+	`<g fill="#46b"><circle cx="4" cy="4" r="2"/><circle cx="12" cy="4" r="2"/><circle cx="4" cy="12" r="2"/><circle cx="12" cy="12" r="2"/></g></svg>`
 
 type healthAnswer struct {
 	Status string `json:"status"`
@@ -73,6 +83,7 @@ func names(header, etag string) bool {
 func document(contentType string, content []byte) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Header("Cache-Control", "no-cache")
+		c.Header("Content-Length", strconv.Itoa(len(content)))
 		c.Data(http.StatusOK, contentType, content)
 	}
 }

@@ -111,5 +111,6 @@ func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (plac
 		return placement{}, err
 	}
 	p, err := f.store.Place(ctx, req)
+	note(ctx, p.SessionID)
 	return placement(p), err
 }

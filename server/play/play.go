@@ -6,6 +6,7 @@ package play
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -42,6 +43,13 @@ func Mount(r gin.IRouter, store Store, keys Signer, modes Modes) {
 	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.session))
 }
 
+// note has the access log name the session that was found, if one was. What callers send is not logged: it may be a handle.
+func note(ctx context.Context, sessionID string) {
+	if sessionID != "" {
+		rest.Note(ctx, slog.String("session_id", sessionID))
+	}
+}
+
 // Serves tells whether a path belongs to this face.
 func Serves(path string) bool {
 	return path == "/matchmake" || path == "/resolve" || strings.HasPrefix(path, "/sessions/")
@@ -65,6 +73,7 @@ type resolveAnswer struct {
 func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error) {
 	sub := rest.Caller(ctx)
 	r, err := f.store.Resolve(ctx, *in.Body.SessionHandle, sub)
+	note(ctx, r.SessionID)
 	if err != nil {
 		return resolveAnswer{}, err
 	}
@@ -78,5 +87,6 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 
 func (f face) session(ctx context.Context, in rest.In[rest.None]) (placement, error) {
 	p, err := f.store.Session(ctx, in.Param("id"))
+	note(ctx, p.SessionID)
 	return placement(p), err
 }

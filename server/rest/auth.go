@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"log/slog"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -32,17 +33,18 @@ func FleetToken(secrets []string, open bool, failures *Limiter) gin.HandlerFunc 
 		hashes[i] = sha256.Sum256([]byte(secret))
 	}
 	return func(c *gin.Context) {
-		if !anyMatches(hashes, c.GetHeader(headerFleetToken)) {
-			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is missing or wrong.")
+		got := c.GetHeader(headerFleetToken)
+		switch {
+		case got == "": // also if the configuration has an empty secret
+			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is missing.")
+		case !anyMatches(hashes, got):
+			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is wrong.")
 		}
 	}
 }
 
 // anyMatches takes the same time whichever secret matches, and of hashes, so that lengths do not show either.
 func anyMatches(hashes [][sha256.Size]byte, got string) bool {
-	if got == "" {
-		return false // An empty secret in a configuration must not open the door.
-	}
 	hash := sha256.Sum256([]byte(got))
 	found := 0
 	for i := range hashes {
@@ -107,9 +109,10 @@ func refuseToken(c *gin.Context, failures *Limiter, why string) {
 	refuse(c, failures, challenge, "The access token was refused: "+why+".")
 }
 
-// refuse answers 401, or 429 to an address that has failed too often. Only failures come here: whoever has a good
-// token is let in, whatever others behind the same address do.
+// refuse answers 401, or 429 to an address that has failed too often, and has the log say why and from where. Only failures
+// come here: whoever has a good token is let in, whatever others behind the same address do.
 func refuse(c *gin.Context, failures *Limiter, challenge, detail string) {
+	Note(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
 	if wait := failures.Take(address(c)); wait > 0 {
 		Fail(c, rateLimited(wait))
 		return

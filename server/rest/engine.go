@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
@@ -19,7 +20,8 @@ type Options struct {
 	Tracer         trace.TracerProvider // nil: not traced
 	TrustedProxies []string             // addresses or CIDRs whose X-Forwarded-For is believed
 	CORSOrigins    []string             // "https://play.example" or "*"; none: CORS is off
-	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level and not traced
+	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
+	UntracedRoutes []string             // patterns of which no traces are made
 }
 
 // New makes an engine that answers everything, unknown routes and panics included, with a request id and in JSON. It
@@ -52,15 +54,11 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	if o.Log != nil {
 		log = slog.New(LogHandler(o.Log.Handler()))
 	}
-	quiet := make(map[string]bool, len(o.QuietRoutes))
-	for _, pattern := range o.QuietRoutes {
-		quiet[pattern] = true
-	}
 	chain := []gin.HandlerFunc{requestID}
 	if o.Tracer != nil {
-		chain = append(chain, tracing(o.Tracer, quiet))
+		chain = append(chain, tracing(o.Tracer, o.UntracedRoutes))
 	}
-	chain = append(chain, accessLog(log, quiet))
+	chain = append(chain, accessLog(log, o.QuietRoutes))
 	if o.Metrics != nil {
 		chain = append(chain, o.Metrics.observe)
 	}
@@ -76,11 +74,11 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 }
 
 // tracing opens a span for each request, a child of the caller's when its traceparent says so (W3C Trace Context).
-func tracing(provider trace.TracerProvider, quiet map[string]bool) gin.HandlerFunc {
+func tracing(provider trace.TracerProvider, untraced []string) gin.HandlerFunc {
 	return otelgin.Middleware("director",
 		otelgin.WithTracerProvider(provider),
 		otelgin.WithPropagators(propagation.TraceContext{}),
 		otelgin.WithMeterProvider(noop.NewMeterProvider()), // Prometheus counts requests already.
-		otelgin.WithGinFilter(func(c *gin.Context) bool { return !quiet[c.FullPath()] }),
+		otelgin.WithGinFilter(func(c *gin.Context) bool { return !slices.Contains(untraced, c.FullPath()) }),
 	)
 }

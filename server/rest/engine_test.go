@@ -131,8 +131,8 @@ func TestTracing(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	b := setup(t, rest.Options{
-		Tracer:      sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)),
-		QuietRoutes: []string{"/healthz"},
+		Tracer:         sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)),
+		UntracedRoutes: []string{"/healthz"},
 	})
 	b.GET("/healthz", func(*gin.Context) {})
 	b.get("/healthz")

@@ -3,6 +3,7 @@ package rest
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -23,8 +24,9 @@ func route(c *gin.Context) string {
 	return unmatched
 }
 
-// accessLog writes one line for each request. Failures of ours carry the cause, which the caller is not told.
-func accessLog(log *slog.Logger, quiet map[string]bool) gin.HandlerFunc {
+// accessLog writes one line for each request, with the player that [Bearer] let in and what the face notes ([Note]). Failures
+// of ours carry the cause, which the caller is not told. Quiet routes are logged at debug level unless they fail.
+func accessLog(log *slog.Logger, quiet []string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
 		defer func() {
@@ -38,13 +40,13 @@ func accessLog(log *slog.Logger, quiet map[string]bool) gin.HandlerFunc {
 	}
 }
 
-func accessLevel(c *gin.Context, quiet map[string]bool) slog.Level {
+func accessLevel(c *gin.Context, quiet []string) slog.Level {
 	switch status := c.Writer.Status(); {
 	case status == http.StatusInternalServerError:
 		return slog.LevelError
 	case status > http.StatusInternalServerError:
 		return slog.LevelWarn
-	case quiet[c.FullPath()]:
+	case status < http.StatusBadRequest && slices.Contains(quiet, c.FullPath()):
 		return slog.LevelDebug
 	default:
 		return slog.LevelInfo
@@ -53,7 +55,7 @@ func accessLevel(c *gin.Context, quiet map[string]bool) slog.Level {
 
 func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 	status := c.Writer.Status()
-	attrs := make([]slog.Attr, 0, 8)
+	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs,
 		slog.String("method", methodLabel(c.Request.Method)),
 		slog.String("route", route(c)),
@@ -62,6 +64,10 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 		slog.Int("bytes", max(0, c.Writer.Size())),
 	)
 	s := scopeOf(c)
+	if s.caller != "" {
+		attrs = append(attrs, slog.String("player", s.caller))
+	}
+	attrs = append(attrs, s.notes...)
 	if s.code != "" {
 		attrs = append(attrs, slog.String("code", s.code))
 	}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/gin-gonic/gin"
 )
@@ -16,6 +17,15 @@ type scope struct {
 	caller string    // who was authenticated, "" before that
 	code   string    // of the problem that answered, "" when none did
 	cause  error     // why
+	notes  []slog.Attr
+}
+
+// Note adds attributes to the access log's line of the request that the context belongs to, and does nothing outside of
+// requests. They must not be tokens or session handles. It is for the goroutine that serves the request.
+func Note(ctx context.Context, attrs ...slog.Attr) {
+	if s, ok := scopeIn(ctx); ok {
+		s.notes = append(s.notes, attrs...)
+	}
 }
 
 type scopeKey struct{}
