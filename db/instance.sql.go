@@ -263,6 +263,37 @@ func (q *Queries) HoldInstances(ctx context.Context, arg HoldInstancesParams) er
 	return err
 }
 
+const knownModes = `-- name: KnownModes :many
+SELECT DISTINCT i.region, m.mode::text AS mode FROM instances i CROSS JOIN unnest(i.modes) AS m(mode) ORDER BY 1, 2 LIMIT 10000
+`
+
+type KnownModesRow struct {
+	Region string
+	Mode   string
+}
+
+// The modes that instances offer, or offered before they ended, for as long as these are remembered. It reads the whole
+// fleet, so it is asked rarely.
+func (q *Queries) KnownModes(ctx context.Context) ([]KnownModesRow, error) {
+	rows, err := q.db.Query(ctx, knownModes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []KnownModesRow{}
+	for rows.Next() {
+		var i KnownModesRow
+		if err := rows.Scan(&i.Region, &i.Mode); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockInstance = `-- name: LockInstance :one
 SELECT i.incarnation, i.boot_id, i.endpoint, i.status, i.reserved_seats,
        coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive

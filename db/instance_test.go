@@ -21,7 +21,7 @@ func TestSameBootKeepsItsSessions(t *testing.T) {
 	_, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)
 	_, err = b.Place(t.Context(), wish("bob", 4))
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, db.NoCapacity, "mode_unknown", err)
 	b.requireSound()
 }
 

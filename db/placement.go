@@ -33,7 +33,11 @@ type Placement struct {
 // transaction does not hold up the others, and those that need not wait may overtake it. Errors: NoCapacity, Conflict when a member holds
 // an own seat elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
-	return s.placer.do(ctx, r.Region, r)
+	p, err := s.placer.do(ctx, r.Region, r)
+	if IsKind(err, NoCapacity) {
+		err = s.catalogue.explain(ctx, r, err)
+	}
+	return p, err
 }
 
 type placeCall = call[PlaceRequest, Placement]

@@ -107,7 +107,7 @@ func orDefault[T comparable](v, fallback T) T {
 }
 
 // Store answers every question about the state. It is safe for concurrent use and holds no state of its own but
-// connections and calls in flight.
+// connections, calls in flight, and what it read and may read again.
 type Store struct {
 	cfg     Config
 	pool    *pgxpool.Pool
@@ -115,6 +115,8 @@ type Store struct {
 	q       *Queries
 	clock   clock
 	ids     *idMint
+
+	catalogue *catalogue
 
 	notifier *notifier
 	listener *listener
@@ -154,6 +156,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, pool: pool, readers: readers, q: New(pool), clock: clock{pod: cfg.PodClock}, ids: newIDMint(),
 	}
+	s.catalogue = newCatalogue(New(readers), cfg.Log)
 	s.notifier = newNotifier(s.sendNotice, cfg.Log)
 	s.listener = newListener(cfg, lc, s.notifier.sender, func() { s.Notify(topicEcho, "") })
 	s.makeGroups()

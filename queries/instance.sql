@@ -95,6 +95,11 @@ FROM instance_directory d
 LEFT JOIN instance_leases l ON l.region = d.region AND l.instance_id = d.instance_id
 WHERE d.instance_id = ANY (@instance_ids::text[]);
 
+-- name: KnownModes :many
+-- The modes that instances offer, or offered before they ended, for as long as these are remembered. It reads the whole
+-- fleet, so it is asked rarely.
+SELECT DISTINCT i.region, m.mode::text AS mode FROM instances i CROSS JOIN unnest(i.modes) AS m(mode) ORDER BY 1, 2 LIMIT 10000;
+
 -- name: EndInstance :one
 SELECT end_instance(@region, @id, @reason)::int AS closed;
 

@@ -25,6 +25,9 @@ var (
 	ErrUnknownInstance = errors.New("unknown instance")
 	// ErrNoCapacity: 409 on Matchmake; no instance can host the party now. Worth another try later.
 	ErrNoCapacity = errors.New("no capacity")
+	// ErrNotOffered: 409 on Matchmake; no game server offers that mode or that region, nor did in the last day. Most likely
+	// the name is misspelt; Error.Detail has the nearest one that is known.
+	ErrNotOffered = errors.New("mode or region not offered")
 	// ErrPartyConflict: 409 on Matchmake; another member of the party holds a seat of their own there.
 	ErrPartyConflict = errors.New("party conflict")
 	// ErrSuperseded: 409 on a fleet call; another process has registered under this instance id. Final.
@@ -87,6 +90,8 @@ func (e *Error) Is(target error) bool {
 		return e.Status == http.StatusConflict && e.Code == "superseded"
 	case ErrNoCapacity:
 		return e.Status == http.StatusConflict && e.Code == "no_capacity"
+	case ErrNotOffered:
+		return e.Status == http.StatusConflict && (e.Code == "mode_unknown" || e.Code == "region_unknown")
 	case ErrPartyConflict:
 		return e.Status == http.StatusConflict && e.Code == "party_conflict"
 	}

@@ -34,6 +34,9 @@ type MatchRequest struct {
 	Party []string `json:"party,omitempty"`
 	// MaxPlayers is the size of the session wanted, 1 to 1024. 0: the director's default for the mode.
 	MaxPlayers int `json:"max_players,omitempty"`
+	// AwaitServers has [Player.Seat] wait also while no game server offers the mode or the region, nor did in the last
+	// day: for players that start before the first server does. Otherwise Seat takes that for a misspelt name.
+	AwaitServers bool `json:"-"`
 }
 
 // Match is a session that has seats for the caller. The handle is a secret of those who play in it.
@@ -63,7 +66,8 @@ type Seat struct {
 
 // Matchmake asks for seats and answers with the session that has them. Asking again before connecting returns the same
 // seats; a player who was cut off gets the running session back. The call carries one Idempotency-Key over all its
-// attempts, so an answer that was lost on the way is found again. Errors: [ErrNoCapacity], [ErrInvalid], [ErrUnauthorized].
+// attempts, so an answer that was lost on the way is found again. Errors: [ErrNoCapacity], [ErrNotOffered],
+// [ErrPartyConflict], [ErrInvalid], [ErrUnauthorized].
 func (p *Player) Matchmake(ctx context.Context, req MatchRequest) (Match, error) {
 	var match Match
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
@@ -89,18 +93,19 @@ func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 
 // Seat does all that leads to a game: matchmake, resolve, and once more from the start when the session closed or the
 // seat was lost in between. While there is no capacity it waits and asks again. Only ctx bounds that, so give it a
-// deadline; what it returns then tells the last reason. Errors that waiting cannot mend are returned at once.
+// deadline; what it returns then tells the last reason. Errors that waiting cannot mend are returned at once, among them
+// [ErrNotOffered], unless the request says to wait for servers.
 func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 	var last error
 	seat, err := backoff.Retry(ctx, func() (seat Seat, err error) {
 		seat, err = p.seatOnce(ctx, req)
 		last = err
-		if err != nil && !worthAnotherMatch(err) {
+		if err != nil && !req.worthAnother(err) {
 			return seat, backoff.Permanent(err)
 		}
 		return seat, err
 	}, backoff.WithBackOff(newPacer(p.client.opts)), backoff.WithMaxElapsedTime(0))
-	if err != nil && worthAnotherMatch(last) {
+	if err != nil && req.worthAnother(last) {
 		return Seat{}, fmt.Errorf("sdk: no seat: %w; last attempt: %w", err, last)
 	}
 	return seat, err
@@ -120,9 +125,11 @@ func (p *Player) seatOnce(ctx context.Context, req MatchRequest) (Seat, error) {
 	return Seat{Match: match, SessionToken: ticket.SessionToken}, nil
 }
 
-// worthAnotherMatch: 403 belongs here because an outage between the two calls can outlast a reserved seat.
-func worthAnotherMatch(err error) bool {
-	return errors.Is(err, ErrNoCapacity) || errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden)
+// worthAnother says whether asking again may help. 403 belongs here because an outage between the two calls can outlast a
+// reserved seat.
+func (r MatchRequest) worthAnother(err error) bool {
+	return errors.Is(err, ErrNoCapacity) || errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
+		r.AwaitServers && errors.Is(err, ErrNotOffered)
 }
 
 func (p *Player) do(ctx context.Context, k call, out any) error {

@@ -102,7 +102,9 @@ func TestSeatWaitsForCapacity(t *testing.T) {
 		up := time.AfterFunc(20*time.Second, func() { w.serve() })
 		defer up.Stop()
 		start := time.Now()
-		_, err := w.player("alice").Seat(t.Context(), duel)
+		patient := duel
+		patient.AwaitServers = true
+		_, err := w.player("alice").Seat(t.Context(), patient)
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 25*time.Second)
 		require.Less(t, w.count("/matchmake"), 30)
@@ -114,12 +116,31 @@ func TestSeatTellsWhyItGaveUp(t *testing.T) {
 	bubble(t, func(t *testing.T, w *wire) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := w.player("alice").Seat(ctx, duel)
+		w.serve()
+		_, err := w.player("alice").Seat(ctx, sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 1024})
 		require.ErrorIs(t, err, sdk.ErrNoCapacity)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
 		_, err = w.player("alice").Seat(t.Context(), sdk.MatchRequest{Region: "eu", Mode: "duel", Party: []string{"bob"}})
 		require.ErrorIs(t, err, sdk.ErrInvalid)
+	})
+}
+
+// A misspelt name was asked for until the context ended.
+func TestSeatGivesUpOnWhatNobodyOffers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		w.serve()
+		for code, req := range map[string]sdk.MatchRequest{
+			"mode_unknown":   {Region: "eu", Mode: "dule"},
+			"region_unknown": {Region: "ue", Mode: "duel"},
+		} {
+			_, err := w.player("alice").Seat(t.Context(), req)
+			require.ErrorIs(t, err, sdk.ErrNotOffered)
+			require.NotErrorIs(t, err, sdk.ErrNoCapacity)
+			require.ErrorContains(t, err, code)
+		}
+		require.Equal(t, 2, w.count("/matchmake"))
 	})
 }
 

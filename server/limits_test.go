@@ -159,7 +159,7 @@ func TestRequestIDs(t *testing.T) {
 	b := setup(t)
 	a := b.matchmake("alice", duel, header("X-Request-Id", "mine-1"))
 	require.Equal(t, "mine-1", a.header.Get("X-Request-Id"))
-	require.Equal(t, "mine-1", a.problem(http.StatusConflict, "no_capacity")["request_id"])
+	require.Equal(t, "mine-1", a.problem(http.StatusConflict, "region_unknown")["request_id"])
 	require.Contains(t, b.log.String(), `"request_id":"mine-1"`)
 	require.NotEqual(t, `x" level=ERROR`, b.get("/healthz", header("X-Request-Id", `x" level=ERROR`)).header.Get("X-Request-Id"))
 }

@@ -176,12 +176,21 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
+// Pins a misspelt name that is told to wait for capacity, and never learns why there is none.
+func TestMisspeltNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	problem := b.matchmake("alice", duel.with("mode", "dule")).problem(http.StatusConflict, "mode_unknown")
+	require.Contains(t, problem["detail"], `did you mean "duel"?`)
+}
+
 // Pins an error that is stored, so that the retry for which the key is there can never succeed.
 func TestErrorsAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key := header("Idempotency-Key", "k")
-	b.matchmake("alice", duel, key).problem(http.StatusConflict, "no_capacity")
+	b.matchmake("alice", duel, key).problem(http.StatusConflict, "region_unknown")
 	b.register("a")
 	b.matchmake("alice", duel, key).ok(http.StatusOK)
 }

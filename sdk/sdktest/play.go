@@ -104,12 +104,28 @@ func (d *Director) place(req matchRequest, sub string) (*session, *refusal) {
 	}
 	s := d.room(req)
 	if s == nil {
-		return nil, refuse(http.StatusConflict, "no_capacity", "no instance in %s can host %s", req.Region, req.Mode)
+		return nil, d.noRoom(req)
 	}
 	for _, member := range party {
 		s.seats[member] = &seat{party: party, by: sub}
 	}
 	return s, nil
+}
+
+// noRoom tells a full fleet from a name that nobody ever offered.
+func (d *Director) noRoom(req matchRequest) *refusal {
+	code := "region_unknown"
+	for _, i := range d.latest {
+		if i.Region != req.Region {
+			continue
+		}
+		if slices.Contains(i.Modes, req.Mode) {
+			code = "no_capacity"
+			break
+		}
+		code = "mode_unknown"
+	}
+	return refuse(http.StatusConflict, code, "no instance in %s can host %s", req.Region, req.Mode)
 }
 
 // keeps says that asking again gives the same seat.

@@ -1,0 +1,95 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A misspelt name was told to wait for capacity, for ever and in silence.
+func TestMisspeltNamesAreNoWantOfCapacity(t *testing.T) {
+	t.Parallel()
+	s := smallFleet(t, 8, "a")
+	s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"))
+	ask := func(region, mode string) *Error {
+		s.catalogue.readAt = time.Time{} // it is not too early to look again
+		r := duelFor(8, "ann")
+		r.Region, r.Mode = region, mode
+		_, err := s.Place(t.Context(), r)
+		var refusal *Error
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, NoCapacity, refusal.Kind)
+		return refusal
+	}
+	require.Equal(t, "no_capacity", ask("eu", "duel").Code)
+	require.Equal(t, "mode_unknown", ask("eu", "Dule").Code)
+	require.Contains(t, ask("eu", "Dule").Detail, `mode "Dule"; did you mean "duel"?`)
+	require.Equal(t, "region_unknown", ask("ue", "duel").Code)
+	require.Contains(t, ask("ue", "duel").Detail, `region "ue"; did you mean "eu"?`)
+	require.NotContains(t, ask("eu", "capture-the-flag").Detail, "did you mean")
+
+	require.NoError(t, s.Deregister(t.Context(), InstanceRef{InstanceID: "a"}))
+	require.Equal(t, "no_capacity", ask("eu", "duel").Code, "a fleet of no instances for a moment")
+	_, err := s.pool.Exec(t.Context(), "UPDATE instances SET ended_at = now() - interval '25 hours'")
+	require.NoError(t, err)
+	_, err = s.ForgetInstances(t.Context(), "eu", 24*time.Hour, 10)
+	require.NoError(t, err)
+	require.Equal(t, "region_unknown", ask("eu", "duel").Code, "no instance for a day")
+}
+
+// A mode that came after the last look must not be called unknown, and looking must cost little however many ask.
+func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
+	t.Parallel()
+	reads, known := 0, []KnownModesRow{{"eu", "duel"}}
+	k := newCatalogue(nil, slog.New(slog.DiscardHandler))
+	k.read = func(context.Context) ([]KnownModesRow, error) { reads++; return known, nil }
+	refusal := newError(NoCapacity, "no_capacity", "full")
+	ask := func(mode string) error {
+		return k.explain(t.Context(), PlaceRequest{Region: "eu", Mode: mode}, refusal)
+	}
+
+	require.ErrorContains(t, ask("dule"), "mode_unknown")
+	known = append(known, KnownModesRow{"eu", "race"})
+	start := time.Now()
+	for range 1000 {
+		require.Equal(t, refusal, ask("race"), "known, or the last look is older than the question")
+		require.Equal(t, refusal, ask("duel"))
+	}
+	require.LessOrEqual(t, reads, 2+int(time.Since(start)/cataloguePause))
+
+	k.readAt = time.Time{}
+	k.read = func(context.Context) ([]KnownModesRow, error) { return nil, errors.New("the database is away") }
+	require.Equal(t, refusal, ask("dule"), "without a look nothing is unknown")
+}
+
+func TestUnknownNamesAreLoggedWithinBounds(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	k := newCatalogue(nil, slog.New(slog.NewTextHandler(&text, nil)))
+	k.read = func(context.Context) ([]KnownModesRow, error) { return []KnownModesRow{{"eu", "duel"}}, nil }
+	for i := range 100 {
+		for range 3 {
+			k.readAt = time.Time{}
+			require.Error(t, k.explain(t.Context(), PlaceRequest{Region: "eu", Mode: fmt.Sprint("mode-", i)}, nil))
+		}
+	}
+	require.Equal(t, warningsAtOnce, strings.Count(text.String(), "level=WARN"))
+	require.Contains(t, text.String(), "mode=mode-0 ")
+}
+
+func TestEditDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"duel", "duel", 0}, {"", "duel", 4}, {"duel", "", 4}, {"dule", "duel", 2}, {"duels", "duel", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
+		require.Equal(t, c.want, editDistance(c.a, c.b), "%s %s", c.a, c.b)
+	}
+}
