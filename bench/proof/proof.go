@@ -44,7 +44,7 @@ type Experiment struct {
 
 // Experiments are all there are, in the order in which they are told of.
 func Experiments() []Experiment {
-	return []Experiment{reach, callers, capacity, packing, fleet, growth, snapshot, dashboard, overload, regions, openMatch}
+	return []Experiment{reach, callers, capacity, packing, fleet, growth, snapshot, writer, dashboard, overload, regions, openMatch}
 }
 
 // say tells what is being done.

@@ -1,0 +1,71 @@
+package proof
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
+)
+
+var writer = Experiment{
+	Name: "writer", Title: "A forgotten writer", Takes: "1 min", Run: runWriter,
+	About: "Whether a transaction that wrote and that somebody forgot delays the assignments that others wait for",
+}
+
+const writerText = `Players come at a rate, create a ticket, and watch it until they are told where to play, while a director
+fetches matches and assigns them. Then the same beside a transaction that has written and stays open: everything that is
+settled meanwhile is younger than it, so whatever reads from the oldest transaction in progress on reads all of it each time.`
+
+// The trials of a round.
+const (
+	lifeAlone  = "ticket life"
+	lifeBeside = "ticket life beside a forgotten writer"
+)
+
+func runWriter(ctx context.Context, o Options) (report.Section, error) {
+	var all rounds
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+		director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
+		alone, beside := b.openMatch(lifeAlone, director, "ticket-life"), b.openMatch(lifeBeside, director, "ticket-life")
+		all, err = o.measure(ctx, b.withoutTickets(alone, trial{beside.name, b.besideWriter(beside.run)})...)
+		return err
+	})
+	if err != nil {
+		return report.Section{}, err
+	}
+	lives := all.typical(lifeAlone, lifeBeside)
+	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)}, Runs: lives}, nil
+}
+
+// write makes a transaction one that writes.
+//
+//go:embed write.sql
+var write string
+
+// besideWriter holds a transaction that has written open for as long as a run takes.
+func (b *bed) besideWriter(run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
+	return func(ctx context.Context) (result bench.Result, err error) {
+		err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, write); err != nil {
+				return err
+			}
+			result, err = run(ctx)
+			return err
+		})
+		return result, err
+	}
+}
+
+func (all rounds) besideWriter() []report.Finding {
+	slower := atMost("created until the assignment is seen, p50 beside a forgotten writer and without it", all.median(func(r round) float64 {
+		return r[lifeBeside].Latency.P50 / r[lifeAlone].Latency.P50
+	}), 1.2, times)
+	return []report.Finding{
+		noted(slower, "%s, without it %s", millis(all.p50(lifeBeside)), millis(all.p50(lifeAlone))),
+		all.failures(lifeAlone, lifeBeside),
+	}
+}
