@@ -26,8 +26,9 @@ import (
 //
 // "hold" is Config.HoldTimeout, 2 s by default. A frozen process may have several transactions that wait for each other. Each
 // statement of theirs ends after 1/2 hold at the latest, and the transaction after 3/8 hold more, which together is less
-// than hold. Since Postgres 17 transaction_timeout bounds the whole as well; it also ends a transaction whose client
-// stopped in the middle of sending a pipeline, which the idle timeout does not see.
+// than hold. A transaction that waits in several statements of one pipeline takes longer; since Postgres 17
+// transaction_timeout bounds the whole, and it also ends a transaction whose client stopped in the middle of sending a
+// pipeline, which the idle timeout does not see.
 type timeouts struct {
 	idle        time.Duration // idle_in_transaction_session_timeout
 	statement   time.Duration // statement_timeout
@@ -91,7 +92,8 @@ func introduceTimeouts(ctx context.Context, conn *pgx.Conn, t timeouts, others .
 	return err
 }
 
-// begin is how a transaction with these timeouts begins on a connection: BEGIN, and a statement for what the session has not.
+// begin returns the statements that begin a transaction with these timeouts: BEGIN, and one that sets what differs from the
+// session.
 func (t timeouts) begin(conn *pgx.Conn) []string {
 	session, _ := conn.PgConn().CustomData()[timeoutsKey].(timeouts)
 	if t.idle == session.idle {

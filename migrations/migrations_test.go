@@ -121,6 +121,20 @@ func two(second string) fs.FS {
 
 const second = "create table second (n int)"
 
+// Pins a migration whose process stands still and keeps its locks on tables for ever.
+func TestAMigrationThatStandsStillIsEnded(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Empty(t)
+	_, err := migrations.Of(two("create table second as select current_setting('idle_in_transaction_session_timeout') as idle")).Up(t.Context(), url, nil)
+	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(t.Context()) }()
+	var idle string
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT idle FROM second").Scan(&idle))
+	require.Equal(t, "2s", idle)
+}
+
 // What failed must be rolled back whole, what came before it stay, and the error name the file.
 func TestFailureStopsAtItsFile(t *testing.T) {
 	t.Parallel()
