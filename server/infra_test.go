@@ -67,7 +67,7 @@ func TestReadiness(t *testing.T) {
 	for _, c := range ready["checks"].([]any) {
 		names = append(names, c.(map[string]any)["name"].(string))
 	}
-	require.Equal(t, []string{"database", "schema", "signing_key", "clock"}, names)
+	require.Equal(t, []string{"database", "schema", "restored", "signing_key", "clock"}, names)
 }
 
 // Pins an old schema that a new build runs on, and a newer one that an old build refuses.

@@ -2,15 +2,14 @@
 // listens, keeps the keys, the clock and the pulse going, and stops without losing a call. What the faces say is in
 // fleet, play, openmatch and infra, how they say it in rest; nothing of the state is here.
 //
-// Game servers and players each have [Options.MaxInFlight] places. A call passes these steps, the cheap ones first, so that
-// a caller gets no further than it has proved worth:
+// Game servers and players each have [Options.MaxInFlight] places. A call passes these steps, the cheap ones first:
 //
 //  1. While no place is free it is answered 503 at once, players' calls before anything else is looked at.
 //  2. The token is checked, and the rate of the player: headers are all this takes, and nothing of a stranger's body is read.
 //  3. The body is read, of 64 KiB at most, within [Options.BodyTimeout]. Twice as many bodies as places are read at a time;
 //     one more displaces the slowest. So bodies being read take 64 MiB at most for each audience, with 512 places.
-//  4. The call takes its place, or is answered 503. The place is free again when the work for the call has ended, even if
-//     the caller leaves before.
+//  4. The call takes its place, or is answered 503. If the caller leaves, the place is free again when the statement that
+//     runs for the call has ended. Calls that are decided in batches give it back at once: db bounds how many wait there.
 //  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
 package server
 

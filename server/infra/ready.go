@@ -53,12 +53,11 @@ var errDraining = &rest.Problem{
 	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down", Retry: time.Second,
 }
 
-// shareFor is how old the database's answer may be that a probe gets. Anybody may ask for readiness, without a token and as
-// often as they like.
+// shareFor is how old an answer of the database may be when a probe gets it. Probes need no token and no rate limits them.
 const shareFor = 250 * time.Millisecond
 
-// probe answers for readiness. Of the database there is one question at a time, which lasts however many of those that wait
-// for it leave. It is safe for concurrent use.
+// probe answers /readyz. It asks the database one question at a time, which is not canceled when the callers that wait for it
+// leave. It is safe for concurrent use.
 type probe struct {
 	Readiness
 

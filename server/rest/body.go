@@ -18,10 +18,10 @@ import (
 
 const maxBody = 64 << 10 // bytes
 
-// Bodies reads bodies before their calls take a place of a [Gate], so that a caller that sends slowly keeps nobody out. A
-// body has to arrive within the timeout, and only so many are read at a time: when one more comes, the one that has been
-// read for longest is given up and answered 408. Most bodies arrive with their headers, so that slow callers can only
-// displace each other. What is read takes up to 64 KiB for each body. It is safe for concurrent use.
+// Bodies reads bodies before their calls take places of a [Gate], so that callers that send slowly do not fill it. A body
+// has to arrive within the timeout, and the number of bodies being read is limited: one more displaces the one that has been
+// read for longest, which is answered 408. Most bodies arrive with their headers, so slow callers displace each other.
+// A body takes up to 64 KiB. It is safe for concurrent use.
 type Bodies struct {
 	limit   int
 	timeout time.Duration

@@ -14,7 +14,7 @@ import (
 
 // Gate lets so many requests at a time through; further ones get 503 at once, because a queue here would only hide from
 // callers that they should go elsewhere. [Gate.Enter] stands before the handlers that share it, behind [Bodies]: a place is
-// for a call that can be decided, and is kept until its handler returns, also if the caller leaves before. Since reading a
+// for a call that can be decided, and is kept until its handler returns. Since reading a
 // request costs something, [Gate.RefuseWhenFull] stands before the rest, and [Gate.Guard] before the whole engine, where a
 // refusal costs next to nothing. The zero value and nil set no limit. It is safe for concurrent use.
 type Gate struct {
