@@ -44,7 +44,8 @@ func (c *Config) openMatch() []setting {
 		{flag: "om-proposal-memory", section: sectionOpenMatch, def: "0", by: byServers, value: size(&c.OMProposalMemory, 0, 1<<40),
 			help: "What match functions may have a replica keep of proposals; a call that exceeds it fails. 0: a quarter of the memory limit, 512MiB at most"},
 		{flag: "om-functions", section: sectionOpenMatch, by: byServers, value: list(&c.OMFunctions, "hosts (*. for all below), addresses or CIDRs"),
-			help: "Where match functions may be, besides this machine: FetchMatches makes the director connect to where its caller says"},
+			help: "Where match functions may be: FetchMatches makes the director connect to where its caller says. Those on loopback need no entry where all listeners " +
+				"are on loopback, else one such as localhost or 127.0.0.1"},
 		{flag: "om-function-ca", section: sectionOpenMatch, by: byServers, value: text(&c.OMFunctionCA, "a PEM file"),
 			help: "Who signs the certificates of match functions, which are called with TLS then, and that of an evaluator at grpcs:// or https://. " +
 				"Not set: match functions are called in plain text, and an evaluator's certificate is one that this system trusts"},
@@ -64,7 +65,7 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 		Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator, Functions: c.OMFunctions, FunctionCA: c.OMFunctionCA,
 		PlayerArg: c.OMPlayerArg, Addrs: c.GRPCAddrs, HTTPAddr: c.Addr, Tokens: c.OMTokens, ClientCA: c.OMClientCA, Clients: c.OMClients, Open: c.OMOpen,
 		MaxTicket: c.OMMaxTicket, MaxWatchers: c.OMMaxWatchers, PageSize: c.OMPageSize,
-		QueryMemory: memoryOr(c.OMQueryMemory, 128<<20), ProposalMemory: memoryOr(c.OMProposalMemory, 512<<20),
+		QueryMemory: memoryOr(c.OMQueryMemory, 128<<20), ProposalMemory: memoryOr(c.OMProposalMemory, 512<<20), QueueMemory: memoryOr(0, 128<<20) / 2,
 	}
 }
 

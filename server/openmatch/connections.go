@@ -186,6 +186,7 @@ func (c *connections) dial(at address) (*connection, error) {
 		// Only while a call is under way: servers hang up on who pings them more often than they expect.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), // what they may send ahead; else up to 16 MiB each
 	)...)
 	conn.ClientConn = client
 	return conn, err

@@ -49,7 +49,8 @@ type Options struct {
 	// Evaluator is whom proposals are shown to: "grpc://host:port" or "http://host:port", or the same with grpcs or https; "" means the default evaluator.
 	Evaluator string
 	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may be
-	// on, besides this machine itself.
+	// on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost" or a network
+	// within loopback has to be.
 	Functions []string
 	// FunctionCA is a PEM file of who signs the certificates of match functions, which are called with TLS then, and that of
 	// the evaluator. "" means that match functions are called in plain text, and an evaluator is believed if the system does.
@@ -81,6 +82,8 @@ type Options struct {
 	MaxWatchers int // calls of WatchAssignments at a time; 0 means 32,768
 	PageSize    int // tickets in a message of a query; 0 means 10,000
 	QueryMemory int // bytes of all queries' answers that are read and not yet taken, 16 MiB at least; 0 means 128 MiB
+	// QueueMemory bounds, in bytes, other answers that clients have not taken, 8 MiB at least; 0 means 64 MiB.
+	QueueMemory int
 	// ProposalMemory bounds, in bytes, what match functions propose and have not been told of; 0 means 512 MiB.
 	ProposalMemory int
 	CallTimeout    time.Duration // of a call that neither watches nor fetches; 0 means 15 s
@@ -102,6 +105,7 @@ func (o Options) withDefaults() Options {
 	o.MaxWatchers = cmp.Or(o.MaxWatchers, 32_768)
 	o.PageSize = cmp.Or(o.PageSize, 10_000)
 	o.QueryMemory = max(cmp.Or(o.QueryMemory, 128<<20), readingBytes)
+	o.QueueMemory = cmp.Or(o.QueueMemory, 64<<20)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 15*time.Second)
 	o.pings = cmp.Or(o.pings, 5*time.Second)
 	o.taking = cmp.Or(o.taking, taking)
@@ -150,7 +154,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		options: o, health: health.NewServer(), queues: newSendQueues(2 * o.taking), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
+		options: o, health: health.NewServer(), queues: newSendQueues(2*o.taking, o.QueueMemory), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeCycle, s.makeCalls, s.makeGRPC, s.makeGateway} {

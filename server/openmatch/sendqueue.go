@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// maxQueued bounds, in bytes, the answers of all calls but queries that lie in gRPC's queues until their clients take them.
-	maxQueued = 64 << 20
 	// queueWait is how long an answer waits for room in the queues, and how old the oldest answer on a connection has to be for
 	// the connection to be closed in its favour.
 	queueWait = time.Second
@@ -29,7 +27,7 @@ const (
 	smallAnswer = 1 << 10
 )
 
-// errQueuesFull ends a call whose answer would exceed maxQueued.
+// errQueuesFull ends a call whose answer finds no room.
 var errQueuesFull = status.Error(codes.ResourceExhausted, "clients of this replica leave too many answers unread: call again, another one may have room")
 
 // sendQueues count the answers that gRPC holds until clients take them. gRPC lets go of what was sent on a stream when the client
@@ -37,15 +35,15 @@ var errQueuesFull = status.Error(codes.ResourceExhausted, "clients of this repli
 // take an answer within the patience is closed. Safe for concurrent use.
 type sendQueues struct {
 	patience time.Duration
-	room     *semaphore.Weighted // maxQueued
+	room     *semaphore.Weighted // bytes of all answers but queries', which have room of their own
 
 	mu      sync.Mutex
 	answers list.List // of *queuedAnswer on clients' connections, the oldest first
 	checks  bool      // a check is due
 }
 
-func newSendQueues(patience time.Duration) *sendQueues {
-	return &sendQueues{patience: patience, room: semaphore.NewWeighted(maxQueued)}
+func newSendQueues(patience time.Duration, most int) *sendQueues {
+	return &sendQueues{patience: patience, room: semaphore.NewWeighted(int64(max(most, 2*maxMessage)))}
 }
 
 // take waits for room, and makes it at the cost of the connection whose client is furthest behind.
@@ -193,15 +191,24 @@ func (c queueingCodec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	if a.message != nil {
 		var err error
-		if a.encoded, err = proto.Marshal(a.message); err != nil {
+		if a.encoded, err = encodedOf(a.message, int(a.size)); err != nil {
 			return nil, err
 		}
+		a.message = nil // which would be kept as long as its bytes are
 	}
 	a.sent = true
 	if mem.IsBelowBufferPoolingThreshold(cap(a.encoded)) {
 		a.release() // gRPC does not say when it lets go of so little
 	}
 	return mem.BufferSlice{mem.NewBuffer(&a.encoded, a)}, nil
+}
+
+// encodedOf encodes a message of that many bytes. One that consists of what it does not know (see raw) is encoded already.
+func encodedOf(m proto.Message, size int) ([]byte, error) {
+	if encoded := m.ProtoReflect().GetUnknown(); len(encoded) == size {
+		return encoded, nil
+	}
+	return proto.Marshal(m)
 }
 
 // knownConn is what gRPC is told of a connection: who is there, and the connection itself.

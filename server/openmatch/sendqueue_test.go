@@ -12,6 +12,9 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
+// maxQueued is the room of these tests.
+const maxQueued = 10 << 20
+
 // queuedOn puts an answer of that many bytes on a connection, as if gRPC held it.
 func queuedOn(t *testing.T, q *sendQueues, c *queueingConn, size int64) *queuedAnswer {
 	t.Helper()
@@ -37,7 +40,7 @@ func closed(t *testing.T, theirs net.Conn) {
 // Pins answers that stay for as long as the connection of a client that does not read.
 func TestAnswersThatNobodyTakesCloseTheirConnection(t *testing.T) {
 	t.Parallel()
-	q := newSendQueues(50 * time.Millisecond)
+	q := newSendQueues(50*time.Millisecond, maxQueued)
 	deaf, theirs := clientOf(t, q)
 	reads, _ := clientOf(t, q)
 	queuedOn(t, q, deaf, maxQueued/2)
@@ -52,7 +55,7 @@ func TestAnswersThatNobodyTakesCloseTheirConnection(t *testing.T) {
 // Pins a burst that is refused, or has no bound, because clients from before do not read.
 func TestRoomIsMadeAtTheCostOfTheSlowest(t *testing.T) {
 	t.Parallel()
-	q := newSendQueues(time.Hour)
+	q := newSendQueues(time.Hour, maxQueued)
 	deaf, theirs := clientOf(t, q)
 	fresh, _ := clientOf(t, q)
 	queuedOn(t, q, deaf, maxQueued)
@@ -68,7 +71,7 @@ func TestRoomIsMadeAtTheCostOfTheSlowest(t *testing.T) {
 // Pins a bound that callers over REST reach by the slowness of one of them: their connection is everybody's.
 func TestTheGatewaysConnectionStays(t *testing.T) {
 	t.Parallel()
-	q := newSendQueues(time.Millisecond)
+	q := newSendQueues(time.Millisecond, maxQueued)
 	ours, theirs := net.Pipe()
 	defer func() { _ = theirs.Close() }()
 	defer func() { _ = ours.Close() }()
@@ -80,7 +83,7 @@ func TestTheGatewaysConnectionStays(t *testing.T) {
 
 func TestQueueingCodecReleases(t *testing.T) {
 	t.Parallel()
-	q := newSendQueues(time.Hour)
+	q := newSendQueues(time.Hour, maxQueued)
 	for _, size := range []int{10, 1 << 20} {
 		conn, _ := clientOf(t, q)
 		a := queuedOn(t, q, conn, maxQueued)

@@ -1,0 +1,329 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// siege is what a replica has to bear at a time, and for how long.
+type siege struct {
+	limit     int64 // bytes of memory
+	tickets   int
+	watchers  int
+	functions int // of each kind
+	lasts     time.Duration
+}
+
+// A replica in a small container, clients who ask for the whole queue and do not read it, watchers who do not read and are told of
+// one large assignment after the other, and match functions that answer without end: everybody else is served.
+// DIRECTOR_TEST_MEMORY=full makes it a million tickets in 512 MiB, which takes two minutes.
+//
+//nolint:paralleltest // It wants the machine to itself.
+func TestMemoryIsBounded(t *testing.T) {
+	s := siege{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4, lasts: 20 * time.Second}
+	if os.Getenv("DIRECTOR_TEST_MEMORY") == "full" {
+		s = siege{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, lasts: 90 * time.Second}
+	}
+	r := newRig(t, "DIRECTOR_OM_COLLECTION=3s")
+	r.confine(s.limit)
+	addr := freeAddr(t)
+	p := r.serve("--work", "--grpc-addr", addr)
+	b := &besieged{rig: r, addr: addr, siege: s}
+	b.fill()
+
+	ctx, stop := context.WithTimeout(t.Context(), s.lasts)
+	defer stop()
+	for range 8 {
+		b.wg.Go(func() { b.askAndNotRead(ctx) })
+	}
+	b.wg.Go(func() { b.watchAndNotRead(ctx) })
+	for range s.functions {
+		b.wg.Go(func() { b.fetch(ctx, b.endlessREST()) })
+		b.wg.Go(func() { b.fetch(ctx, b.endlessGRPC()) })
+	}
+	b.wg.Go(func() { b.measure(ctx, p) })
+	gap := b.play(ctx)
+	b.wg.Wait()
+
+	select {
+	case <-p.exited:
+		require.Fail(t, "the replica was killed")
+	default:
+	}
+	peak := b.peak.Load()
+	t.Logf("at most %d MiB of %d; %d tickets created, deleted and found by others, longest wait %s; %d of their queries, %d unread ones and %d calls of FetchMatches were refused",
+		peak>>20, s.limit>>20, b.played.Load(), gap, b.refused.Load(), b.unreadRefused.Load(), b.fetchRefused.Load())
+	require.Positive(t, peak)
+	require.Less(t, peak, s.limit)
+	require.Less(t, gap, 10*time.Second)
+	require.Greater(t, b.played.Load(), int64(s.lasts/time.Second))
+	require.Positive(t, b.found.Load())
+	require.NoError(t, b.again(t.Context(), b.findMine), "what the siege took is free again")
+}
+
+// besieged is a replica under siege, and what became of calls.
+type besieged struct {
+	*rig
+	siege
+	addr string
+	wg   sync.WaitGroup
+
+	peak                                                atomic.Int64 // bytes
+	played, found, refused, unreadRefused, fetchRefused atomic.Int64
+}
+
+// confine has directors run in that much memory: in a cgroup where this machine lets us make one, else with Go's own limit.
+func (r *rig) confine(limit int64) {
+	group, err := memoryGroup(r.t, limit)
+	if err != nil {
+		r.t.Logf("no cgroup: %v", err)
+		r.env = append(r.env, fmt.Sprintf("GOMEMLIMIT=%d", limit/10*9))
+		return
+	}
+	script := filepath.Join(r.t.TempDir(), "director")
+	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, r.bin)
+	require.NoError(r.t, os.WriteFile(script, []byte(text), 0o700))
+	r.bin = script
+}
+
+// memoryGroup makes a cgroup of version 2 or 1 that is gone after the test.
+func memoryGroup(t *testing.T, limit int64) (dir string, err error) {
+	name := "director-test-" + strconv.Itoa(os.Getpid())
+	for parent, file := range map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"} {
+		if _, missing := os.Stat(filepath.Join(parent, "cgroup.procs")); missing != nil {
+			err = errors.Join(err, missing)
+			continue
+		}
+		dir = filepath.Join(parent, name)
+		failed := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(limit, 10)), 0o600))
+		if failed == nil {
+			t.Cleanup(func() { _ = os.Remove(dir) })
+			return dir, nil
+		}
+		_ = os.Remove(dir)
+		err = errors.Join(err, failed)
+	}
+	return "", err
+}
+
+// measure notes the most memory that a process has, without the program itself, until ctx ends or the process does.
+func (b *besieged) measure(ctx context.Context, p *process) {
+	for ctx.Err() == nil {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+		_, line, found := strings.Cut(string(text), "RssAnon:")
+		if err != nil || !found {
+			return
+		}
+		kib, _ := strconv.ParseInt(strings.Fields(line)[0], 10, 64)
+		b.peak.Store(max(b.peak.Load(), kib<<10))
+		rest(ctx, 50*time.Millisecond)
+	}
+}
+
+// dial makes a connection whose client keeps little of what it does not read.
+func (b *besieged) dial() *grpc.ClientConn {
+	conn, err := grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// fill queues the tickets that the unread queries ask for: of 300 bytes each.
+func (b *besieged) fill() {
+	rest, err := proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}})
+	require.NoError(b.t, err)
+	_, err = b.pool.Exec(b.t.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+		SELECT 'global', id, 1, '{}', '{}', '{}', '\x0a14'::bytea || convert_to(id, 'UTF8') || $2
+		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, rest)
+	require.NoError(b.t, err)
+	_, err = b.pool.Exec(b.t.Context(), "ANALYZE tickets")
+	require.NoError(b.t, err)
+}
+
+// askAndNotRead asks for all tickets every few seconds, and reads but the first page.
+func (b *besieged) askAndNotRead(ctx context.Context) {
+	conn := b.dial()
+	for ctx.Err() == nil {
+		stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if err != nil {
+			b.unreadRefused.Add(1)
+		}
+		rest(ctx, 4*time.Second)
+	}
+}
+
+// watchAndNotRead watches many tickets, and has large assignments made of them all the time.
+func (b *besieged) watchAndNotRead(ctx context.Context) {
+	frontend := pb.NewFrontendServiceClient(b.dial())
+	var ids []string
+	for len(ids) < b.watchers && ctx.Err() == nil {
+		if made, err := frontend.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{}}); err == nil {
+			ids = append(ids, made.GetId())
+		}
+	}
+	for round := 0; ctx.Err() == nil; round++ {
+		conn := b.dial()
+		for _, id := range ids {
+			_, _ = pb.NewFrontendServiceClient(conn).WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
+		}
+		for n := range 12 {
+			b.assignLarge(ctx, fmt.Sprint(round, ".", n), ids)
+		}
+	}
+}
+
+func (b *besieged) assignLarge(ctx context.Context, name string, ids []string) {
+	backend := pb.NewBackendServiceClient(b.dial())
+	for len(ids) > 0 && ctx.Err() == nil {
+		some := ids[:min(100, len(ids))]
+		ids = ids[len(some):]
+		_, _ = backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
+			{TicketIds: some, Assignment: &pb.Assignment{Connection: name + strings.Repeat("x", 16<<10)}},
+		}})
+	}
+}
+
+// fetch calls FetchMatches again and again, and reads no match.
+func (b *besieged) fetch(ctx context.Context, function *pb.FunctionConfig) {
+	conn := b.dial()
+	for ctx.Err() == nil {
+		stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: function, Profile: &pb.MatchProfile{Name: "endless"}})
+		if err == nil {
+			if _, err = stream.Recv(); err != nil {
+				b.fetchRefused.Add(1)
+			}
+		}
+		rest(ctx, 100*time.Millisecond)
+	}
+}
+
+// endlessREST is a match function that begins an object and never ends it, every time.
+func (b *besieged) endlessREST() *pb.FunctionConfig {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, err := io.WriteString(w, `{"result":{"proposal":{"matchId":"`)
+		for err == nil && r.Context().Err() == nil {
+			_, err = io.WriteString(w, strings.Repeat("x", 64<<10))
+		}
+	}))
+	b.t.Cleanup(server.Close)
+	return configOf(server.Listener, pb.FunctionConfig_REST)
+}
+
+// endlessMatches proposes matches of a megabyte without end.
+type endlessMatches struct {
+	pb.UnimplementedMatchFunctionServer
+}
+
+// Run implements pb.MatchFunctionServer.
+func (endlessMatches) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
+	large := strings.Repeat("x", 1<<20)
+	for n := 0; ; n++ {
+		id := fmt.Sprintf("%p-%d", stream, n)
+		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: id, MatchProfile: large}}); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *besieged) endlessGRPC() *pb.FunctionConfig {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b.t, err)
+	server := grpc.NewServer()
+	pb.RegisterMatchFunctionServer(server, endlessMatches{})
+	go func() { _ = server.Serve(listener) }()
+	b.t.Cleanup(server.Stop)
+	return configOf(listener, pb.FunctionConfig_GRPC)
+}
+
+func configOf(l net.Listener, kind pb.FunctionConfig_Type) *pb.FunctionConfig {
+	return &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port), Type: kind}
+}
+
+// play creates, finds and deletes tickets as everybody else does, until ctx ends, and gives the longest time without success.
+func (b *besieged) play(ctx context.Context) (gap time.Duration) {
+	conn, last := b.dial(), time.Now()
+	for ctx.Err() == nil {
+		if err := b.playOnce(ctx, conn); err != nil {
+			rest(ctx, 50*time.Millisecond)
+			continue
+		}
+		gap, last = max(gap, time.Since(last)), time.Now()
+		b.played.Add(1)
+	}
+	return max(gap, time.Since(last))
+}
+
+// mine is a pool that holds the one ticket of playOnce.
+func mine() *pb.Pool { return &pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "mine"}}} }
+
+func (b *besieged) playOnce(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	frontend := pb.NewFrontendServiceClient(conn)
+	made, err := frontend.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"mine"}}}})
+	if err != nil {
+		return err
+	}
+	switch err := b.findMine(ctx, conn); status.Code(err) {
+	case codes.OK:
+		b.found.Add(1)
+	case codes.ResourceExhausted:
+		b.refused.Add(1)
+	default:
+		return err
+	}
+	_, err = frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: made.GetId()})
+	return err
+}
+
+func (b *besieged) findMine(ctx context.Context, conn *grpc.ClientConn) error {
+	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: mine()})
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// again asks until the answer is none of those that say to ask later.
+func (b *besieged) again(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	conn := b.dial()
+	for {
+		err := ask(ctx, conn)
+		if code := status.Code(err); ctx.Err() != nil || code != codes.ResourceExhausted && code != codes.Unavailable {
+			return err
+		}
+		rest(ctx, 200*time.Millisecond)
+	}
+}
