@@ -8,17 +8,18 @@ import (
 )
 
 // allowList says which match functions may be called. A caller of FetchMatches names the host, so that without a list it
-// could have the director connect to anything the director reaches. The zero value allows this machine's loopback only. It
-// is never changed.
+// could have the director connect to anything the director reaches. The zero value allows nothing. It is never changed.
 type allowList struct {
+	loopback bool     // all of it, listed or not
 	hosts    []string // in lower case; with a leading dot every name below
 	networks []netip.Prefix
 }
 
 // parseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a network
-// such as "10.1.0.0/16". What [neverDialled] lists is not to be had.
-func parseAllowList(entries []string) (allowList, error) {
-	var list allowList
+// such as "10.1.0.0/16". No entry allows what [neverDialled] lists, and only "localhost" and networks within loopback allow
+// loopback: services there trust everybody who reaches them.
+func parseAllowList(entries []string, loopback bool) (allowList, error) {
+	list := allowList{loopback: loopback}
 	for _, entry := range entries {
 		entry = strings.ToLower(strings.TrimSpace(entry))
 		if network, err := parseNetwork(entry); err == nil {
@@ -66,17 +67,59 @@ var neverDialled = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),   // metadata of Azure
 }
 
-// nat64 networks carry an IPv4 address in their last 32 bits (RFC 6052, RFC 8215).
-var nat64 = []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48")}
+// embeddings are networks of IPv6 whose addresses carry one of IPv4, which is where a packet may end up, and the byte that it begins
+// with.
+var embeddings = []struct {
+	network netip.Prefix
+	at      int
+	flipped bool
+}{
+	{network: netip.MustParsePrefix("::/96"), at: 12},                    // IPv4-compatible (RFC 4291)
+	{network: netip.MustParsePrefix("::ffff:0:0:0/96"), at: 12},          // IPv4-translated (RFC 2765)
+	{network: netip.MustParsePrefix("64:ff9b::/96"), at: 12},             // NAT64 (RFC 6052)
+	{network: netip.MustParsePrefix("64:ff9b:1::/48"), at: 12},           // NAT64 of one's own (RFC 8215)
+	{network: netip.MustParsePrefix("2002::/16"), at: 2},                 // 6to4 (RFC 3056)
+	{network: netip.MustParsePrefix("2001::/32"), at: 4},                 // Teredo (RFC 4380): the server
+	{network: netip.MustParsePrefix("2001::/32"), at: 12, flipped: true}, // and the client, each bit of it flipped
+}
+
+// meanings are an address itself and those of IPv4 that it carries.
+func meanings(ip netip.Addr) []netip.Addr {
+	all := []netip.Addr{ip}
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return all // ::1 and :: look like 0.0.0.1 and 0.0.0.0
+	}
+	for _, e := range embeddings {
+		if !e.network.Contains(ip) {
+			continue
+		}
+		bytes := ip.As16()
+		four := [4]byte(bytes[e.at:])
+		if e.flipped {
+			four = [4]byte{^four[0], ^four[1], ^four[2], ^four[3]}
+		}
+		all = append(all, netip.AddrFrom4(four))
+	}
+	return all
+}
 
 // allows tells whether a connection may go to the address, to which the name of a host was resolved. The name alone says
 // nothing: whoever owns it can have it mean another address at any time.
 func (l allowList) allows(host string, ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("") // a network does not contain an address with a zone
-	if within(neverDialled, ip) || within(nat64, ip) && within(neverDialled, lastFour(ip)) {
-		return false
+	for _, meant := range meanings(ip) {
+		if within(neverDialled, meant) || meant.IsLoopback() && !l.allowsLoopback(host, meant) {
+			return false
+		}
 	}
 	return ip.IsLoopback() || l.lists(host) || within(l.networks, ip)
+}
+
+func (l allowList) allowsLoopback(host string, ip netip.Addr) bool {
+	if l.loopback || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") && l.lists(host) {
+		return true
+	}
+	return slices.ContainsFunc(l.networks, func(n netip.Prefix) bool { return n.Addr().IsLoopback() && n.Contains(ip) })
 }
 
 func (l allowList) lists(host string) bool {
@@ -88,11 +131,6 @@ func (l allowList) lists(host string) bool {
 
 func within(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
-}
-
-func lastFour(ip netip.Addr) netip.Addr {
-	b := ip.As16()
-	return netip.AddrFrom4([4]byte(b[12:]))
 }
 
 // isHostName tells whether a text can be a host's name: labels of letters, digits, hyphens and underscores, between dots.

@@ -1,12 +1,19 @@
 package openmatch
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
 func TestAllowList(t *testing.T) {
@@ -17,9 +24,19 @@ func TestAllowList(t *testing.T) {
 		host, ip string
 		allowed  bool
 	}{
-		"loopback needs no list":                    {nil, "localhost", "127.0.0.1", true},
-		"loopback, version 6":                       {nil, "::1", "::1", true},
-		"all of loopback":                           {nil, "x", "127.8.9.10", true},
+		"loopback has to be listed":                 {nil, "localhost", "127.0.0.1", false},
+		"loopback, version 6":                       {nil, "::1", "::1", false},
+		"all of loopback":                           {nil, "x", "127.8.9.10", false},
+		"a network that is more than loopback":      {everything, "x", "127.0.0.1", false},
+		"the same, version 6":                       {everything, "::1", "::1", false},
+		"a listed name that means loopback":         {everything, "mmf.example", "127.0.0.1", false},
+		"localhost by name":                         {[]string{"localhost"}, "Localhost.", "127.0.0.1", true},
+		"localhost by name, version 6":              {[]string{"localhost"}, "localhost", "::1", true},
+		"another name of loopback":                  {[]string{"localhost"}, "x.example", "127.0.0.1", false},
+		"an address of loopback":                    {[]string{"127.0.0.1"}, "127.0.0.1", "127.0.0.1", true},
+		"its neighbour on loopback":                 {[]string{"127.0.0.1"}, "127.0.0.2", "127.0.0.2", false},
+		"loopback as a network":                     {[]string{"127.0.0.0/8"}, "x", "127.8.9.10", true},
+		"loopback of version 6 as an address":       {[]string{"::1"}, "::1", "::1", true},
 		"off loopback there must be a list":         {nil, "mmf.example", "10.0.0.1", false},
 		"a host of the list":                        {[]string{"mmf.example"}, "mmf.example", "10.0.0.1", true},
 		"case and a last dot do not matter":         {[]string{"MMF.example."}, "mmf.Example.", "10.0.0.1", true},
@@ -41,6 +58,15 @@ func TestAllowList(t *testing.T) {
 		"metadata behind a translator":           {everything, "mmf.example", "64:ff9b::a9fe:a9fe", false},
 		"metadata behind a translator of ours":   {everything, "mmf.example", "64:ff9b:1::a9fe:a9fe", false},
 		"another address behind a translator":    {everything, "mmf.example", "64:ff9b::a01:203", true},
+		"metadata, IPv4-compatible":              {everything, "mmf.example", "::169.254.169.254", false},
+		"metadata, IPv4-translated":              {everything, "mmf.example", "::ffff:0:169.254.169.254", false},
+		"metadata by 6to4":                       {everything, "mmf.example", "2002:a9fe:a9fe::1", false},
+		"metadata as a Teredo server":            {everything, "mmf.example", "2001:0:a9fe:a9fe::5601:5601", false},
+		"metadata as a Teredo client":            {everything, "mmf.example", "2001::8000:0:5601:5601", false},
+		"loopback, IPv4-compatible":              {everything, "mmf.example", "::127.0.0.1", false},
+		"loopback by 6to4":                       {everything, "mmf.example", "2002:7f00:1::", false},
+		"loopback behind a translator":           {everything, "mmf.example", "64:ff9b::7f00:1", false},
+		"another address by 6to4":                {everything, "mmf.example", "2002:a01:203::1", true},
 		"metadata of Amazon":                     {everything, "mmf.example", "fd00:ec2::254", false},
 		"metadata of Google":                     {everything, "mmf.example", "fd20:ce::254", false},
 		"metadata of Alibaba":                    {everything, "mmf.example", "100.100.100.200", false},
@@ -55,17 +81,83 @@ func TestAllowList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list, err := parseAllowList(c.list)
+			list, err := parseAllowList(c.list, false)
 			require.NoError(t, err)
 			require.Equal(t, c.allowed, list.allows(c.host, netip.MustParseAddr(c.ip)))
 		})
 	}
 }
 
+// Pins loopback that is dialled for whoever reaches an exposed listener: services there trust who connects.
+func TestLoopbackIsForLoopback(t *testing.T) {
+	t.Parallel()
+	at := ServeMMF(t, Proposes(1))
+	for name, c := range map[string]struct {
+		options Options
+		allowed bool
+	}{
+		"nobody else reaches the director":    {Options{Addrs: []string{"127.0.0.1:0", "[::1]:0"}, HTTPAddr: "localhost:8080"}, true},
+		"others reach gRPC":                   {Options{Addrs: []string{"127.0.0.1:0", ":50504"}, Tokens: []string{"0123456789abcdef"}}, false},
+		"others reach REST":                   {Options{Addrs: []string{"127.0.0.1:0"}, HTTPAddr: "0.0.0.0:8080", Open: true}, false},
+		"others reach it, loopback is listed": {Options{Addrs: []string{":50504"}, Open: true, Functions: []string{"127.0.0.0/8"}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ids, err := runs(t.Context(), functionsOf(t, c.options), at)
+			if c.allowed {
+				require.NoError(t, err)
+				require.Len(t, ids, 1)
+				return
+			}
+			require.EqualError(t, err, errUnreachable.Error())
+		})
+	}
+}
+
+// Pins errors that map a network: whether an address is allowed, a name resolves, a port is open or something else listens there.
+func TestCallersLearnNothingOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	silent := listen(t, "127.0.0.1:0")
+	require.NoError(t, silent.Close())
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	t.Cleanup(page.Close)
+	greets := listen(t, "127.0.0.1:0")
+	t.Cleanup(func() { _ = greets.Close() })
+	go func() {
+		for conn, err := greets.Accept(); err == nil; conn, err = greets.Accept() {
+			_, _ = io.WriteString(conn, "220 mail.example ESMTP\r\n")
+			_ = conn.Close()
+		}
+	}()
+	f := makeFunctions(t)
+	for name, at := range map[string]*pb.FunctionConfig{
+		"nobody listens":           configOf(silent.Addr()),
+		"a page is served":         configOf(page.Listener.Addr()),
+		"something else is served": configOf(greets.Addr()),
+		"the name is unknown":      config("nobody.invalid", 80),
+		"the address is refused":   config("169.254.169.254", 80),
+		"the address is not there": config("192.0.2.1", 80),
+	} {
+		for _, kind := range []pb.FunctionConfig_Type{pb.FunctionConfig_GRPC, pb.FunctionConfig_REST} {
+			at := config(at.GetHost(), at.GetPort())
+			at.Type = kind
+			t.Run(name+" "+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				_, err := runs(t.Context(), f, at)
+				require.EqualError(t, err, errUnreachable.Error())
+				require.Equal(t, codes.Unavailable, status.Code(err))
+				var unreachable *unreachableError
+				require.ErrorAs(t, err, &unreachable)
+				require.NotEqual(t, err.Error(), unreachable.cause.Error(), "the log has more")
+			})
+		}
+	}
+}
+
 func TestParseAllowListRefuses(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"", "*", "*.", ".example", "a..b", "*.*.example", "http://mmf", "mmf:50502", "10.0.0.0/33", "a b", "ä.example", strings.Repeat("a", 64)} {
-		_, err := parseAllowList([]string{"mmf.example", entry})
+		_, err := parseAllowList([]string{"mmf.example", entry}, false)
 		require.Error(t, err, entry)
 	}
 }
@@ -83,7 +175,7 @@ func TestNoListOpensWhatIsNeverDialled(t *testing.T) {
 			ip, netip.AddrFrom4([4]byte{169, 254, bytes[0], bytes[1]}), netip.AddrFrom4([4]byte{224 | bytes[0]&15, bytes[1], bytes[2], bytes[3]}),
 			netip.AddrFrom16([16]byte(append([]byte{0xff}, bytes[1:]...))), netip.AddrFrom16([16]byte(append([]byte{0xfe, 0x80}, bytes[2:]...))),
 		}).Draw(t, "ip")
-		list, err := parseAllowList([]string{"0.0.0.0/0", "::/0", "host", ip.String()})
+		list, err := parseAllowList([]string{"0.0.0.0/0", "::/0", "host", ip.String()}, true)
 		require.NoError(t, err)
 		written := rapid.SampledFrom([]netip.Addr{ip, netip.AddrFrom16(ip.As16()), ip.WithZone("eth0")}).Draw(t, "written")
 		u := ip.Unmap()

@@ -34,6 +34,11 @@ func (o Options) Exposed() string {
 	if o.Open || len(o.Tokens) > 0 || o.ClientCA != "" {
 		return ""
 	}
+	return o.offLoopback()
+}
+
+// offLoopback is the first address that other machines reach; "" where there is none.
+func (o Options) offLoopback() string {
 	addrs := slices.Clone(o.Addrs)
 	for _, l := range o.Listeners {
 		addrs = append(addrs, l.Addr().String())

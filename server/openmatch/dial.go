@@ -24,8 +24,20 @@ import (
 // connectTimeout is for one TCP connection. A machine that is there answers within a round trip.
 const connectTimeout = 3 * time.Second
 
-// errNotAllowed is all that a caller hears of an address it may not have the director connect to: neither what the name
-// stands for nor whether anybody is there.
+// unreachableError is a match function that did not answer. Its caller chose the address, so it is told the same whatever the cause:
+// neither whether the address is allowed, nor what the name stands for, nor whether anybody listens there. The log has the cause.
+type unreachableError struct{ cause error }
+
+var errUnreachable = status.Error(codes.Unavailable,
+	"the match function cannot be called: the director may not call the address, or nothing answers there as one does; the director's log has the cause")
+
+// Error implements error.
+func (*unreachableError) Error() string { return errUnreachable.Error() }
+
+// GRPCStatus is for [status.FromError].
+func (*unreachableError) GRPCStatus() *status.Status { return status.Convert(errUnreachable) }
+
+// errNotAllowed is the cause where the rules refuse the address.
 var errNotAllowed = status.Error(codes.PermissionDenied, "the director may not call this address")
 
 // errRefused is errNotAllowed inside a dialer. It is no status: gRPC would end calls with it, and everything around it.

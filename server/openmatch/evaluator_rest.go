@@ -41,13 +41,14 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	showing.Go(func() {
 		_ = proposals.CloseWithError(e.guard.Do("evaluator's input", func() error { return e.show(ctx, proposals, in) }))
 	})
-	return e.client.results(request, func(result []byte) error {
+	_, err = e.client.results(request, func(result []byte) error {
 		var answer pb.EvaluateResponse
 		if err := fromUserCode.Unmarshal(result, &answer); err != nil {
 			return status.Errorf(codes.Internal, "the evaluator's answer cannot be read: %v", err)
 		}
 		return accept(answer.GetMatchId())
 	})
+	return err
 }
 
 // show writes proposals until there are no more. One that JSON has no words for, because it holds an Any of a type that

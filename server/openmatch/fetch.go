@@ -61,6 +61,9 @@ func (f *fetch) warn(ctx context.Context, unreadable int, err error) {
 	if unreadable > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "a match function gives scores that cannot be read", about, slog.Int("matches", unreadable))
 	}
+	if unreachable, ok := errors.AsType[*unreachableError](err); ok {
+		err = unreachable.cause
+	}
 	switch {
 	case errors.Is(err, errNotAllowed):
 		log.LogAttrs(ctx, slog.LevelWarn, "a match function's address is not allowed: list it in DIRECTOR_OM_FUNCTIONS", about)

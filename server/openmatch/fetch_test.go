@@ -199,12 +199,12 @@ func TestFetchMatchesTellsWhatIsWrong(t *testing.T) {
 		"an error":                 {openmatch.ServeMMF(t, failing), "syncErr=[<nil>], mmfErr=[rpc error: code = DataLoss desc = no idea whom to match]", 1},
 		"an id twice":              {proposing(t, &pb.Match{MatchId: "m"}, &pb.Match{MatchId: "m"}), `MatchMakingFunction returned same match_id twice: "m"`, 0},
 		"a function that hangs":    {openmatch.ServeMMF(t, hanging), "mmfErr=[match function ran longer than proposal window, canceling]", 1},
-		"garbage":                  {openmatch.ServeREST(t, garbage), "mmfErr=[rpc error: code = Internal desc = the answer cannot be read", 0},
+		"garbage":                  {openmatch.ServeREST(t, garbage), "the match function cannot be called", 0},
 		"an answer without match":  {proposing(t, nil), "an answer without a match", 0},
 		"a type that is none":      {&pb.FunctionConfig{Host: "127.0.0.1", Port: 1, Type: 7}, "provided match function type is not supported", 0},
 		"a host that is none":      {&pb.FunctionConfig{Host: "a b", Port: 1}, ".config.host must be a host's name or address", 0},
-		"metadata":                 {&pb.FunctionConfig{Host: "169.254.169.254", Port: 80, Type: pb.FunctionConfig_REST}, "the director may not call this address]", 0},
-		"a host that is not known": {&pb.FunctionConfig{Host: "192.0.2.1", Port: 80}, "the director may not call this address]", 0},
+		"metadata":                 {&pb.FunctionConfig{Host: "169.254.169.254", Port: 80, Type: pb.FunctionConfig_REST}, "the match function cannot be called", 0},
+		"a host that is not known": {&pb.FunctionConfig{Host: "192.0.2.1", Port: 80}, "the match function cannot be called", 0},
 	} {
 		matches, err := b.fetch(c.at)
 		require.Equal(t, codes.Unknown, status.Code(err), name)

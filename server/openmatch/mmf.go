@@ -43,7 +43,7 @@ type functions struct {
 // newFunctions makes the clients; they connect when they are used. Errors: an entry of the list, or a file, that cannot be
 // read.
 func newFunctions(o Options) (*functions, error) {
-	list, err := parseAllowList(o.Functions)
+	list, err := parseAllowList(o.Functions, o.offLoopback() == "")
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (f *functions) close() {
 // run has a match function make matches for the profile, and hands on each as it comes. It returns when the function has
 // no more, or with what went wrong: the function's own error, the one that propose returned, or why the context ended.
 func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
-	call := f.runGRPC
+	call := f.runGRPC // which tells whether a match function answered at all
 	switch config.GetType() {
 	case pb.FunctionConfig_GRPC:
 	case pb.FunctionConfig_REST:
@@ -98,25 +98,35 @@ func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile 
 	if err != nil {
 		return err
 	}
-	err = call(ctx, at, profile, propose)
-	if err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable { // which says why it took so long
+	answered, err := call(ctx, at, profile, propose)
+	switch {
+	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable: // which says why it took so long
 		return context.Cause(ctx)
+	case err != nil && !answered:
+		return &unreachableError{err}
 	}
 	return err
 }
 
 // runGRPC calls a match function over gRPC.
-func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
-	return f.connections.call(ctx, at, func(c *connection) (some bool, err error) { return c.run(ctx, profile, propose) })
+func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) (answered bool, err error) {
+	err = f.connections.call(ctx, at, func(c *connection) (some bool, err error) {
+		some, answered, err = c.run(ctx, profile, propose)
+		return some, err
+	})
+	return answered, err
 }
 
-// run tells whether there were some proposals.
-func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some bool, err error) {
+// run tells whether there were some proposals, and whether the match function answered: what the client makes up of a connection that
+// failed, or of an answer that is not gRPC, comes without headers.
+func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // whose end tells the function that nobody listens any more
 	defer cancel()
 	stream, err := pb.NewMatchFunctionClient(c).Run(ctx, &pb.RunRequest{Profile: profile})
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return receive(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
+	some, err = receive(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
+	header, failed := stream.Header()
+	return some, some || failed == nil && header != nil || len(stream.Trailer()) > 0, err
 }

@@ -19,14 +19,14 @@ var (
 )
 
 // runREST calls a match function over HTTP. It may take as long as the context lasts.
-func (f *functions) runREST(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
+func (f *functions) runREST(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) (answered bool, err error) {
 	body, err := toUserCode.Marshal(&pb.RunRequest{Profile: profile})
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "the profile cannot be told in JSON: %v", err)
+		return true, status.Errorf(codes.InvalidArgument, "the profile cannot be told in JSON: %v", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url(f.http.scheme, "/v1/matchfunction:run").String(), bytes.NewReader(body))
 	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return true, status.Error(codes.Internal, err.Error())
 	}
 	// Not sent, it tells net/http that a function which hung up on an idle connection may be asked again.
 	request.Header["Idempotency-Key"] = nil

@@ -29,12 +29,13 @@ func newRESTClient(d dialer) *restClient {
 }
 
 // results sends a request and reads the stream that the REST mapping makes of one: an object after the other, each with
-// a result or an error. It ends with the stream, the error in it, or the one that each returned.
-func (c *restClient) results(request *http.Request, each func(result []byte) error) error {
+// a result or an error. It ends with the stream, the error in it, or the one that each returned. Where nothing came that
+// could be an answer to it, it was not answered.
+func (c *restClient) results(request *http.Request, each func(result []byte) error) (answered bool, err error) {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return toldOfHTTP(err)
+		return false, toldOfHTTP(err)
 	}
 	defer response.Body.Close()
 	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.most), memory: c.memory}
@@ -45,16 +46,18 @@ func (c *restClient) results(request *http.Request, each func(result []byte) err
 		err := objects.Decode(&object)
 		switch {
 		case body.refused != nil:
-			return body.refused
+			return true, body.refused
 		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
-			return nil
-		case err != nil || response.StatusCode != http.StatusOK:
-			return object.failure(response, err)
-		case object.Result == nil:
-			return object.failure(response, nil)
+			return true, nil
+		case err != nil:
+			_, tooMuch := errors.AsType[*http.MaxBytesError](err)
+			return answered || tooMuch, object.failure(response, err)
+		case object.Result == nil || response.StatusCode != http.StatusOK:
+			return answered || object.says(), object.failure(response, nil)
 		}
+		answered = true
 		if err := each(object.Result); err != nil {
-			return err
+			return true, err
 		}
 		body.release(objects.InputOffset())
 	}
@@ -124,6 +127,9 @@ type restError struct {
 	Code    codes.Code `json:"code"`
 	Message string     `json:"message"`
 }
+
+// says tells whether there is anything in the object that a match function's answer has.
+func (o answerObject) says() bool { return o.Result != nil || o.Error != nil || o.Message != "" }
 
 // failure is the object as an error. unread is why there is no object, or nil.
 func (o answerObject) failure(response *http.Response, unread error) error {
