@@ -52,7 +52,8 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 	at, err := addressOf(configOf(l.Addr()))
 	require.NoError(t, err)
 	call := func(conn *connection) (bool, error) {
-		return conn.run(t.Context(), &pb.MatchProfile{}, func(*pb.Match) error { return nil })
+		some, _, err := conn.run(t.Context(), &pb.MatchProfile{}, func(*pb.Match) error { return nil })
+		return some, err
 	}
 	for range 2 { // an idle connection is made when it is called
 		require.Error(t, c.call(t.Context(), at, call))
