@@ -88,8 +88,6 @@ var samples = map[string]sample{
 	"om-query-memory":             {"64MiB", "0", []string{"much", "-1"}},
 	"om-proposal-memory":          {"64MiB", "0", []string{"much", "-1"}},
 	"om-max-watchers":             {"500", "1", []string{"0", "1000001"}},
-	"om-query-memory":             {"64MiB", "1024MiB", []string{"x"}},
-	"om-proposal-memory":          {"64MiB", "0", []string{"-1"}},
 	"om-functions":                {"10.0.0.0/8", "mmf.example,*.mmf.svc", nil},
 	"om-evaluator":                {"grpc://evaluator:50508", "http://[::1]:51508", []string{"evaluator:50508", "ftp://e:1", "grpc://e", "http://e:1/x"}},
 	"om-player-arg":               {"player", "account", nil},
