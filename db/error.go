@@ -77,6 +77,8 @@ var retryableStates = map[string]bool{
 	"57014": true, // query_canceled
 	"25P03": true, // idle_in_transaction_session_timeout: this process stood still for a while
 	"25P04": true, // transaction_timeout
+	"26000": true, // invalid_sql_statement_name: see PoolerHint
+	"42P05": true, // duplicate_prepared_statement: see PoolerHint
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
 
@@ -101,7 +103,7 @@ func classify(err error) error {
 		return err
 	case errors.As(err, &pg):
 		if retryableState(pg.Code) {
-			return unavailable("the database refused for now", err)
+			return unavailable("the database refused for now", hinted(err))
 		}
 		return err
 	case errors.Is(err, pgx.ErrTxCommitRollback):

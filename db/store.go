@@ -115,6 +115,7 @@ type Store struct {
 	q       *Queries
 	clock   clock
 	ids     *idMint
+	pooler  poolerTrouble
 
 	catalogue *catalogue
 
@@ -142,6 +143,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, ids: newIDMint()}
+	pc.ConnConfig.OnPgError = s.pooler.watch(pc.ConnConfig.OnPgError)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
@@ -153,9 +156,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	s := &Store{
-		cfg: cfg, pool: pool, readers: readers, q: New(pool), clock: clock{pod: cfg.PodClock}, ids: newIDMint(),
-	}
+	s.pool, s.readers, s.q = pool, readers, New(pool)
 	s.catalogue = newCatalogue(New(readers), cfg.Log)
 	s.notifier = newNotifier(s.sendNotice, cfg.Log)
 	s.listener = newListener(cfg, lc, s.notifier.sender, func() { s.Notify(topicEcho, "") })

@@ -22,9 +22,17 @@ type Database struct {
 
 var _ bench.Meter = (*Database)(nil)
 
-// OpenDatabase connects to a database, as anybody who may. The caller closes it.
-func OpenDatabase(ctx context.Context, url string) (*Database, error) {
-	pool, err := pgxpool.New(ctx, url)
+// OpenDatabase connects to a database, as anybody who may; pooled where a pooler on the way does not track prepared statements.
+// The caller closes it.
+func OpenDatabase(ctx context.Context, url string, pooled bool) (*Database, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	if pooled {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}

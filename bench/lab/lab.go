@@ -93,7 +93,7 @@ func (l *Lab) start(ctx context.Context) (err error) {
 	if _, err := migrations.Up(ctx, l.URL(), l.options.Log); err != nil {
 		return err
 	}
-	if l.Database, err = OpenDatabase(ctx, l.URL()); err != nil {
+	if l.Database, err = OpenDatabase(ctx, l.URL(), false); err != nil {
 		return err
 	}
 	l.env = append(l.defaults(), l.options.Env...)

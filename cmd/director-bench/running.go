@@ -18,14 +18,14 @@ import (
 // runningDirector is what a load has to know of a director that runs already. Secrets are variables only, those that the
 // director itself reads, so that none is seen in a list of processes.
 type runningDirector struct {
-	databaseURL            string
+	databaseURL, pooler    string
 	authIssuer, audience   string
 	data, issuerKey        string
 	fleetToken, lobbyToken string
 }
 
 func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
-	r.databaseURL = p.variable("DATABASE_URL")
+	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
 	r.fleetToken, r.lobbyToken = first(p.variable("DIRECTOR_FLEET_TOKEN")), first(p.variable("DIRECTOR_OM_TOKENS"))
 	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"), "With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
 	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"), "With --url: the aud of players' access tokens [DIRECTOR_AUTH_AUDIENCE]")
@@ -71,7 +71,7 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 	}
 	postgres := ""
 	if b.running.databaseURL != "" {
-		database, err := lab.OpenDatabase(ctx, b.running.databaseURL)
+		database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
 		if err != nil {
 			return fmt.Errorf("DATABASE_URL: %w", err)
 		}

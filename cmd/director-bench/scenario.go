@@ -39,7 +39,7 @@ func (p *program) root() *cobra.Command {
 			"Without --url it measures a director of its own: replicas as processes, with default settings, but no limit per player and 4,096 calls at a time,\n" +
 			"and a durable Postgres in a temporary directory (of TMPDIR: choose the disk that you want to measure). All of it and the\n" +
 			"load share this machine. With --url it measures a running one: it registers game servers in regions of its own, leaves\n" +
-			"closed sessions in its history, and needs a key that the director believes; with DATABASE_URL it also shows what its\n" +
+			"closed sessions in its history, and needs a key that the director believes; with DATABASE_URL (and DIRECTOR_POOLER) it also shows what its\n" +
 			"database wrote. Calls that fail are counted, and are no error. For Open Match's scenarios --url is host:port of its gRPC\n" +
 			"listener; give them a universe to themselves, and for fetch and ticket-life one on this machine.",
 		Example: "  director-bench matchmake\n" +

@@ -77,6 +77,8 @@ func explain(err error) error {
 			return fmt.Errorf("%s (%s)", pg.Message, pg.Hint)
 		}
 		return errors.New(pg.Message)
+	case db.PoolerHint(err) != "":
+		return fmt.Errorf("%s (%w)", db.PoolerHint(err), err)
 	case db.IsKind(err, db.Unavailable), unreachable(err):
 		return fmt.Errorf("the database cannot be reached, look at DATABASE_URL and whether it runs: %w", err)
 	}

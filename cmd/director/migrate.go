@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/migrations"
 )
@@ -51,14 +52,24 @@ func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *
 		if err != nil {
 			return err
 		}
-		return run(cmd, conf, url, out)
+		err = run(cmd, conf, url, out)
+		if db.PoolerHint(err) != "" {
+			return fmt.Errorf("%w: %w", errPooled, err)
+		}
+		return err
 	}
 	return cmd
 }
 
+// errPooled says that a session lock, which keeps two from migrating at once, needs a session.
+var errPooled = errors.New("migrations lock a session and cannot go through a pooler: set DATABASE_URL_DIRECT to Postgres itself")
+
 // migrated is the database that the sub-commands of migrate work on: that of the settings, else that of a running
 // `director dev`.
 func (c *Config) migrated() (string, error) {
+	if c.Pooler == "pgbouncer" && c.DatabaseURL != "" && c.DatabaseURLDirect == "" {
+		return "", cli.Usage(errPooled)
+	}
 	if url := c.direct(); url != "" {
 		return url, nil
 	}

@@ -14,6 +14,16 @@ import (
 )
 
 // Pins a schema that cannot be moved by hand, or that is lost by one key pressed too fast.
+// Through a pooler the lock of migrations protects nothing: two that migrate would trip over each other.
+func TestMigrateRefusesAPooler(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Empty(t)
+	refused := run(t, env("DATABASE_URL="+url, "DIRECTOR_POOLER=pgbouncer"), "", "migrate", "up")
+	require.Error(t, refused.err)
+	require.Contains(t, refused.stderr, "set DATABASE_URL_DIRECT")
+	ok(t, env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere", "DATABASE_URL_DIRECT="+url, "DIRECTOR_POOLER=pgbouncer"), "migrate", "up")
+}
+
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Empty(t)

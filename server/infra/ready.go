@@ -24,6 +24,7 @@ const (
 type Database interface {
 	SchemaVersion(ctx context.Context) (int64, error)
 	RestoredFromDump(ctx context.Context) (bool, error)
+	PoolerTrouble() string
 	ClockReading() (r db.ClockReading, ok bool)
 	Now() time.Time
 }
@@ -70,7 +71,7 @@ func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, 
 	if p.Draining() {
 		return readyAnswer{}, errDraining
 	}
-	checks := slices.Concat(p.shared(ctx), []check{p.signingKey(), p.clock()})
+	checks := slices.Concat(p.shared(ctx), []check{p.pooler(), p.signingKey(), p.clock()})
 	if err := failures(checks); err != nil {
 		return readyAnswer{}, err
 	}
@@ -135,6 +136,14 @@ func (r Readiness) restored(ctx context.Context) check {
 		return check{"restored", "the database was restored from a dump: run 'director migrate up'", true}
 	}
 	return check{"restored", "the database is no restored dump, or was migrated since", false}
+}
+
+// pooler fails while a pooler breaks statements, which it does now to one call and then to another.
+func (r Readiness) pooler() check {
+	if hint := r.Database.PoolerTrouble(); hint != "" {
+		return check{"pooler", hint, true}
+	}
+	return check{"pooler", "no pooler breaks statements", false}
 }
 
 func (r Readiness) signingKey() check {

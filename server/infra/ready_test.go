@@ -28,6 +28,7 @@ type world struct {
 	unread   bool          // it was never measured
 	draining bool
 	restored bool
+	pooler   string
 	asked    *atomic.Int64 // how often the database was; nil: nobody counts
 }
 
@@ -39,6 +40,7 @@ func (w world) SchemaVersion(context.Context) (int64, error) {
 	}
 	return w.version, w.database
 }
+func (w world) PoolerTrouble() string                          { return w.pooler }
 func (w world) RestoredFromDump(context.Context) (bool, error) { return w.restored, nil }
 func (w world) Now() time.Time                                 { return now }
 func (w world) Usable() error                                  { return w.key }
@@ -81,6 +83,7 @@ func TestReadiness(t *testing.T) {
 		"the database is away":        {world{database: away}, []string{"database"}},
 		"the schema cannot be read":   {world{version: 3, database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
 		"restored from a dump":        {world{version: 3, restored: true}, []string{"restored"}},
+		"a pooler is in the way":      {world{version: 3, pooler: "set it"}, []string{"pooler"}},
 		"no key":                      {world{version: 3, key: errors.New("no signing key")}, []string{"signing_key"}},
 		"far off and corrected":       {world{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
 		"far behind and corrected":    {world{version: 3, offset: -time.Hour, age: 10 * time.Second}, nil},
@@ -93,7 +96,7 @@ func TestReadiness(t *testing.T) {
 		status, body := ask(t, row.world)
 		if row.failed == nil {
 			require.Equal(t, http.StatusOK, status, name)
-			require.Len(t, body["checks"], 5)
+			require.Len(t, body["checks"], 6)
 			continue
 		}
 		require.Equal(t, http.StatusServiceUnavailable, status, name)

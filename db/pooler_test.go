@@ -1,0 +1,37 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+// Pins a pooler that is set up differently than the director was told, which was an internal error without a word of the cause.
+func TestPoolerErrorsAreUnavailableWithAHint(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ code, message, hint string }{
+		{"26000", `prepared statement "stmtcache_1" does not exist`, "set DIRECTOR_POOLER=pgbouncer"},
+		{"42P05", `prepared statement "stmtcache_1" already exists`, "set DIRECTOR_POOLER=pgbouncer"},
+		{"08P01", "unsupported startup parameter: statement_timeout", "ignore_startup_parameters"},
+		{"08P01", "insufficient data left in message", ""},
+		{"23505", "duplicate key", ""},
+	} {
+		cause := fmt.Errorf("placing: %w", &pgconn.PgError{Code: row.code, Message: row.message})
+		hint, err := PoolerHint(cause), classify(cause)
+		if row.hint == "" {
+			require.Empty(t, hint, row.message)
+			continue
+		}
+		require.Contains(t, hint, row.hint)
+		require.True(t, IsKind(err, Unavailable))
+		require.ErrorContains(t, err, row.hint, "for the log")
+		require.ErrorContains(t, err, row.message, "for the log")
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		require.NotContains(t, e.Detail, "DIRECTOR_POOLER", "callers are not told how we are set up")
+	}
+	require.Empty(t, PoolerHint(errors.New("26000")))
+}
