@@ -11,18 +11,19 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Why a player is not admitted, or has to go; test with errors.Is. After [ErrBusy], [ErrUnavailable], [ErrSessionLost]
-// and an ended context the same player may succeed later, after the others this token never will.
+// Reasons why Admit refuses a player or an [Admission] ends; test for them with errors.Is. After [ErrBusy],
+// [ErrUnavailable], [ErrSessionLost] and an ended context, the same player may succeed later. After the others, this token
+// never will.
 var (
-	// ErrBadToken: forged, expired, not for game servers, or not a token at all.
+	// ErrBadToken: the token is forged, expired, malformed, or not a session token.
 	ErrBadToken = errors.New("sdk: bad session token")
-	// ErrWrongServer: a good token for another endpoint.
+	// ErrWrongServer: the token is valid, and names another endpoint.
 	ErrWrongServer = errors.New("sdk: session token is for another server")
 	// ErrReplay: this token was used before.
 	ErrReplay = errors.New("sdk: session token was used before")
-	// ErrSeatGone: the player came so late that the seat was given away.
+	// ErrSeatGone: the player connected after the reservation expired, and another player has the seat.
 	ErrSeatGone = errors.New("sdk: seat was given away")
-	// ErrNoSeat: the director knows of no such seat.
+	// ErrNoSeat: the session has no such seat.
 	ErrNoSeat = errors.New("sdk: no such seat")
 	// ErrSessionLost: the director has ended the session.
 	ErrSessionLost = errors.New("sdk: session was ended")
@@ -30,46 +31,46 @@ var (
 	ErrReplaced = errors.New("sdk: player connected again")
 	// ErrLeft: the player left.
 	ErrLeft = errors.New("sdk: player left")
-	// ErrBusy: too many players are at the door already.
+	// ErrBusy: too many Admit calls (4096) are waiting for the director.
 	ErrBusy = errors.New("sdk: too many players waiting")
 
 	errShortAnswer = errors.New("sdk: seat report was answered without a result for every entry")
 )
 
-// Admission is a player who may play, from Admit to Leave. Safe for concurrent use.
+// Admission is an admitted player, from Admit to Leave. Safe for concurrent use.
 type Admission struct {
 	Sub, SessionID, Region string
-	// Mode and MaxPlayers are the session's: what to open for the first player who comes. Party is the same for all who
-	// were seated together, and for a player who came alone nobody else's. A director of an older release leaves
-	// them empty.
+	// Mode and MaxPlayers are the session's. The game server needs them to open the match for the session's first player.
+	// Party is equal for players who were seated together, and unique for a player who came alone. A director of an older
+	// release leaves the three empty.
 	Mode       string
 	MaxPlayers int
 	Party      string
 	// TokenID is the jti of the token that was redeemed.
 	TokenID string
 
-	connection string // by which the director tells this admission from others of the player
-	book       *seatBook
+	connection string // distinguishes this admission from others of the same player
+	reporter   *seatReporter
 	ctx        context.Context //nolint:containedctx // ends with the admission
 	end        context.CancelCauseFunc
 	leave      sync.Once
 }
 
-// Done is closed when the player has to be sent away; Err then says why: [ErrSessionLost], [ErrReplaced],
-// [ErrSuperseded], [ErrClosed], or [ErrLeft] once the director has heard of that.
+// Done is closed when the game server must disconnect the player. Err then returns the reason: [ErrSessionLost],
+// [ErrReplaced], [ErrSuperseded], [ErrClosed], or, once the director has acknowledged a Leave, [ErrLeft].
 func (a *Admission) Done() <-chan struct{} { return a.ctx.Done() }
 
 // Err is nil until Done is closed.
 func (a *Admission) Err() error { return context.Cause(a.ctx) }
 
-// Leave frees the seat. It returns at once; the report is repeated until the director has taken it. It is right to call
-// it always when a connection ends: after [ErrReplaced] the seat stays with the newer connection.
-func (a *Admission) Leave() { a.leave.Do(func() { a.book.leave(a) }) }
+// Leave frees the seat. It returns at once; the report is retried in the background until the director acknowledges it.
+// Call it whenever a connection ends: after [ErrReplaced] it does nothing, and the newer connection keeps the seat.
+func (a *Admission) Leave() { a.leave.Do(func() { a.reporter.leave(a) }) }
 
-// Admit decides whether the holder of a session token may play. It checks the token offline, then has the director
-// connect the seat, so a nil error means that this player, with this token, plays here and nowhere else. Call it once for
-// each connection: a token that is shown on a second one is [ErrReplay]. Through an outage it waits for as long as ctx
-// allows: give it a deadline.
+// Admit decides whether the holder of a session token may play. It verifies the token offline and then reports the join,
+// so a nil error means that the director has connected this player's seat, with this token, on this server only. Call it
+// once for each connection: a second call with the same token returns [ErrReplay]. During an outage of the director it
+// blocks until ctx ends, so pass a context with a deadline.
 func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission, error) {
 	if s.isClosing() {
 		return nil, ErrClosed
@@ -91,7 +92,7 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	seat := &Admission{
 		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region,
 		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, TokenID: claims.ID,
-		connection: connection, book: s.seats,
+		connection: connection, reporter: s.seats,
 	}
 	return s.seat(ctx, seat)
 }
@@ -115,8 +116,8 @@ func refused(err error) bool {
 	return errors.Is(err, ErrReplay) || errors.Is(err, ErrSeatGone) || errors.Is(err, ErrNoSeat)
 }
 
-// End closes a session: the match is over. Its remaining players are done with [ErrSessionLost] when the director has
-// heard of it. A session whose last player leaves closes by itself.
+// End closes a session whose match is over. Once the director has acknowledged it, the admissions of the remaining players
+// end with [ErrSessionLost]. A session closes without End when its last player leaves.
 func (s *GameServer) End(sessionID string) { s.seats.finish(sessionID) }
 
 func (s *GameServer) report(ctx context.Context, session string, batch []*entry) (seatsAnswer, error) {

@@ -42,8 +42,8 @@ func TestAdmitConnectsTheSeat(t *testing.T) {
 	})
 }
 
-// A game server learns from the token what to open for a session's first player, and who came together.
-func TestAdmissionSaysWhatToOpen(t *testing.T) {
+// The token gives a game server the session's mode and size, and the party of each player.
+func TestAdmissionHasModeSizeAndParty(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve(func(o *sdk.ServerOptions) { o.Modes = []string{"race"} })
@@ -70,7 +70,7 @@ func TestAdmissionSaysWhatToOpen(t *testing.T) {
 	})
 }
 
-// What a stranger can present, and must not get in with.
+// Tokens that an attacker can present.
 func TestAdmitRefusesBadTokens(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -117,8 +117,8 @@ func TestAdmitRefusesBadTokens(t *testing.T) {
 	})
 }
 
-// A token that was overheard must not work a second time: not while its owner plays, which the director would take for
-// a retry, nor after.
+// A stolen token must not work a second time: neither while its owner plays, when the director could take it for a retry,
+// nor afterwards.
 func TestAdmitRefusesReplays(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -138,7 +138,7 @@ func TestAdmitRefusesReplays(t *testing.T) {
 	})
 }
 
-// After a crash of the process nothing is remembered here; the director still knows.
+// After a crash the process has forgotten its spent tokens; the director's result decides.
 func TestAdmitObeysTheDirector(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -147,14 +147,14 @@ func TestAdmitObeysTheDirector(t *testing.T) {
 			"replay": sdk.ErrReplay, "seat_gone": sdk.ErrSeatGone, "unknown": sdk.ErrNoSeat, "something_new": sdk.ErrNoSeat,
 		} {
 			seat := w.token(result)
-			w.spoil(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
+			w.inject(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
 				return jsonAnswer(`{"closed":false,"results":[{"sub":"` + result + `","result":"` + result + `"}]}`), nil
 			})))
 			_, err := s.Admit(t.Context(), seat.SessionToken)
 			require.ErrorIs(t, err, want)
 		}
 		seat := w.token("eve")
-		w.spoil(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
 			return jsonAnswer(`{"closed":false,"results":[]}`), nil
 		})))
 		_, err := s.Admit(t.Context(), seat.SessionToken)
@@ -162,7 +162,7 @@ func TestAdmitObeysTheDirector(t *testing.T) {
 	})
 }
 
-// One player over two connections: the newer wins, and the older one's end does not free the newer one's seat.
+// One player with two connections: the newer one gets the seat, and the older one's Leave does not free it.
 func TestNewerConnectionReplacesOlder(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -183,7 +183,7 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	})
 }
 
-// The older connection ends while the newer one is still at the door: the order of events must not free the seat.
+// The older connection ends while the newer one is still joining: the order of the reports must not free the seat.
 func TestLeaveWhileTheSamePlayerJoins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -191,7 +191,7 @@ func TestLeaveWhileTheSamePlayerJoins(t *testing.T) {
 		first, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
 		again := w.token("alice").SessionToken
-		w.spoil(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/seats", once(func(exchange, func() *http.Response) (*http.Response, error) {
 			first.Leave()
 			return nil, errNoFault
 		})))

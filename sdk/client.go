@@ -18,27 +18,28 @@ import (
 const (
 	defaultUserAgent      = "lattice-director-sdk-go"
 	defaultAttemptTimeout = 5 * time.Second
-	// The director's answers are a few hundred bytes; a peer that sends more than this is not the director.
+	// The director's answers have a few hundred bytes. A peer that sends more than 1 MiB is not the director.
 	maxAnswerBytes = 1 << 20
 )
 
 // Options says how a [Client] reaches the director. Only URLs is required.
 type Options struct {
-	// URLs are the base addresses of the director's replicas, such as "https://director-1.example:8080". A path in
-	// them is kept as a prefix. Calls take turns over those that answer.
+	// URLs are the base URLs of the director's replicas, such as "https://director-1.example:8080". A path is kept as a
+	// prefix. The client uses the replicas that answer in turn.
 	URLs []string
-	// HTTPClient makes the requests; nil takes one with a transport of its own. Redirects are never followed, because
-	// Go would carry the fleet token along to another host.
+	// HTTPClient makes the requests; nil makes one with its own transport. The client never follows redirects, because
+	// net/http would send the fleet token on to another host.
 	HTTPClient *http.Client
-	// Logger hears about retries and lost servers; nil is silent. Tokens and handles are never logged.
+	// Logger receives messages about retries, registrations and refused players; nil discards them. Tokens and handles are
+	// never logged.
 	Logger *slog.Logger
 	// UserAgent is sent with every request. Default "lattice-director-sdk-go".
 	UserAgent string
-	// AttemptTimeout bounds one request to one replica, so that a frozen one costs a caller this and not its whole
+	// AttemptTimeout bounds one request to one replica, so that an unresponsive replica does not use up the caller's
 	// context. Default 5 s.
 	AttemptTimeout time.Duration
-	// FirstBackoff and MaxBackoff bound the pauses between attempts; each is doubled and jittered by half.
-	// Defaults 100 ms and 3 s, short against a lease of 15 s.
+	// FirstBackoff is the first pause between attempts. Pauses double up to MaxBackoff; each varies randomly by half.
+	// Defaults 100 ms and 3 s, which are short compared to a lease of 15 s.
 	FirstBackoff, MaxBackoff time.Duration
 }
 
@@ -47,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.HTTPClient = &http.Client{Transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 64, // The default of 2 makes a busy process dial for nearly every call.
+			MaxIdleConnsPerHost: 64, // With the default of 2, a busy process opens a connection for nearly every call.
 			IdleConnTimeout:     90 * time.Second,
 		}}
 	}
@@ -70,15 +71,15 @@ func positive(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Client calls the director's replicas. It holds no state but which of them answered lately, and is safe for
-// concurrent use; one for a whole process is enough.
+// Client calls the director's replicas. Its only state is which of them failed recently. It is safe for concurrent use, and
+// one Client is enough for a process.
 type Client struct {
 	opts     Options
 	http     *http.Client
 	replicas *replicas
 }
 
-// New makes a client. It does not connect; the error is about the options.
+// New returns a client. It does not connect; the only errors are about the options.
 func New(opts Options) (*Client, error) {
 	opts = opts.withDefaults()
 	bases := make([]string, 0, len(opts.URLs))
@@ -108,15 +109,15 @@ func baseURL(raw string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// Close lets go of idle connections. Calls in flight are not touched.
+// Close closes idle connections. It does not affect calls in flight.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// call is one request of the API, repeated as often as needed.
+// call is one call of the API, which may take several attempts.
 type call struct {
 	method, path string
 	header       http.Header
 	body         any
-	// once leaves repeating to the caller: the replicas are asked in turn, each one time.
+	// once makes one attempt on each replica at most. The caller does the retries.
 	once bool
 }
 

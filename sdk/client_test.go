@@ -17,9 +17,9 @@ import (
 
 var replicas = []string{"http://a.example", "http://b.example"}
 
-// bubble runs a test on a virtual clock, with a wire to a director.
+// bubble runs a test with a virtual clock and a wire to a director in memory.
 func bubble(t *testing.T, test func(t *testing.T, w *wire)) {
-	_, err := contract() // Read outside of the bubble, for all of them.
+	_, err := contract() // Read outside the bubble, because all bubbles share it.
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) { test(t, newWire(t, sdktest.Options{})) })
 }
@@ -29,11 +29,11 @@ func session(c *sdk.Client) error {
 	return err
 }
 
-// A dead replica must cost no time, and must not be asked again with every call.
+// A dead replica must cost no time, and must not be tried again with every call.
 func TestFailoverIsImmediateAndRemembered(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(func(x exchange, _ func() *http.Response) (*http.Response, error) {
+		w.inject(func(x exchange, _ func() *http.Response) (*http.Response, error) {
 			if x.host == "a.example" {
 				return nil, errCut
 			}
@@ -45,34 +45,34 @@ func TestFailoverIsImmediateAndRemembered(t *testing.T) {
 		}
 		require.Zero(t, time.Since(start))
 		require.Len(t, w.to("/sessions/eu.x"), 11, "the dead one is tried once")
-		pass(time.Minute)
-		w.spoil(nil)
+		advance(time.Minute)
+		w.inject(nil)
 		for range 2 {
 			require.ErrorIs(t, session(c), sdk.ErrNotFound)
 		}
 		hosts := w.to("/sessions/eu.x")[11:]
-		require.NotEqual(t, hosts[0].host, hosts[1].host, "back in turn after its rest")
+		require.NotEqual(t, hosts[0].host, hosts[1].host, "used again after its cooldown")
 	})
 }
 
-// A replica that shuts down says so; the others do not, so nobody has to wait.
+// A replica that shuts down answers "draining". The client tries the next one at once, without the pause that it asks for.
 func TestDrainingReplicaIsLeftAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(once(answer(503, "draining", "Retry-After", "9")))
+		w.inject(once(answer(503, "draining", "Retry-After", "9")))
 		start := time.Now()
 		require.ErrorIs(t, session(w.client(replicas...)), sdk.ErrNotFound)
 		require.Zero(t, time.Since(start))
 	})
 }
 
-// Whoever is told to wait waits that long, and not in step with all others who were told the same.
+// The client waits at least as long as Retry-After says, plus jitter, so that many clients do not retry together.
 func TestRetryAfterIsHonouredWithJitter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		pauses := map[time.Duration]bool{}
 		for _, status := range []int{408, 429, 503, 503} {
-			w.spoil(once(answer(status, "unavailable", "Retry-After", "7")))
+			w.inject(once(answer(status, "unavailable", "Retry-After", "7")))
 			start := time.Now()
 			require.ErrorIs(t, session(w.client()), sdk.ErrNotFound)
 			pause := time.Since(start)
@@ -84,22 +84,22 @@ func TestRetryAfterIsHonouredWithJitter(t *testing.T) {
 	})
 }
 
-// A Retry-After of a year, from a broken proxy, must not silence a game server.
+// A Retry-After of a year, from a misconfigured proxy, must not stop a game server's heartbeats.
 func TestRetryAfterIsCapped(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(once(answer(503, "", "Retry-After", "31536000")))
+		w.inject(once(answer(503, "", "Retry-After", "31536000")))
 		start := time.Now()
 		require.ErrorIs(t, session(w.client()), sdk.ErrNotFound)
 		require.Less(t, time.Since(start), 2*time.Minute)
 	})
 }
 
-// A frozen replica (SIGSTOP, lost packets) must cost an attempt, not the caller's whole context.
+// An unresponsive replica (SIGSTOP, lost packets) must cost one attempt's timeout, not the caller's whole context.
 func TestFrozenReplica(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(frozen("a.example"))
+		w.inject(frozen("a.example"))
 		start := time.Now()
 		c := w.client(replicas...)
 		for range 2 {
@@ -112,7 +112,7 @@ func TestFrozenReplica(t *testing.T) {
 func TestContextEndsTheRetriesAndKeepsTheReason(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(cut)
+		w.inject(cut)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		_, err := w.player("alice").Matchmake(ctx, duel)
@@ -125,7 +125,7 @@ func TestContextEndsTheRetriesAndKeepsTheReason(t *testing.T) {
 	})
 }
 
-// Repeating what will be refused again helps nobody.
+// A refusal that a retry cannot change is returned at once.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -134,7 +134,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 			410: sdk.ErrGone, 413: sdk.ErrInvalid, 415: sdk.ErrInvalid, 422: sdk.ErrInvalid, 500: nil,
 		} {
 			before := w.count("")
-			w.spoil(answer(status, "some_code", "X-Request-Id", "r1"))
+			w.inject(answer(status, "some_code", "X-Request-Id", "r1"))
 			err := session(w.client())
 			if kind != nil {
 				require.ErrorIs(t, err, kind)
@@ -147,23 +147,23 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	})
 }
 
-// The fleet token is a header that net/http would carry along to wherever a redirect points.
+// The fleet token is a header that net/http would send on to the target of a redirect.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(answer(307, "", "Location", "http://thief.example/fleet/register"))
+		w.inject(answer(307, "", "Location", "http://thief.example/fleet/register"))
 		_, err := sdk.Start(t.Context(), w.client(), sdk.ServerOptions{InstanceID: "a", FleetToken: "secret"})
 		require.ErrorContains(t, err, "307")
 		require.Equal(t, 1, w.count(""))
 	})
 }
 
-// An endless answer must not fill the memory.
+// An endless answer must not exhaust the memory.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		endless := &endlessBody{}
-		w.spoil(once(func(exchange, func() *http.Response) (*http.Response, error) {
+		w.inject(once(func(exchange, func() *http.Response) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(endless)}, nil
 		}))
 		require.ErrorIs(t, session(w.client()), sdk.ErrNotFound)
@@ -190,11 +190,11 @@ func TestURLs(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// A director behind a path keeps working, and so does a trailing slash.
+// A URL may have a path prefix and a trailing slash.
 func TestURLPrefix(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(answer(404, "session_unknown"))
+		w.inject(answer(404, "session_unknown"))
 		require.ErrorIs(t, session(w.client("http://x.example/director/")), sdk.ErrNotFound)
 		require.Equal(t, "/director/sessions/eu.x", w.to("")[0].path)
 	})

@@ -25,8 +25,8 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 	return gorillamux.NewRouter(doc)
 })
 
-// checkContract holds what the SDK sends, and what the double answers, to the OpenAPI document that the real director
-// is tested against: it pins a client and a double that agree with each other and with nobody else.
+// checkContract validates the SDK's requests and sdktest's answers against the OpenAPI document that the real director is
+// tested against. Without it, client and test director could agree with each other and with no real director.
 func checkContract(t *testing.T, req *http.Request, body string, resp *http.Response, answer []byte) {
 	router, err := contract()
 	require.NoError(t, err)

@@ -1,21 +1,20 @@
-// Package sdk is the Go client of the director, for the two kinds of programs that call it.
+// Package sdk is the Go client of the director. It serves two kinds of programs: game servers, and programs that play.
 //
-// A game server says who it is with [Start] and gets a [GameServer]: it heartbeats by itself, registers again when the
-// director has forgotten it, admits players by their session tokens and reports who came and who left. Its life:
+// A game server calls [Start] and gets a [GameServer]. The GameServer sends heartbeats in the background, registers again
+// when the director no longer knows it, admits players by their session tokens, and reports joined and left players. Its
+// states:
 //
-//	Start ── live ──┬── 404 on a heartbeat: registered again; its admissions end with ErrSessionLost ── live
-//	                ├── 409 superseded: another process owns the instance id now; final, it never registers again
-//	                └── Close or Shutdown: seat reports flushed, deregistered; final
+//	Start ── live ──┬── 404 on a heartbeat: registers again; its admissions end with ErrSessionLost ── live
+//	                ├── 409 superseded: another process owns the instance id; final, it never registers again
+//	                └── Close or Shutdown: flushes its seat reports, deregisters; final
 //
-// A player's program holds a [Player]: Matchmake, Resolve, Session, and Seat, which does all that is needed to get from
-// "I want to play" to an endpoint and a token.
+// A player's program uses a [Player], which has the calls Matchmake, Resolve and Session. Its method Seat combines them:
+// it takes a match request and returns an endpoint and a session token.
 //
-// Both stand on a [Client], which knows the director's replicas. A call goes to one of them; when that one cannot be
-// reached or is overloaded the call is repeated elsewhere, with exponential backoff, jitter and respect for
-// Retry-After, for as long as its context allows. Every call of the API is safe to repeat, so a lost answer is just
-// another reason to ask again.
+// Both use a [Client], which holds the base URLs of the director's replicas. A call goes to one replica. When that replica
+// is unreachable or overloaded, the Client retries on the others with exponential backoff and jitter, honours
+// Retry-After, and stops when the call's context ends. Every call of the API is safe to retry, also after a lost answer.
 //
-// The package owns no game loop and no transport between players and game servers; examples/arena shows those.
-// Checking a session token's signature lives in package token. A director to test against, without a database,
-// is in sdk/sdktest.
+// The package contains no game loop and no transport between players and game servers; examples/arena shows both.
+// Package token verifies the signatures of session tokens. Package sdk/sdktest has a director for tests, in memory.
 package sdk

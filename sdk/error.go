@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// What a director says no with. Test for them with errors.Is; errors.As with *[Error] has the details.
+// Kinds of refusals by the director. Test for them with errors.Is; errors.As with *[Error] returns the details.
 var (
-	// ErrInvalid: 400, 413, 415 or 422; the request itself is wrong and repeating it is useless. Error.Fields has the fields.
+	// ErrInvalid: 400, 413, 415 or 422; the request is invalid and a retry is useless. Error.Fields names the fields.
 	ErrInvalid = errors.New("invalid request")
 	// ErrUnauthorized: 401; the fleet token or access token is missing, wrong or expired.
 	ErrUnauthorized = errors.New("unauthorized")
@@ -23,18 +23,19 @@ var (
 	// ErrUnknownInstance: 404 on a fleet call; the instance is unknown or its lease has expired. Older directors send
 	// no code with it.
 	ErrUnknownInstance = errors.New("unknown instance")
-	// ErrNoCapacity: 409 on Matchmake; no instance can host the party now. Worth another try later.
+	// ErrNoCapacity: 409 on Matchmake; no instance can host the party now. A later retry may succeed.
 	ErrNoCapacity = errors.New("no capacity")
-	// ErrNotOffered: 409 on Matchmake; no game server offers that mode or that region, nor did in the last day. Most likely
-	// the name is misspelt; Error.Detail has the nearest one that is known.
+	// ErrNotOffered: 409 on Matchmake; no game server has offered that mode or that region within the last day. The name is
+	// probably misspelt; Error.Detail has the most similar known name.
 	ErrNotOffered = errors.New("mode or region not offered")
-	// ErrPartyConflict: 409 on Matchmake; another member of the party holds a seat of their own there.
+	// ErrPartyConflict: 409 on Matchmake; another member of the party has taken a seat of their own there.
 	ErrPartyConflict = errors.New("party conflict")
-	// ErrSuperseded: 409 on a fleet call; another process has registered under this instance id. Final.
+	// ErrSuperseded: 409 on a fleet call; another process has registered with this instance id. Final.
 	ErrSuperseded = errors.New("superseded")
 	// ErrGone: 410; the session is closed.
 	ErrGone = errors.New("session closed")
-	// ErrUnavailable: nobody could be reached, or 408, 429, 502, 503, 504. Calls repeat these until their context ends.
+	// ErrUnavailable: no replica answered, or the answer was 408, 429, 502, 503 or 504. Calls retry these until their
+	// context ends.
 	ErrUnavailable = errors.New("director unavailable")
 )
 
@@ -42,22 +43,22 @@ var (
 type Error struct {
 	// Call is the method and path, such as "POST /matchmake".
 	Call string
-	// Status is the HTTP status; Code the director's stable, machine-readable word for the reason. Code is empty when
-	// something in between, such as a proxy, answered.
+	// Status is the HTTP status. Code is the director's stable, machine-readable reason. Code is empty when something in
+	// between, such as a proxy, answered.
 	Status int
 	Code   string
-	// Detail is for people. Fields names what is wrong with a request, for status 400.
+	// Detail is for people. With status 400, Fields has an entry for each invalid field.
 	Detail string
 	Fields []FieldError
-	// RequestID finds the request in the director's logs.
+	// RequestID identifies the request in the director's logs.
 	RequestID string
-	// RetryAfter is how long the director asks to wait; 0 when it does not say.
+	// RetryAfter is the pause that the director asks for; 0 if it asks for none.
 	RetryAfter time.Duration
 
-	incarnation string // that is registered, where a registration named another one
+	incarnation string // the registered incarnation, where a registration named another one in replaces
 }
 
-// FieldError says what is wrong with one field of a request.
+// FieldError describes one invalid field of a request.
 type FieldError struct {
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
@@ -81,7 +82,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is says whether the refusal is of the kind target, one of the Err… values of this package.
+// Is returns whether the refusal is of the kind target, one of the Err… values of this package.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnknownInstance:
@@ -118,7 +119,7 @@ func kindOf(status int) error {
 	return nil
 }
 
-// decodeError makes an *Error of any answer that is not a success, whether or not it carries a problem document.
+// decodeError returns an *Error for an answer that is not a success, with or without a problem document.
 func decodeError(resp *http.Response, k call, body []byte) error {
 	var problem struct {
 		Title       string       `json:"title"`
@@ -127,7 +128,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 		Errors      []FieldError `json:"errors"`
 		Incarnation string       `json:"incarnation"`
 	}
-	_ = json.Unmarshal(body, &problem) // A proxy's page has no code and no fields, and its status says enough.
+	_ = json.Unmarshal(body, &problem) // The body may be a proxy's error page; the status then suffices.
 	if problem.Detail == "" {
 		problem.Detail = problem.Title
 	}
@@ -138,7 +139,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 	}
 }
 
-// retryAfter reads seconds or an HTTP date (RFC 9110, 10.2.3); what is neither, or in the past, is 0.
+// retryAfter parses seconds or an HTTP date (RFC 9110, 10.2.3). It returns 0 for any other value and for a past date.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second

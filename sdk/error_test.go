@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A load balancer's error page, or anything else, must come out as an error with its status and never as a panic.
+// A load balancer's error page, or any other body, must become an error with its status, and never a panic.
 func FuzzDecodeError(f *testing.F) {
 	f.Add(400, []byte(`{"code":"invalid_request","errors":[{"field":"region","detail":"too long"}]}`), "3")
 	f.Add(502, []byte(`<html>Bad Gateway</html>`), "Wed, 21 Oct 2026 07:28:00 GMT")
@@ -35,7 +35,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A 404 for a wrong path must not make a server register again and again, nor one for a session.
+// A 404 for a wrong path or for a session must not make a server register again.
 func TestUnknownInstance(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]bool{"instance_unknown": true, "": true, "not_found": false, "session_unknown": false} {

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/sdk/sdktest"
 )
 
-// demo stands in for real addresses: a director, and one game server that is registered with it.
+// demo starts a director in memory and one registered game server, where a program would use real addresses.
 func demo() (client *sdk.Client, server *sdk.GameServer, stop func()) {
 	d, err := sdktest.New(sdktest.Options{})
 	if err != nil {
@@ -36,7 +36,7 @@ func demo() (client *sdk.Client, server *sdk.GameServer, stop func()) {
 	}
 }
 
-// A game server: register, admit who shows a token, report who leaves, and go when told to.
+// A game server registers, and deregisters when it stops.
 func ExampleStart() {
 	director, err := sdktest.New(sdktest.Options{FleetToken: "a-long-shared-secret"})
 	if err != nil {
@@ -71,7 +71,7 @@ func ExampleStart() {
 	// left: <nil>
 }
 
-// A player gets from "I want to play" to an endpoint and a token in one call.
+// Seat returns an endpoint and a session token in one call.
 func ExamplePlayer_Seat() {
 	client, _, stop := demo()
 	defer stop()
@@ -86,7 +86,7 @@ func ExamplePlayer_Seat() {
 	// Output: connect to 203.0.113.7:7777, player 1 of 8
 }
 
-// Friends are seated together; each resolves the handle that one of them got.
+// A party is seated together: one member calls Matchmake, and each member resolves the handle that it returned.
 func ExamplePlayer_Matchmake() {
 	client, _, stop := demo()
 	defer stop()
@@ -111,7 +111,7 @@ func ExamplePlayer_Matchmake() {
 	// mallory true
 }
 
-// For each connection a game server admits the player first, and watches Done beside its own traffic.
+// A game server calls Admit for each new connection, and then watches Done while it serves the connection.
 func ExampleGameServer_Admit() {
 	client, server, stop := demo()
 	defer stop()

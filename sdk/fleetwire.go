@@ -1,6 +1,6 @@
 package sdk
 
-// The bodies of the fleet routes, as api/openapi.yaml has them.
+// The request and response bodies of the fleet routes, as api/openapi.yaml describes them.
 
 type registerRequest struct {
 	InstanceID   string            `json:"instance_id"`
@@ -17,14 +17,15 @@ type registerRequest struct {
 	Replaces     string            `json:"replaces"` // an incarnation, or noIncarnation
 }
 
-// noIncarnation stands for the incarnation of a process that was never registered.
+// noIncarnation is the value of replaces for a process that has never been registered.
 const noIncarnation = "none"
 
 type registerAnswer struct {
 	Incarnation string `json:"incarnation"`
 }
 
-// instanceRef opens every later request. An empty incarnation, from a director that has none, is left out.
+// instanceRef is part of every request after registration. Incarnation is empty, and omitted, with a director that
+// returns none.
 type instanceRef struct {
 	InstanceID  string `json:"instance_id"`
 	Incarnation string `json:"incarnation,omitempty"`
@@ -45,7 +46,7 @@ type seatsRequest struct {
 	SessionID       string       `json:"session_id"`
 	Joined          []joinedSeat `json:"joined,omitempty"`
 	Left            []string     `json:"left,omitempty"`
-	LeftConnections []string     `json:"left_connections,omitempty"` // of those in Left, in their order
+	LeftConnections []string     `json:"left_connections,omitempty"` // one for each entry of Left, in the same order
 	Ended           bool         `json:"ended,omitempty"`
 }
 
@@ -60,7 +61,7 @@ type seatsAnswer struct {
 	Results []seatResult `json:"results"`
 }
 
-// seatResult is what became of one entry; they come in the order of the request, joined before left.
+// seatResult is the result of one entry. Results have the order of the request's entries, joined before left.
 type seatResult struct {
 	Sub    string `json:"sub"`
 	Result string `json:"result"`

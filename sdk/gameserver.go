@@ -13,41 +13,41 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// ErrClosed says that the [GameServer] was closed by its own process.
+// ErrClosed means that this process has closed the [GameServer].
 var ErrClosed = errors.New("sdk: game server closed")
 
 const (
-	// A third of the director's default lease, so that two heartbeats may be lost.
+	// A third of the director's default lease of 15 s, so that the lease survives two lost heartbeats.
 	defaultHeartbeatEvery = 5 * time.Second
-	// goodbyeTimeout bounds the last calls of a server whose context has ended already.
-	goodbyeTimeout = 5 * time.Second
+	// shutdownCallTimeout bounds Shutdown's drain and, separately, its Close, which runs also when ctx has ended.
+	shutdownCallTimeout = 5 * time.Second
 )
 
 // ServerOptions describes a game server to the director. InstanceID, Endpoint, Region, Modes and Capacity are
-// required; the director refuses what is outside its limits with [ErrInvalid].
+// required; the director refuses values outside its limits with [ErrInvalid].
 type ServerOptions struct {
-	// InstanceID names this process among all of the title, in all regions.
+	// InstanceID is unique among all game servers of the title, in all regions.
 	InstanceID string
-	// Endpoint is where players connect, "host:port" or a URL; session tokens must name exactly this.
+	// Endpoint is the address for players, "host:port" or a URL. Admit accepts only session tokens that name exactly this.
 	Endpoint string
 	Region   string
 	Modes    []string
-	// Capacity is how many players fit, over all sessions. MaxSessions bounds the sessions too; 0 is no bound.
+	// Capacity is the number of seats over all sessions. MaxSessions limits the number of sessions; 0 is no limit.
 	Capacity, MaxSessions int
 	Labels                map[string]string
 	Version               string
-	// Load is asked before each heartbeat how busy the server is; new sessions go to the least loaded. Any scale that
-	// the whole fleet shares will do. Nil reports none.
+	// Load returns how busy the server is, 0 or more, on a scale that the whole fleet shares. It is called before each
+	// heartbeat; new sessions go to the least loaded servers. Nil reports no load.
 	Load func() float64
 	// FleetToken is the secret shared with the director.
 	FleetToken string
-	// HeartbeatEvery should be a third of the director's lease. Default 5 s. The pauses are up to a fifth shorter, so
-	// that a fleet started at once does not stay in step.
+	// HeartbeatEvery is the longest pause between heartbeats. Default 5 s; use a third of the director's lease. Each pause
+	// is up to a fifth shorter, so that game servers that start together do not heartbeat together.
 	HeartbeatEvery time.Duration
 }
 
-// GameServer is a registered game server. It heartbeats until it is closed or superseded, whatever the director does
-// meanwhile: an outage of the director costs new players, never the sessions that run. Safe for concurrent use.
+// GameServer is a registered game server. It sends heartbeats until it is closed or superseded, also through an outage of
+// the director: an outage keeps new players out, and ends no running session. Safe for concurrent use.
 type GameServer struct {
 	opts     ServerOptions
 	client   *Client
@@ -55,14 +55,14 @@ type GameServer struct {
 	bootID   string
 	keys     *token.KeySource
 	verifier *token.SessionVerifier
-	seats    *seatBook
+	seats    *seatReporter
 	spent    *spentTokens
 
 	life  context.Context //nolint:containedctx // ends with the reason that Err returns
 	end   context.CancelCauseFunc
 	loops sync.WaitGroup
 
-	// registering is held by whoever registers: a second one would find a new incarnation in the making.
+	// registering is a lock, held during a registration; a channel, so that waiting for it can end with a context.
 	registering chan struct{}
 
 	mu          sync.Mutex
@@ -74,8 +74,8 @@ type GameServer struct {
 	closeErr  error
 }
 
-// Start registers a game server and keeps it registered until Close, Shutdown or [ErrSuperseded]. ctx bounds the
-// registration only, which is repeated while the director is away; wrong options or tokens fail at once.
+// Start registers a game server and keeps it registered until Close, Shutdown or [ErrSuperseded]. ctx bounds only the first
+// registration, which is retried while the director is unreachable. Invalid options and a wrong token fail at once.
 func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer, error) {
 	s, err := newGameServer(client, opts)
 	if err != nil {
@@ -86,7 +86,7 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 		return nil, err
 	}
 	s.loops.Go(s.heartbeats)
-	_, _ = s.keys.Keys(ctx) // Read early, so that the first player does not wait for it.
+	_, _ = s.keys.Keys(ctx) // Read now, so that the first player need not wait; on failure, the first Admit reads them.
 	return s, nil
 }
 
@@ -103,26 +103,26 @@ func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
 	}
 	s.keys, s.verifier = keys, token.NewSessionVerifier(keys, 0)
 	s.life, s.end = context.WithCancelCause(context.Background())
-	s.seats = newSeatBook(s.life, client.opts, s.report)
+	s.seats = newSeatReporter(s.life, client.opts, s.report)
 	return s, nil
 }
 
-// Done is closed when the server has ended for good; Err then says why.
+// Done is closed when the server has ended. Err then returns the reason.
 func (s *GameServer) Done() <-chan struct{} { return s.life.Done() }
 
-// Err is nil while the server lives, then [ErrClosed], or an error that is [ErrSuperseded]: another process has this
-// instance id, all sessions here are void, and this process should stop.
+// Err returns nil until the server ends, then [ErrClosed] or an error that wraps [ErrSuperseded]. After ErrSuperseded
+// another process has this instance id, all admissions of this one have ended, and this process should stop.
 func (s *GameServer) Err() error { return context.Cause(s.life) }
 
-// Drain stops or resumes the coming of new players. Sessions go on, and heartbeats must and do. The wish survives a
-// new registration.
+// Drain stops (true) or resumes (false) the placement of players on this server. Running sessions and heartbeats continue.
+// The setting survives a new registration.
 func (s *GameServer) Drain(ctx context.Context, drain bool) error {
 	s.mu.Lock()
 	s.draining = drain
 	s.mu.Unlock()
 	err := s.sendDrain(ctx, drain)
 	if errors.Is(err, ErrUnknownInstance) {
-		return nil // Registered anew meanwhile, and that carried the wish along.
+		return nil // The server has registered again meanwhile, and reported its draining with that.
 	}
 	return err
 }
@@ -133,9 +133,9 @@ func (s *GameServer) sendDrain(ctx context.Context, drain bool) error {
 	}, nil)
 }
 
-// Close reports what is left to report, deregisters and stops. It ends the server even when ctx runs out on the way,
-// and then returns why it could not say goodbye; the director finds out when the lease expires. The sessions still
-// open are closed by the director. Closing again waits for the first time and returns the same.
+// Close sends the remaining reports, deregisters and ends the server. If ctx ends first, Close ends the server anyway and
+// returns why it could not deregister; the director then notices when the lease expires. The director closes the sessions
+// that are still open. A second call waits for the first and returns the same.
 func (s *GameServer) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.mu.Lock()
@@ -152,10 +152,10 @@ func (s *GameServer) Close(ctx context.Context) error {
 func (s *GameServer) finish(ctx context.Context) {
 	s.end(ErrClosed)
 	s.loops.Wait()
-	_ = s.seats.flush(context.WithoutCancel(ctx)) // Reports in flight end with the life.
+	_ = s.seats.flush(context.WithoutCancel(ctx)) // Waits for the workers only: reports in flight end with s.life.
 }
 
-// deregister waits for a registration in flight, which would otherwise arrive after it and put a dead server in service.
+// deregister waits for a registration in flight, which could otherwise arrive later and register a server that has ended.
 func (s *GameServer) deregister(ctx context.Context) error {
 	if err := s.lockRegistration(ctx); err != nil {
 		return err
@@ -163,27 +163,27 @@ func (s *GameServer) deregister(ctx context.Context) error {
 	defer s.unlockRegistration()
 	err := s.call(ctx, "/fleet/deregister", false, s.ref(), nil)
 	if errors.Is(err, ErrUnknownInstance) || errors.Is(err, ErrSuperseded) {
-		return nil // The first attempt's answer was lost, or there was nothing left to end.
+		return nil // The answer to an earlier attempt was lost, or the registration had ended already.
 	}
 	return err
 }
 
-// Shutdown leaves as a good server does: it drains, waits until the last player has left or ctx ends, and closes.
-// It returns early with [ErrSuperseded] if that happens meanwhile.
+// Shutdown drains, waits until the last player has left or ctx ends, and then closes, for which it takes up to 5 s more. It
+// returns [ErrSuperseded] early if another process registers with this instance id meanwhile.
 func (s *GameServer) Shutdown(ctx context.Context) error {
-	drainCtx, cancel := context.WithTimeout(ctx, goodbyeTimeout)
+	drainCtx, cancel := context.WithTimeout(ctx, shutdownCallTimeout)
 	defer cancel()
 	if err := s.Drain(drainCtx, true); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "could not drain", slog.Any("error", err))
 	}
-	_ = s.seats.empty(ctx) // Out of time or superseded, what follows is the same.
+	_ = s.seats.empty(ctx) // The next steps are the same after an early return.
 	if errors.Is(s.Err(), ErrSuperseded) {
 		s.finish(ctx)
 		return s.Err()
 	}
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
+	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownCallTimeout)
 	defer cancel()
-	return s.Close(bye)
+	return s.Close(closeCtx)
 }
 
 func (s *GameServer) ref() instanceRef {
@@ -204,7 +204,7 @@ func (s *GameServer) isDraining() bool {
 	return s.draining
 }
 
-// load asks the game. What JSON or the director's limits cannot carry counts as not reported.
+// load returns the game's load, or nil if that is no number that the director accepts (0 to 1e9).
 func (s *GameServer) load() *float64 {
 	if s.opts.Load == nil {
 		return nil

@@ -32,7 +32,7 @@ func field(t *testing.T, x exchange, name string) any {
 	return body[name]
 }
 
-// Heartbeats must come at least every third of the lease, and must not come from a whole fleet in one instant.
+// Heartbeats are at most a third of the lease apart, with jitter, so that a fleet's heartbeats do not coincide.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -41,7 +41,7 @@ func TestHeartbeats(t *testing.T) {
 			o.Load = func() float64 { return time.Since(start).Minutes() }
 			o.FleetToken = "fleet-secret-0123456789"
 		})
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		beats := w.to("/fleet/heartbeat")
 		require.GreaterOrEqual(t, len(beats), 120)
 		require.LessOrEqual(t, len(beats), 150)
@@ -61,21 +61,20 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-// A load the game cannot compute (0/0) must not stop the heartbeats: JSON has no NaN.
+// A load of 0/0 must not stop the heartbeats: JSON has no NaN.
 func TestImpossibleLoadIsLeftOut(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		var zero float64
 		w.serve(func(o *sdk.ServerOptions) { o.Load = func() float64 { return zero / zero } })
-		pass(time.Minute)
+		advance(time.Minute)
 		require.Greater(t, w.count("/fleet/heartbeat"), 10)
 		require.Nil(t, field(t, w.to("/fleet/heartbeat")[0], "load"))
 	})
 }
 
-// A forgotten server comes back by itself, as the same process; its players hear that their sessions are gone, and a
-// drain asked for before still counts.
-func TestRegistersAgainWhenForgotten(t *testing.T) {
+// A server whose lease expired registers again with the same boot id; its admissions end, and it is still draining.
+func TestRegistersAgainWhenTheLeaseExpired(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
@@ -85,7 +84,7 @@ func TestRegistersAgainWhenForgotten(t *testing.T) {
 		w.director.Expire("arena-1")
 		<-alice.Done()
 		require.ErrorIs(t, alice.Err(), sdk.ErrSessionLost)
-		pass(time.Minute)
+		advance(time.Minute)
 		require.True(t, w.director.Instances()["arena-1"].Draining)
 		registers := w.to("/fleet/register")
 		require.Len(t, registers, 2)
@@ -93,19 +92,19 @@ func TestRegistersAgainWhenForgotten(t *testing.T) {
 		alice.Leave()
 		require.NoError(t, s.Drain(t.Context(), false))
 		require.False(t, w.director.Instances()["arena-1"].Draining)
-		require.Zero(t, len(w.to("/fleet/seats"))-1, "nothing is reported for sessions that are gone")
+		require.Zero(t, len(w.to("/fleet/seats"))-1, "nothing is reported for sessions that have ended")
 		require.NoError(t, s.Err())
 	})
 }
 
-// Two processes under one id must not take turns in throwing each other out: the older one stops, for good.
-func TestSupersededStopsForGood(t *testing.T) {
+// Two processes with one id must not supersede each other in turn: the older one ends and never registers again.
+func TestSupersededServerNeverRegistersAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		old := w.serve()
 		alice, err := old.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
-		young := w.serve()
+		newer := w.serve()
 		<-old.Done()
 		require.ErrorIs(t, old.Err(), sdk.ErrSuperseded)
 		<-alice.Done()
@@ -113,16 +112,16 @@ func TestSupersededStopsForGood(t *testing.T) {
 		alice.Leave()
 		_, err = old.Admit(t.Context(), w.token("bob").SessionToken)
 		require.ErrorIs(t, err, sdk.ErrSuperseded)
-		pass(time.Hour)
+		advance(time.Hour)
 		require.ErrorIs(t, old.Shutdown(t.Context()), sdk.ErrSuperseded)
-		require.Len(t, w.to("/fleet/register"), 3, "one of the older, two of the younger, which learned from the first whose place it takes")
-		require.Empty(t, w.to("/fleet/deregister"), "that would end the younger one")
-		require.NoError(t, young.Err())
+		require.Len(t, w.to("/fleet/register"), 3, "one of the older server, two of the newer one, which learned from the first which incarnation it replaces")
+		require.Empty(t, w.to("/fleet/deregister"), "that would end the newer one")
+		require.NoError(t, newer.Err())
 	})
 }
 
-// The director is away for longer than a lease. Its amnesty keeps the sessions; the game server must keep them too, and
-// be heard again soon after.
+// The director is unreachable for longer than a lease. It keeps the sessions; the game server must keep them too, and send
+// a heartbeat soon after the outage.
 func TestOutageOf30Seconds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -130,14 +129,14 @@ func TestOutageOf30Seconds(t *testing.T) {
 		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
 		seat := w.token("bob")
-		w.spoil(cut)
-		pass(30 * time.Second)
-		require.LessOrEqual(t, w.count(""), 60, "an outage must not end in a storm")
-		w.spoil(nil)
+		w.inject(cut)
+		advance(30 * time.Second)
+		require.LessOrEqual(t, w.count(""), 60, "retries must not become a storm")
+		w.inject(nil)
 		healed := time.Now()
 		_, err = s.Admit(t.Context(), seat.SessionToken)
-		require.NoError(t, err, "keys are cached, the report is repeated")
-		pass(6 * time.Second)
+		require.NoError(t, err, "the keys are cached, the report is retried")
+		advance(6 * time.Second)
 		beats := w.to("/fleet/heartbeat")
 		require.Less(t, beats[len(beats)-1].at.Sub(healed), 6*time.Second)
 		require.NoError(t, s.Err())
@@ -146,56 +145,56 @@ func TestOutageOf30Seconds(t *testing.T) {
 	})
 }
 
-// A mistake of operators (a fleet token changed too early) must not end a server that has players.
-func TestHeartbeatsGoOnThroughRefusals(t *testing.T) {
+// An operator's mistake (a fleet token changed too early) must not end a server that has players.
+func TestHeartbeatsContinueAfterRefusals(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		for _, status := range []int{401, 403, 500, 400} {
-			w.spoil(answer(status, "unauthorized"))
-			pass(time.Minute)
+			w.inject(answer(status, "unauthorized"))
+			advance(time.Minute)
 		}
-		w.spoil(nil)
-		pass(6 * time.Second)
+		w.inject(nil)
+		advance(6 * time.Second)
 		require.NoError(t, s.Err())
 	})
 }
 
-// While a lost answer to a new registration is being repeated, whatever else is sent under the old incarnation is refused
-// as superseded. That is about ourselves and must not stop the server.
-func TestCrossingRegistrationsIsNotSuperseded(t *testing.T) {
+// While a registration with a lost answer is being retried, the director refuses other calls with the old incarnation as
+// superseded: by this server's own registration, which must not end it.
+func TestOwnRegistrationDoesNotSupersede(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
 		w.director.Expire("arena-1")
-		w.spoil(on("/fleet/register", func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/register", func(x exchange, forward func() *http.Response) (*http.Response, error) {
 			if len(w.to("/fleet/register")) > 8 {
 				return nil, errNoFault
 			}
 			return lost(x, forward)
 		}))
-		alice.Leave() // Finds out, and registers for about ten seconds.
-		pass(time.Second)
-		require.NoError(t, s.Drain(t.Context(), true), "it waits and is carried along")
+		alice.Leave() // Its report is refused; the registration that follows takes about 10 s.
+		advance(time.Second)
+		require.NoError(t, s.Drain(t.Context(), true), "it waits for the registration, which reports the draining")
 		require.True(t, w.director.Instances()["arena-1"].Draining)
-		pass(time.Minute)
+		advance(time.Minute)
 		require.NoError(t, s.Err())
 		require.Len(t, w.to("/fleet/register"), 9)
 	})
 }
 
-// A goodbye that overtakes a registration would leave a dead server in service for a lease.
+// A deregistration that overtakes a registration would leave an ended server registered for a lease.
 func TestCloseWaitsForARegistrationInFlight(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		w.director.Expire("arena-1")
 		registering := make(chan struct{})
-		w.spoil(on("/fleet/register", once(func(exchange, func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/register", once(func(exchange, func() *http.Response) (*http.Response, error) {
 			close(registering)
-			pass(3 * time.Second)
+			advance(3 * time.Second)
 			return nil, errNoFault
 		})))
 		<-registering
@@ -204,7 +203,7 @@ func TestCloseWaitsForARegistrationInFlight(t *testing.T) {
 	})
 }
 
-// Close tells what there is to tell first; a goodbye whose answer was lost is a goodbye.
+// Close sends the remaining reports and then deregisters; a deregistration whose answer was lost counts as done.
 func TestCloseFlushesThenDeregisters(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -213,7 +212,7 @@ func TestCloseFlushesThenDeregisters(t *testing.T) {
 		require.NoError(t, err)
 		bob, err := s.Admit(t.Context(), w.token("bob").SessionToken)
 		require.NoError(t, err)
-		w.spoil(once(lost))
+		w.inject(once(lost))
 		alice.Leave()
 		require.NoError(t, s.Close(t.Context()))
 		require.Equal(t, []string{"/fleet/seats", "/fleet/seats", "/fleet/deregister"}, paths(w.to(""))[len(paths(w.to("")))-3:])
@@ -223,28 +222,28 @@ func TestCloseFlushesThenDeregisters(t *testing.T) {
 		require.ErrorIs(t, err, sdk.ErrClosed)
 		require.NoError(t, s.Close(t.Context()))
 		sent := w.count("")
-		pass(time.Minute)
+		advance(time.Minute)
 		require.Equal(t, sent, w.count(""), "the heartbeats have stopped")
 	})
-	t.Run("with a lost goodbye", func(t *testing.T) {
+	t.Run("with a lost answer to deregister", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, func(t *testing.T, w *wire) {
 			s := w.serve()
-			w.spoil(on("/fleet/deregister", once(lost)))
+			w.inject(on("/fleet/deregister", once(lost)))
 			require.NoError(t, s.Close(t.Context()))
 			require.Equal(t, 2, w.count("/fleet/deregister"))
 		})
 	})
 }
 
-// With the director away, Close gives up when its context says so and leaves no goroutine behind.
+// While the director is unreachable, Close returns when its context ends, and leaves no goroutine behind.
 func TestCloseWithoutDirector(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
-		w.spoil(cut)
+		w.inject(cut)
 		alice.Leave()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -253,32 +252,32 @@ func TestCloseWithoutDirector(t *testing.T) {
 	})
 }
 
-// A heartbeat that crosses the goodbye must not register the server again.
-func TestHeartbeatAfterDeregisterDoesNotResurrect(t *testing.T) {
+// A heartbeat that arrives after the deregistration must not register the server again.
+func TestHeartbeatAfterDeregisterDoesNotRegister(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		gone := make(chan struct{})
-		w.spoil(func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(func(x exchange, forward func() *http.Response) (*http.Response, error) {
 			switch x.path {
 			case "/fleet/heartbeat":
 				<-gone
 			case "/fleet/deregister":
 				resp := forward()
 				close(gone)
-				pass(time.Second)
+				advance(time.Second)
 				return resp, nil
 			}
 			return nil, errNoFault
 		})
-		pass(6 * time.Second)
+		advance(6 * time.Second)
 		require.NoError(t, s.Close(t.Context()))
 		require.Len(t, w.to("/fleet/register"), 1)
 		require.Empty(t, w.director.Instances())
 	})
 }
 
-// Shutdown drains first, lets players finish, and says goodbye last.
+// Shutdown drains first, waits for the players, and deregisters last.
 func TestShutdownOrder(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -290,18 +289,18 @@ func TestShutdownOrder(t *testing.T) {
 		time.AfterFunc(40*time.Second, alice.Leave)
 		time.AfterFunc(20*time.Second, func() {
 			bob, err := s.Admit(context.Background(), late.SessionToken)
-			require.NoError(t, err, "a draining server still takes who has a seat")
+			require.NoError(t, err, "a draining server still admits players who have a seat")
 			bob.Leave()
 		})
 		require.NoError(t, s.Shutdown(t.Context()))
 		sent := paths(w.to("")[before:])
 		require.Equal(t, "/fleet/drain", sent[0])
 		require.Equal(t, []string{"/fleet/seats", "/fleet/deregister"}, sent[len(sent)-2:])
-		require.Contains(t, sent, "/fleet/heartbeat", "the lease is kept meanwhile")
+		require.Contains(t, sent, "/fleet/heartbeat", "the lease is renewed meanwhile")
 	})
 }
 
-// Players who will not go must not keep a server that has to go.
+// Players who do not leave must not delay Shutdown beyond its context.
 func TestShutdownHasADeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -318,7 +317,7 @@ func TestShutdownHasADeadline(t *testing.T) {
 	})
 }
 
-// Wrong settings must be seen at start, not in a log hours later.
+// Invalid options must fail at start, and not only in a log hours later.
 func TestStartFailsAtOnceOnRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -327,32 +326,32 @@ func TestStartFailsAtOnceOnRefusal(t *testing.T) {
 		_, err := sdk.Start(t.Context(), w.client(), opts)
 		require.ErrorIs(t, err, sdk.ErrUnauthorized)
 		require.Equal(t, 1, w.count(""))
-		w.spoil(answer(400, "invalid_request"))
+		w.inject(answer(400, "invalid_request"))
 		_, err = sdk.Start(t.Context(), w.client(), opts)
 		require.ErrorIs(t, err, sdk.ErrInvalid)
 	})
 }
 
-// Game servers often come up before the director does.
+// Game servers often start before the director does.
 func TestStartWaitsForTheDirector(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
-		w.spoil(cut)
-		time.AfterFunc(time.Minute, func() { w.spoil(nil) })
+		w.inject(cut)
+		time.AfterFunc(time.Minute, func() { w.inject(nil) })
 		start := time.Now()
 		w.serve()
 		require.Less(t, time.Since(start), 66*time.Second)
 	})
 }
 
-// What a platform does to stop a process, on a real clock because signals know no other.
+// A platform stops a process with SIGTERM. The test uses the real clock, because signals do not work in a bubble.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
 	w := newWire(t, sdktest.Options{})
 	s := w.serve()
 	alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 	require.NoError(t, err)
-	w.spoil(on("/fleet/drain", func(exchange, func() *http.Response) (*http.Response, error) {
+	w.inject(on("/fleet/drain", func(exchange, func() *http.Response) (*http.Response, error) {
 		alice.Leave()
 		return nil, errNoFault
 	}))
@@ -362,8 +361,8 @@ func TestSIGTERM(t *testing.T) {
 	require.Equal(t, []string{"/fleet/drain", "/fleet/seats", "/fleet/deregister"}, paths(w.to(""))[len(paths(w.to("")))-3:])
 }
 
-// terminate sends signals until the result is there, and listens to them itself for ever, because those that come before
-// or after RunUntilSignal listens would end the test.
+// terminate sends SIGTERM until the result arrives. It also handles SIGTERM itself, and never stops: a signal outside the time
+// in which RunUntilSignal handles them would end the test's process.
 func terminate(t *testing.T, result <-chan error) {
 	seen := make(chan os.Signal, 1)
 	signal.Notify(seen, syscall.SIGTERM)

@@ -12,23 +12,25 @@ import (
 
 const (
 	keysPath = "/.well-known/jwks.json"
-	// keysRetry is how often at most strangers can make a game server ask for keys, by tokens that name unknown ones.
+	// keysRetry is the shortest interval between two reads of the key set. It bounds the reads that clients can cause with
+	// tokens that name unknown keys.
 	keysRetry = 5 * time.Second
 )
 
-// newKeySource reads the director's key set from whichever replica answers, and caches it as the director says.
+// newKeySource returns a source that reads the director's key set from the first replica that answers, and caches it
+// according to the answer's Cache-Control.
 func newKeySource(c *Client) (*token.KeySource, error) {
 	return token.NewKeySource(c.replicas.pick(time.Now()).base+keysPath, token.SourceOptions{
 		Client:     &http.Client{Transport: keysTransport{c}},
 		Timeout:    time.Duration(c.replicas.count())*c.opts.AttemptTimeout + time.Second,
 		RetryEvery: keysRetry,
-		// Who configures a director over plain HTTP trusts that network with the fleet token already.
+		// A director URL with plain HTTP already trusts that network with the fleet token.
 		PlainHTTP: true,
 		Log:       c.opts.Logger,
 	})
 }
 
-// keysTransport sends a request for the key set to one replica after the other until one answers.
+// keysTransport sends a request for the key set to each replica in turn until one answers.
 type keysTransport struct{ client *Client }
 
 // RoundTrip implements http.RoundTripper.
@@ -44,7 +46,7 @@ func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err er
 	return resp, err
 }
 
-// attempt reads the whole answer, so that a replica that freezes halfway counts as one that did not answer.
+// attempt reads the whole answer, so that a replica that stops in the middle of it counts as one that did not answer.
 func (t keysTransport) attempt(req *http.Request, base string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), t.client.opts.AttemptTimeout)
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// maxTakeovers bounds how often a registration is repeated in the place of the incarnation that a refusal names: one names the
-// process before this one, others come only from own attempts whose answers were lost.
-const maxTakeovers = 5
+// maxReplaceAttempts bounds the attempts to register with the incarnation that a refusal names. The first refusal names the
+// incarnation of the previous process. Later ones come only from this process's own attempts whose answers were lost.
+const maxReplaceAttempts = 5
 
-// heartbeats keeps the lease alive for the server's life.
+// heartbeats renews the lease until the server ends.
 func (s *GameServer) heartbeats() {
 	for s.sleep(jittered(s.opts.HeartbeatEvery)) {
 		if err := s.heartbeat(); err != nil && s.life.Err() == nil {
@@ -33,26 +33,27 @@ func (s *GameServer) sleep(d time.Duration) bool {
 	}
 }
 
-// jittered shortens d by up to a fifth; longer pauses would eat into the lease.
+// jittered returns d, shortened by up to a fifth. A longer pause would come too close to the lease's end.
 func jittered(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Float64()*float64(d)/5)
 }
 
-// heartbeat is repeated through an outage of any length: the director's amnesty waits for it.
+// heartbeat retries through an outage of any length. After an outage the director expires no lease until the instances had
+// time for a heartbeat.
 func (s *GameServer) heartbeat() error {
 	load := s.load()
 	err := s.fenced(s.life, "/fleet/heartbeat", false, func(ref instanceRef) any {
 		return heartbeatRequest{instanceRef: ref, Load: load}
 	}, nil)
 	if errors.Is(err, ErrUnknownInstance) {
-		return nil // fenced has registered anew, which counts as a heartbeat.
+		return nil // fenced has registered again, which counts as a heartbeat.
 	}
 	return err
 }
 
-// fenced sends a request in the name of the current incarnation and acts on what a refusal says about it. Unknown: the
-// server is registered anew, and ErrUnknownInstance returned, since what the request spoke of is gone. Superseded: the
-// server ends.
+// fenced sends a request with the current incarnation and handles a refusal of that incarnation. If the director does not
+// know it, fenced registers again and returns ErrUnknownInstance, because the sessions that the request may concern have
+// ended. If it is superseded, fenced ends the server.
 func (s *GameServer) fenced(ctx context.Context, path string, once bool, body func(instanceRef) any, out any) error {
 	ref := s.ref()
 	err := s.call(ctx, path, once, body(ref), out)
@@ -67,8 +68,8 @@ func (s *GameServer) fenced(ctx context.Context, path string, once bool, body fu
 	return err
 }
 
-// superseded ends the server, unless the request merely crossed a new registration of our own: that is waited for
-// before incarnations are compared, and the request counts as one of a life that is over.
+// superseded ends the server, unless this process registered again while the request was in flight: then the refusal concerns
+// the previous incarnation, and the result is ErrUnknownInstance. It waits for a registration in flight before it compares.
 func (s *GameServer) superseded(ctx context.Context, used string, err error) error {
 	if lockErr := s.lockRegistration(ctx); lockErr != nil {
 		return lockErr
@@ -82,11 +83,12 @@ func (s *GameServer) superseded(ctx context.Context, used string, err error) err
 }
 
 func (s *GameServer) endSuperseded(err error) {
-	s.log.LogAttrs(s.life, slog.LevelError, "superseded: another process has this instance id", slog.Any("error", err))
+	s.log.LogAttrs(s.life, slog.LevelError, "superseded: another process has registered with this instance id", slog.Any("error", err))
 	s.end(err)
 }
 
-// registerAgain replaces the incarnation that the director no longer knows; of several who found out, one does it.
+// registerAgain replaces an incarnation that the director no longer knows. Of several concurrent calls, the first one
+// registers.
 func (s *GameServer) registerAgain(ctx context.Context, unknown string) error {
 	if err := s.lockRegistration(ctx); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (s *GameServer) registerAgain(ctx context.Context, unknown string) error {
 	if err := s.registerLocked(ctx); err != nil {
 		return err
 	}
-	if s.isDraining() { // Asked now: the wish may have come while the registration was under way.
+	if s.isDraining() { // Read after the registration, because Drain may have been called during it.
 		return s.call(ctx, "/fleet/drain", false, drainRequest{instanceRef: s.ref(), Drain: true}, nil)
 	}
 	return nil
@@ -112,10 +114,10 @@ func (s *GameServer) register(ctx context.Context) error {
 	return s.registerLocked(ctx)
 }
 
-// registerLocked ends the server if even the registration is refused as superseded. A new incarnation has none of the
-// old one's sessions.
+// registerLocked registers, and ends the server if the director refuses that as superseded. With a new incarnation it
+// drops the sessions of the old one.
 func (s *GameServer) registerLocked(ctx context.Context) error {
-	answer, err := s.takePlace(ctx)
+	answer, err := s.registerReplacing(ctx)
 	if errors.Is(err, ErrSuperseded) {
 		s.endSuperseded(err)
 	}
@@ -135,12 +137,12 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	return nil
 }
 
-// takePlace registers in the place of the incarnation that this process had, so that a registration which is delivered
-// late, after another process has registered, is refused. A process that never had one learns from the first refusal
-// whose place it takes.
-func (s *GameServer) takePlace(ctx context.Context) (answer registerAnswer, err error) {
+// registerReplacing names the incarnation that the registration replaces, so that the director refuses one that arrives late,
+// after another process has registered. A process without an incarnation learns from the first refusal which one it
+// replaces.
+func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, err error) {
 	replaces := cmp.Or(s.ref().Incarnation, noIncarnation)
-	for range maxTakeovers {
+	for range maxReplaceAttempts {
 		err = s.call(ctx, "/fleet/register", false, s.registration(replaces), &answer)
 		refusal, refused := errors.AsType[*Error](err)
 		if !refused || refusal.incarnation == "" {

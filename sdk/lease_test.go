@@ -11,22 +11,22 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// A registration that a frozen replica delivers late, after another process has taken the id, throws nobody out: neither
-// the next one of a process that was forgotten, nor the first one of a process that has been killed since.
+// A registration that a paused replica delivers late, after another process has taken the id, must not supersede that
+// process: neither a repeated registration of a process whose lease expired, nor the first one of a process that was killed.
 func TestALateRegistrationSupersedesNobody(t *testing.T) {
 	t.Parallel()
-	t.Run("of a forgotten process", func(t *testing.T) {
+	t.Run("of a process whose lease expired", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, func(t *testing.T, w *wire) {
 			old := w.serve()
 			w.director.Expire("arena-1")
-			var young *sdk.GameServer
-			w.spoil(on("/fleet/register", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
-				young = w.serve()
+			var newer *sdk.GameServer
+			w.inject(on("/fleet/register", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
+				newer = w.serve()
 				return forward(), nil
 			})))
-			pass(time.Minute)
-			require.NoError(t, young.Err())
+			advance(time.Minute)
+			require.NoError(t, newer.Err())
 			require.ErrorIs(t, old.Err(), sdk.ErrSuperseded)
 		})
 	})
@@ -36,38 +36,39 @@ func TestALateRegistrationSupersedesNobody(t *testing.T) {
 			before := w.serve()
 			require.NoError(t, before.Close(t.Context()))
 			ctx, kill := context.WithCancel(t.Context())
-			var young *sdk.GameServer
-			w.spoil(on("/fleet/register", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
+			var newer *sdk.GameServer
+			w.inject(on("/fleet/register", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
 				kill()
-				young = w.serve()
+				newer = w.serve()
 				require.Equal(t, http.StatusConflict, forward().StatusCode)
 				return nil, errCut
 			})))
 			opts := sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu", Modes: []string{"duel"}, Capacity: 32}
 			_, err := sdk.Start(ctx, w.client(), opts)
 			require.ErrorIs(t, err, context.Canceled)
-			pass(time.Minute)
-			require.NoError(t, young.Err())
+			advance(time.Minute)
+			require.NoError(t, newer.Err())
 		})
 	})
 }
 
-// An answer that was lost for longer than a lease must not end the process: what the director knows is its own.
+// A registration whose answer is lost for longer than a lease must not end the process: the incarnation that the director
+// then reports as registered is its own.
 func TestALostRegistrationIsRepeatedAfterALease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		w.director.Expire("arena-1")
-		w.spoil(on("/fleet/register", once(func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/register", once(func(x exchange, forward func() *http.Response) (*http.Response, error) {
 			forward()
 			w.director.Expire("arena-1")
 			return nil, errCut
 		})))
-		pass(time.Minute)
+		advance(time.Minute)
 		require.NoError(t, s.Err())
 		require.Contains(t, w.director.Instances(), "arena-1")
 		registers := w.to("/fleet/register")
-		require.Len(t, registers, 4, "first, lost, refused, in its own place")
+		require.Len(t, registers, 4, "the first, the lost one, the refused one, and one that replaces the lost one's incarnation")
 		require.Equal(t, "none", field(t, registers[0], "replaces"))
 	})
 }

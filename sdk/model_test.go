@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelDirector keeps the seats of one session as the contract says: joined before left before ended, a jti good for one
-// connection, and a seat freed only by the connection that holds it.
+// modelDirector keeps the seats of one session by the contract: it applies joins, then leaves, then the end; a jti is valid
+// for one connection; only the connection that holds a seat frees it.
 type modelDirector struct {
-	seats    map[string]string // by player: the connection that holds the seat, empty when none does yet
+	seats    map[string]string // by player: the connection that holds the seat, empty while it is reserved
 	redeemed map[string]bool   // by jti
 	closed   bool
 }
@@ -57,18 +57,18 @@ func (d *modelDirector) leave(seat *Admission) string {
 	return "ok"
 }
 
-// model is one session between a game, the room and the director, with a network that loses requests and answers.
+// model is one session as the game, the SDK and the director see it, with a network that loses requests and answers.
 type model struct {
-	room     *room
+	session  *session
 	director *modelDirector
-	doors    []*entry     // joins whose player still waits
-	gaveUp   []*Admission // whose token may be shown again
-	inside   []*Admission // who the game thinks plays, until they leave or are done
+	waiting  []*entry     // joins without a result
+	gaveUp   []*Admission // of abandoned joins; their tokens may be presented again
+	inside   []*Admission // the players of the game
 	serial   int
 }
 
 func newModel() *model {
-	return &model{room: newRoom(context.Background(), "eu.1"), director: &modelDirector{map[string]string{}, map[string]bool{}, false}}
+	return &model{session: newSession(context.Background(), "eu.1"), director: &modelDirector{map[string]string{}, map[string]bool{}, false}}
 }
 
 func (m *model) arrive(sub string) {
@@ -76,45 +76,45 @@ func (m *model) arrive(sub string) {
 		return
 	}
 	if _, seated := m.director.seats[sub]; !seated {
-		m.director.seats[sub] = "" // Nobody comes without a seat; somebody who left gets another by matchmaking.
+		m.director.seats[sub] = "" // Matchmaking reserves a seat before a player connects.
 	}
 	m.serial++
 	m.show(sub, fmt.Sprint(m.serial), fmt.Sprint("connection-", m.serial))
 }
 
-// show brings a token to the door, on a connection.
+// show presents a token on a connection.
 func (m *model) show(sub, token, connection string) {
 	seat := &Admission{Sub: sub, TokenID: token, connection: connection}
 	seat.ctx, seat.end = context.WithCancelCause(context.Background())
-	e := &entry{kind: joined, seat: seat, verdict: make(chan error, 1)}
-	m.room.queue = append(m.room.queue, e)
-	m.doors = append(m.doors, e)
+	e := &entry{kind: joined, seat: seat, result: make(chan error, 1)}
+	m.session.queue = append(m.session.queue, e)
+	m.waiting = append(m.waiting, e)
 }
 
-// replay shows a token of somebody who plays on a connection of its own, as if its redemption were forgotten here.
+// replay presents a player's token on another connection, as if this process had forgotten that it was spent.
 func (m *model) replay(i int) {
 	m.serial++
 	m.show(m.inside[i].Sub, m.inside[i].TokenID, fmt.Sprint("stranger-", m.serial))
 }
 
 func (m *model) giveUp(i int) {
-	m.doors[i].abandoned = true
-	m.gaveUp = append(m.gaveUp, m.doors[i].seat)
-	m.doors = slices.Delete(m.doors, i, i+1)
+	m.waiting[i].abandoned = true
+	m.gaveUp = append(m.gaveUp, m.waiting[i].seat)
+	m.waiting = slices.Delete(m.waiting, i, i+1)
 }
 
-// again shows the token of a player who gave up, as the same connection to the director.
+// again presents the token of an abandoned join, with the same connection name.
 func (m *model) again(i int) {
 	seat := m.gaveUp[i]
 	m.gaveUp = slices.Delete(m.gaveUp, i, i+1)
 	m.show(seat.Sub, seat.TokenID, seat.connection)
 }
 
-// collect lets those at the door hear their verdicts.
+// collect removes the joins that have a result, and adds the admitted players to inside.
 func (m *model) collect() {
-	m.doors = slices.DeleteFunc(m.doors, func(e *entry) bool {
+	m.waiting = slices.DeleteFunc(m.waiting, func(e *entry) bool {
 		select {
-		case err := <-e.verdict:
+		case err := <-e.result:
 			if err == nil {
 				m.inside = append(m.inside, e.seat)
 			}
@@ -128,39 +128,39 @@ func (m *model) collect() {
 func (m *model) leave(i int) {
 	seat := m.inside[i]
 	m.inside = slices.Delete(m.inside, i, i+1)
-	m.room.queue = append(m.room.queue, &entry{kind: left, seat: seat})
+	m.session.queue = append(m.session.queue, &entry{kind: left, seat: seat})
 }
 
 // report sends one batch over a network that may fail in either direction.
 func (m *model) report(fate string) {
-	batch := m.room.nextBatch()
+	batch := m.session.nextBatch()
 	if len(batch) == 0 {
 		return
 	}
 	if fate == "request lost" {
-		m.room.putBack(batch)
+		m.session.putBack(batch)
 		return
 	}
 	answer := m.director.apply(batch)
 	if fate == "answer lost" {
-		m.room.putBack(batch)
+		m.session.putBack(batch)
 		return
 	}
-	m.room.settle(batch, answer, nil)
+	m.session.settle(batch, answer, nil)
 	if answer.Closed {
-		m.room.strand()
+		m.session.endAdmissions()
 	}
 	m.collect()
 }
 
-// Whatever order players come, give up, come again and leave in, whoever shows their tokens, and whatever the network loses:
-// when all is reported, the director has exactly those connected who play here, each of them over the connection that plays.
+// Players join, give up, try again and leave in any order, tokens are replayed, and the network loses requests and answers.
+// Once everything is reported, the director's connected seats are exactly the game's players, each with its connection.
 func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
 		fates := rapid.SampledFrom([]string{"delivered", "request lost", "answer lost"})
-		// some picks one of n, if there are any.
+		// some applies act to one of n elements, if there are any.
 		some := func(n int, act func(i int)) func(*rapid.T) {
 			return func(t *rapid.T) {
 				if n > 0 {
@@ -170,14 +170,14 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive":  func(t *rapid.T) { m.arrive(rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(t, "sub")) },
-			"give up": func(t *rapid.T) { some(len(m.doors), m.giveUp)(t) },
+			"give up": func(t *rapid.T) { some(len(m.waiting), m.giveUp)(t) },
 			"again":   func(t *rapid.T) { some(len(m.gaveUp), m.again)(t) },
 			"replay":  func(t *rapid.T) { some(len(m.inside), m.replay)(t) },
 			"leave":   func(t *rapid.T) { some(len(m.inside), m.leave)(t) },
 			"report":  func(t *rapid.T) { m.report(fates.Draw(t, "fate")) },
 			"end": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
-					m.room.queue = append(m.room.queue, &entry{kind: ended})
+					m.session.queue = append(m.session.queue, &entry{kind: ended})
 				}
 			},
 			"": func(t *rapid.T) {
@@ -186,14 +186,14 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 				}
 			},
 		})
-		for len(m.room.queue) > 0 {
+		for len(m.session.queue) > 0 {
 			m.report("delivered")
 		}
 		require.Equal(t, m.playing(), m.director.connected())
 	})
 }
 
-// playing lists who plays here as "player connection", connected who the director thinks does.
+// playing returns the game's players as "player connection".
 func (m *model) playing() (seats []string) {
 	for _, seat := range m.inside {
 		if seat.ctx.Err() == nil {
@@ -204,6 +204,7 @@ func (m *model) playing() (seats []string) {
 	return seats
 }
 
+// connected returns the director's connected seats as "player connection".
 func (d *modelDirector) connected() (seats []string) {
 	for sub, connection := range d.seats {
 		if connection != "" {
@@ -214,8 +215,8 @@ func (d *modelDirector) connected() (seats []string) {
 	return seats
 }
 
-// A player who left during an outage and is back before the director heard of it keeps the seat.
-func TestBackBeforeTheLeaveWasHeard(t *testing.T) {
+// A player who leaves during an outage and joins again before that is reported keeps the seat.
+func TestRejoinBeforeTheLeaveIsReported(t *testing.T) {
 	t.Parallel()
 	m := newModel()
 	m.arrive("alice")
@@ -228,5 +229,5 @@ func TestBackBeforeTheLeaveWasHeard(t *testing.T) {
 	require.Equal(t, []string{"alice connection-2"}, m.director.connected())
 	m.report("delivered")
 	require.Equal(t, []string{"alice connection-2"}, m.director.connected())
-	require.Empty(t, m.room.queue)
+	require.Empty(t, m.session.queue)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// AccessToken yields the player's access token, which the game's own login issued. It is asked before each call, so it
-// may renew an expiring one. It must be safe for concurrent use if the [Player] is used concurrently.
+// AccessToken returns the player's access token, which the game's own login issued. The [Player] calls it before each
+// call to the director, so it may renew an expiring token. It must be safe for concurrent use if the Player is used
+// concurrently.
 type AccessToken func(ctx context.Context) (string, error)
 
 // Player makes the calls of one player. It is safe for concurrent use.
@@ -21,7 +22,7 @@ type Player struct {
 	token  AccessToken
 }
 
-// NewPlayer returns the calls of the player whose access token the function yields.
+// NewPlayer returns a Player that calls the director with the access tokens that token returns.
 func NewPlayer(client *Client, token AccessToken) *Player {
 	return &Player{client: client, token: token}
 }
@@ -30,16 +31,17 @@ func NewPlayer(client *Client, token AccessToken) *Player {
 type MatchRequest struct {
 	Region string `json:"region"`
 	Mode   string `json:"mode"`
-	// Party lists all who must be seated together, the caller among them. Empty: the caller alone.
+	// Party lists the players to seat together, including the caller. Empty: the caller alone.
 	Party []string `json:"party,omitempty"`
-	// MaxPlayers is the size of the session wanted, 1 to 1024. 0: the director's default for the mode.
+	// MaxPlayers is the session's number of seats, 1 to 1024. 0: the director's default for the mode.
 	MaxPlayers int `json:"max_players,omitempty"`
-	// AwaitServers has [Player.Seat] wait also while no game server offers the mode or the region, nor did in the last
-	// day: for players that start before the first server does. Otherwise Seat takes that for a misspelt name.
+	// AwaitServers makes [Player.Seat] retry also after [ErrNotOffered], for programs that start before the first game
+	// server does. Without it Seat returns that error, because a name that no game server offered within the last day is
+	// probably misspelt.
 	AwaitServers bool `json:"-"`
 }
 
-// Match is a session that has seats for the caller. The handle is a secret of those who play in it.
+// Match is a session in which the caller has a seat. The handle is a secret that the session's players share.
 type Match struct {
 	SessionID   string `json:"session_id"`
 	Handle      string `json:"session_handle"`
@@ -50,23 +52,23 @@ type Match struct {
 	MaxPlayers  int    `json:"max_players"`
 }
 
-// Ticket is what a player shows to the game server: connect to Endpoint and present SessionToken, within its short
-// life (2 minutes by default). The token is a secret.
+// Ticket lets one player connect to a game server: connect to Endpoint and present SessionToken before it expires (after
+// 2 minutes by default). The token is a secret.
 type Ticket struct {
 	SessionID    string `json:"session_id"`
 	Endpoint     string `json:"endpoint"`
 	SessionToken string `json:"session_token"`
 }
 
-// Seat is a match the caller can connect to right now.
+// Seat is a match with a session token, ready to connect to.
 type Seat struct {
 	Match
 	SessionToken string
 }
 
-// Matchmake asks for seats and answers with the session that has them. Asking again before connecting returns the same
-// seats; a player who was cut off gets the running session back. The call carries one Idempotency-Key over all its
-// attempts, so an answer that was lost on the way is found again. Errors: [ErrNoCapacity], [ErrNotOffered],
+// Matchmake takes seats and returns the session that they are in. A repeated call before the player connects returns the
+// same seats; a player who lost the connection gets the running session back. All attempts of one call carry the same
+// Idempotency-Key, so that a retry after a lost answer returns that answer. Errors: [ErrNoCapacity], [ErrNotOffered],
 // [ErrPartyConflict], [ErrInvalid], [ErrUnauthorized].
 func (p *Player) Matchmake(ctx context.Context, req MatchRequest) (Match, error) {
 	var match Match
@@ -75,8 +77,8 @@ func (p *Player) Matchmake(ctx context.Context, req MatchRequest) (Match, error)
 	return match, err
 }
 
-// Resolve exchanges a session handle for a ticket of the caller. Every member of a party resolves for itself, with the
-// handle that whoever called Matchmake passed on. Errors: [ErrNotFound], [ErrGone], and [ErrForbidden] without a seat.
+// Resolve exchanges a session handle for the caller's ticket. Each member of a party calls it with the handle that
+// Matchmake returned to one of them. Errors: [ErrNotFound], [ErrGone], and [ErrForbidden] if the caller has no seat.
 func (p *Player) Resolve(ctx context.Context, handle string) (Ticket, error) {
 	var ticket Ticket
 	body := map[string]string{"session_handle": handle}
@@ -84,28 +86,28 @@ func (p *Player) Resolve(ctx context.Context, handle string) (Ticket, error) {
 	return ticket, err
 }
 
-// Session tells how a session stands. Errors: [ErrNotFound], [ErrGone].
+// Session returns a session's current state. Errors: [ErrNotFound], [ErrGone].
 func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 	var match Match
 	err := p.do(ctx, call{method: http.MethodGet, path: "/sessions/" + url.PathEscape(id)}, &match)
 	return match, err
 }
 
-// Seat does all that leads to a game: matchmake, resolve, and once more from the start when the session closed or the
-// seat was lost in between. While there is no capacity it waits and asks again. Only ctx bounds that, so give it a
-// deadline; what it returns then tells the last reason. Errors that waiting cannot mend are returned at once, among them
-// [ErrNotOffered], unless the request says to wait for servers.
+// Seat calls Matchmake and then Resolve. It starts again when the session closes or the seat expires between the two, and
+// retries while there is no capacity. Only ctx bounds the retries, so pass a context with a deadline; the error then
+// includes the last attempt's. Errors that a retry cannot change are returned at once. [ErrNotOffered] is among them,
+// unless req.AwaitServers is set.
 func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 	var last error
 	seat, err := backoff.Retry(ctx, func() (seat Seat, err error) {
 		seat, err = p.seatOnce(ctx, req)
 		last = err
-		if err != nil && !req.worthAnother(err) {
+		if err != nil && !req.retryable(err) {
 			return seat, backoff.Permanent(err)
 		}
 		return seat, err
 	}, backoff.WithBackOff(newPacer(p.client.opts)), backoff.WithMaxElapsedTime(0))
-	if err != nil && req.worthAnother(last) {
+	if err != nil && req.retryable(last) {
 		return Seat{}, fmt.Errorf("sdk: no seat: %w; last attempt: %w", err, last)
 	}
 	return seat, err
@@ -120,14 +122,14 @@ func (p *Player) seatOnce(ctx context.Context, req MatchRequest) (Seat, error) {
 	if err != nil {
 		return Seat{}, err
 	}
-	// The ticket is newer than the match, which may be a replayed answer.
+	// The ticket is newer than the match, which may come from the director's store of idempotent answers.
 	match.Endpoint, match.SessionID = ticket.Endpoint, ticket.SessionID
 	return Seat{Match: match, SessionToken: ticket.SessionToken}, nil
 }
 
-// worthAnother says whether asking again may help. 403 belongs here because an outage between the two calls can outlast a
-// reserved seat.
-func (r MatchRequest) worthAnother(err error) bool {
+// retryable returns whether another attempt may succeed. ErrForbidden is included because a reserved seat can expire during
+// an outage between Matchmake and Resolve.
+func (r MatchRequest) retryable(err error) bool {
 	return errors.Is(err, ErrNoCapacity) || errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
 		r.AwaitServers && errors.Is(err, ErrNotOffered)
 }

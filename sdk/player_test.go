@@ -12,13 +12,13 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// The answer to a matchmake can be lost after the seat was taken. The retry must find that seat, not take another.
+// The answer to a matchmake can be lost after the seat was taken. The retry must return that seat and take no other.
 func TestLostAnswersKeepOneSeat(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		w.serve()
 		lostTwice := 0
-		w.spoil(on("/matchmake", func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(on("/matchmake", func(x exchange, forward func() *http.Response) (*http.Response, error) {
 			if lostTwice++; lostTwice > 2 {
 				return nil, errNoFault
 			}
@@ -38,11 +38,11 @@ func TestLostAnswersKeepOneSeat(t *testing.T) {
 		}
 		_, err = w.player("alice").Matchmake(t.Context(), duel)
 		require.NoError(t, err)
-		require.NotEqual(t, key, w.to("/matchmake")[3].header.Get("Idempotency-Key"), "another wish, another key")
+		require.NotEqual(t, key, w.to("/matchmake")[3].header.Get("Idempotency-Key"), "another request has another key")
 	})
 }
 
-// A party resolves member by member, with the handle that one of them got.
+// Each member of a party resolves the handle that one of them got.
 func TestPartySitsTogether(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -64,12 +64,12 @@ func TestPartySitsTogether(t *testing.T) {
 	})
 }
 
-// Sessions end between the two calls when their server dies: that is no error for who wants to play.
+// A session can end between the two calls when its server dies. Seat then starts again instead of failing.
 func TestSeatStartsAnewWhenTheSessionClosed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		w.serve()
-		w.spoil(on("/resolve", once(func(exchange, func() *http.Response) (*http.Response, error) {
+		w.inject(on("/resolve", once(func(exchange, func() *http.Response) (*http.Response, error) {
 			w.director.CloseSession(w.director.Sessions()[0].ID)
 			return nil, errNoFault
 		})))
@@ -81,12 +81,12 @@ func TestSeatStartsAnewWhenTheSessionClosed(t *testing.T) {
 	})
 }
 
-// A seat that was reaped during an outage is taken anew.
+// A seat that expired during an outage is taken again.
 func TestSeatStartsAnewWhenTheSeatIsGone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		w.serve()
-		w.spoil(on("/resolve", once(func(exchange, func() *http.Response) (*http.Response, error) {
+		w.inject(on("/resolve", once(func(exchange, func() *http.Response) (*http.Response, error) {
 			w.director.Reap(w.director.Sessions()[0].ID, "alice")
 			return nil, errNoFault
 		})))
@@ -95,23 +95,23 @@ func TestSeatStartsAnewWhenTheSeatIsGone(t *testing.T) {
 	})
 }
 
-// No capacity is an honest answer that a server coming up changes.
+// With AwaitServers, Seat retries until the first server starts.
 func TestSeatWaitsForCapacity(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		up := time.AfterFunc(20*time.Second, func() { w.serve() })
 		defer up.Stop()
 		start := time.Now()
-		patient := duel
-		patient.AwaitServers = true
-		_, err := w.player("alice").Seat(t.Context(), patient)
+		awaiting := duel
+		awaiting.AwaitServers = true
+		_, err := w.player("alice").Seat(t.Context(), awaiting)
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 25*time.Second)
 		require.Less(t, w.count("/matchmake"), 30)
 	})
 }
 
-func TestSeatTellsWhyItGaveUp(t *testing.T) {
+func TestSeatReturnsTheLastReason(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -126,8 +126,8 @@ func TestSeatTellsWhyItGaveUp(t *testing.T) {
 	})
 }
 
-// A misspelt name was asked for until the context ended.
-func TestSeatGivesUpOnWhatNobodyOffers(t *testing.T) {
+// Seat used to retry a misspelt name until the context ended.
+func TestSeatFailsAtOnceWhenNotOffered(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		w.serve()
@@ -144,7 +144,7 @@ func TestSeatGivesUpOnWhatNobodyOffers(t *testing.T) {
 	})
 }
 
-// Without an access token nothing may be sent.
+// Without an access token no request is sent.
 func TestAccessTokenError(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// restAfterFailure is how long a replica that could not be reached is passed over: about what a restart takes.
-const restAfterFailure = 2 * time.Second
+// failureCooldown is how long the client skips a replica after a failed call: about the time of a restart.
+const failureCooldown = 2 * time.Second
 
-// replicas hands out base URLs in turn, passing over those that were not reachable a moment ago. It starts at a random
-// one, so that a fleet started at once does not call one replica in step.
+// replicas returns base URLs in turn and skips those that failed within [failureCooldown]. It starts at a random one, so
+// that game servers that start together do not all call the same replica.
 type replicas struct {
 	mu   sync.Mutex
 	all  []*replica
@@ -19,7 +19,7 @@ type replicas struct {
 
 type replica struct {
 	base      string
-	restUntil time.Time
+	skipUntil time.Time
 }
 
 func newReplicas(bases []string) *replicas {
@@ -32,19 +32,19 @@ func newReplicas(bases []string) *replicas {
 
 func (r *replicas) count() int { return len(r.all) }
 
-// pick returns the next replica that is not resting or, when all are, the one whose rest ends first.
+// pick returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends first.
 func (r *replicas) pick(now time.Time) *replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	best := r.all[r.next]
 	for i := range r.all {
 		candidate := r.all[(r.next+i)%len(r.all)]
-		if !candidate.restUntil.After(now) {
+		if !candidate.skipUntil.After(now) {
 			best = candidate
 			r.next += i
 			break
 		}
-		if candidate.restUntil.Before(best.restUntil) {
+		if candidate.skipUntil.Before(best.skipUntil) {
 			best = candidate
 		}
 	}
@@ -52,9 +52,9 @@ func (r *replicas) pick(now time.Time) *replica {
 	return best
 }
 
-// failed lets rep rest.
+// failed starts rep's cooldown.
 func (r *replicas) failed(rep *replica, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rep.restUntil = now.Add(restAfterFailure)
+	rep.skipUntil = now.Add(failureCooldown)
 }

@@ -11,27 +11,28 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// maxRetryAfter caps what a Retry-After may ask for, so that a broken proxy cannot silence a fleet for a day.
+// maxRetryAfter caps the pause that a Retry-After header can cause, so that a misconfigured proxy cannot stop a fleet's
+// heartbeats for a day.
 const maxRetryAfter = time.Minute
 
-// unreachableError means that a replica gave no answer: the request may or may not have been carried out.
+// unreachableError means that a replica gave no answer. The director may or may not have applied the request.
 type unreachableError struct{ err error }
 
 func (e *unreachableError) Error() string { return "sdk: director not reachable: " + e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// Is makes an unreachable director one case for callers, whether nobody answered or a replica said 503.
+// Is makes "no replica answered" and "a replica answered 503" one case for callers: [ErrUnavailable].
 func (e *unreachableError) Is(target error) bool { return target == ErrUnavailable }
 
-// do makes the call until it is answered for good or ctx ends; out may be nil.
+// do repeats the call until it gets an answer that is not worth a retry, or ctx ends. out may be nil.
 func (c *Client) do(ctx context.Context, k call, out any) error {
 	if k.once {
-		return c.round(ctx, k, out)
+		return c.tryReplicas(ctx, k, out)
 	}
 	var last error
 	pause := newPacer(c.opts)
 	_, _ = backoff.Retry(ctx, func() (struct{}, error) {
-		last = c.round(ctx, k, out)
+		last = c.tryReplicas(ctx, k, out)
 		if last != nil && !retryable(last) {
 			return struct{}{}, backoff.Permanent(last)
 		}
@@ -44,13 +45,13 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 	return fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
 }
 
-// round asks the replicas one after the other, without a pause, until one of them answers: a replica that is dead or
-// shutting down says nothing about the others.
-func (c *Client) round(ctx context.Context, k call, out any) (err error) {
+// tryReplicas sends the call to each replica in turn, without a pause, until one answers. A replica that is unreachable or
+// shutting down says nothing about the others, so there is no reason to wait.
+func (c *Client) tryReplicas(ctx context.Context, k call, out any) (err error) {
 	for range c.replicas.count() {
 		rep := c.replicas.pick(time.Now())
 		err = c.attempt(ctx, rep.base, k, out)
-		if !away(err) || ctx.Err() != nil {
+		if !replicaUnavailable(err) || ctx.Err() != nil {
 			return err
 		}
 		c.replicas.failed(rep, time.Now())
@@ -60,20 +61,21 @@ func (c *Client) round(ctx context.Context, k call, out any) (err error) {
 
 func (c *Client) retrying(ctx context.Context, k call) backoff.Notify {
 	return func(err error, pause time.Duration) {
-		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "director call is repeated",
+		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "retrying director call",
 			slog.String("call", k.name()), slog.Duration("pause", pause), slog.Any("error", err))
 	}
 }
 
-func away(err error) bool {
+// replicaUnavailable returns whether the error concerns one replica only: it gave no answer, or is shutting down.
+func replicaUnavailable(err error) bool {
 	_, unreachable := errors.AsType[*unreachableError](err)
 	answer, answered := errors.AsType[*Error](err)
 	return unreachable || answered && answer.Code == "draining"
 }
 
-// mendable says that an operator may be about to mend what the director refuses, such as a fleet token that is being
-// changed. Reports that must not be lost outlast that too.
-func mendable(err error) bool {
+// operatorCanFix returns whether the director refused the call for a reason that an operator may be fixing, such as a fleet
+// token in rotation. Seat reports must not be lost and are retried through such refusals too.
+func operatorCanFix(err error) bool {
 	answer, answered := errors.AsType[*Error](err)
 	if !answered {
 		return false
@@ -87,11 +89,11 @@ func mendable(err error) bool {
 
 func retryable(err error) bool { return errors.Is(err, ErrUnavailable) }
 
-// pacer is exponential backoff with jitter on top of what the last answer's Retry-After asked for: added, not the
-// larger of the two, or all who were told "2 seconds" would come back in the same instant.
+// pacer adds exponential backoff with jitter to the last answer's Retry-After. It adds both instead of taking the larger
+// one: otherwise all clients that got "Retry-After: 2" would retry in the same instant.
 type pacer struct {
 	*backoff.ExponentialBackOff
-	asked time.Duration
+	retryAfter time.Duration
 }
 
 func newPacer(opts Options) *pacer {
@@ -101,11 +103,11 @@ func newPacer(opts Options) *pacer {
 }
 
 func (p *pacer) after(err error) {
-	p.asked = 0
+	p.retryAfter = 0
 	if answer, answered := errors.AsType[*Error](err); answered {
-		p.asked = min(answer.RetryAfter, maxRetryAfter)
+		p.retryAfter = min(answer.RetryAfter, maxRetryAfter)
 	}
 }
 
 // NextBackOff implements backoff.BackOff.
-func (p *pacer) NextBackOff() time.Duration { return p.asked + p.ExponentialBackOff.NextBackOff() }
+func (p *pacer) NextBackOff() time.Duration { return p.retryAfter + p.ExponentialBackOff.NextBackOff() }

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// RunUntilSignal blocks until the process is told to stop (SIGTERM or Ctrl-C), ctx ends, or the server is superseded.
-// In the first two cases it leaves as [GameServer.Shutdown] does, giving matches up to grace to finish; a second signal
-// ends the process as usual. The platform that sends SIGTERM must allow for grace and a few seconds more.
+// RunUntilSignal blocks until the process receives SIGTERM or SIGINT (Ctrl-C), ctx ends, or the server is superseded. In the
+// first two cases it calls [GameServer.Shutdown] with grace as the time limit for running sessions. A second signal ends
+// the process at once. The platform that sends SIGTERM must wait longer than grace plus 5 s before it sends SIGKILL.
 func (s *GameServer) RunUntilSignal(ctx context.Context, grace time.Duration) error {
-	told, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	signalled, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	select {
-	case <-told.Done():
+	case <-signalled.Done():
 	case <-s.Done():
 		return errors.Join(s.Err(), s.Close(ctx))
 	}
 	stop()
-	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	return s.Shutdown(leave)
+	return s.Shutdown(shutdown)
 }

@@ -6,34 +6,35 @@ import (
 	"time"
 )
 
-// spentSkew is how long past its expiry a token may still verify, and so must be remembered.
+// spentSkew is how long a token is remembered past its expiry, because verification allows for clock skew.
 const spentSkew = time.Minute
 
-// spentTokens remembers the tokens that were shown here, and names the connection that each was shown on. A token whose
-// redemption came to nothing keeps the name, so that the director takes the next attempt for a retry of a report that it
-// may have carried out already.
+// spentTokens remembers the tokens that players have presented to this process, with a connection name for each. A token
+// whose redemption failed with an unknown outcome keeps its connection name: the director may have applied the report,
+// and recognises the next one by that name as a retry.
 type spentTokens struct {
 	mu      sync.Mutex
 	tokens  map[string]spentToken // by jti
-	sweepAt int                   // size at which the expired are swept out, twice what the last sweep left
+	sweepAt int                   // len(tokens) at which expired ones are deleted: twice what the last sweep left
 }
 
 type spentToken struct {
 	expiry     time.Time
 	connection string
-	good       bool // restored
+	usable     bool // after restore, until it is spent again
 }
 
 func newSpentTokens() *spentTokens {
 	return &spentTokens{tokens: map[string]spentToken{}, sweepAt: 1024}
 }
 
-// spend names the connection that redeems the token, or says that the token was spent before.
+// spend marks the token as used and returns the name of the connection that redeems it. ok is false if the token was
+// used before.
 func (s *spentTokens) spend(jti string, expires, now time.Time) (connection string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, known := s.tokens[jti]
-	if known && !t.good {
+	if known && !t.usable {
 		return "", false
 	}
 	if !known {
@@ -42,17 +43,17 @@ func (s *spentTokens) spend(jti string, expires, now time.Time) (connection stri
 		}
 		t = spentToken{expiry: expires.Add(spentSkew), connection: rand.Text()}
 	}
-	t.good = false
+	t.usable = false
 	s.tokens[jti] = t
 	return t.connection, true
 }
 
-// restore makes a token good again whose redemption came to nothing.
+// restore makes a token usable again after a redemption whose outcome is unknown.
 func (s *spentTokens) restore(jti string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t, known := s.tokens[jti]; known {
-		t.good = true
+		t.usable = true
 		s.tokens[jti] = t
 	}
 }

@@ -22,20 +22,20 @@ var (
 	errNoFault = errors.New("deliver it as usual")
 )
 
-// exchange is one request that was sent, and what came of it.
+// exchange is one request that was sent.
 type exchange struct {
 	host, method, path string
 	header             http.Header
 	body               string
 	at                 time.Time
-	done               <-chan struct{} // when the sender stops waiting
+	done               <-chan struct{} // closed when the sender stops waiting
 }
 
-// fault replaces or spoils the answer to a request, or says errNoFault. forward delivers the request.
+// fault replaces the answer to a request, or returns errNoFault. forward delivers the request and returns the real answer.
 type fault func(x exchange, forward func() *http.Response) (*http.Response, error)
 
-// wire is the network between the SDK and a director double: it remembers every request, holds each to the contract,
-// and can be made to fail. All its names resolve to the one director behind it.
+// wire is the network between the SDK and a director in memory. It records every request, checks each against the contract,
+// and injects faults. All host names lead to the same director.
 type wire struct {
 	t        *testing.T
 	director *sdktest.Director
@@ -90,17 +90,17 @@ func (w *wire) forward(req *http.Request, body string) *http.Response {
 	return resp
 }
 
-// spoil makes every request go through f from now on; nil heals the wire.
-func (w *wire) spoil(f fault) {
+// inject makes every later request pass through f; nil removes the fault.
+func (w *wire) inject(f fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fault = f
 }
 
-// count is how many requests went to a path.
+// count returns the number of requests to paths with that suffix.
 func (w *wire) count(path string) int { return len(w.to(path)) }
 
-// to lists the requests to paths with that suffix, in order; "" is all of them.
+// to returns the requests to paths with that suffix, in order; "" returns all.
 func (w *wire) to(suffix string) (found []exchange) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *wire) player(sub string) *sdk.Player {
 
 const endpoint = "ws://game.example:7777/play"
 
-// serve starts a game server with room for 32 players in mode "duel" of region "eu".
+// serve starts a game server with capacity 32 for mode "duel" in region "eu".
 func (w *wire) serve(edit ...func(*sdk.ServerOptions)) *sdk.GameServer {
 	opts := sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu", Modes: []string{"duel"}, Capacity: 32}
 	for _, e := range edit {
@@ -152,7 +152,7 @@ func (w *wire) token(sub string) sdk.Seat {
 
 var duel = sdk.MatchRequest{Region: "eu", Mode: "duel"}
 
-// on limits a fault to one path.
+// on applies a fault to one path only.
 func on(path string, f fault) fault {
 	return func(x exchange, forward func() *http.Response) (*http.Response, error) {
 		if x.path != path {
@@ -162,7 +162,7 @@ func on(path string, f fault) fault {
 	}
 }
 
-// once lets only the first request have the fault.
+// once applies a fault to the first request only.
 func once(f fault) fault {
 	var mu sync.Mutex
 	done := false
@@ -178,9 +178,10 @@ func once(f fault) fault {
 	}
 }
 
-// cut fails before the director has heard of the request, lost after it has acted.
+// cut fails before the director has received the request.
 func cut(exchange, func() *http.Response) (*http.Response, error) { return nil, errCut }
 
+// lost fails after the director has applied the request.
 func lost(_ exchange, forward func() *http.Response) (*http.Response, error) {
 	forward()
 	return nil, errCut
@@ -197,5 +198,5 @@ func answer(status int, code string, header ...string) fault {
 	}
 }
 
-// pass lets virtual time go by.
-func pass(d time.Duration) { <-time.After(d) }
+// advance lets virtual time pass.
+func advance(d time.Duration) { <-time.After(d) }

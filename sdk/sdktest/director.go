@@ -1,9 +1,9 @@
-// Package sdktest is a director in memory, for tests of game servers and of players' programs that should need neither
-// a database nor a network.
+// Package sdktest is a director in memory. It lets tests of game servers and of players' programs run without a database
+// and without a network.
 //
-// It keeps the contract of api/openapi.yaml as far as one caller at a time can see it, and nothing of what makes a
-// director: no leases that run out by themselves, no limits, no replicas, no memory of its own. A test says when
-// something bad happens: [Director.Expire], [Director.CloseSession], [Director.Reap].
+// It follows the contract of api/openapi.yaml for the routes that package sdk calls, one request at a time. It has no
+// limits, no replicas and no persistence, and nothing expires in it unless a test calls [Director.Expire],
+// [Director.CloseSession] or [Director.Reap].
 package sdktest
 
 import (
@@ -20,17 +20,17 @@ import (
 
 // Options tune a [Director]; the zero value is usable.
 type Options struct {
-	// FleetToken must come with every fleet call; empty asks for none.
+	// FleetToken is required with every fleet call; empty requires none.
 	FleetToken string
-	// Access tells whose access token that is. Nil takes the token itself as the player's name.
+	// Access returns the player of an access token. Nil uses the token itself as the player's name.
 	Access func(accessToken string) (sub string, err error)
-	// TokenTTL is the life of session tokens. Default 2 minutes.
+	// TokenTTL is the lifetime of session tokens. Default 2 minutes.
 	TokenTTL time.Duration
-	// MaxPlayers is the size of sessions for which none is asked. Default 8.
+	// MaxPlayers is the size of a session when the request gives none. Default 8.
 	MaxPlayers int
 }
 
-// Director answers as a director would. Safe for concurrent use.
+// Director is an http.Handler that answers like a director. Safe for concurrent use.
 type Director struct {
 	opts Options
 	ring *token.Ring
@@ -38,13 +38,13 @@ type Director struct {
 
 	mu        sync.Mutex
 	instances map[string]*instance
-	latest    map[string]*instance // the last registered of each id, alive or not
-	sessions  []*session           // in the order they were opened
-	redeemed  map[string]redemption
+	latest    map[string]*instance    // by id, the last one that registered, whether or not it still exists
+	sessions  []*session              // in the order they were opened
+	redeemed  map[string]redemption   // by jti
 	answers   map[string]storedAnswer // by caller and Idempotency-Key
 }
 
-// New makes a director without instances, and with a signing key of its own.
+// New returns a director without instances, with its own signing key.
 func New(opts Options) (*Director, error) {
 	if opts.Access == nil {
 		opts.Access = func(raw string) (string, error) { return raw, nil }
@@ -69,7 +69,7 @@ func New(opts Options) (*Director, error) {
 
 func newRing() (*token.Ring, error) {
 	kek := make([]byte, token.KEKBytes)
-	_, _ = rand.Read(kek) // Never fails, by its documentation.
+	_, _ = rand.Read(kek) // Documented never to fail.
 	sealer, err := token.NewSealer(kek)
 	if err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (d *Director) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// Transport reaches the director without a network, under any host name. Unlike a socket it may be used in a bubble of
-// testing/synctest.
+// Transport returns a RoundTripper that calls the director without a network, whatever the URL's host. Unlike a socket it
+// works in a bubble of testing/synctest.
 func (d *Director) Transport() http.RoundTripper { return transport{d} }
 
 type transport struct{ director *Director }
@@ -127,7 +127,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Sign makes a session token, for tests of what a game server must refuse.
+// Sign returns a session token with any claims, for tests of tokens that a game server must refuse.
 func (d *Director) Sign(c token.SessionClaims) (string, error) { return d.ring.Sign(time.Now(), c) }
 
 func (d *Director) jwks(w http.ResponseWriter, r *http.Request) {
@@ -142,29 +142,29 @@ func (d *Director) jwks(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(document)
 }
 
-// refusal is an answer that says no.
-type refusal struct {
+// problem is an answer with an error.
+type problem struct {
 	status       int
 	code, detail string
 	incarnation  string // for instance_taken
 }
 
-func refuse(status int, code, detail string, args ...any) *refusal {
-	return &refusal{status: status, code: code, detail: fmt.Sprintf(detail, args...)}
+func newProblem(status int, code, detail string, args ...any) *problem {
+	return &problem{status: status, code: code, detail: fmt.Sprintf(detail, args...)}
 }
 
-func (no *refusal) write(w http.ResponseWriter) {
-	if no.status == http.StatusUnauthorized {
+func (p *problem) write(w http.ResponseWriter) {
+	if p.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	problem := map[string]any{
-		"type": "/docs#" + no.code, "title": http.StatusText(no.status), "status": no.status,
-		"detail": no.detail, "code": no.code, "request_id": w.Header().Get("X-Request-ID"),
+	document := map[string]any{
+		"type": "/docs#" + p.code, "title": http.StatusText(p.status), "status": p.status,
+		"detail": p.detail, "code": p.code, "request_id": w.Header().Get("X-Request-ID"),
 	}
-	if no.incarnation != "" {
-		problem["incarnation"] = no.incarnation
+	if p.incarnation != "" {
+		document["incarnation"] = p.incarnation
 	}
-	writeJSON(w, no.status, "application/problem+json", problem)
+	writeJSON(w, p.status, "application/problem+json", document)
 }
 
 func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {
@@ -173,9 +173,9 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, body any) 
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func read(r *http.Request, into any) *refusal {
+func read(r *http.Request, into any) *problem {
 	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
-		return refuse(http.StatusBadRequest, "invalid_json", "%v", err)
+		return newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type registration struct {
 	Replaces   string   `json:"replaces"`
 }
 
-// Instance is what the director knows of a game server.
+// Instance is the director's view of a registered game server.
 type Instance struct {
 	ID, Endpoint string
 	Load         float64
@@ -31,7 +31,7 @@ type Instance struct {
 	Draining     bool
 }
 
-// Instances lists the registered game servers, by id.
+// Instances returns the registered game servers by id.
 func (d *Director) Instances() map[string]Instance {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,7 +42,7 @@ func (d *Director) Instances() map[string]Instance {
 	return all
 }
 
-// Expire lets the lease of an instance run out: its sessions close, its next call is answered 404.
+// Expire ends the lease of an instance: its sessions close, and its next call gets a 404.
 func (d *Director) Expire(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,16 +68,16 @@ func (d *Director) available(i *instance) int {
 	return max(0, free)
 }
 
-func (d *Director) fleet(handle func(*http.Request) (any, *refusal)) http.HandlerFunc {
+func (d *Director) fleet(handle func(*http.Request) (any, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if d.opts.FleetToken != "" && r.Header.Get("X-Fleet-Token") != d.opts.FleetToken {
-			refuse(http.StatusUnauthorized, "unauthorized", "X-Fleet-Token is missing or wrong").write(w)
+			newProblem(http.StatusUnauthorized, "unauthorized", "X-Fleet-Token is missing or wrong").write(w)
 			return
 		}
-		body, no := handle(r)
+		body, p := handle(r)
 		switch {
-		case no != nil:
-			no.write(w)
+		case p != nil:
+			p.write(w)
 		case body == nil:
 			w.WriteHeader(http.StatusNoContent)
 		default:
@@ -86,16 +86,16 @@ func (d *Director) fleet(handle func(*http.Request) (any, *refusal)) http.Handle
 	}
 }
 
-// register keeps the incarnation of the same boot at the same endpoint, and ends any other.
-func (d *Director) register(r *http.Request) (any, *refusal) {
+// register keeps the incarnation if boot id and endpoint are the same. Otherwise it ends the previous incarnation.
+func (d *Director) register(r *http.Request) (any, *problem) {
 	i := &instance{incarnation: uuid.NewString()}
-	if no := read(r, &i.registration); no != nil {
-		return nil, no
+	if p := read(r, &i.registration); p != nil {
+		return nil, p
 	}
 	old := d.instances[i.InstanceID]
 	same := old != nil && old.BootID == i.BootID && old.Endpoint == i.Endpoint
-	if no := d.fence(i, same); no != nil {
-		return nil, no
+	if p := d.fence(i, same); p != nil {
+		return nil, p
 	}
 	if same {
 		i.incarnation = old.incarnation
@@ -108,43 +108,43 @@ func (d *Director) register(r *http.Request) (any, *refusal) {
 	}, nil
 }
 
-// fence refuses a registration that another one has overtaken.
-func (d *Director) fence(i *instance, same bool) *refusal {
+// fence refuses a registration if another one has replaced the incarnation that it names.
+func (d *Director) fence(i *instance, same bool) *problem {
 	latest := d.latest[i.InstanceID]
 	switch {
 	case latest == nil || same || i.Replaces == "" || i.Replaces == latest.incarnation:
 		return nil
 	case i.Replaces == "none" || i.BootID == latest.BootID:
-		no := refuse(http.StatusConflict, "instance_taken", "%s is registered already", i.InstanceID)
-		no.incarnation = latest.incarnation
-		return no
+		p := newProblem(http.StatusConflict, "instance_taken", "%s is registered already", i.InstanceID)
+		p.incarnation = latest.incarnation
+		return p
 	}
-	return refuse(http.StatusConflict, "superseded", "a newer incarnation of %s exists", i.InstanceID)
+	return newProblem(http.StatusConflict, "superseded", "a newer incarnation of %s exists", i.InstanceID)
 }
 
-// instanceRef names the instance a call speaks for.
+// instanceRef names the instance that makes the call.
 type instanceRef struct {
 	InstanceID  string   `json:"instance_id"`
 	Incarnation string   `json:"incarnation"`
 	Load        *float64 `json:"load"`
 }
 
-func (d *Director) find(ref instanceRef) (*instance, *refusal) {
+func (d *Director) find(ref instanceRef) (*instance, *problem) {
 	i := d.instances[ref.InstanceID]
 	switch {
 	case i == nil:
-		return nil, refuse(http.StatusNotFound, "instance_unknown", "%s is not registered", ref.InstanceID)
+		return nil, newProblem(http.StatusNotFound, "instance_unknown", "%s is not registered", ref.InstanceID)
 	case ref.Incarnation != "" && ref.Incarnation != i.incarnation:
-		return nil, refuse(http.StatusConflict, "superseded", "a newer incarnation of %s exists", ref.InstanceID)
+		return nil, newProblem(http.StatusConflict, "superseded", "a newer incarnation of %s exists", ref.InstanceID)
 	}
 	return i, nil
 }
 
-func (d *Director) heartbeat(r *http.Request) (any, *refusal) {
+func (d *Director) heartbeat(r *http.Request) (any, *problem) {
 	var ref instanceRef
-	i, no := d.caller(r, &ref, &ref)
-	if no != nil {
-		return nil, no
+	i, p := d.caller(r, &ref, &ref)
+	if p != nil {
+		return nil, p
 	}
 	if ref.Load != nil {
 		i.Load = *ref.Load
@@ -152,30 +152,30 @@ func (d *Director) heartbeat(r *http.Request) (any, *refusal) {
 	return map[string]any{"instance_id": i.InstanceID, "status": "alive", "available": d.available(i)}, nil
 }
 
-func (d *Director) caller(r *http.Request, body any, ref *instanceRef) (*instance, *refusal) {
-	if no := read(r, body); no != nil {
-		return nil, no
+func (d *Director) caller(r *http.Request, body any, ref *instanceRef) (*instance, *problem) {
+	if p := read(r, body); p != nil {
+		return nil, p
 	}
 	return d.find(*ref)
 }
 
-func (d *Director) deregister(r *http.Request) (any, *refusal) {
+func (d *Director) deregister(r *http.Request) (any, *problem) {
 	var ref instanceRef
-	i, no := d.caller(r, &ref, &ref)
-	if no == nil {
+	i, p := d.caller(r, &ref, &ref)
+	if p == nil {
 		d.end(i.InstanceID)
 	}
-	return nil, no
+	return nil, p
 }
 
-func (d *Director) drain(r *http.Request) (any, *refusal) {
+func (d *Director) drain(r *http.Request) (any, *problem) {
 	var req struct {
 		instanceRef
 		Drain bool `json:"drain"`
 	}
-	i, no := d.caller(r, &req, &req.instanceRef)
-	if no != nil {
-		return nil, no
+	i, p := d.caller(r, &req, &req.instanceRef)
+	if p != nil {
+		return nil, p
 	}
 	i.draining = req.Drain
 	status := map[bool]string{true: "draining", false: "ready"}[req.Drain]

@@ -15,23 +15,23 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// storedAnswer is what a caller with an Idempotency-Key was told.
+// storedAnswer is the answer to a request that had an Idempotency-Key.
 type storedAnswer struct {
 	request []byte
 	answer  any
 }
 
-func (d *Director) player(handle func(r *http.Request, sub string) (any, *refusal)) http.HandlerFunc {
+func (d *Director) player(handle func(r *http.Request, sub string) (any, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		raw, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		sub, err := d.opts.Access(raw)
 		if !bearer || err != nil || sub == "" {
-			refuse(http.StatusUnauthorized, "unauthorized", "bad access token").write(w)
+			newProblem(http.StatusUnauthorized, "unauthorized", "bad access token").write(w)
 			return
 		}
-		body, no := handle(r, sub)
-		if no != nil {
-			no.write(w)
+		body, p := handle(r, sub)
+		if p != nil {
+			p.write(w)
 			return
 		}
 		writeJSON(w, http.StatusOK, "application/json", body)
@@ -45,29 +45,29 @@ type matchRequest struct {
 	MaxPlayers int      `json:"max_players"`
 }
 
-func (d *Director) matchmake(r *http.Request, sub string) (any, *refusal) {
+func (d *Director) matchmake(r *http.Request, sub string) (any, *problem) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "invalid_json", "%v", err)
+		return nil, newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
 	}
 	key := sub + "\x00" + r.Header.Get("Idempotency-Key")
 	if stored, found := d.answers[key]; found && !strings.HasSuffix(key, "\x00") {
 		if !bytes.Equal(stored.request, raw) {
-			return nil, refuse(http.StatusUnprocessableEntity, "idempotency_mismatch", "another body")
+			return nil, newProblem(http.StatusUnprocessableEntity, "idempotency_mismatch", "the first request with this key had another body")
 		}
 		return stored.answer, nil
 	}
-	answer, no := d.match(raw, sub)
-	if no == nil {
+	answer, p := d.match(raw, sub)
+	if p == nil {
 		d.answers[key] = storedAnswer{raw, answer}
 	}
-	return answer, no
+	return answer, p
 }
 
-func (d *Director) match(raw []byte, sub string) (any, *refusal) {
+func (d *Director) match(raw []byte, sub string) (any, *problem) {
 	var req matchRequest
 	if err := json.Unmarshal(raw, &req); err != nil {
-		return nil, refuse(http.StatusBadRequest, "invalid_json", "%v", err)
+		return nil, newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
 	}
 	if len(req.Party) == 0 {
 		req.Party = []string{sub}
@@ -76,25 +76,25 @@ func (d *Director) match(raw []byte, sub string) (any, *refusal) {
 		req.MaxPlayers = d.opts.MaxPlayers
 	}
 	if !slices.Contains(req.Party, sub) || req.MaxPlayers < len(req.Party) {
-		return nil, refuse(http.StatusBadRequest, "invalid_request", "bad party")
+		return nil, newProblem(http.StatusBadRequest, "invalid_request", "bad party")
 	}
-	s, no := d.place(req, sub)
-	if no != nil {
-		return nil, no
+	s, p := d.place(req, sub)
+	if p != nil {
+		return nil, p
 	}
 	return s.placement(), nil
 }
 
-// place answers the seat the caller has, or takes new ones for the whole party.
-func (d *Director) place(req matchRequest, sub string) (*session, *refusal) {
+// place returns the session in which the caller has a seat, or takes new seats for the whole party.
+func (d *Director) place(req matchRequest, sub string) (*session, *problem) {
 	party := sorted(req.Party)
-	if s := d.seatOf(sub, req.Region, req.Mode); s != nil && s.keeps(sub, party, req.MaxPlayers) {
+	if s := d.seatOf(sub, req.Region, req.Mode); s != nil && s.keepsSeat(sub, party, req.MaxPlayers) {
 		return s, nil
 	}
 	for _, member := range party {
 		s := d.seatOf(member, req.Region, req.Mode)
-		if s != nil && member != sub && (s.seats[member].state == connected || s.seats[member].by == member) {
-			return nil, refuse(http.StatusConflict, "party_conflict", "a member of the party has a seat of their own")
+		if s != nil && member != sub && (s.seats[member].state == connected || s.seats[member].requestedBy == member) {
+			return nil, newProblem(http.StatusConflict, "party_conflict", "a member of the party has a seat of their own")
 		}
 	}
 	for _, member := range party {
@@ -102,18 +102,18 @@ func (d *Director) place(req matchRequest, sub string) (*session, *refusal) {
 			delete(s.seats, member)
 		}
 	}
-	s := d.room(req)
+	s := d.sessionFor(req)
 	if s == nil {
-		return nil, d.noRoom(req)
+		return nil, d.noCapacity(req)
 	}
 	for _, member := range party {
-		s.seats[member] = &seat{party: party, by: sub}
+		s.seats[member] = &seat{party: party, requestedBy: sub}
 	}
 	return s, nil
 }
 
-// noRoom tells a full fleet from a name that nobody ever offered.
-func (d *Director) noRoom(req matchRequest) *refusal {
+// noCapacity distinguishes a full fleet from a region or mode that no instance has ever offered.
+func (d *Director) noCapacity(req matchRequest) *problem {
 	code := "region_unknown"
 	for _, i := range d.latest {
 		if i.Region != req.Region {
@@ -125,13 +125,13 @@ func (d *Director) noRoom(req matchRequest) *refusal {
 		}
 		code = "mode_unknown"
 	}
-	return refuse(http.StatusConflict, code, "no instance in %s can host %s", req.Region, req.Mode)
+	return newProblem(http.StatusConflict, code, "no instance in %s can host %s", req.Region, req.Mode)
 }
 
-// keeps says that asking again gives the same seat.
-func (s *session) keeps(sub string, party []string, maxPlayers int) bool {
+// keepsSeat returns whether a repeated request gets the same seat.
+func (s *session) keepsSeat(sub string, party []string, maxPlayers int) bool {
 	seat := s.seats[sub]
-	return seat.state == connected || seat.by == sub && slices.Equal(seat.party, party) && s.maxPlayers == maxPlayers
+	return seat.state == connected || seat.requestedBy == sub && slices.Equal(seat.party, party) && s.maxPlayers == maxPlayers
 }
 
 func (d *Director) seatOf(sub, region, mode string) *session {
@@ -143,8 +143,8 @@ func (d *Director) seatOf(sub, region, mode string) *session {
 	return nil
 }
 
-// room is the fullest open session with room for the party, else a new one on the least loaded instance.
-func (d *Director) room(req matchRequest) (best *session) {
+// sessionFor returns the fullest open session that fits the party, else a new one on the instance with the most free seats.
+func (d *Director) sessionFor(req matchRequest) (best *session) {
 	for _, s := range d.sessions {
 		fits := !s.closed && s.region == req.Region && s.mode == req.Mode && s.maxPlayers == req.MaxPlayers &&
 			s.count()+len(req.Party) <= s.maxPlayers && !d.instances[s.instance].draining
@@ -182,20 +182,20 @@ func (s *session) placement() map[string]any {
 	}
 }
 
-func (d *Director) resolve(r *http.Request, sub string) (any, *refusal) {
+func (d *Director) resolve(r *http.Request, sub string) (any, *problem) {
 	var req struct {
 		Handle string `json:"session_handle"`
 	}
-	if no := read(r, &req); no != nil {
-		return nil, no
+	if p := read(r, &req); p != nil {
+		return nil, p
 	}
-	s, no := d.open(func(s *session) bool { return s.handle == req.Handle })
-	if no != nil {
-		return nil, no
+	s, p := d.open(func(s *session) bool { return s.handle == req.Handle })
+	if p != nil {
+		return nil, p
 	}
 	seat := s.seats[sub]
 	if seat == nil || seat.state == reaped {
-		return nil, refuse(http.StatusForbidden, "no_seat", "you hold no seat in this session")
+		return nil, newProblem(http.StatusForbidden, "no_seat", "you hold no seat in this session")
 	}
 	now := time.Now()
 	signed, err := d.Sign(token.SessionClaims{
@@ -204,28 +204,28 @@ func (d *Director) resolve(r *http.Request, sub string) (any, *refusal) {
 		Party: uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join(seat.party, "\x00"))).String(),
 	})
 	if err != nil {
-		return nil, refuse(http.StatusInternalServerError, "internal", "%v", err)
+		return nil, newProblem(http.StatusInternalServerError, "internal", "%v", err)
 	}
 	return map[string]any{"endpoint": s.endpoint, "session_token": signed, "session_id": s.id}, nil
 }
 
-func (d *Director) session(r *http.Request, _ string) (any, *refusal) {
-	s, no := d.open(func(s *session) bool { return s.id == r.PathValue("id") })
-	if no != nil {
-		return nil, no
+func (d *Director) session(r *http.Request, _ string) (any, *problem) {
+	s, p := d.open(func(s *session) bool { return s.id == r.PathValue("id") })
+	if p != nil {
+		return nil, p
 	}
 	return s.placement(), nil
 }
 
-func (d *Director) open(matches func(*session) bool) (*session, *refusal) {
+func (d *Director) open(matches func(*session) bool) (*session, *problem) {
 	for _, s := range d.sessions {
 		switch {
 		case !matches(s):
 		case s.closed:
-			return nil, refuse(http.StatusGone, "session_closed", "the session has ended")
+			return nil, newProblem(http.StatusGone, "session_closed", "the session has ended")
 		default:
 			return s, nil
 		}
 	}
-	return nil, refuse(http.StatusNotFound, "session_unknown", "there is no such session")
+	return nil, newProblem(http.StatusNotFound, "session_unknown", "there is no such session")
 }

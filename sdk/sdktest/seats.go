@@ -10,7 +10,7 @@ type seatState int
 const (
 	reserved seatState = iota
 	connected
-	reaped // given up by the director, not by the player
+	reaped // expired by the director; the player may still connect
 )
 
 type session struct {
@@ -21,28 +21,28 @@ type session struct {
 }
 
 type seat struct {
-	state      seatState
-	party      []string // with whom it was asked for, sorted
-	by         string   // who asked
-	connection string   // that holds it; empty when it has no name
+	state       seatState
+	party       []string // of the request that took the seat, sorted
+	requestedBy string
+	connection  string // the one that holds the seat; empty if it has no name
 }
 
-// heldBy says that the seat is connected, and by that connection as far as names are known.
+// heldBy returns whether the seat is connected, and by that connection if both have a name.
 func (s *seat) heldBy(connection string) bool {
 	return s != nil && s.state == connected && (connection == "" || s.connection == "" || s.connection == connection)
 }
 
-// redemption is where a jti was used.
+// redemption is the session and player that used a jti.
 type redemption struct{ session, sub string }
 
-// Session is what the director knows of a session. Seats says of each player whether they are connected.
+// Session is the director's view of a session. Seats maps each player to whether the player is connected.
 type Session struct {
 	ID, Instance string
 	Seats        map[string]bool
 	Closed       bool
 }
 
-// Sessions lists all sessions, in the order they were opened.
+// Sessions returns all sessions, in the order they were opened.
 func (d *Director) Sessions() (all []Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *Director) Sessions() (all []Session) {
 	return all
 }
 
-// CloseSession ends a session as an operator can.
+// CloseSession closes a session as an operator can.
 func (d *Director) CloseSession(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +67,7 @@ func (d *Director) CloseSession(id string) {
 	}
 }
 
-// Reap gives a player's seat up, as the director does when nobody comes for it.
+// Reap expires a player's seat, as the director does when the player does not connect in time.
 func (d *Director) Reap(sessionID, sub string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +105,7 @@ type joinedSeat struct {
 	Connection string `json:"connection"`
 }
 
-func (d *Director) seats(r *http.Request) (any, *refusal) {
+func (d *Director) seats(r *http.Request) (any, *problem) {
 	var req struct {
 		instanceRef
 		SessionID       string       `json:"session_id"`
@@ -114,13 +114,13 @@ func (d *Director) seats(r *http.Request) (any, *refusal) {
 		LeftConnections []string     `json:"left_connections"`
 		Ended           bool         `json:"ended"`
 	}
-	i, no := d.caller(r, &req, &req.instanceRef)
-	if no != nil {
-		return nil, no
+	i, p := d.caller(r, &req, &req.instanceRef)
+	if p != nil {
+		return nil, p
 	}
 	s := d.byID(req.SessionID)
 	if s == nil || s.instance != i.InstanceID {
-		return nil, refuse(http.StatusNotFound, "session_unknown", "there is no such session")
+		return nil, newProblem(http.StatusNotFound, "session_unknown", "there is no such session")
 	}
 	report := seatReport{results: []map[string]any{}}
 	for _, join := range req.Joined {

@@ -14,20 +14,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is queued, every entry goes out once, what concerns one player in the order it happened, never two of them in
-// one report, nothing after the end in the end's report, and no report is larger than the director takes.
+// Every entry is reported once and in order; a report has at most one entry of each player, nothing after an end, and at
+// most the size that the director accepts.
 func TestBatchesKeepOrderAndBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRoom(context.Background(), "eu.1")
+		s := newSession(context.Background(), "eu.1")
 		var all []*entry
 		for i := range rapid.IntRange(0, 300).Draw(t, "entries") {
 			all = append(all, someEntry(t, i))
 		}
-		r.queue = append(r.queue, all...)
+		s.queue = append(s.queue, all...)
 		var sent []*entry
-		for len(r.queue) > 0 {
-			batch := r.nextBatch()
+		for len(s.queue) > 0 {
+			batch := s.nextBatch()
 			require.NotEmpty(t, batch)
 			checkBatch(t, batch)
 			sent = append(sent, batch...)
@@ -57,10 +57,10 @@ func checkBatch(t *rapid.T, batch []*entry) {
 		require.False(t, subs[e.seat.Sub])
 		subs[e.seat.Sub] = true
 	}
-	require.LessOrEqual(t, size, maxReport)
+	require.LessOrEqual(t, size, maxReportBytes)
 }
 
-// Tokens are remembered for as long as they verify, and no longer: the memory must not grow with the server's age.
+// Tokens are remembered for as long as they verify, and no longer: memory must not grow with the server's uptime.
 func TestSpentTokensAreForgottenInTime(t *testing.T) {
 	t.Parallel()
 	s, now := newSpentTokens(), time.Now()
@@ -77,8 +77,8 @@ func TestSpentTokensAreForgottenInTime(t *testing.T) {
 	require.True(t, ok)
 }
 
-// A redemption whose outcome is unknown is retried in the name of the same connection: under another name the director
-// would take it for a replay.
+// A redemption whose outcome is unknown is retried with the same connection name: with another one the director would
+// refuse it as a replay.
 func TestARestoredTokenKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	s, now := newSpentTokens(), time.Now()
@@ -91,34 +91,34 @@ func TestARestoredTokenKeepsItsConnection(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// While the director is away, players at the door take memory: there is a bound to how many, and it is lifted again.
-func TestDoorIsBounded(t *testing.T) {
+// While the director is unreachable, waiting joins take memory. Their number is bounded, and the bound frees up afterwards.
+func TestPendingJoinsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
 		defer end()
 		var back atomic.Bool
-		b := newSeatBook(life, Options{}.withDefaults(), func(context.Context, string, []*entry) (seatsAnswer, error) {
+		b := newSeatReporter(life, Options{}.withDefaults(), func(context.Context, string, []*entry) (seatsAnswer, error) {
 			if !back.Load() {
 				return seatsAnswer{}, &unreachableError{io.EOF}
 			}
 			return seatsAnswer{}, ErrNotFound
 		})
-		knock := func(i int) error {
+		join := func(i int) error {
 			seat := &Admission{Sub: fmt.Sprint(i)}
-			return b.enqueue("eu.1", &entry{kind: joined, seat: seat, verdict: make(chan error, 1)})
+			return b.enqueue("eu.1", &entry{kind: joined, seat: seat, result: make(chan error, 1)})
 		}
-		for i := range maxWaitingJoins {
-			require.NoError(t, knock(i))
+		for i := range maxPendingJoins {
+			require.NoError(t, join(i))
 		}
 		synctest.Wait()
-		require.ErrorIs(t, knock(-1), ErrBusy)
+		require.ErrorIs(t, join(-1), ErrBusy)
 		<-time.After(time.Minute)
-		require.ErrorIs(t, knock(-1), ErrBusy)
+		require.ErrorIs(t, join(-1), ErrBusy)
 		back.Store(true)
 		require.NoError(t, b.flush(t.Context()))
-		require.Zero(t, b.joins)
-		require.NoError(t, knock(0))
+		require.Zero(t, b.pendingJoins)
+		require.NoError(t, join(0))
 		require.NoError(t, b.flush(t.Context()))
 	})
 }

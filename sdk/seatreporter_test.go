@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// A rush must not become a report per player, and a slow director must not mix up who was admitted.
+// Many joins at once must not become a report for each player, and a slow director must not mix up their results.
 func TestReportsAreBatched(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -27,17 +27,17 @@ func TestReportsAreBatched(t *testing.T) {
 			require.NoError(t, err)
 			tokens[sub] = seat.SessionToken
 		}
-		w.spoil(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
-			pass(time.Second)
+		w.inject(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
+			advance(time.Second)
 			return nil, errNoFault
 		}))
 		admissions := admitAll(t, s, tokens)
-		require.LessOrEqual(t, w.count("/fleet/seats"), 2, "at most the first alone, all others together")
+		require.LessOrEqual(t, w.count("/fleet/seats"), 2, "the first may be alone, all others are together")
 		for _, a := range admissions {
 			require.True(t, w.connected(a.Sub))
 			a.Leave()
 		}
-		pass(10 * time.Second)
+		advance(10 * time.Second)
 		require.LessOrEqual(t, len(w.to("/fleet/seats")), 4)
 		require.True(t, w.director.Sessions()[0].Closed)
 	})
@@ -62,13 +62,13 @@ func admitAll(t *testing.T, s *sdk.GameServer, tokens map[string]string) (all []
 	return all
 }
 
-// Each admission has a connection's name of its own, in its join and in its end, so that the director can tell a retry from a
-// replay, and the end of a connection that was replaced from the end of the one that plays.
+// Each admission has its own connection name, the same in its join and its leave. By this name the director distinguishes a
+// retry from a replay, and the leave of a replaced connection from the leave of the one that holds the seat.
 func TestConnectionsAreNamed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
-		w.spoil(on("/fleet/seats", once(lost)))
+		w.inject(on("/fleet/seats", once(lost)))
 		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
 		bob, err := s.Admit(t.Context(), w.token("bob").SessionToken)
@@ -88,7 +88,7 @@ func TestConnectionsAreNamed(t *testing.T) {
 	})
 }
 
-// Reports are repeated until the director has them, through lost answers, refusals that operators mend, and outages.
+// Reports are retried until the director acknowledges them: after lost answers, outages, and refusals that operators can fix.
 func TestLeaveIsRepeatedUntilAcknowledged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -96,7 +96,7 @@ func TestLeaveIsRepeatedUntilAcknowledged(t *testing.T) {
 		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
 		faults := []fault{lost, cut, answer(503, "unavailable"), answer(401, "unauthorized"), answer(500, "internal")}
-		w.spoil(on("/fleet/seats", func(x exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/seats", func(x exchange, forward func() *http.Response) (*http.Response, error) {
 			if len(faults) == 0 {
 				return nil, errNoFault
 			}
@@ -111,60 +111,60 @@ func TestLeaveIsRepeatedUntilAcknowledged(t *testing.T) {
 	})
 }
 
-// The join was carried out but its answer came too late for the player: the seat must not stay taken.
-func TestAbandonedJoinGivesTheSeatBack(t *testing.T) {
+// The director applied the join, but its answer came too late for the player: the seat must be freed again.
+func TestAbandonedJoinFreesTheSeat(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		raw := w.token("alice").SessionToken
-		w.spoil(on("/fleet/seats", lost))
+		w.inject(on("/fleet/seats", lost))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		_, err := s.Admit(ctx, raw)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, w.connected("alice"))
-		w.spoil(nil)
-		pass(10 * time.Second)
+		w.inject(nil)
+		advance(10 * time.Second)
 		require.False(t, w.connected("alice"))
 	})
 }
 
-// A player leaves during an outage and is back as soon as it is over, before the director has heard of it: a seat that is
-// still taken must not be freed under the new connection.
+// A player leaves during an outage and joins again right after it, before the leave is reported: the leave must not free the
+// seat, which the new connection holds.
 func TestBackAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		alice, err := s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
-		w.spoil(on("/fleet/seats", cut))
+		w.inject(on("/fleet/seats", cut))
 		alice.Leave()
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		seat := w.token("alice")
 		require.Equal(t, alice.SessionID, seat.SessionID)
-		w.spoil(nil)
+		w.inject(nil)
 		again, err := s.Admit(t.Context(), seat.SessionToken)
 		require.NoError(t, err)
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		require.True(t, w.connected("alice"))
 		require.NoError(t, again.Err())
 		require.ErrorIs(t, alice.Err(), sdk.ErrReplaced)
 	})
 }
 
-// Who waits at the door of a server that closes is told so.
-func TestCloseTurnsAwayWhoWaits(t *testing.T) {
+// Close fails the Admit calls that are waiting.
+func TestCloseFailsPendingJoins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		raw := w.token("alice").SessionToken
-		w.spoil(frozen("director.example"))
+		w.inject(frozen("director.example"))
 		result := make(chan error, 1)
 		go func() {
 			_, err := s.Admit(t.Context(), raw)
 			result <- err
 		}()
-		pass(10 * time.Second)
+		advance(10 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.Error(t, s.Close(ctx))
@@ -172,14 +172,14 @@ func TestCloseTurnsAwayWhoWaits(t *testing.T) {
 	})
 }
 
-// A player who gives up before the report goes out costs no report, and may come again with the same token.
-func TestAbandonedAtTheDoor(t *testing.T) {
+// An Admit call that ends before its report is sent costs no report, and its token stays usable.
+func TestAbandonedBeforeTheReport(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		alice, bob := w.token("alice"), w.token("bob")
-		w.spoil(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
-			pass(4 * time.Second)
+		w.inject(on("/fleet/seats", func(exchange, func() *http.Response) (*http.Response, error) {
+			advance(4 * time.Second)
 			return nil, errNoFault
 		}))
 		var wg sync.WaitGroup
@@ -202,8 +202,8 @@ func TestAbandonedAtTheDoor(t *testing.T) {
 	})
 }
 
-// Players at the door of a session that is forgotten are told so, not left waiting.
-func TestForgottenAtTheDoor(t *testing.T) {
+// When the director no longer knows the server, a waiting join fails instead of waiting on.
+func TestLeaseExpiresDuringAJoin(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
@@ -211,14 +211,14 @@ func TestForgottenAtTheDoor(t *testing.T) {
 		w.director.Expire("arena-1")
 		_, err := s.Admit(t.Context(), alice.SessionToken)
 		require.ErrorIs(t, err, sdk.ErrSessionLost)
-		require.Len(t, w.to("/fleet/register"), 2, "the report found out and registered")
+		require.Len(t, w.to("/fleet/register"), 2, "the report was refused, and the server registered again")
 		_, err = s.Admit(t.Context(), w.token("alice").SessionToken)
 		require.NoError(t, err)
 	})
 }
 
-// When many reports find out together that the server is forgotten, one of them registers.
-func TestForgottenAtManyDoors(t *testing.T) {
+// When many reports find at once that the lease has expired, only one of them registers.
+func TestLeaseExpiresDuringManyJoins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
@@ -229,9 +229,9 @@ func TestForgottenAtManyDoors(t *testing.T) {
 			tokens = append(tokens, seat.SessionToken)
 		}
 		w.director.Expire("arena-1")
-		w.spoil(on("/fleet/seats", func(_ exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/seats", func(_ exchange, forward func() *http.Response) (*http.Response, error) {
 			resp := forward()
-			pass(time.Second)
+			advance(time.Second)
 			return resp, nil
 		}))
 		var wg sync.WaitGroup
@@ -247,23 +247,23 @@ func TestForgottenAtManyDoors(t *testing.T) {
 	})
 }
 
-// The player gave up, the report hangs, and meanwhile the session is forgotten: its late answer concerns nobody.
-func TestForgottenWithAReportInFlight(t *testing.T) {
+// The join was abandoned, its report is in flight, and the lease expires meanwhile: the late answer must have no effect.
+func TestLeaseExpiresDuringAReport(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
 		s := w.serve()
 		alice := w.token("alice")
-		w.spoil(on("/fleet/seats", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
+		w.inject(on("/fleet/seats", once(func(_ exchange, forward func() *http.Response) (*http.Response, error) {
 			resp := forward()
 			w.director.Expire("arena-1")
-			pass(20 * time.Second)
+			advance(20 * time.Second)
 			return resp, nil
 		})))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := s.Admit(ctx, alice.SessionToken)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		bob, err := s.Admit(t.Context(), w.token("bob").SessionToken)
 		require.NoError(t, err)
 		require.NoError(t, bob.Err())
@@ -284,7 +284,7 @@ func TestEndClosesTheSession(t *testing.T) {
 	})
 }
 
-// An operator closed the session. The game server hears of it with its next report about it.
+// An operator closes the session. The game server learns of it from the answer to its next report.
 func TestOperatorClosesTheSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
