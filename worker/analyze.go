@@ -6,7 +6,7 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// analyst keeps the planner informed while tables are young and grow fast.
+// analyst refreshes the planner's statistics of hot tables that grow faster than autoanalyze runs.
 type analyst struct{ store *db.Store }
 
 func (a analyst) runOnce(ctx context.Context) (Done, error) {

@@ -7,21 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins plans made for an empty table being kept while it grows: a lookup of a player's seats read all of them.
+// Pins a plan that was made for an empty table and stayed while the table grew: a lookup of one player's seats read all seats.
 func TestTablesThatGrewAreAnalyzed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	l := loopOf(t, b.options(), "analyze")
-	require.Empty(t, once(t, l), "a small table is no matter")
+	require.Empty(t, once(t, l), "a small table is not analyzed")
 	b.exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
-	// Postgres counts rows a moment after they were committed.
+	// Postgres updates its row counts a moment after the commit.
 	require.Eventually(t, func() bool { return once(t, l)["tables_analyzed"] == 1 }, 20*time.Second, 50*time.Millisecond)
 	require.Equal(t, 1000, one[int](b, "SELECT reltuples FROM pg_class WHERE relname = 'instance_directory'"))
 	require.Empty(t, once(t, l))
 }
 
-// Pins a table that somebody looks after, and all others that lose their statistics to it for good.
-func TestABusyTableKeepsNoOtherFromBeingAnalyzed(t *testing.T) {
+// Pins a table locked by maintenance, because of which no other table was analyzed either.
+func TestALockedTableDoesNotBlockAnalyzeOfOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	l := loopOf(t, b.options(), "analyze")
@@ -31,11 +31,11 @@ func TestABusyTableKeepsNoOtherFromBeingAnalyzed(t *testing.T) {
 	require.NoError(t, err)
 	b.exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
 	b.exec("INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 1000) n")
-	known := func(table string) bool {
+	analyzed := func(table string) bool {
 		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stats WHERE tablename = $1)", table)
 	}
-	require.Eventually(t, func() bool { once(t, l); return known("instance_directory") }, 20*time.Second, 50*time.Millisecond)
-	require.False(t, known("idempotency_keys"))
+	require.Eventually(t, func() bool { once(t, l); return analyzed("instance_directory") }, 20*time.Second, 50*time.Millisecond)
+	require.False(t, analyzed("idempotency_keys"))
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.Eventually(t, func() bool { once(t, l); return known("idempotency_keys") }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { once(t, l); return analyzed("idempotency_keys") }, 20*time.Second, 50*time.Millisecond)
 }

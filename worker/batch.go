@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// drain repeats a step that does at most batch at a time until one comes short: then the backlog is gone, or held by
-// somebody who is at it.
+// drain repeats a step that handles at most batch rows until a step handles fewer: the backlog is then empty, or another
+// worker has locked the rest of it.
 func drain(batch int, step func() (int, error)) error {
 	for {
 		n, err := step()
@@ -19,8 +19,8 @@ func drain(batch int, step func() (int, error)) error {
 	}
 }
 
-// eachRegion does fn for every region that list gives. One that fails keeps no other from its turn, unless the database is away, which
-// the next region would only find out again.
+// eachRegion calls fn for every region that list returns. It continues after an error, unless the database is unavailable:
+// the next region would fail in the same way.
 func eachRegion(ctx context.Context, list func(context.Context) ([]string, error), fn func(region string) error) error {
 	regions, err := list(ctx)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// A week: workers may be away over the longest holidays and no row falls into a default partition.
+// Partitions exist a week ahead: even when no worker runs over long holidays, no row falls into a default partition.
 const daysAhead = 7
 
-// historian makes and drops the partitions of the tables that are partitioned by day.
+// historian creates and drops the partitions of the tables that are partitioned by day.
 type historian struct {
 	store     *db.Store
 	retention time.Duration

@@ -16,9 +16,9 @@ func partition(table string, days int) string {
 	return table + "_" + time.Now().UTC().AddDate(0, 0, days).Format("20060102")
 }
 
-// Pins a day without a partition, after which its rows can only be dropped one by one; and ten workers that trip over
-// each other making one.
-func TestHistoryReachesAheadAndIsDroppedWhole(t *testing.T) {
+// Pins a day without a partition, whose rows can then only be deleted one by one; and ten workers that fail because all of
+// them create the same partition.
+func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, table := range []string{"events", "seat_history"} {
@@ -39,8 +39,8 @@ func TestHistoryReachesAheadAndIsDroppedWhole(t *testing.T) {
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
 }
 
-// withoutWorker leaves the history tables as they are after days without a worker: the last partition is that of day last,
-// counted from today, and n rows a day have fallen into the default partition from the day after that until today.
+// withoutWorker puts the history tables into the state after days without a worker: the newest partition is that of day last,
+// counted from today, and the default partition holds n rows for each later day up to today.
 func (b *bundle) withoutWorker(last, n int) {
 	b.t.Helper()
 	b.exec(`
@@ -53,7 +53,7 @@ func (b *bundle) withoutWorker(last, n int) {
 	b.rows(last+1, 0, n)
 }
 
-// attach makes partitions of a day.
+// attach creates the partitions of one day in all history tables.
 func (b *bundle) attach(days int) {
 	b.t.Helper()
 	from := time.Now().UTC().AddDate(0, 0, days).Truncate(day)
@@ -63,7 +63,7 @@ func (b *bundle) attach(days int) {
 	}
 }
 
-// rows writes n rows of history for each of the days from first to last, the day's first moment among their times.
+// rows writes n rows of history for each day from first to last. The first row of a day is dated to its first moment.
 func (b *bundle) rows(first, last, n int) {
 	b.t.Helper()
 	const at = "date_trunc('day', now(), 'UTC') + d * interval '1 day' + i * interval '1 microsecond'"
@@ -75,7 +75,7 @@ func (b *bundle) rows(first, last, n int) {
 		"SELECT 'eu', gen_random_uuid(), 'h', 'duel', 'arena', gen_random_uuid(), 0, 2, now(), "+at+", 'ended' FROM "+days, first, last, n)
 }
 
-// requireRepaired wants no alarm, and the same number of rows in each of the history tables.
+// requireRepaired asserts that nothing is left in the default partitions and that each history table has that many rows.
 func (b *bundle) requireRepaired(rows int) {
 	b.t.Helper()
 	require.Equal(b.t, 3, one[int](b, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead = $1 AND default_bytes = 0", daysAhead))
@@ -84,8 +84,8 @@ func (b *bundle) requireRepaired(rows int) {
 	}
 }
 
-// turn runs the loop until nothing is in its way, as a worker does, and adds up what it did.
-func (b *bundle) turn(o Options) Done {
+// runUntilDone runs the loop until a run succeeds, as a worker does, and returns the sum of what the runs did.
+func (b *bundle) runUntilDone(o Options) Done {
 	total, l := Done{}, loopOf(b.t, o, "history")
 	for range 100 {
 		done, err := l.runOnce(b.t.Context())
@@ -96,12 +96,12 @@ func (b *bundle) turn(o Options) Done {
 			return total
 		}
 	}
-	b.t.Error("something is in its way for ever")
+	b.t.Error("100 runs failed")
 	return total
 }
 
-// insertMeanwhile has callers write events, as placement does, while a worker works; none may wait for a lock for longer than
-// a call may take. stop returns how many they wrote.
+// insertMeanwhile starts callers that write events, as placement does, while a worker runs. The test fails when one waits
+// longer for a lock than a call may take. stop returns how many events they wrote.
 func (b *bundle) insertMeanwhile() (stop func() int) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
@@ -133,7 +133,7 @@ func (b *bundle) insertMeanwhile() (stop func() int) {
 	}
 }
 
-// Pins rows that stayed in the default partition for ever, the alarm with them.
+// Pins rows that stayed in the default partition forever, and kept the alarm on.
 func TestDaysWithoutAWorkerAreRepaired(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -143,7 +143,7 @@ func TestDaysWithoutAWorkerAreRepaired(t *testing.T) {
 	var workers sync.WaitGroup
 	for range 3 {
 		workers.Go(func() {
-			done := b.turn(b.options())
+			done := b.runUntilDone(b.options())
 			adding.Lock()
 			defer adding.Unlock()
 			for what, n := range done {
@@ -173,8 +173,8 @@ func TestAPartitionOfManyDaysIsDroppedAfterItsLast(t *testing.T) {
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
 }
 
-// A reader has to see every row at every moment, once: a row in a table that is not attached would be missed, and a follower
-// of the event feed that has read on would never come back for it.
+// A reader sees every row at every moment, once. A reader of the event feed would miss a row for good whose table is
+// detached for a moment, because the reader's cursor only moves forward.
 func TestRowsAreReadableWhileTheDefaultPartitionIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -191,13 +191,13 @@ func TestRowsAreReadableWhileTheDefaultPartitionIsReplaced(t *testing.T) {
 			}
 		}
 	})
-	b.turn(b.options())
+	b.runUntilDone(b.options())
 	cancel()
 	reader.Wait()
 	b.requireRepaired(3 * 5000)
 }
 
-// A release that left the rows in the default partition attached days on both sides of them.
+// An older release left rows in the default partition and attached partitions of days before and after them.
 func TestTodayIsRepairedThoughTomorrowHasAPartition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -209,7 +209,7 @@ func TestTodayIsRepairedThoughTomorrowHasAPartition(t *testing.T) {
 	b.requireRepaired(3 * 10)
 }
 
-// Past retention nothing is kept: neither in days that are whole, nor in a default partition that caught many.
+// Rows past the retention are deleted also where a default partition holds many days of them.
 func TestRowsPastRetentionAreDeletedFromTheDefaultPartition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -221,7 +221,8 @@ func TestRowsPastRetentionAreDeletedFromTheDefaultPartition(t *testing.T) {
 	b.requireRepaired(3 * 700)
 }
 
-// Rows on both sides of a partition cannot become one partition: they are repaired when retention has deleted the older ones.
+// Rows before and after an existing partition cannot become one partition. They are repaired once the older ones are past
+// the retention and deleted.
 func TestRowsOnBothSidesOfAPartitionWaitForRetention(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -232,15 +233,15 @@ func TestRowsOnBothSidesOfAPartitionWaitForRetention(t *testing.T) {
 	done := once(t, loopOf(t, b.options(), "history"))
 	require.Equal(t, 2, done["default_partitions_replaced"], "seat_history and session_history")
 	require.Equal(t, []string{"events"}, one[[]string](b, "SELECT array_agg(table_name::text) FROM ops.partitions WHERE default_bytes > 0"))
-	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NOT NULL", partition("events", daysAhead)), "the days to come are made nevertheless")
-	require.Equal(t, -1, one[int](b, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"), "but not today")
+	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NOT NULL", partition("events", daysAhead)), "partitions of the coming days are made nevertheless")
+	require.Equal(t, -1, one[int](b, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"), "but not today's")
 	o := b.options()
 	o.Retention = 4 * day
 	require.Equal(t, 1, once(t, loopOf(t, o, "history"))["default_partitions_replaced"])
 	require.Zero(t, one[int](b, "SELECT count(*)::int FROM ops.partitions WHERE default_bytes > 0"))
 }
 
-// Somebody's long read must stop neither placement nor, once it is over, the repair.
+// A long read blocks neither placement nor, once it ends, the repair.
 func TestRepairWaitsForALongRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -263,7 +264,7 @@ func TestRepairWaitsForALongRead(t *testing.T) {
 	b.requireRepaired(3 * 10)
 }
 
-// Emptied by hand, a default partition kept its file and the alarm.
+// Pins a default partition that was emptied by hand, kept its file, and so kept the alarm on.
 func TestAnEmptyDefaultPartitionGivesItsSpaceBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -274,7 +275,7 @@ func TestAnEmptyDefaultPartitionGivesItsSpaceBack(t *testing.T) {
 	b.requireRepaired(0)
 }
 
-// A clock that was wrong for a while leaves rows of a distant day. Their partition must not hide that tomorrow has none.
+// A clock that was wrong for a while leaves rows of a distant day. Their partition does not hide that tomorrow has none.
 func TestRowsOfADistantDayHideNoAlarm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -286,7 +287,8 @@ func TestRowsOfADistantDayHideNoAlarm(t *testing.T) {
 	require.Equal(t, daysAhead, one[int](b, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"))
 }
 
-// ATTACH scans a table under an exclusive lock unless a validated CHECK speaks for its rows. Postgres tells which it did.
+// ATTACH scans a table under an exclusive lock unless a validated CHECK proves the bounds of its rows. Postgres logs whether
+// it skipped the scan.
 func TestNoRowIsScannedUnderAnExclusiveLock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

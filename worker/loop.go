@@ -13,7 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Done counts what a run did, by what it did it to: "instances", "keys", … What it did nothing to is not in it.
+// Done counts the objects that a run handled, by kind: "instances", "keys", … A kind without objects has no entry.
 type Done map[string]int
 
 func (d Done) add(what string, n int) {
@@ -22,30 +22,30 @@ func (d Done) add(what string, n int) {
 	}
 }
 
-// result is how one run of a loop went.
+// result is the outcome of one run of a loop.
 type result struct {
 	loop string
-	done Done // also what an error came too late for
+	done Done // complete up to the error, if there was one
 	took time.Duration
 	err  error
 	next time.Duration // until the next run
 }
 
-// loop runs runOnce again and again.
+// loop calls runOnce at an interval.
 type loop struct {
-	name    string
-	every   time.Duration
-	timeout time.Duration // of one run
-	runOnce func(context.Context) (Done, error)
+	name     string
+	interval time.Duration
+	timeout  time.Duration // of one run
+	runOnce  func(context.Context) (Done, error)
 
-	log     *slog.Logger
-	metrics *metrics
-	pause   func(ctx context.Context, d time.Duration) bool // false: ctx ended
-	seen    func(result)                                    // for tests; may be nil
-	failing string                                          // how the last run failed
+	log       *slog.Logger
+	metrics   *metrics
+	pause     func(ctx context.Context, d time.Duration) bool // false: ctx ended
+	onResult  func(result)                                    // for tests; may be nil
+	lastError string                                          // of the last run; "" when it succeeded
 
-	record   func(ctx context.Context, loop string, every time.Duration) error // notes a success; nil: nowhere
-	recorded time.Time                                                         // when it last did
+	record   func(ctx context.Context, loop string, interval time.Duration) error // stores a success; nil: successes are not stored
+	recorded time.Time                                                            // when record last succeeded
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -53,12 +53,12 @@ func (l *loop) run(ctx context.Context) {
 	for {
 		r := l.attempt(ctx)
 		if ctx.Err() != nil {
-			return // cut off, which says nothing about how it went
+			return // the run was cancelled: its result says nothing
 		}
 		if r.err == nil {
-			l.remember(ctx)
+			l.recordSuccess(ctx)
 			retry.Reset()
-			r.next = spread(l.every)
+			r.next = jitter(l.interval)
 		} else {
 			r.next = retry.NextBackOff()
 		}
@@ -69,26 +69,26 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// retries are the pauses after failures: short at first even for a loop that runs rarely, and long enough in the end
-// that workers do not hammer on a database that is coming back.
+// retries returns the pauses after failures. The first is short even for a loop with a long interval; the last are long
+// enough that many workers do not overload a database that is starting again.
 func (l *loop) retries() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval = min(l.every, time.Second)
-	b.MaxInterval = max(l.every, 10*time.Second)
+	b.InitialInterval = min(l.interval, time.Second)
+	b.MaxInterval = max(l.interval, 10*time.Second)
 	b.Multiplier = 2
 	return b
 }
 
-// attempt is one run. A panic is an error of that run: the loop's next run and the other loops have a right to theirs.
+// attempt runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor other loops.
 func (l *loop) attempt(ctx context.Context) (r result) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			r.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		r.loop, r.took = l.name, time.Since(begun)
+		r.loop, r.took = l.name, time.Since(start)
 	}()
 	r.done, r.err = l.runOnce(ctx)
 	return r
@@ -103,27 +103,28 @@ func (l *loop) report(ctx context.Context, r result) {
 		}
 		l.log.LogAttrs(ctx, slog.LevelInfo, "worked", attrs...)
 	}
-	l.tell(ctx, r.err)
-	if l.seen != nil {
-		l.seen(r)
+	l.logFailure(ctx, r.err)
+	if l.onResult != nil {
+		l.onResult(r)
 	}
 }
 
-// tell logs a failure once, and its end: an outage is two lines, however long it lasts. Metrics count every run.
-func (l *loop) tell(ctx context.Context, err error) {
-	was := l.failing
+// logFailure logs the first of equal failures, and the success that follows: an outage of any length gives two lines.
+// Metrics count every run.
+func (l *loop) logFailure(ctx context.Context, err error) {
+	last := l.lastError
 	switch {
-	case err == nil && was != "":
-		l.failing = ""
+	case err == nil && last != "":
+		l.lastError = ""
 		l.log.LogAttrs(ctx, slog.LevelInfo, "works again")
-	case err != nil && err.Error() != was:
-		l.failing = err.Error()
+	case err != nil && err.Error() != last:
+		l.lastError = err.Error()
 		l.log.LogAttrs(ctx, slog.LevelWarn, "failing", slog.Any("error", err))
 	}
 }
 
-// spread moves an interval by up to a tenth either way.
-func spread(d time.Duration) time.Duration {
+// jitter changes an interval by up to a tenth in either direction.
+func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the counters of a process's loops.
+// metrics count the runs of all loops of a process.
 type metrics struct {
 	runs    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -18,17 +18,17 @@ type metrics struct {
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_worker_runs_total", Help: "Runs of a worker's loop, by result: ok or failed.",
+			Name: "director_worker_runs_total", Help: "Runs of a worker loop, by result: ok or failed.",
 		}, []string{"loop", "result"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "director_worker_run_seconds", Help: "How long a run of a worker's loop took.",
+			Name: "director_worker_run_seconds", Help: "Duration of a run of a worker loop.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to about a minute
 		}, []string{"loop"}),
 		done: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_worker_done_total", Help: "What a worker's loop did, by what it did it to.",
+			Name: "director_worker_done_total", Help: "Objects that a worker loop handled, by kind.",
 		}, []string{"loop", "what"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_worker_last_success_timestamp_seconds", Help: "When a run of the loop last succeeded here, in Unix time.",
+			Name: "director_worker_last_success_timestamp_seconds", Help: "Unix time of the loop's last successful run in this process.",
 		}, []string{"loop"}),
 	}
 	if to == nil {

@@ -10,13 +10,14 @@ import (
 
 const pruneBatch = 1000
 
-// Ended instances stay in sight for a day, for whoever looks in the morning at what ended in the night.
-const rememberInstances = day
+// endedInstanceRetention is how long ended instances stay visible in the ops views: operators see in the morning which
+// instances ended during the night.
+const endedInstanceRetention = day
 
-// pruner forgets what need not be remembered any more.
+// pruner deletes rows whose retention is over.
 type pruner struct {
 	store     *db.Store
-	retention time.Duration // of keys, for the record: as long as of the events that name them
+	retention time.Duration // of signing keys: equal to that of the events that name them
 }
 
 func (p pruner) runOnce(ctx context.Context) (Done, error) {
@@ -35,7 +36,7 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	return done, failed
 }
 
-// region forgets tokens first: when the last instance of a region is forgotten, so is the region.
+// region prunes tokens before instances: a region is no longer listed once its last instance is deleted.
 func (p pruner) region(ctx context.Context, region string, done Done) error {
 	err := drain(pruneBatch, func() (int, error) {
 		n, err := p.store.PruneRedeemedTokens(ctx, region, pruneBatch)
@@ -46,7 +47,7 @@ func (p pruner) region(ctx context.Context, region string, done Done) error {
 		return err
 	}
 	return drain(pruneBatch, func() (int, error) {
-		n, err := p.store.ForgetInstances(ctx, region, rememberInstances, pruneBatch)
+		n, err := p.store.ForgetInstances(ctx, region, endedInstanceRetention, pruneBatch)
 		done.add("instances", n)
 		return n, err
 	})

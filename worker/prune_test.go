@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins memory that grows for ever, and memory that is lost too early.
-func TestPruneForgetsWhatIsPastItsTime(t *testing.T) {
+// Pins tables that grow forever, and rows that are deleted too early.
+func TestPruneDeletesExpiredRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "old", 8)

@@ -9,7 +9,7 @@ import (
 
 const queueBatch = 1000
 
-// sweeper makes space in the queue. Nobody waits for it: each query judges by itself whose time is over.
+// sweeper deletes expired rows of the ticket queue. Nothing depends on when it runs: each query ignores expired rows itself.
 type sweeper struct{ store *db.Store }
 
 func (s sweeper) runOnce(ctx context.Context) (Done, error) {

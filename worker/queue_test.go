@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Pins what nobody reads any more and stays for ever, and a sweep that takes what is still of use.
+// Pins expired rows that stay forever, and a sweep that deletes rows which are still in use.
 func TestQueueIsSwept(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -41,7 +41,7 @@ func TestQueueIsSwept(t *testing.T) {
 	require.True(t, db.IsKind(err, db.NotFound))
 }
 
-// Pins cycles that stay for ever where directors ask and nobody waits.
+// Pins rows of match cycles that stay forever where Open Match directors call and no tickets wait.
 func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -6,14 +6,14 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// What one transaction of the reaper takes on. An ended instance closes all its sessions, so few of them are many rows;
-// small enough that nobody who waits for one of these rows notices.
+// Rows that one transaction of the reaper ends. An ended instance closes all its sessions, so that few instances are many
+// rows. The batches are small enough that calls which wait for one of these rows wait for milliseconds.
 const (
 	reapInstances = 32
 	reapSeats     = 256
 )
 
-// reaper ends what is past its time.
+// reaper ends instances whose lease has expired and frees seats whose deadline has passed.
 type reaper struct{ store *db.Store }
 
 func (r reaper) runOnce(ctx context.Context) (Done, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a reaper that forgets a region, closes sessions of the living, or leaves the room of the dead taken.
+// Pins a reaper that skips a region, closes sessions of instances that are alive, or leaves the seats of dead ones taken.
 func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -16,12 +16,12 @@ func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	b.register("us", "us-1", 8)
 	b.place("eu", "anna", "ben")
 	alive := b.place("us", "carl")
-	b.silence("eu")
+	b.expireLeases("eu")
 	b.steady()
 
 	reap := loopOf(t, b.options(), "reap")
 	require.Equal(t, Done{"instances": 1, "sessions": 1}, once(t, reap))
-	require.Empty(t, once(t, reap), "what is done is not done again")
+	require.Empty(t, once(t, reap), "a second run finds nothing to do")
 
 	require.Equal(t, "lease expired", one[string](b, "SELECT reason FROM session_history"))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seat_history"))
@@ -31,15 +31,14 @@ func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	b.requireSound()
 }
 
-// Pins a reaper that stops after its first batch and needs a minute for what a region lost in a second; and several
-// that get in each other's way.
+// Pins a reaper that stops after its first batch, and so takes a minute to end the instances that a region lost in a second.
 func TestReapTakesABacklogInOneRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 2*reapInstances + 1 {
 		b.register("eu", fmt.Sprintf("eu-%03d", i), 8)
 	}
-	b.silence("eu")
+	b.expireLeases("eu")
 	b.steady()
 
 	require.Equal(t, Done{"instances": 2*reapInstances + 1}, once(t, loopOf(t, b.options(), "reap")))
@@ -52,7 +51,7 @@ func TestReapersShareTheWork(t *testing.T) {
 		b.register("eu", fmt.Sprintf("eu-%03d", i), 2)
 		b.place("eu", fmt.Sprintf("player-%03d", i), fmt.Sprintf("friend-%03d", i))
 	}
-	b.silence("eu")
+	b.expireLeases("eu")
 	b.steady()
 
 	require.Equal(t, Done{"instances": 2 * reapInstances, "sessions": 2 * reapInstances}, b.race(10, "reap", b.options()))
@@ -60,19 +59,19 @@ func TestReapersShareTheWork(t *testing.T) {
 	b.requireSound()
 }
 
-// Pins an outage of ours that kills the fleet: nobody could be heard, so nobody is late.
-func TestReapHoldsStillDuringAnAmnesty(t *testing.T) {
+// Pins an outage of the director that ends the whole fleet: during it no heartbeat could be received, so no lease expires.
+func TestReapEndsNothingDuringAnAmnesty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
-	b.silence("eu")
+	b.expireLeases("eu")
 
 	require.Empty(t, once(t, loopOf(t, b.options(), "reap")))
 	require.Equal(t, "ready", one[string](b, "SELECT status FROM instances"))
 }
 
-// Pins seats that nobody came for and that nobody else gets either.
-func TestReapFreesSeatsNobodyCameFor(t *testing.T) {
+// Pins seats whose players never connected, and which no other player got.
+func TestReapFreesSeatsOfPlayersWhoNeverConnected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
@@ -92,13 +91,13 @@ func TestReapFreesSeatsNobodyCameFor(t *testing.T) {
 	b.requireSound()
 }
 
-// Pins sessions that outlive their instance because somebody held them at the moment it ended.
-func TestReapComesBackForWhatSomebodyHeld(t *testing.T) {
+// Pins sessions that outlive their instance because another transaction had locked them when it ended.
+func TestReapRetriesLockedSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
 	b.place("eu", "anna")
-	b.silence("eu")
+	b.expireLeases("eu")
 	b.steady()
 	holder, err := b.Pool().BeginTx(t.Context(), pgx.TxOptions{})
 	require.NoError(t, err)
@@ -107,7 +106,7 @@ func TestReapComesBackForWhatSomebodyHeld(t *testing.T) {
 
 	reap := loopOf(t, b.options(), "reap")
 	require.Equal(t, Done{"instances": 1}, once(t, reap))
-	require.Empty(t, once(t, reap), "it waits for nobody")
+	require.Empty(t, once(t, reap), "it waits for no lock")
 
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.Equal(t, Done{"sessions": 1}, once(t, reap))
@@ -115,15 +114,15 @@ func TestReapComesBackForWhatSomebodyHeld(t *testing.T) {
 	b.requireSound()
 }
 
-// Pins a region that no worker comes to any more, since its last instance has moved to another.
-func TestARegionThatWasLeftIsTidied(t *testing.T) {
+// Pins a region that no worker visits any more because its last instance has moved to another region.
+func TestARegionWithoutInstancesIsReapedAndPruned(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "one", 8)
 	b.place("eu", "anna")
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "SELECT FROM sessions FOR NO KEY UPDATE") // as a placement holds it: it is left to the reaper
+	_, err = tx.Exec(t.Context(), "SELECT FROM sessions FOR NO KEY UPDATE") // as a placement locks it: registration leaves the session to the reaper
 	require.NoError(t, err)
 	b.register("us", "one", 8)
 	require.NoError(t, tx.Rollback(t.Context()))

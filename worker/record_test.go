@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a fleet whose operators cannot tell from the database whether any worker runs, and loops that fail and look healthy.
+// Pins an ops view from which operators cannot see whether any worker runs, and loops that fail and look healthy in it.
 func TestLoopsRecordTheirSuccess(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -21,11 +21,11 @@ func TestLoopsRecordTheirSuccess(t *testing.T) {
 	b.exec("UPDATE worker_loops SET succeeded_at = now() - interval '61 seconds'")
 	require.True(t, one[bool](b, "SELECT late FROM ops.worker_loops"))
 	l := loopOf(t, b.options(), "reap")
-	l.remember(t.Context())
+	l.recordSuccess(t.Context())
 	require.False(t, one[bool](b, "SELECT late FROM ops.worker_loops"))
 
 	b.exec("UPDATE worker_loops SET succeeded_at = now() - interval '9 seconds'")
-	l.remember(t.Context())
-	loopOf(t, b.options(), "reap").remember(t.Context())
-	require.Greater(t, one[time.Duration](b, "SELECT age FROM ops.worker_loops"), 8*time.Second, "written once in ten seconds, whoever ran it")
+	l.recordSuccess(t.Context())
+	loopOf(t, b.options(), "reap").recordSuccess(t.Context())
+	require.Greater(t, one[time.Duration](b, "SELECT age FROM ops.worker_loops"), 8*time.Second, "written once in ten seconds, by whichever worker")
 }

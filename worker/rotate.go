@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// rotator makes the signing keys that are due, and moves stored ones under the newest key-encryption key.
+// rotator creates the signing keys that are due, and seals stored ones with the newest key-encryption key.
 type rotator struct {
 	store  *db.Store
 	sealer *token.Sealer
@@ -27,7 +27,7 @@ func (r rotator) runOnce(ctx context.Context) (Done, error) {
 	return done, r.reseal(ctx, done)
 }
 
-// reseal goes on past a key it cannot open, which is an alarm but no reason to leave the others under the old key.
+// reseal continues after a key that it cannot open: the error is reported, and the other keys are still resealed.
 func (r rotator) reseal(ctx context.Context, done Done) error {
 	keys, _, err := r.store.Keys(ctx)
 	if err != nil {
@@ -35,9 +35,9 @@ func (r rotator) reseal(ctx context.Context, done Done) error {
 	}
 	var failed []error
 	for _, key := range keys {
-		anew, changed, err := keymint.Reseal(r.sealer, key.KeyMaterial)
+		resealed, changed, err := keymint.Reseal(r.sealer, key.KeyMaterial)
 		if err == nil && changed {
-			changed, err = r.store.ResealKey(ctx, key.KID, key.Sealed, anew.Sealed, anew.SealedBy)
+			changed, err = r.store.ResealKey(ctx, key.KID, key.Sealed, resealed.Sealed, resealed.SealedBy)
 		}
 		if err != nil {
 			failed = append(failed, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins two keys that both believe it is their turn, and a fleet without a next key.
+// Pins two signing keys for one period, and a fleet without a next key.
 func TestTenWorkersMakeEachKeyOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -27,7 +27,7 @@ func TestTenWorkersMakeEachKeyOnce(t *testing.T) {
 	require.Empty(t, b.race(10, "rotate", b.options()), "nothing is due")
 }
 
-// pass makes the keys older, one after the other because no two may ever sign at one time.
+// pass makes the keys older by d, one after the other: a constraint forbids that two sign at the same time.
 func (b *bundle) pass(d time.Duration) {
 	b.t.Helper()
 	for _, kid := range one[[]string](b, "SELECT array_agg(kid ORDER BY sign_from) FROM signing_keys") {
@@ -36,8 +36,8 @@ func (b *bundle) pass(d time.Duration) {
 	}
 }
 
-// Pins a key-encryption key that can never be retired, because rows stay sealed by it.
-func TestRotateSealsAnewWithTheFirstKEK(t *testing.T) {
+// Pins a key-encryption key that can never be retired because rows stay sealed by it.
+func TestRotateResealsWithTheFirstKEK(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Equal(t, Done{"keys": 2}, once(t, loopOf(t, b.options(), "rotate")))
@@ -51,12 +51,12 @@ func TestRotateSealsAnewWithTheFirstKEK(t *testing.T) {
 	require.Len(t, keys, 2)
 	for _, k := range keys {
 		_, err := sealer(t, 2).Open(token.Material(k.KeyMaterial))
-		require.NoError(t, err, "the new one alone opens it")
+		require.NoError(t, err, "the new key-encryption key alone opens it")
 	}
 }
 
-// Pins one key that cannot be opened keeping all others under the old key-encryption key, or keeping silent about it.
-func TestRotateGoesOnPastAKeyItCannotOpen(t *testing.T) {
+// Pins one key that cannot be opened and so leaves all others under the old key-encryption key, or is not reported.
+func TestRotateContinuesAfterAKeyItCannotOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	once(t, loopOf(t, b.options(), "rotate"))
@@ -67,22 +67,22 @@ func TestRotateGoesOnPastAKeyItCannotOpen(t *testing.T) {
 	require.Equal(t, Done{"resealed": 1}, done)
 }
 
-// Pins a worker with somebody else's key-encryption key that makes a key which no replica opens: the next one that starts
+// Pins a worker with a wrong key-encryption key that creates a key which no replica can open: the next replica that starts
 // refuses all keys.
-func TestRotateMakesNothingBesideAKeyItCannotOpen(t *testing.T) {
+func TestRotateCreatesNoKeyBesideOneItCannotOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	once(t, loopOf(t, b.options(), "rotate"))
 	b.pass(testPolicy.Period)
-	stranger := b.options()
-	stranger.Sealer = sealer(t, 7)
-	done, err := loopOf(t, stranger, "rotate").runOnce(t.Context())
+	wrong := b.options()
+	wrong.Sealer = sealer(t, 7)
+	done, err := loopOf(t, wrong, "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)
 	require.Zero(t, done["keys"])
 	require.Equal(t, Done{"keys": 1}, once(t, loopOf(t, b.options(), "rotate")))
 }
 
-// Pins a tainted key that leaves the fleet without a next one until its period is over.
+// Pins a tainted key that leaves the fleet without a next key until the tainted key's period is over.
 func TestRotateReplacesATaintedKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -99,7 +99,7 @@ func TestRotateReplacesATaintedKey(t *testing.T) {
 	require.NoError(t, err)
 	keys, now, err := b.Keys(t.Context())
 	require.NoError(t, err)
-	require.True(t, signs(keys, now), "a key signs again once verifiers know it")
+	require.True(t, signs(keys, now), "the replacement signs once verifiers know it")
 }
 
 func signs(keys []db.SigningKey, now time.Time) bool {

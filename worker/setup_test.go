@@ -14,12 +14,12 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// A private test cluster keeps a goroutine of its own for as long as the process lives.
+// A private test cluster keeps one goroutine of its own until the process ends.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
 }
 
-// bundle is a database of its own for a test, and stores on it.
+// bundle is a test's own database, and a store on it.
 type bundle struct {
 	*db.Store
 	t   *testing.T
@@ -58,7 +58,7 @@ func sealer(t *testing.T, keks ...byte) *token.Sealer {
 	return s
 }
 
-// loopOf is one loop of a worker with the options.
+// loopOf returns one loop of a worker with the options.
 func loopOf(t *testing.T, o Options, name string) *loop {
 	t.Helper()
 	w, err := New(o)
@@ -72,7 +72,7 @@ func loopOf(t *testing.T, o Options, name string) *loop {
 	return nil
 }
 
-// once runs a loop once and wants it to go well.
+// once runs a loop once and requires that it succeeds.
 func once(t *testing.T, l *loop) Done {
 	t.Helper()
 	done, err := l.runOnce(t.Context())
@@ -116,19 +116,19 @@ func (b *bundle) place(region string, players ...string) db.Placement {
 	return p
 }
 
-// silence makes the last heartbeats of all instances of a region older than any lease.
-func (b *bundle) silence(region string) {
+// expireLeases makes the last heartbeats of all instances of a region older than any lease.
+func (b *bundle) expireLeases(region string) {
 	b.t.Helper()
 	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE region = $1", region)
 }
 
-// requireSound asks every invariant view: all of them are empty when all is well.
+// requireSound asserts that no invariant is violated.
 func (b *bundle) requireSound() {
 	b.t.Helper()
 	require.Zero(b.t, one[int](b, "SELECT coalesce(sum(violations), 0)::int FROM ops.invariants"))
 }
 
-// race runs a step on n workers at once, each with connections of its own, and adds up what they did.
+// race runs a loop once on n workers at the same time, each with connections of its own, and returns the sum of what they did.
 func (b *bundle) race(n int, loop string, o Options) Done {
 	b.t.Helper()
 	type outcome struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// cleaner keeps small tables small whose rows come and go faster than autovacuum looks at them.
+// cleaner vacuums small tables whose rows are replaced faster than autovacuum visits them.
 type cleaner struct{ store *db.Store }
 
 func (c cleaner) runOnce(ctx context.Context) (Done, error) {

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTablesWithMoreDeadThanLivingAreVacuumed(t *testing.T) {
+func TestTablesWithMoreDeadThanLiveRowsAreVacuumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	l := loopOf(t, b.options(), "vacuum")
 	require.Empty(t, once(t, l))
 	b.exec("INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at) SELECT 'p' || n, 'k', '', '{}', now() FROM generate_series(1, 3000) n")
 	b.exec("DELETE FROM idempotency_keys")
-	// Postgres counts rows a moment after they were committed, and what other tests read may keep these for a while.
+	// Postgres updates its row counts a moment after the commit, and snapshots of other tests may keep these rows alive for a while.
 	require.Eventually(t, func() bool {
 		once(t, l)
 		return one[int](b, "SELECT pg_stat_get_vacuum_count('idempotency_keys'::regclass)") > 0

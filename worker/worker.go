@@ -1,24 +1,24 @@
-// Package worker owns the loops that tidy up behind the calls. Any number of workers may run, beside any number of
-// replicas; none of them leads. What two could disagree on is decided in db, under locks that nobody waits for, so a
-// second worker finds less to do and never does it twice.
+// Package worker owns the background loops of the director. Any number of workers may run, beside any number of replicas,
+// without a leader. Every decision that two workers could disagree on is made in package db, under locks that no worker
+// waits for: a second worker finds less to do and never does the same thing twice.
 //
-// What each loop promises:
+// What each loop guarantees:
 //
-//	reap     Instances past their lease end, sessions they left behind close, seats nobody came for are free again, all
-//	         about an interval after their time. Nothing hangs on it but the room they take: every call judges leases itself.
-//	rotate   There is always a key that signs and a next one that verifiers know already, and no key stays sealed by a
-//	         key-encryption key that is on its way out.
-//	prune    What is remembered for a while is forgotten after it: stored answers, redeemed token ids, ended instances, old keys.
-//	queue    Tickets and backfills whose time is over leave their tables; no query has found them since.
-//	analyze  The planner knows of hot tables that grew by half within seconds, so that a young installation is not slow.
-//	vacuum   Hot tables of which more is dead than lives are cleaned up within seconds, while they are small.
-//	history  Tomorrow's partitions are there days before they are needed, and days past the retention are dropped whole.
+//	reap     Instances whose lease has expired end, their sessions close, and seats whose players never connected become
+//	         free, about an interval after they are due. Only capacity depends on it: every call checks leases itself.
+//	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an old
+//	         key-encryption key.
+//	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is over.
+//	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire.
+//	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
+//	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
+//	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
 //
-// A loop runs at once when its worker starts, and then at its interval, spread by a tenth either way so that a fleet of
-// workers does not knock in step. A run is bounded in time. One that fails, or panics, is tried again with growing
-// pauses; the other loops go on. Each file holds one loop; its thought is in runOnce, which says what it did.
+// A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in step.
+// Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not affected. Each
+// loop has a file of its own, with its logic in runOnce, which returns what it did.
 //
-// A loop that succeeds says so in the database too (record.go): operators see there whether any worker runs.
+// Each loop also records its successes in the database (record.go), where operators see whether any worker runs.
 package worker
 
 import (
@@ -35,21 +35,21 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options say what a worker works on. Store and Sealer are required; every other zero value is usable.
+// Options configure a [Worker]. Store and Sealer are required; the zero value of every other field is usable.
 type Options struct {
 	Store  *db.Store
 	Sealer *token.Sealer
-	// Alg is what new signing keys are made for, token.AlgEdDSA or token.AlgEd25519; "" is token.AlgEdDSA.
+	// Alg is the algorithm of new signing keys, token.AlgEdDSA or token.AlgEd25519; "" means token.AlgEdDSA.
 	Alg string
-	// Policy is the schedule of keys; it has to be the one that replicas go by.
+	// Policy is the schedule of key rotation. All replicas must have the same one.
 	Policy db.KeyPolicy
 	// ReapEvery is the interval of the reaper; 0 means one second.
 	ReapEvery time.Duration
-	// Retention is how long history and events are kept, cut to whole days; 0 means 30 days. Below the time that closed
-	// sessions are remembered for, 410 becomes 404 early.
+	// Retention is how long history and events are kept, in whole days; 0 means 30 days. Calls about a closed session answer
+	// 404 instead of 410 once its history is dropped.
 	Retention time.Duration
 	Log       *slog.Logger          // nil: no log
-	Metrics   prometheus.Registerer // nil: none
+	Metrics   prometheus.Registerer // nil: no metrics
 }
 
 func (o Options) withDefaults() Options {
@@ -73,7 +73,7 @@ const day = 24 * time.Hour
 // Worker runs the loops. Make one with [New].
 type Worker struct{ loops []*loop }
 
-// New makes a worker that does nothing yet. Errors: an option that is missing, metrics that are registered already.
+// New makes a worker; [Worker.Run] starts it. Errors: a required option is missing, or the metrics are already registered.
 func New(o Options) (*Worker, error) {
 	if o.Store == nil || o.Sealer == nil {
 		return nil, errors.New("worker: a store and a sealer are required")
@@ -85,13 +85,13 @@ func New(o Options) (*Worker, error) {
 	}
 	rotate := rotator{store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg)}
 	w := &Worker{loops: []*loop{
-		{name: "reap", every: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
-		{name: "rotate", every: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
-		{name: "prune", every: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
-		{name: "queue", every: time.Second, timeout: 30 * time.Second, runOnce: sweeper{o.Store}.runOnce},
-		{name: "analyze", every: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
-		{name: "vacuum", every: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
-		{name: "history", every: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},
+		{name: "reap", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
+		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
+		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
+		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: sweeper{o.Store}.runOnce},
+		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
+		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
+		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},
 	}}
 	for _, l := range w.loops {
 		l.record = o.Store.RecordRun
@@ -100,8 +100,8 @@ func New(o Options) (*Worker, error) {
 	return w, nil
 }
 
-// Run runs all loops until ctx ends, and returns when the last of them has. Runs in progress are cut off by it; what
-// they had not committed is found again by the next worker.
+// Run runs all loops until ctx ends, and returns when the last loop has ended. The end of ctx cancels runs in progress; the
+// next worker finds what they had not committed.
 func (w *Worker) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	for _, l := range w.loops {

@@ -24,7 +24,7 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// driven runs a loop whose pauses end with a tick, and gives what it reports.
+// driven is a running worker whose pauses end with a tick, and whose results the test receives.
 type driven struct {
 	tick    chan struct{}
 	results chan result
@@ -36,7 +36,7 @@ func drive(t *testing.T, w *Worker) driven {
 	d := driven{tick: make(chan struct{}), results: make(chan result)}
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, l := range w.loops {
-		l.seen = func(r result) {
+		l.onResult = func(r result) {
 			select {
 			case d.results <- r:
 			case <-ctx.Done():
@@ -63,19 +63,19 @@ func only(t *testing.T, o Options, name string) *Worker {
 	return &Worker{loops: []*loop{loopOf(t, o, name)}}
 }
 
-// Pins a worker that ends, or never works again, because the database was away for a while.
-func TestWorkerSurvivesAnAwayDatabase(t *testing.T) {
+// Pins a worker that ends, or never succeeds again, because the database was unavailable for a while.
+func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
-	door := newDoor(t, b.url)
+	proxy := newProxy(t, b.url)
 	var log bytes.Buffer
 	o := b.options()
-	o.Store, o.Log = b.replica(door.url), slog.New(slog.NewTextHandler(&log, nil))
+	o.Store, o.Log = b.replica(proxy.url), slog.New(slog.NewTextHandler(&log, nil))
 	d := drive(t, only(t, o, "reap"))
 	require.NoError(t, (<-d.results).err)
 
-	door.shut()
+	proxy.shut()
 	var pauses []time.Duration
 	for range 4 {
 		d.tick <- struct{}{}
@@ -83,11 +83,11 @@ func TestWorkerSurvivesAnAwayDatabase(t *testing.T) {
 		require.True(t, db.IsKind(r.err, db.Unavailable), "%v", r.err)
 		pauses = append(pauses, r.next)
 	}
-	require.Greater(t, pauses[3], pauses[0], "it does not hammer on a database that is away")
+	require.Greater(t, pauses[3], pauses[0], "pauses grow while the database is unavailable")
 
-	b.silence("eu")
+	b.expireLeases("eu")
 	b.steady()
-	door.open()
+	proxy.open()
 	d.tick <- struct{}{}
 	r := <-d.results
 	require.NoError(t, r.err)
@@ -95,25 +95,25 @@ func TestWorkerSurvivesAnAwayDatabase(t *testing.T) {
 	require.InDelta(t, time.Second, r.next, float64(100*time.Millisecond), "back to its interval")
 	d.stop()
 	require.Contains(t, log.String(), "works again")
-	require.Less(t, strings.Count(log.String(), "failing"), 4, "a line for a change, not one for each run")
+	require.Less(t, strings.Count(log.String(), "failing"), 4, "one line for each change, not for each run")
 }
 
-// Pins a pause that grows without end, so that a worker sleeps for hours after an outage of hours.
-func TestRetriesGrowToAnEnd(t *testing.T) {
+// Pins a pause that grows without bound, so that a worker sleeps for hours after an outage of hours.
+func TestRetryPausesAreBounded(t *testing.T) {
 	t.Parallel()
-	for name, l := range map[string]*loop{"often": {every: time.Second}, "rarely": {every: 10 * time.Minute}} {
+	for name, l := range map[string]*loop{"often": {interval: time.Second}, "rarely": {interval: 10 * time.Minute}} {
 		retry := l.retries()
 		require.Less(t, retry.NextBackOff(), 2*time.Second, name)
 		var longest time.Duration
 		for range 1000 {
 			longest = max(longest, retry.NextBackOff())
 		}
-		require.LessOrEqual(t, longest, max(l.every, 10*time.Second)*3/2, name)
+		require.LessOrEqual(t, longest, max(l.interval, 10*time.Second)*3/2, name)
 		require.Positive(t, retry.NextBackOff(), name)
 	}
 }
 
-// Pins a panic in one loop that takes the process, and with it every other loop, down.
+// Pins a panic in one loop that ends the process, and with it every other loop.
 func TestAPanicEndsOneRunOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -183,7 +183,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	<-ended
 }
 
-// Pins one step that hangs and stops its loop for good.
+// Pins a step that hangs and so stops its loop for good.
 func TestARunIsBoundedInTime(t *testing.T) {
 	t.Parallel()
 	l := loopOf(t, setup(t).options(), "reap")
@@ -192,7 +192,7 @@ func TestARunIsBoundedInTime(t *testing.T) {
 	require.ErrorIs(t, l.attempt(t.Context()).err, context.DeadlineExceeded)
 }
 
-// Pins a region that cannot be worked on keeping all others from their turn.
+// Pins an error in one region because of which no later region is handled.
 func TestEachRegionGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -208,7 +208,7 @@ func TestEachRegionGetsItsTurn(t *testing.T) {
 	require.Equal(t, []string{"eu"}, turns(&db.Error{Kind: db.Unavailable}))
 }
 
-func TestNewWantsWhatItCannotDoWithout(t *testing.T) {
+func TestNewRefusesMissingOptions(t *testing.T) {
 	t.Parallel()
 	_, err := New(Options{})
 	require.Error(t, err)
@@ -221,8 +221,8 @@ func TestNewWantsWhatItCannotDoWithout(t *testing.T) {
 	require.ErrorContains(t, err, "metrics", "two workers cannot share a registry")
 }
 
-// door is a way to the database that can be shut.
-type door struct {
+// proxy forwards connections to the database, and can be shut.
+type proxy struct {
 	t        *testing.T
 	url      string
 	network  string
@@ -233,49 +233,49 @@ type door struct {
 	conns    []net.Conn
 }
 
-func newDoor(t *testing.T, database string) *door {
+func newProxy(t *testing.T, database string) *proxy {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig(database)
 	require.NoError(t, err)
-	d := &door{t: t}
-	d.network, d.upstream = "tcp", net.JoinHostPort(cfg.ConnConfig.Host, strconv.Itoa(int(cfg.ConnConfig.Port)))
+	p := &proxy{t: t}
+	p.network, p.upstream = "tcp", net.JoinHostPort(cfg.ConnConfig.Host, strconv.Itoa(int(cfg.ConnConfig.Port)))
 	if strings.HasPrefix(cfg.ConnConfig.Host, "/") {
-		d.network, d.upstream = "unix", cfg.ConnConfig.Host+"/.s.PGSQL."+strconv.Itoa(int(cfg.ConnConfig.Port))
+		p.network, p.upstream = "unix", cfg.ConnConfig.Host+"/.s.PGSQL."+strconv.Itoa(int(cfg.ConnConfig.Port))
 	}
-	d.listen("127.0.0.1:0")
+	p.listen("127.0.0.1:0")
 	user := url.UserPassword(cfg.ConnConfig.User, cfg.ConnConfig.Password)
-	d.url = (&url.URL{
-		Scheme: "postgres", User: user, Host: d.listener.Addr().String(), Path: cfg.ConnConfig.Database, RawQuery: "sslmode=disable",
+	p.url = (&url.URL{
+		Scheme: "postgres", User: user, Host: p.listener.Addr().String(), Path: cfg.ConnConfig.Database, RawQuery: "sslmode=disable",
 	}).String()
-	t.Cleanup(d.shut)
-	return d
+	t.Cleanup(p.shut)
+	return p
 }
 
-func (d *door) listen(address string) {
-	listener, err := new(net.ListenConfig).Listen(d.t.Context(), "tcp4", address)
-	require.NoError(d.t, err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.listener = listener
-	go d.serve(listener)
+func (p *proxy) listen(address string) {
+	listener, err := new(net.ListenConfig).Listen(p.t.Context(), "tcp4", address)
+	require.NoError(p.t, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener = listener
+	go p.serve(listener)
 }
 
-func (d *door) open() { d.listen(d.listener.Addr().String()) }
+func (p *proxy) open() { p.listen(p.listener.Addr().String()) }
 
-func (d *door) serve(listener net.Listener) {
+func (p *proxy) serve(listener net.Listener) {
 	for {
 		in, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		out, err := new(net.Dialer).DialContext(context.Background(), d.network, d.upstream)
+		out, err := new(net.Dialer).DialContext(context.Background(), p.network, p.upstream)
 		if err != nil {
 			_ = in.Close()
 			continue
 		}
-		d.mu.Lock()
-		d.conns = append(d.conns, in, out)
-		d.mu.Unlock()
+		p.mu.Lock()
+		p.conns = append(p.conns, in, out)
+		p.mu.Unlock()
 		go pipe(in, out)
 		go pipe(out, in)
 	}
@@ -286,13 +286,13 @@ func pipe(to, from net.Conn) {
 	_ = to.Close()
 }
 
-// shut ends every connection and takes no new ones.
-func (d *door) shut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_ = d.listener.Close()
-	for _, c := range d.conns {
+// shut closes every connection and accepts no new ones.
+func (p *proxy) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.listener.Close()
+	for _, c := range p.conns {
 		_ = c.Close()
 	}
-	d.conns = nil
+	p.conns = nil
 }
