@@ -180,7 +180,9 @@ func TestGroupBoundsTheBytesOfTheQueue(t *testing.T) {
 	h := newHangar(t, 10, 100) // 1000 bytes may wait
 	flying := h.ask(t.Context(), 2000)
 	<-h.boarded
-	small, large := h.ask(t.Context(), 1), h.ask(t.Context(), 2001)
+	small := h.ask(t.Context(), 1)
+	h.waitQueued(t, 1)
+	large := h.ask(t.Context(), 2001)
 	h.waitQueued(t, 2)
 	_, err := h.do(t.Context(), "k", 1000)
 	require.True(t, IsKind(err, Unavailable), "800 bytes wait, it has 400: %v", err)

@@ -104,5 +104,5 @@ func TestForgottenWritersDoNotSlowDownAssignments(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return read() >= replicas*tickets/2 }, time.Minute, 100*time.Millisecond)
 	t.Logf("%d tickets were assigned, %d rows read by %d replicas", tickets, read(), replicas)
-	require.LessOrEqual(t, read(), 2*replicas*tickets)
+	require.LessOrEqual(t, read(), 5*replicas*tickets, "each row is read once or twice, and once more where a page ends; without bounds it would be a thousand times")
 }

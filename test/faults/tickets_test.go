@@ -171,6 +171,9 @@ func (l *lobby) player(ctx context.Context) {
 		id = made.GetId()
 		return err
 	})
+	if err != nil && ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		l.t.Errorf("create: %v", err)
 		return
