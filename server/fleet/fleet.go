@@ -50,7 +50,7 @@ func (r caller) ref() db.InstanceRef {
 
 // note has the access log name the instance.
 func note(ctx context.Context, instanceID string) {
-	rest.Note(ctx, slog.String("instance_id", instanceID))
+	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
 }
 
 // checkLoad wants a load that the store can compare: any number from 0 to a billion.

@@ -122,7 +122,7 @@ var statuses = map[db.SeatResult]int{
 func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
 	note(ctx, in.Body.InstanceID)
 	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil { // not a handle, sent by mistake
-		rest.Note(ctx, slog.String("session_id", in.Body.SessionID))
+		rest.AddLogAttrs(ctx, slog.String("session_id", in.Body.SessionID))
 	}
 	res, err := f.store.ReportSeats(ctx, in.Body.report())
 	results := make([]seatResult, len(res.Outcomes))

@@ -46,7 +46,7 @@ func Mount(r gin.IRouter, store Store, keys Signer, modes Modes) {
 // note has the access log name the session that was found, if one was. What callers send is not logged: it may be a handle.
 func note(ctx context.Context, sessionID string) {
 	if sessionID != "" {
-		rest.Note(ctx, slog.String("session_id", sessionID))
+		rest.AddLogAttrs(ctx, slog.String("session_id", sessionID))
 	}
 }
 

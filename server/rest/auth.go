@@ -18,12 +18,13 @@ const (
 	fleetChallenge   = `FleetToken realm="director"`
 	bearerChallenge  = `Bearer realm="director"`
 
-	// maxToken bounds, in bytes, an access token; larger ones are not worth a look.
+	// maxToken is the longest access token that is verified, in bytes. Real ones are a tenth of it.
 	maxToken = 8 << 10
 )
 
-// FleetToken lets game servers in that send one of the secrets as X-Fleet-Token; several are for rotation. With no
-// secrets everybody is let in if open, nobody otherwise. Failures are charged to the caller's address; nil sets them free.
+// FleetToken accepts requests that carry one of the secrets as X-Fleet-Token; several secrets allow rotation. Without
+// secrets it accepts every request if open is true, and none otherwise. failures limits how often an address may fail;
+// nil sets no limit.
 func FleetToken(secrets []string, open bool, failures *Limiter) gin.HandlerFunc {
 	if len(secrets) == 0 && open {
 		return func(*gin.Context) {}
@@ -35,7 +36,7 @@ func FleetToken(secrets []string, open bool, failures *Limiter) gin.HandlerFunc 
 	return func(c *gin.Context) {
 		got := c.GetHeader(headerFleetToken)
 		switch {
-		case got == "": // also if the configuration has an empty secret
+		case got == "": // An empty secret in the configuration must not match it.
 			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is missing.")
 		case !anyMatches(hashes, got):
 			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is wrong.")
@@ -43,7 +44,8 @@ func FleetToken(secrets []string, open bool, failures *Limiter) gin.HandlerFunc 
 	}
 }
 
-// anyMatches takes the same time whichever secret matches, and of hashes, so that lengths do not show either.
+// anyMatches takes the same time whichever secret matches. It compares hashes, so that timing does not reveal the length
+// of a secret either.
 func anyMatches(hashes [][sha256.Size]byte, got string) bool {
 	hash := sha256.Sum256([]byte(got))
 	found := 0
@@ -53,10 +55,10 @@ func anyMatches(hashes [][sha256.Size]byte, got string) bool {
 	return found == 1
 }
 
-// Bearer lets callers in whose access token verify accepts (RFC 6750); [Caller] is the sub it returns, which has to have
-// the form of a [Sub]. The text of verify's error is shown to the caller, so it has to be short and without secrets,
-// unless it is a *db.Error or an ended context: those say that the token could not be judged and answer as they do
-// anywhere. Failures are charged to the caller's address; nil sets them free.
+// Bearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid [Sub];
+// handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold no
+// secret. A *db.Error or the error of an ended context means that the token could not be verified; it is answered by
+// [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
 func Bearer(verify func(ctx context.Context, raw string) (sub string, err error), failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
@@ -70,7 +72,7 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 		}
 		sub, err := verify(c.Request.Context(), raw)
 		switch {
-		case err != nil && undecided(err):
+		case err != nil && saysNothingAboutToken(err):
 			Fail(c, err)
 		case err != nil:
 			refuseToken(c, failures, err.Error())
@@ -82,7 +84,7 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 	}
 }
 
-// Caller is who [Bearer] let in, "" on routes without it.
+// Caller returns the player that [Bearer] authenticated, "" on routes without it.
 func Caller(ctx context.Context) string {
 	if s, ok := scopeIn(ctx); ok {
 		return s.caller
@@ -90,29 +92,29 @@ func Caller(ctx context.Context) string {
 	return ""
 }
 
-// bearerToken reads "Bearer <token>"; the scheme is matched in any case (RFC 9110 section 11.1).
+// bearerToken reads "Bearer <token>". The scheme is case-insensitive (RFC 9110 section 11.1).
 func bearerToken(header string) (token string, ok bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	token = strings.Trim(token, " ")
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// undecided tells an error that says nothing about the token.
-func undecided(err error) bool {
+// saysNothingAboutToken reports whether verification failed for a reason other than the token.
+func saysNothingAboutToken(err error) bool {
 	var stored *db.Error
 	return errors.As(err, &stored) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 func refuseToken(c *gin.Context, failures *Limiter, why string) {
-	why = quotable(why)
+	why = errorDescription(why)
 	challenge := bearerChallenge + `, error="invalid_token", error_description="` + why + `"`
 	refuse(c, failures, challenge, "The access token was refused: "+why+".")
 }
 
-// refuse answers 401, or 429 to an address that has failed too often, and has the log say why and from where. Only failures
-// come here: whoever has a good token is let in, whatever others behind the same address do.
+// refuse answers 401, or 429 to an address that has failed too often, and logs the reason and the address. Only failed
+// authentication is limited: callers with a valid token are served, whatever others behind the same address do.
 func refuse(c *gin.Context, failures *Limiter, challenge, detail string) {
-	Note(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
+	AddLogAttrs(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
 	if wait := failures.Take(address(c)); wait > 0 {
 		Fail(c, rateLimited(wait))
 		return
@@ -121,8 +123,9 @@ func refuse(c *gin.Context, failures *Limiter, challenge, detail string) {
 	Fail(c, unauthorized(detail))
 }
 
-// quotable leaves what may stand in an error_description (RFC 6750 section 3), and not too much of it.
-func quotable(text string) string {
+// errorDescription replaces the characters that RFC 6750 section 3 does not allow in an error_description, and cuts the
+// text at 200 bytes.
+func errorDescription(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '"', r == '\\':

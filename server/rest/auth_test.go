@@ -30,11 +30,11 @@ func TestFleetToken(t *testing.T) {
 		"wrong":                        {[]string{current, old}, false, current + "x", 401},
 		"prefix":                       {[]string{current}, false, current[:8], 401},
 		"missing":                      {[]string{current}, false, "", 401},
-		"missing, open is no way past": {[]string{current}, true, "", 401},
+		"missing, open does not help":  {[]string{current}, true, "", 401},
 		"none, open":                   {nil, true, "", 200},
 		"none, open, some sent":        {nil, true, "any", 200},
 		"none, not open":               {nil, false, "any", 401},
-		"an empty secret opens no one": {[]string{""}, false, "", 401},
+		"empty secret matches nothing": {[]string{""}, false, "", 401},
 	} {
 		b := setup(t, rest.Options{}, rest.FleetToken(tc.secrets, tc.open, nil))
 		w := b.post(with(`"seats":1`), "X-Fleet-Token", tc.sent)
@@ -46,7 +46,7 @@ func TestFleetToken(t *testing.T) {
 	}
 }
 
-// verifyTest accepts tokens that say whom they are for.
+// verifyTest accepts tokens of the form for-<sub>.
 func verifyTest(_ context.Context, raw string) (string, error) {
 	if sub, ok := strings.CutPrefix(raw, "for-"); ok {
 		return sub, nil
@@ -73,8 +73,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// A verifier's words must not be able to add a header, or end the quotes of one.
-func TestBearerSaysWhyInQuotes(t *testing.T) {
+// The text of a verifier's error must not add a header, or end the quotes of one.
+func TestBearerQuotesTheReason(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil))
 	w := b.post(with(`"seats":1`), "Authorization", "Bearer expired")
@@ -84,7 +84,7 @@ func TestBearerSaysWhyInQuotes(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, b.post("", "Authorization", "Bearer for-"+strings.Repeat("x", 9000)).Code)
 }
 
-// A signed sub is still a string that strangers chose: NUL in it would be a 500 of Postgres.
+// A signed sub is still text that a stranger chose: with a NUL in it, Postgres fails and the answer would be 500.
 func TestBearerRefusesSubsThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, sub := range []string{"", "a\x00b", "\xff", strings.Repeat("x", 256)} {
@@ -95,8 +95,8 @@ func TestBearerRefusesSubsThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// Not knowing the keys says nothing about the token: 401 would make players sign in again, in crowds.
-func TestBearerThatCannotJudgeIsUnavailable(t *testing.T) {
+// A token that could not be verified is answered 503: after 401, all players would sign in again at once.
+func TestBearerWithoutKeysIsUnavailable(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 1})
 	for _, err := range []error{&db.Error{Kind: db.Unavailable, Detail: "No keys yet."}, context.DeadlineExceeded} {
@@ -109,8 +109,8 @@ func TestBearerThatCannotJudgeIsUnavailable(t *testing.T) {
 	}
 }
 
-// One attacker behind a school's or a carrier's address must not lock the others out.
-func TestValidCallerBehindAnAttackersAddress(t *testing.T) {
+// One attacker behind the address of a school or a carrier must not lock out the others there.
+func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 5})
@@ -130,13 +130,13 @@ func TestValidCallerBehindAnAttackersAddress(t *testing.T) {
 		require.Equal(t, map[int]int{401: 5, 429: 95}, counts)
 		require.Equal(t, http.StatusTooManyRequests, fleet.post("", "X-Fleet-Token", "guess").Code)
 
-		<-time.After(time.Second) // In the bubble: what the attacker waits, not what the test does.
+		<-time.After(time.Second) // synctest's clock: the test does not wait.
 		require.Equal(t, http.StatusUnauthorized, play.post("", "Authorization", "Bearer guess").Code)
 	})
 }
 
-// Whoever has one address of an IPv6 /64 has them all; a neighbour in another /64, or another IPv4, is somebody else.
-func TestFailuresAreChargedToNetworks(t *testing.T) {
+// Failures count per IPv6 /64, whose addresses usually have one owner, and per IPv4 address.
+func TestFailuresCountPerNetwork(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: .001, Burst: 1})
 	b := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, failures))
@@ -174,7 +174,7 @@ func TestLimitCaller(t *testing.T) {
 			code, _ = post("bob" + strconv.Itoa(i))
 			require.Equal(t, http.StatusOK, code)
 		}
-		<-time.After(2 * time.Second) // What Retry-After promised, by the bubble's clock.
+		<-time.After(2 * time.Second) // the time that Retry-After named, by synctest's clock
 		code, _ = post("alice")
 		require.Equal(t, http.StatusOK, code)
 	})

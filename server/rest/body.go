@@ -18,24 +18,24 @@ import (
 
 const maxBody = 64 << 10 // bytes
 
-// Bodies reads bodies before their calls take places of a [Gate], so that callers that send slowly do not fill it. A body
-// has to arrive within the timeout, and the number of bodies being read is limited: one more displaces the one that has been
-// read for longest, which is answered 408. Most bodies arrive with their headers, so slow callers displace each other.
-// A body takes up to 64 KiB. It is safe for concurrent use.
+// Bodies reads request bodies before their calls take slots of a [Gate], so that slow senders cannot occupy the slots. A
+// body must arrive within the timeout. The number of bodies being read is limited too: when one more begins, the one
+// that has been read for longest is given up and answered 408. Most bodies arrive together with their headers, so slow
+// senders displace each other. A body takes up to 64 KiB of memory. Safe for concurrent use.
 type Bodies struct {
 	limit   int
 	timeout time.Duration
 
-	mu   sync.Mutex
-	open list.List // of *http.ResponseController, the oldest first
+	mu      sync.Mutex
+	reading list.List // of *http.ResponseController, the oldest first
 }
 
-// NewBodies reads up to limit bodies at a time (any number if it is not above 0), each within the timeout.
+// NewBodies reads up to limit bodies at a time, each within the timeout. A limit of 0 or less allows any number.
 func NewBodies(limit int, timeout time.Duration) *Bodies {
 	return &Bodies{limit: limit, timeout: timeout}
 }
 
-// Read is the middleware. It belongs behind what judges headers and before [Gate.Enter].
+// Read is the middleware. It belongs behind authentication, which needs headers only, and before [Gate.Enter].
 func (b *Bodies) Read(c *gin.Context) {
 	if c.Request.Method == http.MethodGet {
 		return
@@ -52,36 +52,36 @@ func (b *Bodies) Read(c *gin.Context) {
 
 func (b *Bodies) read(c *gin.Context) (*bodyBuffer, error) {
 	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Now().Add(b.timeout)) // fails only where no connection is behind the request
-	place := b.begin(control)
+	_ = control.SetReadDeadline(time.Now().Add(b.timeout)) // fails only in tests, where the request has no connection
+	entry := b.begin(control)
 	body, err := readBody(c.Request)
-	b.end(place)
+	b.end(entry)
 	if err != nil {
-		return nil, err // The deadline stays: net/http reads a part of what is left before it answers.
+		return nil, err // The deadline stays, because net/http reads part of the rest of the body before it answers.
 	}
-	_ = control.SetReadDeadline(time.Time{}) // While the call runs, net/http reads on to see whether the caller leaves.
+	_ = control.SetReadDeadline(time.Time{}) // While the call runs, net/http reads on to detect that the caller disconnects.
 	return body, nil
 }
 
-// begin counts a body as being read, and gives up the oldest one if there are too many.
-func (b *Bodies) begin(control *http.ResponseController) (place *list.Element) {
+// begin adds a body to those being read. If there are too many, it ends the oldest by a deadline of now.
+func (b *Bodies) begin(control *http.ResponseController) (entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.limit > 0 && b.open.Len() >= b.limit {
-		oldest := b.open.Remove(b.open.Front()).(*http.ResponseController)
+	if b.limit > 0 && b.reading.Len() >= b.limit {
+		oldest := b.reading.Remove(b.reading.Front()).(*http.ResponseController)
 		_ = oldest.SetReadDeadline(time.Now())
 	}
-	return b.open.PushBack(control)
+	return b.reading.PushBack(control)
 }
 
-// end counts a body no more; from then on nobody else sets its deadline.
-func (b *Bodies) end(place *list.Element) {
+// end removes a body from those being read. After it, begin no longer changes the deadline of the connection.
+func (b *Bodies) end(entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open.Remove(place) // does nothing for one that was given up
+	b.reading.Remove(entry) // does nothing for a body that was given up
 }
 
-// bodyBuffer is a body that was read. The limiter lives beside it to be reused with it.
+// bodyBuffer holds a body that was read. The limited reader is a field so that it is reused with the buffer.
 type bodyBuffer struct {
 	bytes.Buffer
 	src io.LimitedReader
@@ -92,8 +92,8 @@ func (b *bodyBuffer) Close() error { return nil }
 
 var bodyBuffers = sync.Pool{New: func() any { return new(bodyBuffer) }}
 
-// readBody reads a body of at most 64 KiB that says of itself that it is JSON, or says nothing. The buffer goes back to
-// bodyBuffers after use. Every error is a *Problem of the 4xx kind.
+// readBody reads a body of at most 64 KiB whose Content-Type is JSON or missing. The caller puts the buffer back into
+// bodyBuffers after use. Every error is a *Problem with a 4xx status.
 func readBody(r *http.Request) (*bodyBuffer, error) {
 	if err := checkMedia(r.Header); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func readBody(r *http.Request) (*bodyBuffer, error) {
 	return buf, nil
 }
 
-// checkMedia refuses what says of itself that it is not plain JSON in UTF-8.
+// checkMedia returns an error when the headers declare anything but uncompressed JSON in UTF-8.
 func checkMedia(h http.Header) error {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return errUnsupportedMedia

@@ -5,26 +5,26 @@ import (
 	"strconv"
 )
 
-// maxErrors bounds how many bad fields one answer names.
+// maxErrors bounds how many invalid fields one answer names.
 const maxErrors = 32
 
-// Check collects what is wrong with a request, field by field, so that a caller learns of everything at once. The zero
-// value is ready. Fields are named as the caller wrote them, in JSON's spelling. It belongs to one goroutine.
+// Check collects the invalid fields of a request, so that one answer reports all of them. Fields carry their JSON names.
+// The zero value is ready to use. Not safe for concurrent use.
 type Check struct {
-	parent *Check // nil at the top
-	list   string // the list in the parent, whose element number index this Check is in
-	index  int
+	parent *Check // nil at the top level
+	list   string // the field of the parent that holds the checked element
+	index  int    // of the element in that list
 	errors []FieldError
 }
 
-// That notes detail about field unless ok.
+// That reports detail about field unless ok is true.
 func (c *Check) That(ok bool, field, detail string) {
 	if !ok {
 		c.add(field, detail)
 	}
 }
 
-// Match wants value in that format. "" counts as missing.
+// Match requires value to have the format. "" is reported as missing.
 func (c *Check) Match(field, value string, f Format) {
 	switch {
 	case f.Valid(value):
@@ -35,7 +35,7 @@ func (c *Check) Match(field, value string, f Format) {
 	}
 }
 
-// Each wants every value of a list in that format.
+// Each requires every value of a list to have the format.
 func (c *Check) Each(field string, values []string, f Format) {
 	for i, v := range values {
 		if !f.Valid(v) {
@@ -44,7 +44,7 @@ func (c *Check) Each(field string, values []string, f Format) {
 	}
 }
 
-// Unique wants no value in the list twice.
+// Unique requires the values of a list to differ from each other.
 func (c *Check) Unique(field string, values []string) {
 	if len(values) < 2 {
 		return
@@ -58,31 +58,31 @@ func (c *Check) Unique(field string, values []string) {
 	}
 }
 
-// Range wants lo ≤ n ≤ hi.
+// Range requires lo ≤ n ≤ hi.
 func (c *Check) Range(field string, n, lo, hi int) {
 	if n < lo || n > hi {
 		c.add(field, fmt.Sprintf("must be %d to %d", lo, hi))
 	}
 }
 
-// Len wants lo to hi bytes of text.
+// Len requires text of lo to hi bytes.
 func (c *Check) Len(field, value string, lo, hi int) {
 	if len(value) < lo || len(value) > hi {
 		c.add(field, fmt.Sprintf("must be %d to %d bytes long", lo, hi))
 	}
 }
 
-// Count wants a list of lo to hi entries, of which it got n.
+// Count requires a list, which has n entries, to have lo to hi.
 func (c *Check) Count(field string, n, lo, hi int) {
 	if n < lo || n > hi {
 		c.add(field, fmt.Sprintf("must have %d to %d entries", lo, hi))
 	}
 }
 
-// At is a Check for the element of a list: what it finds is named list[index].field and noted in c.
+// At returns a Check for one element of a list. It reports fields as list[index].field, to c.
 func (c *Check) At(list string, index int) Check { return Check{parent: c, list: list, index: index} }
 
-// Err is nil when nothing was wrong, else a 400 problem that names the fields.
+// Err returns nil when every field is valid, else a 400 problem that names the invalid fields.
 func (c *Check) Err() error {
 	if len(c.errors) == 0 {
 		return nil

@@ -53,8 +53,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// The table of bytes and the sentence that callers are told must not drift apart.
-func TestVisibleASCIIIsWhatUnicodeSaysItIs(t *testing.T) {
+// The table of bytes must agree with the text of Format.Allowed.
+func TestJTIAllowsVisibleASCII(t *testing.T) {
 	t.Parallel()
 	for r := range rune(256) {
 		require.Equal(t, r > ' ' && r < 0x7f, rest.JTI.Valid(string(r)), "%q", r)
@@ -71,8 +71,8 @@ func TestSubIsAnyPrintableText(t *testing.T) {
 	})
 }
 
-// A caller learns of all bad fields at once, in the request's own spelling, and of what would be allowed.
-func TestCheckNamesEveryBadField(t *testing.T) {
+// One answer names all invalid fields, by their JSON names, and what is allowed.
+func TestCheckNamesEveryInvalidField(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	w := b.post(`{"region":"EU","party":["a","a","\n"],"seats":1025,
@@ -89,11 +89,11 @@ func TestCheckNamesEveryBadField(t *testing.T) {
 		{Field: "joined[1].sub", Detail: "is required and must be 1 to 255 bytes of UTF-8 without control characters and without U+FFFD"},
 		{Field: "joined[1].jti", Detail: "must be 1 to 128 visible ASCII characters"},
 	}, p.Errors)
-	require.Equal(t, "id "+p.Errors[0].Detail, p.Detail, "detail alone has to help too")
+	require.Equal(t, "id "+p.Errors[0].Detail, p.Detail, "detail alone must help too")
 }
 
-// Ten thousand bad entries must not become an answer larger than the request.
-func TestCheckNamesOnlySoMany(t *testing.T) {
+// Ten thousand invalid entries must not produce an answer larger than the request.
+func TestCheckBoundsTheErrors(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	w := b.post(with(`"party":[` + strings.Repeat(`"",`, 10_000) + `""]`))

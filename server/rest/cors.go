@@ -10,11 +10,11 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// crossOrigin lets browsers on the listed origins ("https://play.example") call us, all with "*". Callers prove who they
-// are by a header of their own, never by cookies, so credentials stay off.
+// crossOrigin allows pages of the listed origins ("https://play.example") to call the API; "*" allows all pages. Callers
+// authenticate with a header and never with cookies, so the CORS option for credentials stays off.
 func crossOrigin(origins []string) (gin.HandlerFunc, error) {
 	for _, origin := range origins {
-		// The library would take patterns too, and some of them panic only when the first request comes.
+		// The library accepts patterns too. Some invalid ones panic only at the first request, so none are allowed.
 		if origin != "*" && (strings.Contains(origin, "*") ||
 			!strings.HasPrefix(origin, "http://") && !strings.HasPrefix(origin, "https://")) {
 			return nil, fmt.Errorf("CORS origin %q: want http://host, https://host or *", origin)

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// maxPath bounds, in bytes, what of a caller's own field names is repeated in an answer.
+// maxPath bounds, in bytes, the field names of a request that an answer repeats.
 const maxPath = 200
 
-// cursor walks a JSON text token by token and knows the path of the value it stands on. It is for the few bodies that
-// are looked at closely; the others never meet it.
+// cursor walks a JSON text token by token and tracks the path of the current value. It is slow; only bodies with errors
+// or with \u escapes need it.
 type cursor struct {
 	body   []byte
 	dec    *json.Decoder
-	from   int64 // where the token before this one ended
+	from   int64 // where the previous token ended
 	levels []level
 }
 
-// level is an object or a list that the cursor is in.
+// level is an object or a list that encloses the current value.
 type level struct {
 	list    bool
 	index   int    // of the element in a list, -1 before the first
 	key     string // of the member in an object
-	inValue bool   // the key was read, its value comes next
+	inValue bool   // the key was read and its value comes next
 }
 
 func newCursor(body []byte) *cursor {
 	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber() // A number too large for a float64 is no reason to stop.
+	dec.UseNumber() // Without it, a number that does not fit a float64 would be an error.
 	return &cursor{body: body, dec: dec}
 }
 
-// pathAt is the path of the value whose first or only token ends at offset.
+// pathAt returns the path of the value whose first or only token ends at offset.
 func pathAt(body []byte, offset int64) string {
 	cur := newCursor(body)
 	for cur.dec.InputOffset() < offset {
@@ -44,7 +44,7 @@ func pathAt(body []byte, offset int64) string {
 	return cur.path()
 }
 
-// next reads one token. Names of members are tokens too.
+// next reads one token. The names of an object's members are tokens too.
 func (cur *cursor) next() (json.Token, error) {
 	cur.from = cur.dec.InputOffset()
 	token, err := cur.dec.Token()
@@ -66,7 +66,7 @@ func (cur *cursor) next() (json.Token, error) {
 	return token, nil
 }
 
-// step moves on inside the innermost level.
+// step updates the position in the innermost level for the token just read.
 func (cur *cursor) step(token json.Token) {
 	if len(cur.levels) == 0 {
 		return
@@ -83,10 +83,10 @@ func (cur *cursor) step(token json.Token) {
 	}
 }
 
-// raw is the token just read as it is written, with what stands between it and the one before.
+// raw returns the source text of the token just read, with the separators before it.
 func (cur *cursor) raw() []byte { return cur.body[cur.from:cur.dec.InputOffset()] }
 
-// path names the value just read, as in joined[2].sub.
+// path returns the path of the value just read, as in joined[2].sub.
 func (cur *cursor) path() string {
 	var path strings.Builder
 	for _, at := range cur.levels {

@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-const maxDepth = 32 // objects and lists inside each other, the body itself included
+const maxDepth = 32 // nested objects and lists, including the body itself
 
-// decode reads the body, which has to be one JSON object of at most 64 KiB and 32 levels, into the struct that into
-// points to. Unknown fields are ignored, so that older and newer callers work. null leaves a field as it is: absent.
-// Names match as in encoding/json, that is, in any case. Of a name that comes twice the last value wins, except that
-// objects, and the elements of lists, are merged into the earlier ones. A missing Content-Type is read as JSON.
-// Every error is a *Problem of the 4xx kind.
+// decode reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
+// levels.
+//
+// Unknown fields are ignored, so that older and newer callers work. null counts as absent. As in encoding/json, names
+// match case-insensitively, and the last of several members with one name wins, except that objects and list elements
+// are merged into the earlier ones. A missing Content-Type counts as JSON. Every error is a *Problem with a 4xx status.
 func decode(r *http.Request, into any) error {
-	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies] has read it
+	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies.Read] has read it.
 		return parse(body.Bytes(), into)
 	}
 	body, err := readBody(r)
@@ -45,7 +46,8 @@ func parse(body []byte, into any) error {
 	return nil
 }
 
-// depth counts how many objects and lists the body opens inside each other; few bodies need the exact count.
+// depth returns the nesting depth of the body, or an upper bound that is within the limit: counting brackets is enough
+// for most bodies.
 func depth(body []byte) int {
 	opened := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
 	if opened <= maxDepth {
@@ -66,7 +68,7 @@ func depth(body []byte) int {
 	return deepest
 }
 
-// stringEnd is the index of the quote that closes the string opened at i, or the length of the body.
+// stringEnd returns the index of the quote that closes the string opened at i, or at least the length of the body.
 func stringEnd(body []byte, i int) int {
 	for i++; i < len(body) && body[i] != '"'; i++ {
 		if body[i] == '\\' {

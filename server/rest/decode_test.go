@@ -18,13 +18,13 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// with is a valid body with more members.
+// with returns a valid body with more members.
 func with(members string) string { return `{"id":"a","region":"eu",` + members + `}` }
 
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// Each of these once made some server answer 500, crash, or store nonsense.
-func TestNastyBodies(t *testing.T) {
+// Each of these bodies has made some server answer 500, crash, or store wrong data.
+func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	for name, tc := range map[string]struct {
@@ -88,7 +88,7 @@ func TestNastyBodies(t *testing.T) {
 	}
 }
 
-// Being strict must not go so far as to refuse what older, newer and other people's callers rightly send.
+// Strict decoding must not refuse valid requests of older, newer and third-party clients.
 func TestHarmlessBodies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -136,10 +136,10 @@ func TestMediaTypes(t *testing.T) {
 		}
 	}
 	w := b.post(with(`"seats":1`), "Content-Encoding", "gzip")
-	require.Equal(t, http.StatusUnsupportedMediaType, w.Code, "the bound is on what arrives, not on what it swells to")
+	require.Equal(t, http.StatusUnsupportedMediaType, w.Code, "the limit applies to bytes on the wire, not to the decompressed size")
 }
 
-// reads counts what is read of a body.
+// reads counts the bytes that are read of a body.
 type reads struct {
 	io.Reader
 	n int
@@ -151,7 +151,7 @@ func (r *reads) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A body without end, announced or not, must not be taken into memory.
+// An endless body must not be read into memory, with or without a Content-Length.
 func TestBodyTooLarge(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -166,7 +166,7 @@ func TestBodyTooLarge(t *testing.T) {
 	}
 }
 
-// What breaks a body on its way is the caller's side of the wire: 4xx, never 500.
+// A body that breaks off is the caller's error: 4xx, never 500.
 func TestBodyThatDoesNotArrive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -186,7 +186,7 @@ type errorReader struct{ err error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
-// What is decoded is what was sent, whatever the buffers held before: they are reused by all requests.
+// A body decodes to the values that were sent, whatever the reused buffers held before.
 func TestDecodeRoundTrip(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -209,7 +209,7 @@ func TestDecodeRoundTrip(t *testing.T) {
 	})
 }
 
-// Wherever in a list the wrong thing stands, it is named.
+// The error names the invalid element, wherever in the list it is.
 func TestWrongElementIsNamed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -223,7 +223,7 @@ func TestWrongElementIsNamed(t *testing.T) {
 		body, err := json.Marshal(map[string]any{"x": []string{"\u00e9"}, "party": party})
 		require.NoError(t, err)
 		if strings.Contains(string(body), `\u0000`) {
-			return // Another complaint, and it may come first.
+			return // This is another error, which may be reported first.
 		}
 		w := b.post(string(body))
 		require.Equal(t, http.StatusBadRequest, w.Code)
@@ -231,7 +231,7 @@ func TestWrongElementIsNamed(t *testing.T) {
 	})
 }
 
-// FuzzDecode: whatever strangers send, the answer is 200 or a 4xx problem, and what got through can be stored.
+// FuzzDecode checks that any body is answered with 200 or a 4xx problem, and that accepted strings can be stored.
 func FuzzDecode(f *testing.F) {
 	b := setup(f, rest.Options{})
 	for _, seed := range []string{

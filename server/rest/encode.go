@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
-
-	"github.com/gin-gonic/gin"
 )
 
-// Header values are shared by all answers, so that setting one costs no allocation. Nobody may write to them.
+// Header values are shared by all answers, so that setting one costs no allocation. They must not be modified.
 var (
 	typeJSON    = []string{"application/json"}
 	typeProblem = []string{"application/problem+json"}
@@ -29,20 +28,19 @@ var jsonBuffers = sync.Pool{New: func() any {
 	return b
 }}
 
-// writeJSON answers with v. It is encoded whole before the first byte is sent, so that a value that cannot be encoded
-// is still answered with a problem. Answers hold handles and tokens, therefore no cache may keep them.
-func writeJSON(c *gin.Context, status int, contentType []string, v any) error {
+// writeJSON answers with v. It encodes the whole value before it sends the first byte, so that a value that cannot be
+// encoded can still be answered with a problem. Answers hold session handles and tokens, so no cache may store them.
+func writeJSON(w http.ResponseWriter, status int, contentType []string, v any) error {
 	buf := jsonBuffers.Get().(*jsonBuffer)
 	defer jsonBuffers.Put(buf)
 	buf.Reset()
 	if err := buf.enc.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	header := c.Writer.Header()
+	header := w.Header()
 	header["Content-Type"] = contentType
 	header["Cache-Control"] = noStore
-	c.Status(status)
-	// A failed write means that the client has gone: nobody is left to be told.
-	_, _ = c.Writer.Write(buf.Bytes())
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.Bytes()) // A failed write means that the client has disconnected.
 	return nil
 }

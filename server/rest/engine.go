@@ -12,23 +12,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options are what all routes of an engine share. The zero value is usable: it logs, counts and traces nothing, trusts
-// no proxy and answers no other origin.
+// Options configure all routes of an engine. The zero value is usable: it logs, counts and traces nothing, trusts no
+// proxy and allows no cross-origin calls.
 type Options struct {
 	Log            *slog.Logger         // nil: no log
-	Metrics        *Metrics             // nil: not counted
-	Tracer         trace.TracerProvider // nil: not traced
-	TrustedProxies []string             // addresses or CIDRs whose X-Forwarded-For is believed
-	CORSOrigins    []string             // "https://play.example" or "*"; none: CORS is off
+	Metrics        *Metrics             // nil: no metrics
+	Tracer         trace.TracerProvider // nil: no traces
+	TrustedProxies []string             // addresses or CIDRs whose X-Forwarded-For is trusted
+	CORSOrigins    []string             // "https://play.example" or "*"; empty: CORS is off
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
-	UntracedRoutes []string             // patterns of which no traces are made
+	UntracedRoutes []string             // patterns that are not traced
 }
 
-// New makes an engine that answers everything, unknown routes and panics included, with a request id and in JSON. It
-// fails when a proxy or an origin is not written as it should be.
+// New makes an engine that answers every request with a request id, and errors as problem documents: unknown routes and
+// panics too. Errors: a malformed proxy or origin.
 func New(o Options) (*gin.Engine, error) {
 	if gin.Mode() != gin.ReleaseMode {
-		gin.SetMode(gin.ReleaseMode) // gin's only switch for its chatter is a global one.
+		gin.SetMode(gin.ReleaseMode) // gin's debug output can only be turned off globally.
 	}
 	engine := gin.New()
 	engine.ContextWithFallback = true
@@ -48,7 +48,7 @@ func New(o Options) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// middlewares are in the order in which a request meets them: what observes stands around what may fail.
+// middlewares returns the chain in the order in which a request passes it: observers enclose the handlers that may fail.
 func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.Log != nil {
@@ -64,21 +64,22 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	}
 	chain = append(chain, recovery(log))
 	if len(o.CORSOrigins) > 0 {
-		answerOrigins, err := crossOrigin(o.CORSOrigins)
+		allowOrigins, err := crossOrigin(o.CORSOrigins)
 		if err != nil {
 			return nil, err
 		}
-		chain = append(chain, answerOrigins)
+		chain = append(chain, allowOrigins)
 	}
 	return chain, nil
 }
 
-// tracing opens a span for each request, a child of the caller's when its traceparent says so (W3C Trace Context).
+// tracing starts a span for each request, as a child of the caller's span if the request has a traceparent (W3C Trace
+// Context).
 func tracing(provider trace.TracerProvider, untraced []string) gin.HandlerFunc {
 	return otelgin.Middleware("director",
 		otelgin.WithTracerProvider(provider),
 		otelgin.WithPropagators(propagation.TraceContext{}),
-		otelgin.WithMeterProvider(noop.NewMeterProvider()), // Prometheus counts requests already.
+		otelgin.WithMeterProvider(noop.NewMeterProvider()), // Metrics counts requests already.
 		otelgin.WithGinFilter(func(c *gin.Context) bool { return !slices.Contains(untraced, c.FullPath()) }),
 	)
 }

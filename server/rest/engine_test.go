@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// A game server that hears 404 registers again; one with a wrong base URL must be able to tell.
+// A game server whose instance is not found registers again; one with a wrong base URL must see another code.
 func TestUnknownRoutesAreProblems(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -36,7 +36,7 @@ func TestUnknownMethodsAreProblems(t *testing.T) {
 	}
 }
 
-func TestPanicIsAProblemAndLoggedWithItsStack(t *testing.T) {
+func TestPanicIsAnsweredAndLoggedWithItsStack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	b.GET("/panic", func(*gin.Context) { panic("boom") })
@@ -53,8 +53,8 @@ func TestPanicIsAProblemAndLoggedWithItsStack(t *testing.T) {
 	require.EqualValues(t, 500, lines[1]["status"])
 }
 
-// Half an answer that ends as if it were whole would be believed.
-func TestPanicInTheMiddleCutsTheConnection(t *testing.T) {
+// A client must be able to tell a truncated answer from a complete one.
+func TestPanicWhileAnsweringCutsTheConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	b.GET("/half", func(c *gin.Context) {
@@ -74,7 +74,7 @@ func TestPanicInTheMiddleCutsTheConnection(t *testing.T) {
 	require.ErrorContains(t, err, "unexpected EOF")
 }
 
-// net/http's way to hang up without a word stays what it is.
+// A panic with http.ErrAbortHandler still closes the connection.
 func TestAbortHandlerPassesThrough(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -82,7 +82,7 @@ func TestAbortHandlerPassesThrough(t *testing.T) {
 	require.PanicsWithValue(t, http.ErrAbortHandler, func() { b.get("/abort") })
 }
 
-func TestNewRefusesWhatItCannotHold(t *testing.T) {
+func TestNewRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for _, o := range []rest.Options{
 		{TrustedProxies: []string{"balancer"}},
@@ -96,7 +96,7 @@ func TestNewRefusesWhatItCannotHold(t *testing.T) {
 	}
 }
 
-func TestForwardedForIsBelievedFromTrustedProxiesOnly(t *testing.T) {
+func TestForwardedForCountsFromTrustedProxiesOnly(t *testing.T) {
 	t.Parallel()
 	for want, proxies := range map[string][]string{"192.0.2.1": nil, "203.0.113.9": {"192.0.2.0/24"}} {
 		b := setup(t, rest.Options{TrustedProxies: proxies})
@@ -136,7 +136,7 @@ func TestTracing(t *testing.T) {
 	})
 	b.GET("/healthz", func(*gin.Context) {})
 	b.get("/healthz")
-	require.Empty(t, spans.Ended(), "probes are not worth a trace")
+	require.Empty(t, spans.Ended(), "probes are not traced")
 
 	b.post(with(`"seats":1`), "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	require.Len(t, spans.Ended(), 1)

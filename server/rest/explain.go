@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// explain turns what encoding/json says into a problem that names the field.
+// explain turns an error of encoding/json into a problem that names the field.
 func explain(body []byte, into any, err error) error {
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError
@@ -18,14 +18,14 @@ func explain(body []byte, into any, err error) error {
 	case errors.As(err, &syntax):
 		return notJSON("the body is not valid JSON: " + syntax.Error())
 	case errors.As(err, &wrongType):
-		return fieldProblem(pathAt(body, wrongType.Offset), wants(wrongType.Type))
+		return fieldProblem(pathAt(body, wrongType.Offset), expectedJSON(wrongType.Type))
 	default:
-		return fieldProblem(culprit(body, into), "is malformed")
+		return fieldProblem(malformedField(body, into), "is malformed")
 	}
 }
 
-// wants says what JSON a Go type is read from.
-func wants(t reflect.Type) string {
+// expectedJSON describes the JSON values that decode into a Go type.
+func expectedJSON(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "must be a string"
@@ -45,9 +45,9 @@ func wants(t reflect.Type) string {
 	}
 }
 
-// culprit finds the top-level field that its own UnmarshalText or UnmarshalJSON refused (a UUID, a time): such errors do
-// not say where they happened, so each field is tried alone.
-func culprit(body []byte, into any) string {
+// malformedField finds the top-level field whose own UnmarshalText or UnmarshalJSON failed (a UUID, a time). Such errors
+// hold no position, so it decodes each field alone.
+func malformedField(body []byte, into any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
 		return ""
@@ -64,9 +64,9 @@ func culprit(body []byte, into any) string {
 	return ""
 }
 
-// checkStrings refuses strings that Go or Postgres cannot hold as they are: U+0000, which Postgres text has no place
-// for, and halves of surrogate pairs, which encoding/json would replace so that two different ids become the same one.
-// Both can only be written as \u escapes.
+// checkStrings refuses strings that Postgres or Go cannot store unchanged: U+0000, which Postgres text cannot hold, and
+// unpaired surrogates, which encoding/json replaces with U+FFFD, so that two different ids become equal. In valid UTF-8
+// both need a \u escape.
 func checkStrings(body []byte) error {
 	if !bytes.Contains(body, []byte(`\u`)) {
 		return nil
@@ -74,7 +74,7 @@ func checkStrings(body []byte) error {
 	for cur := newCursor(body); ; {
 		token, err := cur.next()
 		if err != nil {
-			return nil //nolint:nilerr // The end, or broken syntax: json.Unmarshal says it better.
+			return nil //nolint:nilerr // The end, or a syntax error, which json.Unmarshal reports better.
 		}
 		text, ok := token.(string)
 		switch {
@@ -87,8 +87,8 @@ func checkStrings(body []byte) error {
 	}
 }
 
-// loneSurrogate tells whether a JSON string, as written, has a \uD800–\uDFFF escape without its other half (RFC 8259
-// section 8.2).
+// loneSurrogate reports whether the source text of a JSON string has an unpaired \uD800–\uDFFF escape (RFC 8259 section
+// 8.2).
 func loneSurrogate(raw []byte) bool {
 	for i := 0; i+1 < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -106,7 +106,7 @@ func loneSurrogate(raw []byte) bool {
 	return false
 }
 
-// isSurrogate tells whether raw starts with \uDx.. where x is one of the given digits.
+// isSurrogate reports whether raw starts with \uDx.. where x is one of the given digits.
 func isSurrogate(raw []byte, digits string) bool {
 	return len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' && (raw[2] == 'd' || raw[2] == 'D') &&
 		strings.IndexByte(digits, raw[3]) >= 0

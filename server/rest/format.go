@@ -2,32 +2,32 @@ package rest
 
 import "github.com/lattice-director/director/token"
 
-// Format is what a string may look like, and how that is told to a caller who got it wrong.
+// Format is a rule for strings, with the text that error messages describe it by.
 type Format struct {
-	Allowed string // ends the sentence "must be …"
+	Allowed string // completes the sentence "must be …"
 	Valid   func(string) bool
 }
 
-// The formats that all faces share, as the specification's "Limits" give them.
+// The formats that all faces share. api/openapi.yaml specifies them.
 var (
 	ID = Format{
 		Allowed: "1 to 128 characters of A-Z a-z 0-9 . _ : -",
-		Valid:   made(128, letters+digits+"._:-"),
+		Valid:   ofBytes(128, letters+digits+"._:-"),
 	}
 	Region = Format{
 		Allowed: "1 to 32 characters of a-z 0-9 -",
-		Valid:   made(32, lower+digits+"-"),
+		Valid:   ofBytes(32, lower+digits+"-"),
 	}
 	Mode = Format{
 		Allowed: "1 to 64 characters of A-Z a-z 0-9 . _ -",
-		Valid:   made(64, letters+digits+"._-"),
+		Valid:   ofBytes(64, letters+digits+"._-"),
 	}
 	// JTI is the id of a session token (RFC 7519 section 4.1.7).
 	JTI = Format{
 		Allowed: "1 to 128 visible ASCII characters",
-		Valid:   made(128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+		Valid:   ofBytes(128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
 	}
-	// Sub is a player, as the access token's issuer names them (RFC 7519 section 4.1.2).
+	// Sub is a player's id, the claim sub of access tokens (RFC 7519 section 4.1.2).
 	Sub = Format{
 		Allowed: "1 to 255 bytes of UTF-8 without control characters and without U+FFFD",
 		Valid:   token.ValidSubject,
@@ -40,15 +40,15 @@ const (
 	digits  = "0123456789"
 )
 
-// made tells whether a string has 1 to most bytes, all from the alphabet. It runs on every request, so it looks
-// each byte up in a table.
-func made(most int, alphabet string) func(string) bool {
+// ofBytes returns a function that reports whether a string has 1 to maxLen bytes, all from the alphabet. Every request
+// runs such functions, so they look each byte up in a table.
+func ofBytes(maxLen int, alphabet string) func(string) bool {
 	var in [256]bool
 	for _, b := range []byte(alphabet) {
 		in[b] = true
 	}
 	return func(s string) bool {
-		if s == "" || len(s) > most {
+		if s == "" || len(s) > maxLen {
 			return false
 		}
 		for i := range len(s) {

@@ -1,33 +1,33 @@
 package rest
 
 import (
-	"bytes"
-	"encoding/json"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
 )
 
-// Gate lets so many requests at a time through; further ones get 503 at once, because a queue here would only hide from
-// callers that they should go elsewhere. [Gate.Enter] stands before the handlers that share it, behind [Bodies]: a place is
-// for a call that can be decided, and is kept until its handler returns. Since reading a
-// request costs something, [Gate.RefuseWhenFull] stands before the rest, and [Gate.Guard] before the whole engine, where a
-// refusal costs next to nothing. The zero value and nil set no limit. It is safe for concurrent use.
+// Gate limits how many requests are served at a time. It answers further requests 503 at once: a queue here would only
+// delay callers that should try another replica.
+//
+// [Gate.Enter] takes a slot. It belongs behind [Bodies], so that only calls that can be decided take slots; the slot is
+// freed when the handler returns. Authentication and reading a body cost something too, so [Gate.RefuseWhenFull] stands
+// before them, and [Gate.Guard] before the whole engine, where a refusal costs least. The zero value and nil set no
+// limit. Safe for concurrent use.
 type Gate struct {
-	limit   int64
-	busy    atomic.Int64
-	metrics *Metrics
-	log     *slog.Logger
+	limit    int64
+	inFlight atomic.Int64
+	metrics  *Metrics
+	log      *slog.Logger
 
-	refused, told atomic.Int64 // since it was last logged, and when that was, in Unix nanoseconds
+	refused  atomic.Int64 // early refusals since the last log line
+	loggedAt atomic.Int64 // time of the last log line, in Unix nanoseconds
 }
 
-// NewGate makes a gate for limit requests at a time; 0 sets no limit. Early refusals are counted in metrics as those of
-// route "refused", and logged together, once a second at most; either may be nil.
+// NewGate makes a gate for limit requests at a time; 0 sets no limit. [Gate.Guard] counts its refusals in metrics under
+// the route "refused" and logs how many there were, at most once a second. Both may be nil.
 func NewGate(limit int, metrics *Metrics, log *slog.Logger) *Gate {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -35,32 +35,33 @@ func NewGate(limit int, metrics *Metrics, log *slog.Logger) *Gate {
 	return &Gate{limit: int64(limit), metrics: metrics, log: log}
 }
 
-// Enter is the middleware that takes a place and gives it back.
+// Enter is the middleware that takes a slot, and frees it when the handlers behind it have returned.
 func (g *Gate) Enter(c *gin.Context) {
 	if g == nil || g.limit <= 0 {
 		return
 	}
-	if g.busy.Add(1) > g.limit {
-		g.busy.Add(-1) // At once: answers to the refused take no places.
-		Fail(c, &busy)
+	if g.inFlight.Add(1) > g.limit {
+		g.inFlight.Add(-1) // Before the answer is written: a refused call must not hold a slot.
+		Fail(c, &errBusy)
 		return
 	}
-	defer g.busy.Add(-1)
+	defer g.inFlight.Add(-1)
 	c.Next()
 }
 
-// RefuseWhenFull is the middleware that refuses requests while no place is free. It takes no place.
+// RefuseWhenFull is the middleware that refuses requests while no slot is free. It takes no slot.
 func (g *Gate) RefuseWhenFull(c *gin.Context) {
 	if g.full() {
-		Fail(c, &busy)
+		Fail(c, &errBusy)
 	}
 }
 
-// full tells whether no place is free.
-func (g *Gate) full() bool { return g != nil && g.limit > 0 && g.busy.Load() >= g.limit }
+// full reports whether no slot is free.
+func (g *Gate) full() bool { return g != nil && g.limit > 0 && g.inFlight.Load() >= g.limit }
 
-// Guard refuses requests of which guarded is true while no place is free, before next sees them. It takes no place, so
-// next has to [Gate.Enter]. Requests of browser pages go to next in any case, which knows what they may read.
+// Guard refuses requests before next sees them, while no slot is free and guarded reports true. It takes no slot, so
+// the routes of next need [Gate.Enter]. Requests with an Origin header always reach next: only its CORS middleware can
+// make the answer readable to a browser page.
 func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.Handler {
 	if g == nil || g.limit <= 0 {
 		return next
@@ -74,36 +75,26 @@ func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.H
 	})
 }
 
-var (
-	busy = unavailable("This replica is busy.")
-	// What is told of it stands before and after the request's id.
-	busyBefore, busyAfter = func() (before, after []byte) {
-		p := busy
-		p.Type, p.RequestID = typePrefix+p.Code, "-id-"
-		body, _ := json.Marshal(p) // strings and ints always encode
-		before, after, _ = bytes.Cut(body, []byte(p.RequestID))
-		return before, append(after, '\n')
-	}()
-	busyRetry = []string{retrySeconds(0)}
-)
+var errBusy = unavailable("This replica is busy.")
 
+// refuse writes the answer that [Fail] would write, without gin.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
-	id := requestIDOf(r)
-	header := w.Header()
-	header["Content-Type"], header["Cache-Control"], header["Retry-After"] = typeProblem, noStore, busyRetry
-	header[headerRequestID] = []string{id}
-	w.WriteHeader(busy.Status)
-	_, _ = w.Write(slices.Concat(busyBefore, []byte(id), busyAfter)) //nolint:gosec // JSON, and an ID holds nothing that ends a string
+	p := errBusy
+	p.complete(requestIDOf(r))
+	w.Header().Set(headerRequestID, p.RequestID)
+	w.Header().Set("Retry-After", retrySeconds(p.Retry))
+	_ = writeJSON(w, p.Status, typeProblem, &p) // strings and ints always encode
 	g.count(r)
 }
 
+// count counts a refusal. The log gets one line a second at most, since refusals come in thousands.
 func (g *Gate) count(r *http.Request) {
 	if g.metrics != nil {
-		g.metrics.requests.WithLabelValues(refused, methodLabel(r.Method), g.metrics.status(busy.Status)).Inc()
+		g.metrics.count(routeRefused, r.Method, errBusy.Status)
 	}
 	g.refused.Add(1)
-	now, last := time.Now().UnixNano(), g.told.Load()
-	if now-last >= int64(time.Second) && g.told.CompareAndSwap(last, now) {
-		g.log.Warn("more calls than are let in at a time: refused with 503", slog.Int64("calls", g.refused.Swap(0)), slog.Int64("limit", g.limit))
+	now, last := time.Now().UnixNano(), g.loggedAt.Load()
+	if now-last >= int64(time.Second) && g.loggedAt.CompareAndSwap(last, now) {
+		g.log.Warn("refused calls with 503: too many at a time", slog.Int64("calls", g.refused.Swap(0)), slog.Int64("limit", g.limit))
 	}
 }

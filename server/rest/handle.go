@@ -6,39 +6,39 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// None stands for "no body": as Req nothing is read, as Res nothing is written (for 204 answers).
+// None means "no body": as Req no body is read, as Res none is written (for 204 answers).
 type None struct{}
 
-// In is one request after its body was decoded and validated. It is only good until the handler returns.
+// In is one request, with its body decoded and validated. It is valid until the handler returns.
 type In[Req any] struct {
 	Body Req
 	c    *gin.Context
 }
 
-// Param is the path parameter of that name, unescaped.
+// Param returns the path parameter of that name, unescaped.
 func (in In[Req]) Param(name string) string { return in.c.Param(name) }
 
-// Query is the first query value of that name, "" when there is none.
+// Query returns the first query value of that name, "" when there is none.
 func (in In[Req]) Query(name string) string { return in.c.Query(name) }
 
-// Header is the first request header of that name, "" when there is none.
+// Header returns the first request header of that name, "" when there is none.
 func (in In[Req]) Header(name string) string { return in.c.GetHeader(name) }
 
-// Validator is what a request type implements, on its pointer or its value, to have its fields checked before the
-// handler sees them.
+// Validator is implemented by request types, on the pointer or the value. [Handle] calls Validate before the handler.
 type Validator interface {
 	Validate(c *Check)
 }
 
-// Handle makes a gin handler of a typed function: the JSON body is decoded into Req and validated if *Req is a
-// [Validator], the function is called, its result answers as JSON with that status, its error by [Fail]. The context is
-// the request's own (with the caller, the request id and the deadline), not gin's, so it may outlive the call.
+// Handle makes a gin handler of a typed function. It decodes the JSON body into Req, validates it if *Req is a
+// [Validator], and calls fn. It answers with the result as JSON and the given status, or with the error by [Fail]. The
+// context is that of the request (with the caller, the request id and the deadline) and not gin's, which is reused, so
+// batches may keep it after the call.
 func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (Res, error)) gin.HandlerFunc {
-	_, bodyless := any(*new(Req)).(None)
-	_, silent := any(*new(Res)).(None)
+	_, noBody := any(*new(Req)).(None)
+	_, noAnswer := any(*new(Res)).(None)
 	return func(c *gin.Context) {
 		in := In[Req]{c: c}
-		if !bodyless {
+		if !noBody {
 			if err := bind(c, &in.Body); err != nil {
 				Fail(c, err)
 				return
@@ -48,7 +48,7 @@ func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (
 		switch {
 		case err != nil:
 			Fail(c, err)
-		case silent:
+		case noAnswer:
 			c.Status(status)
 			c.Writer.WriteHeaderNow()
 		default:
@@ -71,7 +71,7 @@ func bind(c *gin.Context, body any) error {
 }
 
 func respond(c *gin.Context, status int, res any) {
-	if err := writeJSON(c, status, typeJSON, res); err != nil {
+	if err := writeJSON(c.Writer, status, typeJSON, res); err != nil {
 		Fail(c, err)
 	}
 }

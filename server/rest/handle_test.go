@@ -17,20 +17,20 @@ func TestHandleAnswersJSON(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	w := b.post(`{"id":"a<b&c","region":"eu"}`)
-	require.Equal(t, http.StatusBadRequest, w.Code, "< and & are no part of an id")
+	require.Equal(t, http.StatusBadRequest, w.Code, "an id must not hold < or &")
 
 	w = b.post(`{"id":"arena-1","region":"eu","labels":{"map":"<dust>"}}`)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
 	require.Equal(t, "no-store", w.Header().Get("Cache-Control"), "answers hold tokens")
-	require.Contains(t, w.Body.String(), `"<dust>"`, "JSON is not HTML: nothing to escape")
+	require.Contains(t, w.Body.String(), `"<dust>"`, "no HTML escapes in JSON")
 	var answer joinAnswer
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
 	require.Equal(t, "arena-1", answer.ID)
 }
 
-// 204 with a body, or with a Content-Type, confuses strict clients.
-func TestHandleNoneAnswersNothing(t *testing.T) {
+// A 204 with a body or a Content-Type makes strict clients fail.
+func TestHandleNoneWritesNoBody(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	b.POST("/leave", rest.Handle(http.StatusNoContent, func(context.Context, rest.In[joinRequest]) (rest.None, error) {
@@ -50,12 +50,12 @@ func TestHandleGivesParamsQueryAndHeaders(t *testing.T) {
 		return answer{Param: in.Param("id"), Query: in.Query("page"), Header: in.Header("Idempotency-Key")}, nil
 	}))
 	w := b.get("/sessions/eu.7f%2F?page=2", "Idempotency-Key", "k1")
-	require.Equal(t, http.StatusNotFound, w.Code, "a slash in a parameter is another path")
+	require.Equal(t, http.StatusNotFound, w.Code, "with a slash in a parameter it is another path")
 	w = b.get("/sessions/eu.7f?page=2", "Idempotency-Key", "k1")
 	require.JSONEq(t, `{"Param":"eu.7f","Query":"2","Header":"k1"}`, w.Body.String())
 }
 
-// A value that cannot be encoded must not leave half an answer with status 200.
+// A value that cannot be encoded must not produce a truncated answer with status 200.
 func TestHandleUnencodableAnswerIsInternal(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -67,7 +67,7 @@ func TestHandleUnencodableAnswerIsInternal(t *testing.T) {
 	require.Equal(t, "internal", problem(t, w).Code)
 }
 
-// The context a handler gets may be kept by a batch that outlives the call: gin's own is reused for the next request.
+// A batch may keep the handler's context after the call, while gin reuses its own for the next request.
 func TestHandleContextOutlivesTheCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
@@ -87,7 +87,7 @@ func TestOutsideOfRequestsThereIsNoCallerAndNoID(t *testing.T) {
 	require.Empty(t, rest.RequestID(context.Background()))
 }
 
-// Validation sees the request before the handler does.
+// Validation runs before the handler.
 func TestHandleIsNotCalledWithBadRequests(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})

@@ -9,23 +9,24 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// unmatched is the route of requests that no route matched.
-const unmatched = "unmatched"
+// Routes in logs and metrics that are no patterns.
+const (
+	routeUnmatched = "unmatched" // no route matched the request
+	routeRefused   = "refused"   // [Gate.Guard] refused the request before routing
+)
 
-// refused is the route of requests that were refused before anybody looked for one.
-const refused = "refused"
-
-// route is the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and handles and
-// are never logged or used as labels.
+// route returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and session
+// handles, so they are never logged or used as labels.
 func route(c *gin.Context) string {
 	if pattern := c.FullPath(); pattern != "" {
 		return pattern
 	}
-	return unmatched
+	return routeUnmatched
 }
 
-// accessLog writes one line for each request, with the player that [Bearer] let in and what the face notes ([Note]). Failures
-// of ours carry the cause, which the caller is not told. Quiet routes are logged at debug level unless they fail.
+// accessLog logs one line for each request, with the player that [Bearer] authenticated and the attributes that the face
+// added ([AddLogAttrs]). Lines of 5xx answers carry the cause, which the answer does not reveal. Quiet routes are logged
+// at debug level unless they fail.
 func accessLog(log *slog.Logger, quiet []string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -67,7 +68,7 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 	if s.caller != "" {
 		attrs = append(attrs, slog.String("player", s.caller))
 	}
-	attrs = append(attrs, s.notes...)
+	attrs = append(attrs, s.logAttrs...)
 	if s.code != "" {
 		attrs = append(attrs, slog.String("code", s.code))
 	}
@@ -77,7 +78,7 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 	return attrs
 }
 
-// methodLabel keeps methods that somebody made up out of logs and metrics.
+// methodLabel replaces unknown methods, so that callers cannot add text to logs or series to metrics.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-func TestRequestIDIsTakenOrMade(t *testing.T) {
+func TestRequestIDIsTheCallersOrNew(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
 	require.Equal(t, "a.B:1-_", b.get("/x", "X-Request-Id", "a.B:1-_").Header().Get("X-Request-Id"))
@@ -38,7 +38,7 @@ func TestRequestIDIsOnEveryAnswer(t *testing.T) {
 	require.Equal(t, "id-1", b.post(with(`"seats":1`), "X-Request-Id", "id-1").Header().Get("X-Request-Id"))
 }
 
-// Packages that know no HTTP log with their context, and the request is found.
+// Packages that know no HTTP log with their context, and their records carry the request id.
 func TestRequestIDIsInEveryRecordOfItsContext(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -66,7 +66,7 @@ func TestAccessLog(t *testing.T) {
 	b.get("/fail")
 
 	lines := b.lines(t)
-	require.Len(t, lines, 5, "one line for each request")
+	require.Len(t, lines, 5, "one for each request")
 	require.Equal(t, "request", lines[0]["msg"])
 	require.Equal(t, "POST", lines[0]["method"])
 	require.Equal(t, "/join", lines[0]["route"])
@@ -75,14 +75,14 @@ func TestAccessLog(t *testing.T) {
 	require.Positive(t, lines[0]["bytes"])
 	require.Contains(t, lines[0], "duration")
 	require.Equal(t, "invalid_json", lines[1]["code"])
-	require.NotContains(t, lines[1], "error", "a caller's mistake is not ours to explain")
+	require.NotContains(t, lines[1], "error", "no cause for errors of the caller")
 	require.Equal(t, "DEBUG", lines[2]["level"])
 	require.Equal(t, "other", lines[3]["method"])
 	require.Equal(t, "unmatched", lines[3]["route"])
 	require.Equal(t, "ERROR", lines[4]["level"])
 }
 
-// Logs are copied, shipped and read by many: nothing in them may let anybody in, or be a player's way into a session.
+// Logs are copied, shipped and read by many: they must not hold credentials or session handles.
 func TestSecretsNeverReachTheLog(t *testing.T) {
 	t.Parallel()
 	verify := func(_ context.Context, raw string) (string, error) {

@@ -13,28 +13,24 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	statuses [600]string
 }
 
-// NewMetrics registers the metrics; it fails when something of their names is registered already.
+// NewMetrics registers the metrics. It fails when one of their names is already registered.
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_http_requests_total",
-			Help: "HTTP requests answered. Status 499: the caller left before the answer.",
+			Help: "HTTP requests answered. Status 499: the caller disconnected before the answer.",
 		}, []string{"route", "method", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "director_http_request_duration_seconds",
-			Help:    "How long HTTP requests took, from their headers to the end of the answer.",
+			Help:    "Duration of HTTP requests, from their headers to the end of the answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}, []string{"route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_http_requests_in_flight",
 			Help: "HTTP requests being served now.",
 		}),
-	}
-	for status := range m.statuses {
-		m.statuses[status] = strconv.Itoa(status)
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight} {
 		if err := reg.Register(c); err != nil {
@@ -49,17 +45,13 @@ func (m *Metrics) observe(c *gin.Context) {
 	m.inFlight.Inc()
 	defer func() {
 		m.inFlight.Dec()
-		pattern, method := route(c), methodLabel(c.Request.Method)
-		m.requests.WithLabelValues(pattern, method, m.status(c.Writer.Status())).Inc()
-		m.duration.WithLabelValues(pattern, method).Observe(time.Since(start).Seconds())
+		pattern, method := route(c), c.Request.Method
+		m.count(pattern, method, c.Writer.Status())
+		m.duration.WithLabelValues(pattern, methodLabel(method)).Observe(time.Since(start).Seconds())
 	}()
 	c.Next()
 }
 
-// status is the number as text, which strconv would allocate on each request.
-func (m *Metrics) status(code int) string {
-	if code < 0 || code >= len(m.statuses) {
-		return "other"
-	}
-	return m.statuses[code]
+func (m *Metrics) count(route, method string, status int) {
+	m.requests.WithLabelValues(route, methodLabel(method), strconv.Itoa(status)).Inc()
 }

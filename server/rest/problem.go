@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Problem is an error document (RFC 9457). Code is stable and for machines, Detail is for people and may change.
-// As an error it can be returned from any handler; most return a *db.Error or a failed [Check] instead.
+// Problem is an error document (RFC 9457). Code is stable and for programs; Detail is for people and may change. Any
+// handler may return a Problem as its error; most return a *db.Error or a failed [Check] instead.
 type Problem struct {
 	Type        string        `json:"type"` // a URI reference made of Code; Fail fills it in
 	Title       string        `json:"title"`
@@ -23,11 +23,11 @@ type Problem struct {
 	Code        string        `json:"code"`
 	RequestID   string        `json:"request_id,omitempty"` // Fail fills it in
 	Errors      []FieldError  `json:"errors,omitempty"`
-	Incarnation string        `json:"incarnation,omitempty"` // for instance_taken: the one that is registered
-	Retry       time.Duration `json:"-"`                     // when another try makes sense: the Retry-After header
+	Incarnation string        `json:"incarnation,omitempty"` // for instance_taken: the registered incarnation
+	Retry       time.Duration `json:"-"`                     // sent as the Retry-After header
 }
 
-// FieldError says what is wrong with one field of a request, named as in joined[2].sub.
+// FieldError describes one invalid field of a request. Field is a path, as in joined[2].sub.
 type FieldError struct {
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
@@ -37,14 +37,14 @@ type FieldError struct {
 func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
 const (
-	// typePrefix leads to the code in the manual that the director itself serves.
+	// typePrefix makes a link of a code: the director serves the manual that describes it.
 	typePrefix = "/docs#"
 
-	// statusClientGone is what logs and metrics call a request whose caller left before its answer; nothing is sent.
+	// statusClientGone is the status, in logs and metrics only, of a request whose caller disconnected before the answer.
 	statusClientGone = 499
 )
 
-// kinds is the one table from what the store says to what HTTP callers are told.
+// kinds is the one table from the store's error kinds to HTTP answers.
 var kinds = map[db.Kind]Problem{
 	db.NotFound:    {Status: http.StatusNotFound, Code: "not_found", Title: "Not found"},
 	db.Conflict:    {Status: http.StatusConflict, Code: "conflict", Title: "Conflict"},
@@ -58,8 +58,8 @@ var kinds = map[db.Kind]Problem{
 	db.Unavailable: {Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable"},
 }
 
-// Fail answers with the problem that err is, and ends the chain of handlers. It is the only way errors reach callers;
-// handlers made by [Handle] get there by returning them. Where the caller has gone, nothing is written.
+// Fail answers with err as a problem document and aborts the chain of handlers. It is the only way in which errors reach
+// callers; [Handle] calls it with the error of its function. If the caller has disconnected, it writes nothing.
 func Fail(c *gin.Context, err error) {
 	c.Abort()
 	s := scopeOf(c)
@@ -67,7 +67,7 @@ func Fail(c *gin.Context, err error) {
 	if c.Writer.Written() {
 		return
 	}
-	// net/http also cancels the context when it gives up on a slow body; that caller is still there.
+	// net/http also cancels the context at the read deadline of a slow body, whose caller is still connected.
 	if errors.Is(c.Request.Context().Err(), context.Canceled) && !errors.Is(err, errBodyTooSlow) {
 		c.AbortWithStatus(statusClientGone)
 		return
@@ -75,19 +75,23 @@ func Fail(c *gin.Context, err error) {
 	answer(c, s, problemOf(err))
 }
 
-// answer sends the problem. p is a copy, the tables stay as they are.
-func answer(c *gin.Context, s *scope, p Problem) {
+// complete fills in the fields that depend on the request.
+func (p *Problem) complete(requestID string) {
 	p.Type = typePrefix + p.Code
-	p.RequestID = s.id[0]
+	p.RequestID = requestID
+}
+
+// answer sends the problem. p is a copy: the shared problems stay unchanged.
+func answer(c *gin.Context, s *scope, p Problem) {
+	p.complete(s.id)
 	s.code = p.Code
 	if p.Retry > 0 || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		c.Header("Retry-After", retrySeconds(p.Retry))
 	}
-	// Strings and ints always encode.
-	_ = writeJSON(c, p.Status, typeProblem, &p)
+	_ = writeJSON(c.Writer, p.Status, typeProblem, &p) // strings and ints always encode
 }
 
-// problemOf is what a caller is told about err: what is no answer on purpose is internal, its text is not theirs.
+// problemOf returns the answer for err. An error of no known type is internal, and its text is not sent.
 func problemOf(err error) Problem {
 	var ours *Problem
 	var stored *db.Error
@@ -97,7 +101,7 @@ func problemOf(err error) Problem {
 	case errors.As(err, &stored):
 		return storeProblem(stored)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		// Canceled, though the caller is there: what the call waited for was shut down.
+		// Fail has handled callers that disconnected. Here the operation that the call waited for was shut down.
 		return unavailable("The call was not decided in time.")
 	default:
 		return internal()
@@ -121,7 +125,8 @@ func storeProblem(e *db.Error) Problem {
 	return p
 }
 
-// retrySeconds is a Retry-After in whole seconds (RFC 9110 section 10.2.3), at least one: nobody shall ask again at once.
+// retrySeconds formats a Retry-After in whole seconds (RFC 9110 section 10.2.3). It is at least 1, so that clients do not
+// retry in a busy loop.
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }

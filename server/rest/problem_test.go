@@ -31,19 +31,19 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 		require.NotContains(t, w.Body.String(), "cause", "the cause is for the log")
 	}
 	w := setup(t, rest.Options{}).fails(&db.Error{Kind: 99, Code: "new", Detail: "?"}).get("/fail")
-	require.Equal(t, http.StatusInternalServerError, w.Code, "a kind that this table does not know")
+	require.Equal(t, http.StatusInternalServerError, w.Code, "a kind that is not in the table")
 }
 
-func TestFieldOfTheStoreIsNamed(t *testing.T) {
+func TestFieldOfAStoreErrorIsNamed(t *testing.T) {
 	t.Parallel()
 	err := &db.Error{Kind: db.Invalid, Field: "party", Detail: "must contain the caller"}
 	w := setup(t, rest.Options{}).fails(err).get("/fail")
 	p := problem(t, w)
-	require.Equal(t, "invalid_request", p.Code, "a kind's code where the store gives none")
+	require.Equal(t, "invalid_request", p.Code, "the code of the kind, since the error has none")
 	require.Equal(t, []rest.FieldError{{Field: "party", Detail: "must contain the caller"}}, p.Errors)
 }
 
-// A Retry-After of 0 makes clients storm.
+// With a Retry-After of 0, clients would retry in a busy loop.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -63,8 +63,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What is not an answer on purpose may hold anything: SQL, addresses, keys.
-func TestInternalTextGoesToTheLogOnly(t *testing.T) {
+// The text of an internal error may hold anything: SQL, addresses, keys.
+func TestInternalErrorsAppearInTheLogOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{}).fails(errors.New("relation seats: permission denied"))
 	w := b.get("/fail", "X-Request-Id", "find-me")
@@ -79,7 +79,7 @@ func TestInternalTextGoesToTheLogOnly(t *testing.T) {
 	require.Equal(t, "ERROR", lines[0]["level"])
 }
 
-// Postgres away: callers hear so within the deadline, and that trying again makes sense.
+// While Postgres is unreachable, callers get a retryable error within the deadline.
 func TestDeadlineIsUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestDeadlineIsUnavailable(t *testing.T) {
 	})
 }
 
-// Callers who hang up are no failures of ours: counted as 503 they would wake somebody at night.
+// A caller that disconnects is no failure of the director: counted as 503 it would raise alerts.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{context.Canceled, &db.Error{Kind: db.Unavailable, Detail: "x"}, errors.New("broken pipe")} {
@@ -112,7 +112,7 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// The caller waits, but what the call waited for was shut down.
+// The caller is connected, but the operation that the call waited for was shut down.
 func TestCanceledWithoutTheClientIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := setup(t, rest.Options{}).fails(context.Canceled).get("/fail")

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// The problems that HTTP itself has, whatever the call is about.
+// The problems of HTTP itself, which any call may have.
 var (
 	errBodyTooLarge = &Problem{
 		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Title: "Body too large",
@@ -33,11 +33,11 @@ var (
 	}
 )
 
-// notFound answers paths that nothing is served at. Its code differs from that of a missing thing, because a game
-// server registers again on the one and has a wrong base URL on the other.
+// notFound answers paths without a route. Its code differs from that of a missing object: a game server whose instance
+// is unknown registers again, while one with a wrong base URL cannot.
 func notFound(c *gin.Context) { Fail(c, errNoRoute) }
 
-// methodNotAllowed answers a path asked with a method it has not; gin has set Allow.
+// methodNotAllowed answers a method that the path does not have; gin has set Allow.
 func methodNotAllowed(c *gin.Context) { Fail(c, errNoMethod) }
 
 func internal() Problem {

@@ -9,24 +9,24 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Rate is how much one key may do: PerSecond on average, Burst at once. The zero value sets no limit.
+// Rate limits the requests of one key: PerSecond on average, Burst at once. The zero value sets no limit.
 type Rate struct {
 	PerSecond float64
-	Burst     int // at least 1 counts
+	Burst     int // less than 1 counts as 1
 }
 
-// The limits of an installation that sets none: far more than players do, far less than a guesser needs.
+// The default limits: far above what a player's client sends, and far below what guessing a token takes.
 var (
 	DefaultCallerRate  = Rate{PerSecond: 20, Burst: 60}
 	DefaultFailureRate = Rate{PerSecond: 5, Burst: 50}
 )
 
-// limiterKeys is how many keys a [Limiter] remembers, about 16 MiB of them. The key that has been silent longest is
-// forgotten first and begins with its whole burst again, so that somebody with more addresses than this can only undo
-// limits, never refuse others.
+// limiterKeys is how many keys a [Limiter] remembers; they take about 16 MiB. The least recently used key is evicted
+// first and starts again with a full burst. An attacker with more addresses than this can therefore evade the limit,
+// but cannot make others exceed it.
 const limiterKeys = 1 << 16
 
-// Limiter holds a [Rate] for each key, in bounded memory. Limits are per replica. A nil Limiter allows everything. Safe
+// Limiter limits each key to a [Rate], in bounded memory. Limits are per replica. A nil Limiter allows everything. Safe
 // for concurrent use.
 type Limiter struct {
 	rate Rate
@@ -39,25 +39,26 @@ func NewLimiter(r Rate) *Limiter {
 		return nil
 	}
 	r.Burst = max(1, r.Burst)
-	keys, _ := lru.New[string, *rate.Limiter](limiterKeys) // fails for a size below 1
+	keys, _ := lru.New[string, *rate.Limiter](limiterKeys) // fails only for a size below 1
 	return &Limiter{r, keys}
 }
 
-// Take uses up one request of the key. It returns 0 when that is allowed, else how long to wait; refusals are free.
+// Take counts one request of the key. It returns 0 when the request is allowed, else how long to wait. Refused requests
+// are not counted.
 func (l *Limiter) Take(key string) time.Duration {
 	if l == nil {
 		return 0
 	}
 	now := time.Now()
-	taken := l.of(key).ReserveN(now, 1)
-	wait := taken.DelayFrom(now)
+	reservation := l.limiter(key).ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
 	if wait > 0 {
-		taken.CancelAt(now)
+		reservation.CancelAt(now)
 	}
 	return wait
 }
 
-func (l *Limiter) of(key string) *rate.Limiter {
+func (l *Limiter) limiter(key string) *rate.Limiter {
 	if known, ok := l.keys.Get(key); ok {
 		return known
 	}
@@ -68,7 +69,7 @@ func (l *Limiter) of(key string) *rate.Limiter {
 	return fresh
 }
 
-// LimitCaller holds the limiter's rate for each [Caller]. It belongs behind [Bearer].
+// LimitCaller is the middleware that limits the rate of each [Caller]. It belongs behind [Bearer].
 func LimitCaller(l *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if wait := l.Take(Caller(c.Request.Context())); wait > 0 {
@@ -77,8 +78,8 @@ func LimitCaller(l *Limiter) gin.HandlerFunc {
 	}
 }
 
-// address is whom failures are charged to: an IPv4 address or an IPv6 /64, since whoever has one address of a /64
-// usually has them all. X-Forwarded-For counts only behind trusted proxies.
+// address returns the key that failed authentication is counted under: an IPv4 address or an IPv6 /64, because one
+// customer usually has all addresses of a /64. X-Forwarded-For counts only behind trusted proxies.
 func address(c *gin.Context) string {
 	ip, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {

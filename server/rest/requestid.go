@@ -14,13 +14,14 @@ import (
 
 const headerRequestID = "X-Request-Id"
 
-// requestID takes the caller's X-Request-Id when it has the form of an [ID], else makes one, and puts it on the answer.
+// requestID is the middleware that gives each request an id and returns it in the X-Request-Id header.
 func requestID(c *gin.Context) {
 	s := scopeOf(c)
-	s.id[0] = requestIDOf(c.Request)
-	c.Writer.Header()[headerRequestID] = s.id[:]
+	s.id = requestIDOf(c.Request)
+	c.Header(headerRequestID, s.id)
 }
 
+// requestIDOf returns the caller's X-Request-Id if it is a valid [ID], else a new id.
 func requestIDOf(r *http.Request) string {
 	if id := r.Header.Get(headerRequestID); ID.Valid(id) {
 		return id
@@ -28,7 +29,7 @@ func requestIDOf(r *http.Request) string {
 	return newRequestID()
 }
 
-// newRequestID is 128 random bits in hex. They find a line in a log, they protect nothing.
+// newRequestID returns 128 random bits in hex. It identifies log lines and protects nothing, so math/rand is enough.
 func newRequestID() string {
 	var id [16]byte
 	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
@@ -38,16 +39,16 @@ func newRequestID() string {
 	return string(text[:])
 }
 
-// RequestID is the id of the request that the context belongs to, "" outside of requests.
+// RequestID returns the id of the request that the context belongs to, "" outside of requests.
 func RequestID(ctx context.Context) string {
 	if s, ok := scopeIn(ctx); ok {
-		return s.id[0]
+		return s.id
 	}
 	return ""
 }
 
-// LogHandler makes every record that is logged with a request's context carry request_id, and trace_id when the request
-// is traced: packages that know no HTTP only have to log with their context. Wrapping twice is the same as once.
+// LogHandler adds request_id, and trace_id if the request is traced, to every record that is logged with the context of
+// a request. Packages that know no HTTP only have to log with their context. Wrapping twice is the same as once.
 func LogHandler(next slog.Handler) slog.Handler {
 	if h, ok := next.(logHandler); ok {
 		return h

@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// joinRequest has a field of every sort that faces use.
+// joinRequest has a field of each type that faces use.
 type joinRequest struct {
 	ID          string            `json:"id"`
 	Region      string            `json:"region"`
@@ -59,7 +59,7 @@ func join(ctx context.Context, in rest.In[joinRequest]) (joinAnswer, error) {
 	return joinAnswer{ID: in.Body.ID, Caller: rest.Caller(ctx), Echo: in.Body}, nil
 }
 
-// bundle is an engine with one route, POST /join, and what it logged.
+// bundle is an engine with one route, POST /join, and its log.
 type bundle struct {
 	*gin.Engine
 	log *bytes.Buffer
@@ -98,7 +98,7 @@ func (b bundle) post(body string, headers ...string) *httptest.ResponseRecorder 
 	return b.serve(request(http.MethodPost, "/join", body, headers...))
 }
 
-// lines are the records logged so far.
+// lines returns the log records so far.
 func (b bundle) lines(t testing.TB) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -110,7 +110,7 @@ func (b bundle) lines(t testing.TB) []map[string]any {
 	return lines
 }
 
-// request makes one with a JSON body; headers are names and values in turn.
+// request makes a request with a JSON body; headers are alternating names and values.
 func request(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -120,13 +120,13 @@ func request(method, path, body string, headers ...string) *http.Request {
 	return r
 }
 
-// helper is what *testing.T and *rapid.T have in common.
+// helper is the common interface of *testing.T and *rapid.T.
 type helper interface {
 	require.TestingT
 	Helper()
 }
 
-// problem reads a problem document and checks what all of them have in common.
+// problem reads a problem document and checks the members that all of them have.
 func problem(t helper, w *httptest.ResponseRecorder) rest.Problem {
 	t.Helper()
 	var p rest.Problem

@@ -7,24 +7,23 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// scope is what the toolkit knows about one request. It is the request's context too, so that knowing it costs one
-// allocation. The middlewares fill it in one after the other, on the goroutine of the request; whoever holds the context
-// reads it afterwards.
+// scope holds the toolkit's values of one request. It is itself the request's context, which saves a wrapper. The
+// middlewares fill it in on the goroutine of the request, before handlers pass the context on to readers.
 type scope struct {
 	context.Context
 
-	id     [1]string // the request id; an array, to be the header's value as it is
-	caller string    // who was authenticated, "" before that
-	code   string    // of the problem that answered, "" when none did
-	cause  error     // why
-	notes  []slog.Attr
+	id       string // the request id
+	caller   string // the authenticated player, "" before authentication
+	code     string // of the problem that was answered, "" when none was
+	cause    error  // of that problem
+	logAttrs []slog.Attr
 }
 
-// Note adds attributes to the access log's line of the request that the context belongs to, and does nothing outside of
-// requests. They must not be tokens or session handles. It is for the goroutine that serves the request.
-func Note(ctx context.Context, attrs ...slog.Attr) {
+// AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it
+// does nothing. Attributes must not be tokens or session handles. Only the goroutine that serves the request may call it.
+func AddLogAttrs(ctx context.Context, attrs ...slog.Attr) {
 	if s, ok := scopeIn(ctx); ok {
-		s.notes = append(s.notes, attrs...)
+		s.logAttrs = append(s.logAttrs, attrs...)
 	}
 }
 
@@ -43,7 +42,7 @@ func scopeIn(ctx context.Context) (*scope, bool) {
 	return s, ok
 }
 
-// scopeOf is the scope of a request, begun here when no middleware has done so.
+// scopeOf returns the scope of a request, and makes it if no middleware has.
 func scopeOf(c *gin.Context) *scope {
 	if s, ok := scopeIn(c.Request.Context()); ok {
 		return s

@@ -1,0 +1,63 @@
+package rest_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	m, err := rest.NewMetrics(reg)
+	require.NoError(t, err)
+	b := setup(t, rest.Options{Metrics: m}).fails(context.Canceled)
+	b.GET("/sessions/:id", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
+		require.Equal(t, 1.0, value(t, reg, "director_http_requests_in_flight"))
+		panic("boom")
+	}))
+	for i := range 10 {
+		b.get("/sessions/" + strconv.Itoa(i))
+		b.get("/nothing/" + strconv.Itoa(i))
+		b.serve(request("M"+strconv.Itoa(i), "/join", ""))
+	}
+	b.get("/fail")
+	require.Equal(t, 0.0, value(t, reg, "director_http_requests_in_flight"))
+	require.Equal(t, 31.0, value(t, reg, "director_http_requests_total"))
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, 3)
+	for _, f := range families {
+		require.LessOrEqual(t, len(f.GetMetric()), 4, "callers must not be able to create series")
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	require.NoError(t, err)
+	require.Empty(t, problems)
+
+	_, err = rest.NewMetrics(reg)
+	require.Error(t, err, "registered twice")
+}
+
+// value sums the series of a counter or gauge.
+func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
