@@ -5,103 +5,99 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db"
 )
 
 const (
-	// stroll is how often a follower looks at the cycle, when nobody tells it.
-	stroll = 100 * time.Millisecond
-	// gather is how long proposals wait for others that travel with them.
-	gather = 5 * time.Millisecond
+	// lookInterval is how often a follower reads the cycle's row when no notification arrives.
+	lookInterval = 100 * time.Millisecond
+	// batchDelay is how long a follower waits for more proposals to write in the same statement.
+	batchDelay = 5 * time.Millisecond
 )
 
-// follower speaks for this replica's callers to the replica that runs the cycle.
+// follower connects this replica's calls with the owner of the cycle, through rows: it writes their proposals and delivers
+// the matches that the owner has committed. One goroutine uses it.
 type follower struct {
 	*round
 
-	news       <-chan struct{}
-	sent       map[*call]int
-	finished   map[*call]bool // said to have no more
-	departed   map[*call]bool // said to be gone
-	collecting bool
-	saidAt     time.Time // the last that we live
-	heardAt    time.Time // the last of the database
+	notified   <-chan struct{} // notifications about cycles of the region
+	reports    map[*call]report
+	collecting bool      // the owner takes proposals
+	renewedAt  time.Time // when the rows of live calls were renewed last
+	answeredAt time.Time // when the database answered last
 
-	strolls   *time.Ticker
-	gathered  *time.Timer // proposals have waited for others
-	gathering bool
-	overrun   *time.Timer // match functions have run for too long
+	look     *time.Ticker
+	batch    *time.Timer // fires batchDelay after a proposal that is not urgent
+	batching bool        // batch is set
+	overrun  *time.Timer // fires when match functions have run for too long
 }
 
-func newFollower(r *round, news <-chan struct{}) *follower {
+func newFollower(r *round, notified <-chan struct{}) *follower {
 	return &follower{
-		round: r, news: news, sent: map[*call]int{}, finished: map[*call]bool{}, departed: map[*call]bool{},
-		collecting: true, saidAt: time.Now(), heardAt: time.Now(),
+		round: r, notified: notified, reports: map[*call]report{}, collecting: true, renewedAt: time.Now(), answeredAt: time.Now(),
 	}
 }
 
-var errForgotten = unavailable("the cycle is not known any more: the database began anew")
+var errForgotten = unavailable("the cycle is lost: the database has restarted")
 
-// run follows the cycle until it has ended, or nobody here waits for it, or this replica takes it over.
-func (f *follower) run(ctx context.Context) (c db.Cycle, takenOver bool, err error) {
-	defer func() {
-		if err != nil {
-			f.depart(ctx)
-		}
-	}()
-	f.strolls = time.NewTicker(min(stroll, f.Lease/4))
-	defer f.strolls.Stop()
-	f.gathered = time.NewTimer(gather)
-	defer f.gathered.Stop()
+// run follows the cycle until it has ended or has no call of this replica; taken is nil then. Otherwise this replica
+// has taken the cycle over.
+func (f *follower) run(ctx context.Context) (taken *db.Cycle, err error) {
+	f.look = time.NewTicker(min(lookInterval, f.Lease/4))
+	defer f.look.Stop()
+	f.batch = time.NewTimer(batchDelay)
+	defer f.batch.Stop()
 	f.overrun = time.NewTimer(time.Until(f.collectsUntil))
 	defer f.overrun.Stop()
-	for {
-		look, err := f.wait(ctx)
-		if err != nil {
-			return c, false, err
-		}
-		if err := f.tolerate(f.speak(ctx)); err != nil {
-			return c, false, err
-		}
-		if len(f.live()) == 0 && !f.expectsMore() {
-			return c, false, nil
-		}
-		if !look {
-			continue
-		}
-		over, taken, err := f.lookAround(ctx)
-		if over || taken.Owner == f.Replica {
-			return taken, !over, nil
-		}
-		if err := f.tolerate(err); err != nil {
-			return c, false, err
-		}
+	for over := false; !over && err == nil; {
+		over, taken, err = f.step(ctx)
 	}
+	if err != nil {
+		f.leaveCycle(ctx)
+	}
+	return taken, err
 }
 
-// wait waits until there is something to say, or maybe to see.
+// step waits for a change and handles it.
+func (f *follower) step(ctx context.Context) (over bool, taken *db.Cycle, err error) {
+	look, err := f.wait(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	if err := f.tolerate(f.report(ctx)); err != nil {
+		return false, nil, err
+	}
+	if len(f.live()) == 0 && !time.Now().Before(f.registersUntil) {
+		return true, nil, nil
+	}
+	if !look {
+		return false, nil, nil
+	}
+	over, taken, err = f.lookAtCycle(ctx)
+	return over, taken, f.tolerate(err)
+}
+
+// wait waits until there is something to report. look says that the cycle's row may have changed.
 func (f *follower) wait(ctx context.Context) (look bool, err error) {
 	for {
 		select {
-		case <-f.woken:
+		case <-f.changed:
 			if f.urgent() {
 				return false, nil
 			}
-			if !f.gathering {
-				f.gathering = true
-				f.gathered.Reset(gather)
+			if !f.batching {
+				f.batching = true
+				f.batch.Reset(batchDelay)
 			}
-		case <-f.gathered.C:
-			f.gathering = false
+		case <-f.batch.C:
+			f.batching = false
 			return false, nil
 		case <-f.overrun.C:
-			f.cutAll()
+			f.cancelFunctions()
 			return false, nil
-		case <-f.news:
+		case <-f.notified:
 			return true, nil
-		case <-f.strolls.C:
+		case <-f.look.C:
 			return true, nil
 		case <-ctx.Done():
 			return false, ctx.Err()
@@ -109,139 +105,76 @@ func (f *follower) wait(ctx context.Context) (look bool, err error) {
 	}
 }
 
-// expectsMore tells whether callers may still join here.
-func (f *follower) expectsMore() bool { return time.Now().Before(f.registersUntil) }
-
-// tolerate passes over a database that cannot be reached, for as long as an owner might.
+// tolerate drops the error of a database that has been unavailable for less than the lease: an owner bears as much.
 func (f *follower) tolerate(err error) error {
 	switch {
 	case err == nil:
-		f.heardAt = time.Now()
-		return nil
-	case db.IsKind(err, db.Unavailable) && !errors.Is(err, errForgotten) && time.Since(f.heardAt) < f.Lease:
-		return nil
+		f.answeredAt = time.Now()
+	case db.IsKind(err, db.Unavailable) && !errors.Is(err, errForgotten) && time.Since(f.answeredAt) < f.Lease:
+		err = nil
 	}
 	return err
 }
 
-// urgent tells whether what there is to say should not wait for more.
-func (f *follower) urgent() bool {
-	n := 0
-	for _, c := range f.ours() {
-		more, done := c.since(f.sent[c])
-		n += len(more)
-		if n >= maxTogether || done && !f.finished[c] || c.isOver() && !f.departed[c] {
-			return true
-		}
-	}
-	return false
-}
-
-// speak tells of callers who are gone, and of what the others proposed since.
-func (f *follower) speak(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// lookAtCycle delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle
+// over when its lease has expired.
+func (f *follower) lookAtCycle(ctx context.Context) (over bool, taken *db.Cycle, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	if err := f.sayGone(ctx); err != nil {
-		return err
-	}
-	for f.collecting {
-		b := f.gatherBatch()
-		if len(b.proposals)+len(b.finished) == 0 {
-			return nil
-		}
-		collecting, err := f.Store.Propose(ctx, f.ref, b.proposals, b.finishedIDs())
-		if err == nil {
-			err = f.sayAlive(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		if f.collecting = collecting; collecting {
-			f.note(b)
-			continue
-		}
-		f.cutAll()
-	}
-	return nil
-}
-
-func (f *follower) sayGone(ctx context.Context) error {
-	var gone []*call
-	var ids []uuid.UUID
-	for _, c := range f.ours() {
-		if c.isOver() && !f.departed[c] {
-			gone, ids = append(gone, c), append(ids, c.id)
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	err := f.Store.LeaveCycle(ctx, f.ref, ids)
-	if err == nil {
-		var now db.CycleNow
-		if now, err = f.Store.LookAtCycle(ctx, f.ref, ids); err == nil { // what was decided before they left
-			f.tellVerdicts(now.Accepted)
-		}
-	}
-	for _, c := range gone {
-		if f.departed[c] = err == nil; f.departed[c] {
-			c.part()
-		}
-	}
-	return err
-}
-
-// lookAround delivers what was accepted, says that we live, and tells whether the cycle is over for us, or ours to run.
-func (f *follower) lookAround(ctx context.Context) (over bool, taken db.Cycle, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	ids := f.live()
-	now, err := f.Store.LookAtCycle(ctx, f.ref, ids)
+	now, err := f.Store.LookAtCycle(ctx, f.ref, f.live())
 	switch {
 	case err != nil:
-		return false, taken, err
+		return false, nil, err
 	case !now.Known:
-		return false, taken, errForgotten
+		return false, nil, errForgotten
 	}
-	f.tellVerdicts(now.Accepted)
+	f.deliverVerdicts(now.Accepted)
 	switch {
 	case now.State == db.CycleEnded:
 		var failure error
 		if now.Failure != "" {
 			failure = errors.New(now.Failure)
 		}
-		f.endAll(failure)
-		return true, taken, nil
+		f.endCalls(failure)
+		return true, nil, nil
 	case now.Silent:
-		taken, ours, err := f.Store.TakeOverCycle(ctx, f.ref)
-		if ours {
-			f.setTimes(taken)
-		}
-		return false, taken, err
+		return f.takeOver(ctx)
 	case now.State == db.CycleEvaluates && f.collecting:
 		f.collecting = false
-		f.cutAll()
+		f.cancelFunctions()
 	}
-	return false, taken, f.sayAlive(ctx)
+	return false, nil, f.renewCalls(ctx)
 }
 
-// sayAlive says that the callers still wait, where it is time to.
-func (f *follower) sayAlive(ctx context.Context) error {
-	if time.Since(f.saidAt) < f.Lease/4 {
+// takeOver makes this replica the owner, unless another one was first.
+func (f *follower) takeOver(ctx context.Context) (over bool, taken *db.Cycle, err error) {
+	c, ok, err := f.Store.TakeOverCycle(ctx, f.ref)
+	if err != nil || !ok {
+		return false, nil, err
+	}
+	f.setTimes(c)
+	return true, &c, nil
+}
+
+// renewCalls renews the rows of live calls when a quarter of the lease is over: a call counts as gone a lease after the
+// last renewal.
+func (f *follower) renewCalls(ctx context.Context) error {
+	if time.Since(f.renewedAt) < f.Lease/4 {
 		return nil
 	}
 	err := f.Store.SeeCallers(ctx, f.ref, f.live())
 	if err == nil {
-		f.saidAt = time.Now()
+		f.renewedAt = time.Now()
 	}
 	return err
 }
 
-// depart takes this replica's callers out of a cycle that it can follow no more.
-func (f *follower) depart(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+// leaveCycle takes this replica's calls out of a cycle that it can no longer follow. If that fails, they count as gone
+// after a lease.
+func (f *follower) leaveCycle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if ids := f.live(); len(ids) > 0 {
-		_ = f.Store.LeaveCycle(ctx, f.ref, ids) // or they count as gone after a lease
+		_ = f.Store.LeaveCycle(ctx, f.ref, ids)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// metrics tell of cycles that this replica ran, and of calls that it took.
+// metrics count the cycles that this replica owned, and its calls.
 type metrics struct {
 	cycles   *prometheus.CounterVec
 	seconds  prometheus.Histogram
 	verdicts *prometheus.CounterVec
-	waiting  prometheus.Gauge
+	calls    prometheus.Gauge
 }
 
-// Beside the verdicts: what the default evaluator was not shown, and what there was no time for.
+// Labels beside the verdicts: matches that the default evaluator did not get, and matches that there was no time to commit.
 const (
 	unreadable = "score_unreadable"
 	outOfTime  = "out_of_time"
@@ -27,18 +27,18 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		cycles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_match_cycles_total",
-			Help: "Cycles of FetchMatches that this replica ran, by result: ok, failed for all callers, deserted by them, or lost to another replica or the database.",
+			Help: "Cycles of FetchMatches that this replica owned, by result: ok, failed for all callers, deserted by them, or lost to another replica or an outage.",
 		}, []string{"result"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "director_match_cycle_seconds", Help: "How long cycles of FetchMatches took that this replica ran to their end.",
+			Name: "director_match_cycle_seconds", Help: "Duration of the cycles of FetchMatches with result ok.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 14), // 4 ms to half a minute
 		}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_match_verdicts_total",
-			Help: "What became of matches that an evaluator accepted: kept, or dropped and why.",
+			Help: "Matches that an evaluator accepted, by verdict: kept, or the reason why they were dropped.",
 		}, []string{"verdict"}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "director_match_calls", Help: "Calls of FetchMatches that this replica serves now.",
+		calls: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "director_match_calls", Help: "Running calls of FetchMatches on this replica.",
 		}),
 	}
 	for _, v := range match.Verdicts() {
@@ -49,7 +49,7 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	if to == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.cycles, m.seconds, m.verdicts, m.waiting} {
+	for _, c := range []prometheus.Collector{m.cycles, m.seconds, m.verdicts, m.calls} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("cycle metrics: %w", err)
 		}

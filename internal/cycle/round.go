@@ -12,13 +12,13 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// round is a cycle as this replica takes part in it.
+// round is a cycle as this replica takes part in it, as its owner or as a follower.
 type round struct {
 	*Engine
 
-	ref   db.CycleRef
-	began time.Time
-	woken chan struct{} // rings when a call of ours has proposed, has no more, or is over
+	ref     db.CycleRef
+	began   time.Time
+	changed chan struct{} // wakes the round: a call of this replica has a proposal, or another state
 
 	registersUntil, collectsUntil time.Time // by this process's monotonic clock
 
@@ -28,7 +28,7 @@ type round struct {
 
 func newRound(e *Engine, c db.Cycle) *round {
 	r := &round{
-		Engine: e, ref: db.CycleRef{Region: e.Region, ID: c.ID, Replica: e.Replica, Lease: e.Lease}, began: time.Now(), woken: make(chan struct{}, 1),
+		Engine: e, ref: db.CycleRef{Region: e.Region, ID: c.ID, Replica: e.Replica, Lease: e.Lease}, began: time.Now(), changed: make(chan struct{}, 1),
 	}
 	r.setTimes(c)
 	return r
@@ -39,20 +39,20 @@ func (r *round) setTimes(c db.Cycle) {
 	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
 }
 
-// attach gives the round calls that are in the cycle, and starts their match functions. The caller holds the engine's lock
-// and has found the round under it: a round that closes leaves the engine under the same lock first.
-func (r *round) attach(calls []*call) {
+// add adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock and has
+// found the round under it: a round leaves the engine's map before it ends its calls.
+func (r *round) add(calls []*call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, calls...)
 	for _, c := range calls {
 		c.start(r)
 	}
-	ring(r.woken)
+	wake(r.changed)
 }
 
-// ours are the calls of this replica. Others may come until the cycle registers no more.
-func (r *round) ours() []*call {
+// local returns the calls of this replica. More may join while the cycle registers.
+func (r *round) local() []*call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clip(r.calls)
@@ -60,15 +60,15 @@ func (r *round) ours() []*call {
 
 func (r *round) byID() map[uuid.UUID]*call {
 	all := map[uuid.UUID]*call{}
-	for _, c := range r.ours() {
+	for _, c := range r.local() {
 		all[c.id] = c
 	}
 	return all
 }
 
-// live are the ids of calls that somebody waits for.
+// live returns the ids of this replica's calls that wait for matches.
 func (r *round) live() (ids []uuid.UUID) {
-	for _, c := range r.ours() {
+	for _, c := range r.local() {
 		if !c.isOver() {
 			ids = append(ids, c.id)
 		}
@@ -76,83 +76,85 @@ func (r *round) live() (ids []uuid.UUID) {
 	return ids
 }
 
-// cutAll ends the match functions that still run.
-func (r *round) cutAll() {
-	for _, c := range r.ours() {
-		c.cut()
+// cancelFunctions cancels the match functions that still run.
+func (r *round) cancelFunctions() {
+	for _, c := range r.local() {
+		c.finish(errOverrun)
 	}
 }
 
-// run takes part in a cycle until it is over for the callers of this replica.
+// run takes part in the cycle until it has ended for the calls of this replica.
 func (r *round) run(ctx context.Context, c db.Cycle) {
 	err := r.Guard.Do("cycle", func() error { return r.takePart(ctx, c) })
 	r.close(err)
 	if err != nil && ctx.Err() == nil {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle is over without its matches", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
 	}
 }
 
-// takePart follows a cycle, or runs it. Where it panics, another replica may run the cycle after a lease.
-func (r *round) takePart(ctx context.Context, c db.Cycle) (err error) {
-	news, stop := r.Store.Subscribe(db.TopicCycle, r.Region)
+// takePart owns or follows the cycle. After a panic another replica may take the cycle over once the lease has expired.
+func (r *round) takePart(ctx context.Context, c db.Cycle) error {
+	notified, stop := r.Store.Subscribe(db.TopicCycle, r.Region)
 	defer stop()
-	takenOver := false
-	if c.Owner != r.Replica {
-		c, takenOver, err = newFollower(r, news).run(ctx)
+	if c.Owner == r.Replica {
+		return newOwner(r, c, notified).run(ctx)
 	}
-	if c.Owner == r.Replica && err == nil {
-		err = newOwner(r, c, news).run(ctx, takenOver)
+	taken, err := newFollower(r, notified).run(ctx)
+	if err != nil || taken == nil {
+		return err
 	}
-	return err
+	o := newOwner(r, *taken, notified)
+	o.takenOver = true
+	return o.run(ctx)
 }
 
-// close ends the calls that are left. err says why they have not been told all they might have been.
+// close ends the calls that are left. err is why the round ended early; nil for calls that joined too late.
 func (r *round) close(err error) {
 	r.Engine.mu.Lock()
 	delete(r.rounds, r.ref.ID)
 	r.Engine.mu.Unlock()
-	if err == nil { // for those that came too late
+	if err == nil {
 		err = unavailable("the cycle is over")
 	}
-	for _, c := range r.ours() {
+	for _, c := range r.local() {
 		c.end(public(err))
 	}
-	ring(r.again)
+	wake(r.roundEnded)
 }
 
-// endAll ends the calls of a cycle that has ended, also of those who came in just before; failure says why it did for all.
-func (r *round) endAll(failure error) {
-	r.awaitDoor()
+// endCalls ends the calls of a cycle that has ended, also of those that joined last. failure is why it failed for all.
+func (r *round) endCalls(failure error) {
+	r.awaitJoining()
 	if failure == nil {
-		r.cutAll() // those that still run have run for too long
+		r.cancelFunctions()
 	}
-	for _, c := range r.ours() {
+	for _, c := range r.local() {
 		c.end(failure)
 	}
 }
 
-// tellVerdicts delivers what became final of the proposals of this replica's callers. It may have been told before.
-func (r *round) tellVerdicts(accepted []db.CycleVerdict) {
-	all := r.byID()
-	kept := map[*call][]verdict{}
-	for _, v := range accepted {
-		if c := all[v.Caller]; c != nil && !c.isSettled(int(v.Seq)-1) {
-			kept[c] = append(kept[c], verdict{int(v.Seq) - 1, r.createdFor(c, v)})
+// deliverVerdicts delivers the committed matches of this replica's calls. Verdicts that were delivered before are skipped.
+func (r *round) deliverVerdicts(verdicts []db.CycleVerdict) {
+	calls := r.byID()
+	for _, v := range verdicts {
+		c := calls[v.Caller]
+		if c == nil {
+			continue
 		}
-	}
-	for c, more := range kept {
-		c.tell(more)
+		if p, ok := c.undecided(v.Seq); ok {
+			c.accept(v.Seq, r.createdBackfill(p, v))
+		}
 	}
 }
 
-// createdFor gives the backfill that was created for a match, which says what it does on every replica.
-func (r *round) createdFor(c *call, v db.CycleVerdict) *db.Backfill {
+// createdBackfill computes the backfill that the owner created for a proposal. Every replica computes the same contents.
+func (r *round) createdBackfill(p Proposal, v db.CycleVerdict) *db.Backfill {
 	if v.CreatedBackfill == "" {
 		return nil
 	}
-	says, err := r.Backfill(c.proposal(int(v.Seq)-1).BackfillBody, nil)
+	created, err := r.Backfill(p.BackfillBody, nil)
 	if err != nil {
 		return nil
 	}
-	return &db.Backfill{ID: v.CreatedBackfill, Body: says.Encode(v.CreatedBackfill, v.BackfillCreated), Generation: 1, Created: v.BackfillCreated}
+	return &db.Backfill{ID: v.CreatedBackfill, Body: created.Encode(v.CreatedBackfill, v.BackfillCreated), Generation: 1, Created: v.BackfillCreated}
 }

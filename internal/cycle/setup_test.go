@@ -78,7 +78,7 @@ func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
-	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store}
+	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store.(*db.Store)}
 	r.stop = sync.OnceFunc(func() { cancel(); require.NoError(b.t, <-done) })
 	b.t.Cleanup(r.stop)
 	return r

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/panics"
 )
 
-// Error is how a call ends that went wrong, though matches may have been delivered before. Its text is the protocol's:
-// clients look into it.
+// Error is the error of a call that failed after it had joined a cycle. Matches may have been delivered before. Its text is
+// the protocol's: clients search it for the texts below.
 type Error struct {
 	SyncErr error // of the cycle; nil: none
 	MMFErr  error // of the caller's match function; nil: none
@@ -21,7 +22,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("error(s) in FetchMatches call. syncErr=[%v], mmfErr=[%v]", e.SyncErr, e.MMFErr)
 }
 
-// public is what callers are told of an error that is not theirs: what was asked of the database, and where, is not.
+func unavailable(detail string) error {
+	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
+}
+
+// public returns the error that callers get for an internal one: without statements and addresses of the database.
 func public(err error) error {
 	var known *db.Error
 	switch {
@@ -32,7 +37,7 @@ func public(err error) error {
 	case errors.Is(err, panics.ErrInternal):
 		return panics.ErrInternal
 	case db.IsKind(err, db.Superseded):
-		return unavailable("another replica runs the cycle by now")
+		return unavailable("another replica has taken the cycle over")
 	case errors.As(err, &known):
 		return unavailable(known.Detail)
 	}
@@ -44,7 +49,7 @@ var (
 	errOver        = errors.New("the call is over")
 	errTooMany     = fmt.Errorf("match function proposed more than %d matches", maxProposals)
 	errTooLarge    = fmt.Errorf("match function proposed more than %d MiB", maxBytes>>20)
-	errFull        = errors.New("match functions of all calls proposed more than is kept at a time")
+	errFull        = errors.New("match functions of all calls proposed more than this replica has memory for")
 	errLongID      = fmt.Errorf("match function returned a match_id of more than %d bytes", maxMatchID)
 	errManyTickets = fmt.Errorf("match function returned a match whose tickets and match_id come to more than %d MiB", maxMarks>>20)
 	errSlow        = errors.New("evaluator ran longer than it may, canceling")

@@ -3,7 +3,6 @@ package cycle
 import (
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/match"
@@ -13,10 +12,10 @@ import (
 // first match is too large.
 func TestCallersTakeTurns(t *testing.T) {
 	t.Parallel()
-	many, few := uuid.New(), uuid.New()
-	var q queued
-	add := func(caller uuid.UUID, id string, tickets ...string) {
-		q.add(&origin{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, caller: caller})
+	many, few := &remoteCall{}, &remoteCall{}
+	var q queue
+	add := func(from proposer, id string, tickets ...string) {
+		q.add(&candidate{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, from: from})
 	}
 	next := func(limit int) (ids []string) {
 		for _, from := range q.next(limit) {

@@ -1,0 +1,57 @@
+// Package cycle runs Open Match's FetchMatches: the callers on all replicas of a region propose matches together, one
+// evaluator accepts the best of them, and one replica commits these, so that no ticket is in two matches.
+//
+// Where is a ticket matched? A match function proposes matches (outside this program), the evaluator chooses among them
+// (evaluation.go, [match.Evaluate] by default), and the owner of the cycle commits the chosen ones (match.go, which calls
+// [db.Store.AcceptMatches]; [match.Keep] decides there under locks).
+//
+// # A cycle
+//
+// A region runs one cycle at a time. It is a row of match_cycles, which is the source of truth for its state. The replica
+// that inserts the row owns the cycle; the other replicas with callers in it follow it.
+//
+//	  EnterCycle
+//	      │
+//	      ▼
+//	registering    callers join, propose, and receive matches
+//	      │        Options.Registration is over
+//	      ▼
+//	 collecting    nobody joins
+//	      │        all match functions have ended, or Options.Collection is over
+//	      ▼
+//	 evaluating    nobody proposes; the evaluator has all its input
+//	      │        the evaluator has ended and what it accepted is committed
+//	      ▼
+//	    ended      the next cycle may begin
+//
+// The owner renews a lease on the row. When the lease expires, a follower takes the cycle over in the state in which it is.
+// A cycle also ends from any state when it fails for all callers, and from collecting on when all callers have left.
+// Proposals of followers and verdicts on them are rows, too; match_cycles, match_callers and match_proposals are unlogged
+// tables, so a crash of Postgres ends the cycle with an error.
+//
+// # A call
+//
+// A call of [Engine.Fetch] has a state that only advances (call.go), under the call's own lock:
+//
+//	waiting ──▶ proposing ──▶ proposed ──▶ ended ──▶ left
+//	                 │            │          ▲
+//	                 └────────────┴─▶ failing┘
+//
+//	waiting    queued for a cycle                                 set by Fetch
+//	proposing  in a cycle; the match function runs                set by the round, when the call has joined
+//	proposed   the match function has ended                       set by its goroutine, or by the round at the time limit
+//	failing    the call has failed by itself; a decision about    set by its match function's goroutine
+//	           its matches may still be under way
+//	ended      the result is known; matches may be undelivered    set by the round
+//	left       Fetch has returned                                 set by Fetch; possible from every state
+//
+// # Files
+//
+// engine.go and options.go are the engine, join.go puts calls into cycles, call.go and proposals.go are one call, round.go
+// is a cycle as this replica takes part in it. The round of the owner is owner.go (collect.go takes proposals, evaluation.go
+// runs the evaluator, queue.go and match.go commit what it accepts, lease.go holds the row); the round of a follower is
+// follower.go (report.go writes proposals for the owner). Each round is one goroutine.
+//
+// A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after
+// pendingReleaseTimeout.
+package cycle

@@ -1,0 +1,111 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// Caller is one FetchMatches call. [Engine.Fetch] calls its methods, and none of them after it has returned.
+type Caller interface {
+	// Run calls the match function, and propose for each match that it proposes. Run ends when propose returns an error, and
+	// soon after ctx ends. Its error is returned to the caller; the proposals before it count.
+	Run(ctx context.Context, propose func(Proposal) error) error
+	// Deliver sends a match to the caller. It may block: no other call waits for it. Its error ends the call.
+	Deliver(m Accepted) error
+}
+
+// Proposal is a match that a match function proposes.
+type Proposal struct {
+	match.Proposal // Backfill is the id of an existing backfill; empty: no backfill, or one to be created
+
+	Generation   int64  // of the existing backfill, as the match function saw it
+	BackfillBody []byte // an openmatch.Backfill, as the match function sent it; nil: the match has none
+	Match        []byte // an openmatch.Match, as the match function sent it
+	// Unreadable: the match has a score that cannot be decoded. The default evaluator does not get such a proposal.
+	Unreadable bool
+}
+
+// Accepted is a match that is committed: its tickets are pending.
+type Accepted struct {
+	Proposal
+
+	CreatedBackfill *db.Backfill // created for this match; nil: none was
+}
+
+// Evaluator chooses among the proposals of a cycle.
+type Evaluator interface {
+	// Evaluate reads proposals from in until it is closed, and calls accept with the ids of those that become matches, at any
+	// time, best first. It ends when accept returns an error, and soon after ctx ends. Its error fails the cycle for all callers.
+	Evaluate(ctx context.Context, in <-chan Proposal, accept func(id string) error) error
+}
+
+const (
+	stepTimeout  = 5 * time.Second // of one step's statements
+	leaveTimeout = time.Second     // of the last statements of a round
+	maxCalls     = 4096            // calls of Fetch at a time
+)
+
+// Engine runs the cycles of a region, together with the engines of other replicas. It is safe for concurrent use.
+type Engine struct {
+	Options
+
+	customEvaluator bool
+	metrics         *metrics
+	memory          atomic.Int64   // bytes of proposals
+	forgotAt        atomic.Int64   // when this engine last deleted old cycles, in Unix nanoseconds
+	running         sync.WaitGroup // rounds, evaluators and renewals of leases
+
+	arrived    chan struct{} // wakes Run: a call waits for a cycle
+	roundEnded chan struct{} // wakes Run: a cycle of this replica has ended
+	joining    sync.Mutex    // held from the statement that puts calls into a cycle until their round has them
+
+	mu      sync.Mutex
+	calls   int
+	waiting []*call
+	rounds  map[uuid.UUID]*round
+	closed  bool
+}
+
+// New makes an engine that does nothing until [Engine.Run]. Errors: a required option is missing; the metrics are already
+// registered.
+func New(o Options) (*Engine, error) {
+	if o.Store == nil || o.Region == "" || o.Replica == uuid.Nil {
+		return nil, errors.New("cycle: a store, a region and the replica's id are required")
+	}
+	m, err := newMetrics(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		Options: o.withDefaults(), customEvaluator: o.Evaluator != nil, metrics: m, rounds: map[uuid.UUID]*round{},
+		arrived: make(chan struct{}, 1), roundEnded: make(chan struct{}, 1),
+	}, nil
+}
+
+// Fetch takes part in the next cycle and returns when that has ended for this caller. Errors: ctx's; the error of Deliver;
+// [*Error]; a db.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
+func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
+	c := newCall(ctx, e, caller)
+	if err := e.enqueue(c); err != nil {
+		c.cancel()
+		return err
+	}
+	defer c.leave()
+	return c.deliver()
+}
+
+// wake puts a token into a wake-up channel, which has room for one, unless it holds one already.
+func wake(channel chan struct{}) {
+	select {
+	case channel <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,153 @@
+package cycle
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+)
+
+// joinInterval is how often waiting calls try to join a cycle when no notification arrives.
+const joinInterval = 100 * time.Millisecond
+
+// Run puts calls into cycles and runs these until ctx ends. Then it ends all calls as Unavailable, leaves its cycles to
+// other replicas, and returns nil. Call it once.
+func (e *Engine) Run(ctx context.Context) error {
+	notified, stop := e.Store.Subscribe(db.TopicCycle, e.Region)
+	defer stop()
+	defer e.running.Wait()
+	defer e.close()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		if e.joinWaiting(ctx) {
+			select {
+			case <-e.arrived:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		timer.Reset(joinInterval)
+		select {
+		case <-notified:
+		case <-e.roundEnded:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// enqueue queues a call for the next cycle.
+func (e *Engine) enqueue(c *call) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return unavailable("this replica is stopping")
+	case e.calls >= maxCalls:
+		return unavailable("too many calls are waiting for matches")
+	}
+	e.calls++
+	e.metrics.calls.Inc()
+	e.waiting = append(e.waiting, c)
+	wake(e.arrived)
+	return nil
+}
+
+// remove makes room for another call.
+func (e *Engine) remove() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls--
+	e.metrics.calls.Dec()
+}
+
+// joinWaiting puts the waiting calls into a cycle. It returns false when the running cycle no longer accepts callers, so
+// that they keep waiting.
+func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
+	e.joining.Lock()
+	defer e.joining.Unlock()
+	calls, ids := e.takeWaiting()
+	if len(calls) == 0 {
+		return true
+	}
+	c, joined, err := e.enterCycle(ctx, ids)
+	switch {
+	case err != nil:
+		e.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle", slog.Int("calls", len(calls)), slog.Any("error", err))
+		for _, c := range calls {
+			c.end(public(err))
+		}
+		return true
+	case joined:
+		e.assign(ctx, c, calls)
+		return true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = append(calls, e.waiting...)
+	return false
+}
+
+// awaitJoining returns when the calls that have joined a cycle until now are in its round.
+func (e *Engine) awaitJoining() {
+	e.joining.Lock()
+	e.joining.Unlock() //nolint:gocritic,staticcheck // nothing to do under the lock
+}
+
+func (e *Engine) enterCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	err = e.Guard.Do("cycles", func() error {
+		var err error
+		c, joined, err = e.Store.EnterCycle(ctx, e.Region, e.Replica, ids, db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease})
+		return err
+	})
+	return c, joined, err
+}
+
+// takeWaiting takes the waiting calls and gives each a new id: an earlier attempt whose answer was lost may have used the
+// previous one.
+func (e *Engine) takeWaiting() (calls []*call, ids []uuid.UUID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.waiting {
+		if c.ctx.Err() == nil {
+			c.id = uuid.New()
+			calls, ids = append(calls, c), append(ids, c.id)
+		}
+	}
+	e.waiting = nil
+	return calls, ids
+}
+
+// assign gives calls that have joined a cycle to this replica's round of it, and starts the round if there is none yet.
+func (e *Engine) assign(ctx context.Context, c db.Cycle, calls []*call) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.rounds[c.ID]
+	if r != nil {
+		r.add(calls)
+		return
+	}
+	r = newRound(e, c)
+	e.rounds[c.ID] = r
+	r.add(calls)
+	e.running.Go(func() { r.run(ctx, c) })
+}
+
+// close ends the waiting calls and refuses new ones.
+func (e *Engine) close() {
+	e.mu.Lock()
+	e.closed = true
+	waiting := e.waiting
+	e.waiting = nil
+	e.mu.Unlock()
+	for _, c := range waiting {
+		c.end(unavailable("this replica is stopping"))
+	}
+}

@@ -1,0 +1,105 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
+)
+
+// Options configure an [Engine]. Store, Region and Replica are required. All replicas of a region must have the same
+// durations and the same evaluator.
+type Options struct {
+	Store   Store
+	Region  string
+	Replica uuid.UUID // identifies this process; no process before it may have used it
+
+	// Registration is how long callers may join a cycle. 0: only the callers that open a cycle are in it.
+	Registration time.Duration
+	// Collection is how long match functions may run after Registration; 0 means 20 s.
+	Collection time.Duration
+	// Evaluation is how long the evaluator may run once it has all its input; 0 means one minute.
+	Evaluation time.Duration
+	// Acceptance is how long a cycle may commit matches after the evaluator has ended; 0 means 2 s. At least one batch is
+	// committed. Matches beyond it are dropped, counted as out_of_time, and their tickets stay free.
+	Acceptance time.Duration
+	// Lease is how long an owner may be silent before another replica takes its cycle over; 0 means 2 s.
+	Lease time.Duration
+
+	// Memory bounds, in bytes, the proposals of all calls on this replica; 0 means 512 MiB.
+	Memory int64
+
+	Evaluator Evaluator // nil: match.Evaluate
+	// Backfill computes a backfill's contents after a match; nil: matches with a backfill are dropped.
+	Backfill db.ReadBackfill
+
+	Log     *slog.Logger          // nil: no log
+	Metrics prometheus.Registerer // nil: no metrics
+	Guard   *panics.Guard         // recovers panics of the engine, match functions and the evaluator; nil: one that writes to Log
+}
+
+// Store is what an engine needs of the database; [db.Store] implements it.
+type Store interface {
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+	EnterCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n db.NewCycle) (c db.Cycle, in bool, err error)
+	LeaveCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
+	LookAtCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (db.CycleNow, error)
+	ownerStore
+	followerStore
+}
+
+type ownerStore interface {
+	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, seen map[uuid.UUID]int32) (db.CycleNews, error)
+	NewsOfCycle(ctx context.Context, ref db.CycleRef, seen map[uuid.UUID]int32) (db.CycleNews, error)
+	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch, read db.ReadBackfill) ([]db.FinalMatch, error)
+	JudgedProposals(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error)
+	RenewCycle(ctx context.Context, ref db.CycleRef) error
+	EndCycle(ctx context.Context, ref db.CycleRef, failure string) error
+	ResignCycle(ctx context.Context, ref db.CycleRef) error
+	ForgetCycles(ctx context.Context, region string) (int, error)
+}
+
+type followerStore interface {
+	Propose(ctx context.Context, ref db.CycleRef, proposals []db.CycleProposal, finished []uuid.UUID) (collecting bool, err error)
+	SeeCallers(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
+	TakeOverCycle(ctx context.Context, ref db.CycleRef) (c db.Cycle, taken bool, err error)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Collection == 0 {
+		o.Collection = 20 * time.Second
+	}
+	if o.Evaluation == 0 {
+		o.Evaluation = time.Minute
+	}
+	if o.Acceptance == 0 {
+		o.Acceptance = 2 * time.Second
+	}
+	if o.Lease == 0 {
+		o.Lease = 2 * time.Second
+	}
+	if o.Memory == 0 {
+		o.Memory = 512 << 20
+	}
+	if o.Evaluator == nil {
+		o.Evaluator = byScore{}
+	}
+	if o.Backfill == nil {
+		o.Backfill = func([]byte, *db.Backfill) (db.NewBackfill, error) {
+			return db.NewBackfill{}, errors.New("this engine has no Options.Backfill")
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Guard == nil {
+		o.Guard = panics.New(o.Log, nil)
+	}
+	return o
+}

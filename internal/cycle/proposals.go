@@ -1,0 +1,97 @@
+package cycle
+
+// Bounds of what one call may propose.
+const (
+	maxProposals = 100_000
+	maxBytes     = 64 << 20 // of all proposals
+	maxMatchID   = 4 << 10  // bytes: each ticket of a match stores the match's id
+	maxMarks     = 16 << 20 // bytes that the tickets of a match store: one transaction writes them all
+)
+
+// propose adds a match that the match function proposes. An error means that the call takes no more.
+func (c *call) propose(p Proposal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != proposing {
+		return errOver
+	}
+	if c.ids[p.ID] {
+		err := errSameTwice(p.ID)
+		c.fail(err)
+		return err
+	}
+	if err := c.charge(p); err != nil {
+		c.advance(proposed)
+		c.mmfErr = err
+		return err
+	}
+	c.ids[p.ID] = true
+	if p.Unreadable && !c.engine.customEvaluator {
+		c.engine.metrics.verdicts.WithLabelValues(unreadable).Inc()
+		return nil
+	}
+	c.proposals = append(c.proposals, p)
+	wake(c.round.changed)
+	return nil
+}
+
+// charge counts a proposal against the bounds of the call and of the engine's memory.
+func (c *call) charge(p Proposal) error {
+	marks := len(p.Tickets) * (64 + len(p.ID))
+	size := 128 + len(p.BackfillBody) + len(p.Match) + marks
+	for _, t := range p.Tickets {
+		size += len(t)
+	}
+	c.bytes += size
+	total := c.engine.memory.Add(int64(size))
+	switch {
+	case len(p.ID) > maxMatchID:
+		return errLongID
+	case marks > maxMarks:
+		return errManyTickets
+	case len(c.ids) >= maxProposals:
+		return errTooMany
+	case c.bytes > maxBytes:
+		return errTooLarge
+	case total > c.engine.Memory:
+		return errFull
+	}
+	return nil
+}
+
+// Hold counts the bytes of a match function's answer that are in memory before they are proposals, against the bound of
+// all proposals. Each successful Hold needs a Release. Errors: the memory is in use. Safe for concurrent use.
+func (e *Engine) Hold(bytes int) error {
+	if e.memory.Add(int64(bytes)) > e.Memory {
+		e.Release(bytes)
+		return errFull
+	}
+	return nil
+}
+
+// Release frees bytes that Hold counted.
+func (e *Engine) Release(bytes int) { e.memory.Add(-int64(bytes)) }
+
+// proposalsAfter returns the proposals after the first n, and whether no more will follow.
+func (c *call) proposalsAfter(n int) (more []Proposal, complete bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proposals[n:], c.state >= proposed
+}
+
+// undecided returns a proposal by its number; ok is false where it has been committed or dropped.
+func (c *call) undecided(seq int32) (p Proposal, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.decided[seq] || int(seq) > len(c.proposals) {
+		return p, false
+	}
+	return c.proposals[seq-1], true
+}
+
+// markDecided notes that a previous owner of the cycle has decided about a proposal.
+func (c *call) markDecided(seq int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.decided[seq] = true
+}
