@@ -1,6 +1,6 @@
-// Package api holds the contract of the director's HTTP API, written by hand before the code: openapi.yaml
-// (OpenAPI 3.0.3) for machines, and docs.html, the same for people, which docgen makes of it. What serves the
-// contract is in server, what proves that the server keeps it is in contracttest and the tests that use it.
+// Package api holds the contract of the director's HTTP API: openapi.yaml (OpenAPI 3.0.3), written by hand before the code,
+// and docs.html, a page for people that docgen generates from it. Package server serves both. Package contracttest checks in
+// tests that the server follows the contract.
 package api
 
 import _ "embed"
@@ -13,8 +13,8 @@ var openAPI string
 //go:embed docs.html
 var docs string
 
-// OpenAPI gives the contract as YAML, media type application/yaml (RFC 9512). Each call makes a copy.
+// OpenAPI returns the contract as YAML, media type application/yaml (RFC 9512). Each call returns a copy.
 func OpenAPI() []byte { return []byte(openAPI) }
 
-// Docs gives the contract as one HTML page that loads nothing from anywhere. Each call makes a copy.
+// Docs returns the contract as one HTML page that loads nothing else. Each call returns a copy.
 func Docs() []byte { return []byte(docs) }

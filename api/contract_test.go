@@ -46,7 +46,7 @@ func schemas(t *testing.T, f func(t *testing.T, name string, s *openapi3.Schema)
 	}
 }
 
-// Pins an operation that generators cannot name, the page cannot place, or nobody can call for want of an example.
+// Every operation needs a name for code generators, a tag for the page, and examples for its callers.
 func TestEveryOperationIsNamedTaggedAndShown(t *testing.T) {
 	t.Parallel()
 	operations(t, func(t *testing.T, op *openapi3.Operation) {
@@ -70,7 +70,7 @@ func TestEveryOperationIsNamedTaggedAndShown(t *testing.T) {
 	})
 }
 
-// requireExamples only asks for them: that those of bodies and parameters are valid is proved when the document is.
+// requireExamples only checks that examples exist: the validation of the document checks those of bodies and parameters.
 func requireExamples(t *testing.T, content openapi3.Content) {
 	t.Helper()
 	for name, media := range content {
@@ -80,8 +80,7 @@ func requireExamples(t *testing.T, content openapi3.Content) {
 	}
 }
 
-// Pins an error that callers would have to parse in a way of its own, that cannot be found in the log, or that says
-// "later" without saying when.
+// Every error must be a problem document and have a request id, and every "retry later" must have a Retry-After.
 func TestEveryErrorIsAProblem(t *testing.T) {
 	t.Parallel()
 	operations(t, func(t *testing.T, op *openapi3.Operation) {
@@ -110,7 +109,7 @@ func requireProblem(t *testing.T, status string, content openapi3.Content) {
 	}
 }
 
-// Pins a code that the schema allows and the manual does not explain, or the other way round.
+// The codes of the schema and those that the page explains must be the same.
 func TestEveryCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
@@ -122,7 +121,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	require.Equal(t, explained, doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum)
 }
 
-// Pins bodies that old or careless clients send and that must keep working: unknown fields, and null for absent.
+// Bodies of old or careless clients must keep working: unknown fields, and null for absent.
 func TestRequestsAreOpenAndNullMeansAbsent(t *testing.T) {
 	t.Parallel()
 	operations(t, func(t *testing.T, op *openapi3.Operation) {
@@ -137,7 +136,7 @@ func TestRequestsAreOpenAndNullMeansAbsent(t *testing.T) {
 	})
 }
 
-// Pins a schema without an example, and one that refuses its own smallest value.
+// Every schema must have an example, and accept its own smallest value.
 func TestSmallestBodiesAreValid(t *testing.T) {
 	t.Parallel()
 	schemas(t, func(t *testing.T, _ string, s *openapi3.Schema) {
@@ -146,8 +145,7 @@ func TestSmallestBodiesAreValid(t *testing.T) {
 	})
 }
 
-// Pins a limit that the contract names but does not hold, one that hides another, and one with two complaints for
-// one mistake.
+// Every limit of the contract must be enforced, must hide no other limit, and must give one error for one mistake.
 func TestBrokenBodiesBreakOneConstraintEach(t *testing.T) {
 	t.Parallel()
 	schemas(t, func(t *testing.T, _ string, s *openapi3.Schema) {
@@ -156,7 +154,7 @@ func TestBrokenBodiesBreakOneConstraintEach(t *testing.T) {
 			require.False(t, seen[c.Name], c.Name)
 			seen[c.Name] = true
 			if strings.HasPrefix(c.Rule, "x-") {
-				continue // OpenAPI 3.0 has no word for it; the server is held to it all the same
+				continue // OpenAPI 3.0 has no keyword for it; the server's tests check it
 			}
 			complaints := complaintsOf(s.VisitJSON(decode(t, c.Body), openapi3.MultiErrors()))
 			require.Equal(t, []string{c.Field + ": " + c.Rule}, complaints, c.Name)
@@ -170,7 +168,7 @@ func decode(t *testing.T, body []byte) (v any) {
 	return v
 }
 
-// complaintsOf lists what the validator found, as "joined[0].sub: maxLength".
+// complaintsOf returns the validator's errors, each as "joined[0].sub: maxLength".
 func complaintsOf(err error) (list []string) {
 	var many openapi3.MultiError
 	var one *openapi3.SchemaError

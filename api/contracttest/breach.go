@@ -9,19 +9,19 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// breach is a value that breaks one constraint somewhere inside of it.
+// breach is a value in which one constraint is violated, possibly in a nested value.
 type breach struct {
-	at    string // path from the value: ".joined[0].sub"
-	name  string // the rule, and a remark where one rule is broken in several ways
+	at    string // path of the violation in the value: ".joined[0].sub"
+	name  string // the rule, with a suffix if there are several violations of one rule
 	value any
 }
 
 func (b breach) rule() string { return strings.Fields(b.name)[0] }
 
-// breaches gives those of the value itself, then those of what it holds.
+// breaches returns the violations of the value itself, then those of its nested values.
 func breaches(s *openapi3.Schema) []breach {
 	if len(s.Enum) > 0 {
-		return []breach{{name: "enum", value: stranger(s)}} // another type, or null, would break the enum as well
+		return []breach{{name: "enum", value: stranger(s)}} // another type, or null, would violate the enum as well
 	}
 	var list []breach
 	if !s.Nullable {
@@ -41,7 +41,7 @@ func breaches(s *openapi3.Schema) []breach {
 	}
 }
 
-// stranger is of the right type, so that nothing but the enum is broken.
+// stranger returns a value of the right type, so that it violates nothing but the enum.
 func stranger(s *openapi3.Schema) any {
 	if s.Type.Is("string") {
 		return "stranger"
@@ -113,7 +113,7 @@ func ofObject(s *openapi3.Schema) []breach {
 	return append(list, ofMap(s)...)
 }
 
-// ofMap is for objects whose names the caller chooses, such as labels.
+// ofMap returns the violations of objects whose property names the caller chooses, such as labels.
 func ofMap(s *openapi3.Schema) []breach {
 	var list []breach
 	values := s.AdditionalProperties.Schema

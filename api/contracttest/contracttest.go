@@ -1,6 +1,6 @@
-// Package contracttest makes bodies out of the contract's schemas: the smallest one that a schema accepts and, for
-// each of its constraints, one that breaks this constraint alone. It is for tests: the contract's own prove that a
-// validator tells those bodies apart, the server's prove that the server does.
+// Package contracttest generates bodies from the contract's schemas: the smallest one that a schema accepts and, for each of
+// its constraints, one that violates only this constraint. It is for tests: those of package api prove that a validator
+// distinguishes these bodies, those of package server prove that the server does.
 package contracttest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/api"
 )
 
-// Document parses and validates the contract, its examples and defaults included. Every call makes its own.
+// Document parses and validates the contract, with its examples and defaults. Each call returns a new document.
 func Document() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
@@ -23,19 +23,19 @@ func Document() (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation())
 }
 
-// Smallest gives the JSON of a value that the schema accepts: required fields only, everything as small as it may be.
-// A pattern that no run of the letter a satisfies needs an example in the schema, which is used instead.
+// Smallest returns the JSON of the smallest value that the schema accepts, with the required fields only. A schema whose
+// pattern no sequence of the letter a matches must have an example, which is used instead.
 func Smallest(s *openapi3.Schema) []byte { return encode(smallest(s)) }
 
-// Case is a body that breaks one constraint.
+// Case is a body that violates one constraint.
 type Case struct {
 	Name  string // unique within the schema, such as "joined[0].sub maxLength"
-	Field string // where, as errors[].field of a problem says it: "joined[0].sub"; empty for the body as a whole
-	Rule  string // the constraint as OpenAPI calls it: "maxLength"; or "x-key-pattern", which is ours
+	Field string // the field, as in errors[].field of a problem: "joined[0].sub"; empty for the body as a whole
+	Rule  string // the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern"
 	Body  []byte // JSON
 }
 
-// Broken gives one case for each constraint of the schema and of everything in it.
+// Broken returns one case for each constraint of the schema and of its nested schemas.
 func Broken(s *openapi3.Schema) []Case {
 	var cases []Case
 	for _, b := range breaches(s) {

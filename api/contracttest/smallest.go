@@ -37,7 +37,7 @@ func least(s *openapi3.Schema) float64 {
 	return *s.Min
 }
 
-// items gives n items, all different where the schema asks for it.
+// items returns n items, all different if the schema requires it.
 func items(s *openapi3.Schema, n int) []any {
 	list := make([]any, n)
 	for i := range list {
@@ -49,7 +49,7 @@ func items(s *openapi3.Schema, n int) []any {
 	return list
 }
 
-// text gives a string that the pattern accepts, of n characters or, where it must be longer to be accepted, the example.
+// text returns a string of n characters that the pattern matches or, if none that it tries does, the example.
 func text(s *openapi3.Schema, n int) string {
 	example, _ := s.Example.(string)
 	fill := strings.Repeat("a", max(0, n-len(example)))
@@ -61,7 +61,7 @@ func text(s *openapi3.Schema, n int) string {
 	return example
 }
 
-// codePoint is how ECMA 262, which patterns are written in, names a character; Go writes it differently.
+// codePoint matches an escape of ECMA 262, the syntax of the contract's patterns. Go has another syntax for it.
 var codePoint = regexp.MustCompile(`\\u([0-9A-F]{4})`)
 
 func matches(s *openapi3.Schema, word string) bool {

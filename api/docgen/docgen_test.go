@@ -17,13 +17,13 @@ func page(t *testing.T) string {
 	return string(page)
 }
 
-// Pins a contract that was changed without its manual.
+// The contract must not change without its page.
 func TestThePageIsCurrent(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, page(t), string(api.Docs()), "run go generate ./api")
 }
 
-// Pins links into nowhere, and problem types that name no row of the table.
+// Every link and every problem type must lead to an anchor, and no anchor may occur twice.
 func TestEveryAnchorExistsOnce(t *testing.T) {
 	t.Parallel()
 	page := page(t)
@@ -37,15 +37,15 @@ func TestEveryAnchorExistsOnce(t *testing.T) {
 	}
 }
 
-// Pins a page that is blank, or tells somebody that it is read, where there is no internet.
+// The page must work without the internet, and must not send requests to other servers.
 func TestThePageLoadsNothing(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{" src=", "<link", "@import", "url(", "fetch("} {
-		require.NotContains(t, page(t), way)
+	for _, loader := range []string{" src=", "<link", "@import", "url(", "fetch("} {
+		require.NotContains(t, page(t), loader)
 	}
 }
 
-// Pins a description that ends up as markup, and markup that ends up as text.
+// Descriptions must be escaped, and markup must be rendered.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -61,7 +61,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Pins a command that a shell would take apart, and one without the header that the call needs.
+// Commands must be quoted for a shell, and have the header that the call needs.
 func TestCurl(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `'it'\''s'`, quote("it's"))

@@ -1,6 +1,6 @@
-// Command docgen makes docs.html, the manual that the director serves at /docs, out of openapi.yaml. go generate
-// runs it and its result is checked in, so that the director itself reads no YAML. The look of the page is in
-// page.html.tmpl, the words all are in the contract.
+// Command docgen generates docs.html, the page that the director serves at /docs, from openapi.yaml. go generate runs it, and
+// its result is checked in, so that the director itself parses no YAML. The page's layout is in page.html.tmpl; all its text
+// comes from the contract.
 package main
 
 import (
@@ -21,7 +21,7 @@ var pageTemplate string
 func main() {
 	page, err := render(api.OpenAPI())
 	if err == nil {
-		err = os.WriteFile("docs.html", page, 0o644) //nolint:gosec // a page for everybody to read
+		err = os.WriteFile("docs.html", page, 0o644) //nolint:gosec // the page is public
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "docgen:", err)

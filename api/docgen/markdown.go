@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// section is a part of the manual under one heading.
+// section is the part of the page below one heading.
 type section struct{ ID, Title, Body string }
 
 // sections splits a description at its headings; the first section, before any heading, has no title.
@@ -29,7 +29,7 @@ func slug(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
 }
 
-// markdown knows what the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and [links](#there).
+// markdown renders the syntax that the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and [links](#there).
 func markdown(n any) template.HTML {
 	var out strings.Builder
 	text := ""
@@ -84,7 +84,7 @@ func table(lines []string) string {
 		switch {
 		case i == 0:
 			out.WriteString("<tr>" + row("th", cells) + "</tr></thead><tbody>\n")
-		case i == 1: // the line under the head
+		case i == 1: // the separator line below the head
 		case anchored:
 			out.WriteString(`<tr id="` + html.EscapeString(strings.Trim(cells[0], "` ")) + `">` + row("td", cells) + "</tr>\n")
 		default:

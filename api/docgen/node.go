@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Node is a place in the contract. Members keep the order they were written in, and references are followed without
-// saying so, so that the page needs to know of neither.
+// Node is a place in the contract. Members keep their order in the file, and all methods follow references, so that the page's
+// template needs to handle neither.
 type Node struct{ root, value any }
 
 type member struct {
@@ -17,7 +17,7 @@ type member struct {
 	Node
 }
 
-// Get walks down by names; a place that does not exist is an empty Node.
+// Get returns the node at that path of names, or an empty Node if there is none.
 func (n Node) Get(path ...string) Node {
 	for _, name := range path {
 		n = n.child(name).follow()
@@ -35,7 +35,7 @@ func (n Node) child(name string) Node {
 	return Node{root: n.root}
 }
 
-// follow goes where a $ref of this document points, such as #/components/schemas/Problem.
+// follow resolves a $ref within this document, such as #/components/schemas/Problem.
 func (n Node) follow() Node {
 	target, ok := n.child("$ref").value.(string)
 	if !ok {
@@ -45,7 +45,7 @@ func (n Node) follow() Node {
 	return Node{n.root, n.root}.Get(path...)
 }
 
-// Members gives the members of an object.
+// Members returns the members of an object.
 func (n Node) Members() []member {
 	object, _ := n.value.(yaml.MapSlice)
 	list := make([]member, 0, len(object))
@@ -55,7 +55,7 @@ func (n Node) Members() []member {
 	return list
 }
 
-// Items gives the items of an array.
+// Items returns the items of an array.
 func (n Node) Items() []Node {
 	array, _ := n.value.([]any)
 	list := make([]Node, 0, len(array))
@@ -65,10 +65,10 @@ func (n Node) Items() []Node {
 	return list
 }
 
-// Exists tells whether the contract says anything here.
+// Exists returns whether the contract has a value here.
 func (n Node) Exists() bool { return n.value != nil }
 
-// Includes tells whether the array holds that text.
+// Includes returns whether the array contains that text.
 func (n Node) Includes(text string) bool {
 	for _, item := range n.Items() {
 		if item.String() == text {
@@ -78,7 +78,7 @@ func (n Node) Includes(text string) bool {
 	return false
 }
 
-// String gives a scalar as text, and nothing for an empty Node.
+// String returns a scalar as text, and "" for an empty Node.
 func (n Node) String() string {
 	if n.value == nil {
 		return ""
@@ -86,7 +86,7 @@ func (n Node) String() string {
 	return fmt.Sprint(n.value)
 }
 
-// JSON gives the place as JSON for people: what is short stands on one line.
+// JSON returns the value as JSON for people, with short values on one line.
 func (n Node) JSON() string { return pretty(n.value, "") }
 
 func pretty(value any, margin string) string {
@@ -104,10 +104,10 @@ func pretty(value any, margin string) string {
 			parts = append(parts, pretty(item, margin+"  "))
 		}
 	case string:
-		return strconv.Quote(value) // as JSON does, for what can be printed
+		return strconv.Quote(value) // equal to JSON for printable characters
 	case nil:
 		return "null"
-	default: // numbers and booleans look alike in Go and JSON
+	default: // numbers and booleans are equal in Go and JSON
 		return fmt.Sprint(value)
 	}
 	flat := around[:1] + strings.Join(parts, ", ") + around[1:]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// words is what the template can say beyond walking the contract.
+// words are the functions that the page's template calls, besides the methods of [Node].
 var words = template.FuncMap{
 	"markdown": markdown, "sections": sections, "operations": operations,
 	"examples": examples, "curl": curl, "lower": strings.ToLower, "kind": kind, "limits": limits, "pattern": pattern, "nested": nested,
@@ -19,7 +19,7 @@ type operation struct {
 	Node
 }
 
-// operations gives those with the tag, in the order of the contract.
+// operations returns the operations with that tag, in the order of the contract.
 func operations(root Node, tag Node) []operation {
 	var list []operation
 	for _, path := range root.Get("paths").Members() {
@@ -32,13 +32,13 @@ func operations(root Node, tag Node) []operation {
 	return list
 }
 
-// example is one body, with what it shows.
+// example is one example body with its title.
 type example struct {
 	Title string
 	Node
 }
 
-// examples gives those of the media type, else the one of its schema.
+// examples returns the examples of the media type or, if it has none, the one of its schema.
 func examples(media Node) []example {
 	var list []example
 	for _, m := range media.Get("examples").Members() {
@@ -50,10 +50,10 @@ func examples(media Node) []example {
 	return list
 }
 
-// here stands for the director; the page's script puts in the address it was loaded from.
+// here is a placeholder for the director's address. The page's script replaces it by the address of the page.
 const here = "http://127.0.0.1:8080"
 
-// curl gives the command that calls the operation with that body.
+// curl returns a shell command that calls the operation with that body.
 func curl(op operation, body Node) string {
 	path, args := op.Path, ""
 	for _, p := range op.Get("parameters").Items() {
@@ -85,7 +85,7 @@ func credentials(op operation) string {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// kind says what a value is: "integer", "array of string", "map of string".
+// kind returns the type of a value, for people: "integer", "array of string", "map of string".
 func kind(s Node) string {
 	switch t := s.Get("type").String(); {
 	case t == "array":
@@ -99,7 +99,7 @@ func kind(s Node) string {
 	}
 }
 
-// nested gives the schema whose fields stand under this one: its own, or those of its items.
+// nested returns the schema whose fields the page lists below this one: itself, or the schema of its items.
 func nested(s Node) Node {
 	if s.Get("items").Exists() {
 		return s.Get("items")
@@ -107,26 +107,26 @@ func nested(s Node) Node {
 	return s
 }
 
-// said are the patterns that are easier to say than to read.
-var said = map[string]string{
+// readable has a phrase for each pattern that is easier to understand as text.
+var readable = map[string]string{
 	`^[^\x00-\x1F\x7F-\x9F]*$`:       "without control characters",
 	`^[^\x00-\x1F\x7F-\x9F\uFFFD]*$`: "without control characters and U+FFFD",
 }
 
-// pattern gives the expression that the value, or each item of it, must match.
+// pattern returns the regular expression that the value, or each of its items, must match.
 func pattern(s Node) string {
 	for _, place := range []Node{s, s.Get("items")} {
-		if p := place.Get("pattern").String(); p != "" && said[p] == "" && kind(place) != "uuid" {
+		if p := place.Get("pattern").String(); p != "" && readable[p] == "" && kind(place) != "uuid" {
 			return charset.ReplaceAllString(p, "$1")
 		}
 	}
 	return ""
 }
 
-// charset is a pattern that only says which characters there may be.
+// charset matches a pattern that only lists the allowed characters.
 var charset = regexp.MustCompile(`^\^(\[[^\]]+\])\*\$$`)
 
-// limits says what a value must keep to, each in a few words: "1 to 128 characters".
+// limits returns the limits of a value, each as a phrase: "1 to 128 characters".
 func limits(s Node) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -144,11 +144,11 @@ func limits(s Node) []string {
 	span("minLength", "maxLength", " characters")
 	span("minItems", "maxItems", " items")
 	span("minProperties", "maxProperties", " entries")
-	if words := said[s.Get("pattern").String()]; words != "" {
+	if words := readable[s.Get("pattern").String()]; words != "" {
 		say("%s", words)
 	}
 	if s.Get("uniqueItems").Exists() {
-		say("no item twice")
+		say("no duplicate items")
 	}
 	for _, of := range []string{"items", "additionalProperties"} {
 		for _, limit := range limitsOf(s.Get(of)) {
@@ -158,7 +158,7 @@ func limits(s Node) []string {
 	return list
 }
 
-// limitsOf is for what an array or map holds; those of objects are shown as their own fields.
+// limitsOf returns the limits of the elements of an array or map. Objects have none: the page shows their fields separately.
 func limitsOf(s Node) []string {
 	if !s.Exists() || s.Get("properties").Exists() {
 		return nil

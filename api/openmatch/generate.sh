@@ -13,8 +13,8 @@ PATH=$PWD/.bin:$PATH protoc -I api \
 	--grpc-gateway_out="$out" --grpc-gateway_opt="module=$module,grpc_api_configuration=api/openmatch/http.yaml" \
 	api/openmatch/*.proto
 
-# protoc only reads the files, and distributions have different ones. Without its version, all give the same code. And the
-# package has a comment of its own, in doc.go, instead of one of the gateway's.
+# Removes protoc's version from the generated files: distributions have different versions, which generate the same code.
+# Also removes the gateway's package comment, because doc.go has the package's.
 for file in "$out"/*.go; do
 	case $file in
 	*.pb.gw.go) sed '/^\/\*$/,/^\*\/$/d' "$file" >"$file.new" ;;

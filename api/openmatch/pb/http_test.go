@@ -21,8 +21,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Paths, verbs, and where the parts of a request come from: a path with a colon or a variable in the middle is what
-// routers get wrong. Each request arrives as the message that is given as JSON.
+// Each HTTP request must arrive as the message given as JSON. Routers easily mishandle paths with a colon or with a variable
+// in the middle.
 func TestHTTPReachesTheMethods(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string][2]string{
@@ -47,7 +47,7 @@ func TestHTTPReachesTheMethods(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
-			s := &stranger{}
+			s := &recorder{}
 			verb, path, _ := strings.Cut(call, " ")
 			body := want[1]
 			if verb == http.MethodGet || verb == http.MethodDelete {
@@ -64,18 +64,18 @@ func TestHTTPReachesTheMethods(t *testing.T) {
 	}
 }
 
-// stranger is a server that implements nothing but notes what arrives.
-type stranger struct {
+// recorder is a server that implements no method and records the requests.
+type recorder struct {
 	method  string
 	request proto.Message
 }
 
-func (s *stranger) unary(_ context.Context, req any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+func (s *recorder) unary(_ context.Context, req any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
 	s.method, s.request = info.FullMethod, req.(proto.Message)
 	return nil, status.Error(codes.Unimplemented, "")
 }
 
-func (s *stranger) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+func (s *recorder) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) error {
 	s.method = info.FullMethod
 	if info.IsClientStream {
 		s.request = &pb.EvaluateRequest{}
@@ -88,7 +88,7 @@ func (s *stranger) stream(srv any, stream grpc.ServerStream, info *grpc.StreamSe
 
 type noting struct {
 	grpc.ServerStream
-	s *stranger
+	s *recorder
 }
 
 func (n *noting) RecvMsg(m any) error {
@@ -97,8 +97,8 @@ func (n *noting) RecvMsg(m any) error {
 	return err
 }
 
-// gateway is the HTTP face of a server of all the services.
-func gateway(t *testing.T, s *stranger) http.Handler {
+// gateway is the HTTP gateway of a server of all services.
+func gateway(t *testing.T, s *recorder) http.Handler {
 	t.Helper()
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))
 	pb.RegisterFrontendServiceServer(server, pb.UnimplementedFrontendServiceServer{})

@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// The wire as Open Match's clients know it. A line that differs breaks programs that we do not build.
+// The wire format that existing clients of Open Match use. A change in any line breaks them.
 const messages = `
 AcknowledgeBackfillRequest: backfill_id=1 string; assignment=2 Assignment
 AcknowledgeBackfillResponse: backfill=1 Backfill; tickets=2 rep Ticket
@@ -82,8 +82,8 @@ QueryService.QueryTicketIds: QueryTicketIdsRequest -> stream QueryTicketIdsRespo
 QueryService.QueryTickets: QueryTicketsRequest -> stream QueryTicketsResponse
 `
 
-// A name, number or type that slips makes clients misread each other without an error: max and min of a range are the
-// pair most easily swapped.
+// A wrong name, number or type lets clients misread messages without an error: max and min of a range are the pair most
+// easily swapped.
 func TestMessagesAreThoseOfTheWire(t *testing.T) {
 	t.Parallel()
 	var got []string
