@@ -73,6 +73,10 @@ func (p *Process) Name() string { return p.command.Name }
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Signal sends a signal: SIGSTOP and SIGCONT, for example, freeze the process and let it continue. It fails when the process
+// has ended.
+func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

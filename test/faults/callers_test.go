@@ -13,35 +13,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Thousands of requests are reset within milliseconds, most of them without a token: Postgres starts no backends for them,
-// and players get their seats.
+// Thousands of calls are reset within milliseconds, half of them without a token: Postgres starts no backends for them, and
+// players get their seats.
 func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
 	replica := r.serve()
 	r.keepAlive(time.Second, "a", "b", "c")
-	session, err := r.insist(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	session, err := r.playUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	require.NoError(t, err)
 	l := r.load(4)
-	l.until(20)
+	l.await(20)
 	before := r.backends()
 	abort(t, replica, 4000, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
-	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.token("ann")))
+	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.accessToken("ann")))
 	opened := r.backends() - before
 	t.Logf("%d backends opened", opened)
-	l.until(20)
+	l.await(20)
 	l.end()
 	require.Less(t, opened, 64, "the pools may grow to their sizes, and a query may outlast its caller's second now and then")
-	l.requireKept()
+	l.requireAcknowledged()
 }
 
-// backends is how many Postgres has started for sessions.
+// backends is the number of backends that Postgres has started so far.
 func (r *rig) backends() int {
 	r.t.Helper()
 	return one[int](r, "SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
 }
 
-// abort sends a request n times, 32 at a time, and resets each connection before the answer can have come, or just after.
+// abort sends a request n times from 32 callers, and resets each connection within 3 ms, before most answers arrive.
 func abort(t *testing.T, p *process, n int, request string) {
 	t.Helper()
 	var callers sync.WaitGroup
@@ -54,7 +54,7 @@ func abort(t *testing.T, p *process, n int, request string) {
 					return
 				}
 				_, _ = conn.Write([]byte(request))
-				rest(t.Context(), rand.N(3*time.Millisecond)) // while its query runs, for some
+				pause(t.Context(), rand.N(3*time.Millisecond)) // some are reset while their query runs
 				_ = conn.(*net.TCPConn).SetLinger(0)
 				_ = conn.Close()
 			}
@@ -63,8 +63,9 @@ func abort(t *testing.T, p *process, n int, request string) {
 	callers.Wait()
 }
 
-// Three players within their limits send many more bodies than a replica has places, a byte at a time: nobody else notices.
-func TestSlowBodiesKeepNobodyOut(t *testing.T) {
+// Three players within their rate limits send more bodies, one byte at a time, than a replica serves calls at once: other
+// callers are answered.
+func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_MAX_IN_FLIGHT=48")
 	replica := r.serve()
@@ -76,14 +77,14 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.url, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = conn.Close() })
-			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.token(sub), len(body))
+			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.accessToken(sub), len(body))
 			require.NoError(t, err)
 			slow = append(slow, conn)
 		}
 	}
 	for i := range len(body) - 1 {
 		for _, conn := range slow {
-			_, _ = conn.Write([]byte{body[i]}) // some were given up
+			_, _ = conn.Write([]byte{body[i]}) // the replica may have closed some
 		}
 		status, answer, err := r.play(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
 		require.NoError(t, err)

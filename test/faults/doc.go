@@ -1,4 +1,3 @@
-// Package faults has only tests: they start the real binary as the processes an operator would run, break things (kill
-// -9, a Postgres that stops at once, answers that get lost, a server that sleeps) and hold the promises of
-// docs/architecture.md against what is in the database afterwards.
+// Package faults has only tests. They start the real binary as an operator does, inject faults (kill -9, a crash of
+// Postgres, lost answers, a frozen game server) and then compare the database with the promises of docs/architecture.md.
 package faults

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// load is players who matchmake, each once, and remember what they were told.
+// load is callers that call /matchmake for a new player each time, and remember the answers.
 type load struct {
 	*rig
 	acked sync.Map // sub → session_id
@@ -35,7 +35,7 @@ func (r *rig) load(callers int) *load {
 		l.wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				sub := fmt.Sprintf("p-%d-%d", c, n)
-				answer, err := r.insist(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+				answer, err := r.playUntilOK(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
 				if err == nil {
 					l.acked.Store(sub, answer["session_id"])
 					l.count.Add(1)
@@ -50,16 +50,16 @@ func (r *rig) load(callers int) *load {
 
 func (l *load) end() { l.stop(); l.wg.Wait() }
 
-// until waits for n more acknowledged placements, and tells how long that took.
-func (l *load) until(n int64) time.Duration {
+// await waits for n more acknowledged placements, and returns how long that took.
+func (l *load) await(n int64) time.Duration {
 	l.t.Helper()
 	start, want := time.Now(), l.count.Load()+n
 	require.Eventually(l.t, func() bool { return l.count.Load() >= want }, 60*time.Second, 5*time.Millisecond)
 	return time.Since(start)
 }
 
-// requireKept holds what callers were told against the database: every acknowledged seat is there, nobody has two.
-func (l *load) requireKept() {
+// requireAcknowledged compares the answers with the database: every acknowledged seat exists, and no player has two.
+func (l *load) requireAcknowledged() {
 	l.t.Helper()
 	var subs, sessions []string
 	l.acked.Range(func(sub, session any) bool {
@@ -67,15 +67,15 @@ func (l *load) requireKept() {
 		return true
 	})
 	require.Zero(l.t, one[int](l.rig, `
-		SELECT count(*) FROM unnest($1::text[], $2::text[]) AS told(sub, session)
-		WHERE NOT EXISTS (SELECT 1 FROM seats st WHERE st.region || '.' || st.session_id = told.session AND st.sub = told.sub)`, subs, sessions),
-		"acknowledged seats that are not there")
+		SELECT count(*) FROM unnest($1::text[], $2::text[]) AS acked(sub, session)
+		WHERE NOT EXISTS (SELECT 1 FROM seats st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)`, subs, sessions),
+		"acknowledged seats that do not exist")
 	require.Zero(l.t, one[int](l.rig, "SELECT count(*) FROM (SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1) twice"), "players seated twice")
-	l.requireSound()
+	l.requireInvariants()
 	l.t.Logf("%d placements acknowledged", len(subs))
 }
 
-// A replica dies in the middle of its batches: what it had acknowledged is there, what it had not can be asked again.
+// A replica is killed in the middle of its batches: every acknowledged seat exists, and other calls can be retried.
 func TestKilledReplicaLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,16 +83,16 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 	r.serve()
 	r.keepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
-	l.until(100)
-	require.NoError(t, victim.Process.Signal(syscall.SIGKILL))
-	<-victim.exited
-	l.until(100)
+	l.await(100)
+	require.NoError(t, victim.Signal(syscall.SIGKILL))
+	<-victim.Done()
+	l.await(100)
 	l.end()
-	l.requireKept()
+	l.requireAcknowledged()
 }
 
-// Postgres stops as in a power cut, and starts again: what was acknowledged is there, and service is back at once.
-func TestPostgresStopsAtOnce(t *testing.T) {
+// Postgres stops as in a power cut, and starts again: every acknowledged seat exists, and placement continues within seconds.
+func TestPostgresCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.serve()
@@ -100,36 +100,36 @@ func TestPostgresStopsAtOnce(t *testing.T) {
 	r.keepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	for range 2 {
-		l.until(50)
+		l.await(50)
 		require.NoError(t, r.cluster.StopImmediate())
 		require.NoError(t, r.cluster.Start(t.Context()))
-		require.Less(t, l.until(1), 5*time.Second)
+		require.Less(t, l.await(1), 5*time.Second)
 	}
-	l.until(50)
+	l.await(50)
 	l.end()
 	r.pool.Reset()
-	l.requireKept()
+	l.requireAcknowledged()
 }
 
-// A tenth of all answers get lost, and callers ask again without an idempotency key: one seat per player.
-func TestLostAnswersSeatNobodyTwice(t *testing.T) {
+// A tenth of all answers are lost, and callers retry without an idempotency key: each player has one seat.
+func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for range 2 {
 		r.serve()
 	}
 	for i, u := range r.urls {
-		r.urls[i] = forgetful(t, u)
+		r.urls[i] = losingProxy(t, u)
 	}
 	r.keepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
-	l.until(400)
+	l.await(400)
 	l.end()
-	l.requireKept()
+	l.requireAcknowledged()
 }
 
-// forgetful is a proxy that loses every tenth answer after the work was done.
-func forgetful(t *testing.T, to string) string {
+// losingProxy is a proxy that drops every tenth answer, after the director has done the work.
+func losingProxy(t *testing.T, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func forgetful(t *testing.T, to string) string {
 	return srv.URL
 }
 
-// Postgres is away for four leases. The fleet could not be heard meanwhile, so nothing of it expires.
+// Postgres is down for four lease times. No heartbeat could be stored meanwhile, so no lease expires.
 func TestLongOutageClosesNoSession(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second
@@ -155,26 +155,26 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	r.serve("--work")
 	r.keepAlive(lease/3, "a", "b", "c")
 	l := r.load(16)
-	l.until(64)
+	l.await(64)
 	l.end()
 	sessions := one[int](r, "SELECT count(*) FROM sessions")
 	before := one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances")
-	// The amnesty of the young installation must be over: it would excuse everything.
+	// During the amnesty of a new installation no lease expires, so the test waits for its end.
 	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 30*time.Second, 50*time.Millisecond)
 
 	require.NoError(t, r.cluster.Stop(t.Context()))
-	rest(t.Context(), 4*lease)
+	pause(t.Context(), 4*lease)
 	require.NoError(t, r.cluster.Start(t.Context()))
 	r.pool.Reset()
 	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 60*time.Second, 50*time.Millisecond)
-	require.Equal(t, sessions, one[int](r, "SELECT count(*) FROM sessions"), "sessions that were open")
-	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"), "nobody had to begin anew")
-	l.requireKept()
+	require.Equal(t, sessions, one[int](r, "SELECT count(*) FROM sessions"), "open sessions")
+	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"), "no instance had to register again")
+	l.requireAcknowledged()
 }
 
-// A game server sleeps past its lease, as under SIGSTOP or in a partition, and its place is taken. When it wakes up, all
-// it says is refused.
-func TestSleeperIsFenced(t *testing.T) {
+// A game server is frozen past its lease, as by SIGSTOP or a network partition, and another process registers under its id.
+// All calls of the old process are refused.
+func TestFrozenGameServerIsFenced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_LEASE_TTL=1s")
 	r.serve("--work")
@@ -182,27 +182,27 @@ func TestSleeperIsFenced(t *testing.T) {
 	status, first, err := r.fleet("/fleet/register", registration)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
-	seat, err := r.insist(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	seat, err := r.playUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*) FROM sessions") == 0 }, 30*time.Second, 20*time.Millisecond)
 
-	says := func(path string, more fields) int {
+	call := func(path string, more fields) int {
 		body := fields{"instance_id": "sleeper", "incarnation": first["incarnation"]}
 		maps.Copy(body, more)
 		status, _, err := r.fleet(path, body)
 		require.NoError(t, err)
 		return status
 	}
-	require.Equal(t, http.StatusNotFound, says("/fleet/heartbeat", nil), "its lease is past: it may register again")
+	require.Equal(t, http.StatusNotFound, call("/fleet/heartbeat", nil), "its lease has expired: it may register again")
 	registration["boot_id"] = "two"
 	status, _, err = r.fleet("/fleet/register", registration)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 	joined := []fields{{"sub": "ann", "jti": "j1"}}
-	require.Equal(t, http.StatusConflict, says("/fleet/heartbeat", nil))
-	require.Equal(t, http.StatusConflict, says("/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined}))
-	require.Equal(t, http.StatusConflict, says("/fleet/drain", fields{"drain": true}))
-	require.Equal(t, http.StatusConflict, says("/fleet/deregister", nil))
+	require.Equal(t, http.StatusConflict, call("/fleet/heartbeat", nil))
+	require.Equal(t, http.StatusConflict, call("/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined}))
+	require.Equal(t, http.StatusConflict, call("/fleet/drain", fields{"drain": true}))
+	require.Equal(t, http.StatusConflict, call("/fleet/deregister", nil))
 	require.Equal(t, "ready", one[string](r, "SELECT status FROM instances"))
-	r.requireSound()
+	r.requireInvariants()
 }

@@ -20,34 +20,34 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// longestGap is for how long nobody may be placed in a region while one of three replicas stands still: what the hold timeout
-// promises.
-const longestGap = 2 * time.Second
+// maxGap is the longest time without a placement in a region while one of three replicas is frozen: the hold timeout, after
+// which Postgres ends the frozen transaction, and a second for the next placement.
+const maxGap = 2 * time.Second
 
-// site is one replica of several, with players of its own.
+// site is one replica of several, with callers of its own.
 type site struct {
 	*process
 
-	name  string // that Postgres knows its connections by
-	stop  func() // stops it in the middle of what it does
-	start func() // and lets it go on
+	name   string // application_name of its connections
+	freeze func() // stops the process, or its network to Postgres
+	resume func() // ends freeze
 
-	crowds map[string]*crowd // by region
+	placements map[string]*placements // by region
 }
 
-// crowd is players of one region who ask one replica, and when they were answered.
-type crowd struct {
+// placements are the times at which callers of one region and one replica got a seat.
+type placements struct {
 	mu     sync.Mutex
 	placed []time.Time
 }
 
-func (c *crowd) add() {
+func (c *placements) add() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.placed = append(c.placed, time.Now())
 }
 
-func (c *crowd) since(from time.Time) (times []time.Time) {
+func (c *placements) since(from time.Time) (times []time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, at := range c.placed {
@@ -58,7 +58,7 @@ func (c *crowd) since(from time.Time) (times []time.Time) {
 	return times
 }
 
-// named is a database URL under which Postgres shows connections by this name.
+// named returns the database URL with an application_name.
 func named(t *testing.T, databaseURL, name string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -69,36 +69,37 @@ func named(t *testing.T, databaseURL, name string) string {
 	return u.String()
 }
 
-// freezable is a site whose process is frozen.
-func (r *rig) freezable(name string) *site {
-	s := &site{process: r.serve("--database-url", named(r.t, r.cluster.URL("postgres"), name)), name: name, crowds: map[string]*crowd{}}
-	s.stop = func() { require.NoError(r.t, s.Process.Signal(syscall.SIGSTOP)) }
-	s.start = func() { require.NoError(r.t, s.Process.Signal(syscall.SIGCONT)) }
+// serveFreezable starts a site whose process freezes.
+func (r *rig) serveFreezable(name string) *site {
+	s := &site{process: r.serve("--database-url", named(r.t, r.cluster.URL("postgres"), name)), name: name, placements: map[string]*placements{}}
+	s.freeze = func() { require.NoError(r.t, s.Signal(syscall.SIGSTOP)) }
+	s.resume = func() { require.NoError(r.t, s.Signal(syscall.SIGCONT)) }
 	return s
 }
 
-// cuttable is a site that runs on while its network to Postgres delivers nothing, and says so to neither.
-func (r *rig) cuttable(name string) *site {
-	w := newWire(r.t, r.cluster.URL("postgres"))
-	s := &site{process: r.serve("--database-url", named(r.t, w.url, name)), name: name, crowds: map[string]*crowd{}}
-	s.stop, s.start = w.gate.Lock, w.gate.Unlock
+// serveBehindProxy starts a site whose process keeps running while its network to Postgres delivers nothing: neither side
+// sees an error.
+func (r *rig) serveBehindProxy(name string) *site {
+	w := newProxy(r.t, r.cluster.URL("postgres"))
+	s := &site{process: r.serve("--database-url", named(r.t, w.url, name)), name: name, placements: map[string]*placements{}}
+	s.freeze, s.resume = w.gate.Lock, w.gate.Unlock
 	return s
 }
 
-// wire carries connections to Postgres while its gate is open.
-type wire struct {
+// proxy forwards connections to Postgres while its gate is open.
+type proxy struct {
 	url  string
-	gate sync.RWMutex // locked: nothing passes
+	gate sync.RWMutex // locked: nothing is forwarded
 }
 
-func newWire(t *testing.T, databaseURL string) *wire {
+func newProxy(t *testing.T, databaseURL string) *proxy {
 	t.Helper()
 	pc, err := pgx.ParseConfig(databaseURL)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	w := &wire{}
+	w := &proxy{}
 	network, address := pgconn.NetworkAddress(pc.Host, pc.Port)
 	go func() {
 		for {
@@ -111,8 +112,8 @@ func newWire(t *testing.T, databaseURL string) *wire {
 				_ = client.Close()
 				continue
 			}
-			go w.carry(server, client)
-			go w.carry(client, server)
+			go w.forward(server, client)
+			go w.forward(client, server)
 		}
 	}()
 	u, err := url.Parse(databaseURL)
@@ -128,8 +129,8 @@ func newWire(t *testing.T, databaseURL string) *wire {
 	return w
 }
 
-// carry takes what one side sends to the other. That a side has closed does not pass a closed gate either.
-func (w *wire) carry(to, from net.Conn) {
+// forward copies bytes from one side to the other. A closed gate also holds back the end of a connection.
+func (w *proxy) forward(to, from net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
@@ -145,24 +146,24 @@ func (w *wire) carry(to, from net.Conn) {
 	}
 }
 
-// settle has players ask the site, in each region, until the load ends.
-func (l *load) settle(s *site, callers int, regions ...string) {
+// addPlayers starts callers of the site, in each region, until the load ends.
+func (l *load) addPlayers(s *site, callers int, regions ...string) {
 	for _, region := range regions {
-		c := &crowd{}
-		s.crowds[region] = c
+		c := &placements{}
+		s.placements[region] = c
 		for n := range callers {
 			l.wg.Go(func() {
 				for turn := 0; l.ctx.Err() == nil; turn++ {
 					sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, n, turn)
-					// Two to a session: new ones are opened all the time.
-					status, answer, err := l.post(s.url, "/matchmake", http.Header{"Authorization": {"Bearer " + l.token(sub)}},
+					// Two players a session, so that placements keep opening sessions.
+					status, answer, err := l.post(s.url, "/matchmake", http.Header{"Authorization": {"Bearer " + l.accessToken(sub)}},
 						fields{"region": region, "mode": "duel", "max_players": 2})
 					if err == nil && status == http.StatusOK {
 						l.acked.Store(sub, answer["session_id"])
 						l.count.Add(1)
 						c.add()
 					} else {
-						rest(l.ctx, 10*time.Millisecond)
+						pause(l.ctx, 10*time.Millisecond)
 					}
 				}
 			})
@@ -170,33 +171,33 @@ func (l *load) settle(s *site, callers int, regions ...string) {
 	}
 }
 
-// inTransaction tells whether the site has one open.
+// inTransaction reports whether the site has a transaction open.
 func (r *rig) inTransaction(name string) bool {
 	return one[bool](r, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND xact_start IS NOT NULL)", name)
 }
 
-// stopInside stops a site at a random moment, again and again until it stands still in the middle of a transaction, and tells when.
-func (r *rig) stopInside(s *site) time.Time {
+// freezeInTransaction freezes a site at random moments until one is in the middle of a transaction, and returns that moment.
+func (r *rig) freezeInTransaction(s *site) time.Time {
 	r.t.Helper()
 	for range 500 {
-		rest(r.t.Context(), rand.N(20*time.Millisecond))
+		pause(r.t.Context(), rand.N(20*time.Millisecond))
 		at := time.Now()
-		s.stop()
-		rest(r.t.Context(), 30*time.Millisecond) // what was on its way is done
+		s.freeze()
+		pause(r.t.Context(), 30*time.Millisecond) // Postgres finishes statements that it has already received
 		if r.inTransaction(s.name) {
 			return at
 		}
-		s.start()
+		s.resume()
 	}
 	require.Fail(r.t, s.name+" was never in the middle of a transaction")
 	return time.Time{}
 }
 
-// gap is the longest time without a placement of a region by these sites, from a moment until now.
+// gap returns the longest time without a placement in a region by these sites, from a moment until now.
 func gap(sites []*site, region string, from time.Time) (longest time.Duration) {
 	var times []time.Time
 	for _, s := range sites {
-		times = append(times, s.crowds[region].since(from)...)
+		times = append(times, s.placements[region].since(from)...)
 	}
 	slices.SortFunc(times, time.Time.Compare)
 	last := from
@@ -206,11 +207,11 @@ func gap(sites []*site, region string, from time.Time) (longest time.Duration) {
 	return longest
 }
 
-// Pins one of three replicas that stands still in the middle of a transaction and stops matchmaking in all regions on all
-// others, for as long as the operator's Postgres lets it.
-func TestAReplicaThatStandsStillHoldsNobodyUp(t *testing.T) {
+// Pins one of three replicas that freezes in the middle of a transaction and so stops matchmaking on all others, in all
+// regions, until Postgres ends its connections.
+func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*rig, string) *site{"frozen": (*rig).freezable, "cut off": (*rig).cuttable} {
+	for name, open := range map[string]func(*rig, string) *site{"frozen": (*rig).serveFreezable, "cut off": (*rig).serveBehindProxy} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			regions := []string{"eu", "us"}
@@ -224,40 +225,40 @@ func TestAReplicaThatStandsStillHoldsNobodyUp(t *testing.T) {
 			}
 			l := r.load(0)
 			for _, s := range sites {
-				l.settle(s, 6, regions...)
+				l.addPlayers(s, 6, regions...)
 			}
-			l.until(100)
+			l.await(100)
 			for turn := range 3 {
 				victim := sites[turn]
 				others := slices.DeleteFunc(slices.Clone(sites), func(s *site) bool { return s == victim })
-				at := r.stopInside(victim)
-				rest(t.Context(), 4*time.Second)
-				victim.start()
-				rest(t.Context(), time.Second) // what it does on waking holds nobody up either
+				at := r.freezeInTransaction(victim)
+				pause(t.Context(), 4*time.Second)
+				victim.resume()
+				pause(t.Context(), time.Second) // the resumed replica must not block the others either
 				for _, region := range regions {
 					longest := gap(others, region, at)
-					t.Logf("%s %s: nobody was placed in %s for %s", victim.name, name, region, longest)
-					require.LessOrEqual(t, longest, longestGap, "%s %s, in %s", victim.name, name, region)
+					t.Logf("%s %s: no placement in %s for %s", victim.name, name, region, longest)
+					require.LessOrEqual(t, longest, maxGap, "%s %s, in %s", victim.name, name, region)
 				}
 			}
 			l.end()
-			l.requireKept()
+			l.requireAcknowledged()
 		})
 	}
 }
 
-// Pins a worker that stands still while it ends dead servers: their sessions stayed, and their capacity with them.
-func TestAWorkerThatStandsStillLeavesNothingToItself(t *testing.T) {
+// Pins a worker that freezes while it ends expired game servers: their sessions stayed open, and their capacity taken.
+func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 	t.Parallel()
 	const dead = 256
 	r := newRig(t, "DIRECTOR_LEASE_TTL=2s", "DIRECTOR_SEAT_TTL=10m", "DIRECTOR_PLAYER_RATE=0")
 	r.serve()
 	r.keepAlive(300*time.Millisecond, "a", "b", "c")
-	r.bury(dead)
+	r.addExpiredServers(dead)
 	frozen := &site{name: "worker"}
 	frozen.process = r.startWorker(frozen.name)
-	frozen.stop = func() { require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP)) }
-	frozen.start = func() { require.NoError(t, frozen.Process.Signal(syscall.SIGCONT)) }
+	frozen.freeze = func() { require.NoError(t, frozen.Signal(syscall.SIGSTOP)) }
+	frozen.resume = func() { require.NoError(t, frozen.Signal(syscall.SIGCONT)) }
 	left := func() int {
 		return one[int](r, "SELECT count(*) FROM instances WHERE id LIKE 'dead-%' AND status <> 'gone'")
 	}
@@ -265,35 +266,35 @@ func TestAWorkerThatStandsStillLeavesNothingToItself(t *testing.T) {
 		if !r.writing(frozen.name) {
 			return false
 		}
-		frozen.stop()
-		rest(t.Context(), 10*time.Millisecond) // what was on its way is done
+		frozen.freeze()
+		pause(t.Context(), 10*time.Millisecond) // Postgres finishes statements that it has already received
 		if r.writing(frozen.name) {
 			return true
 		}
-		frozen.start()
+		frozen.resume()
 		return false
 	}, 60*time.Second, time.Millisecond, "it was never in the middle of ending servers")
 	require.Positive(t, left())
 	r.start("work")
 	require.Eventually(t, func() bool { return left() == 0 }, 10*time.Second, 20*time.Millisecond)
 	require.Zero(t, one[int](r, "SELECT count(*) FROM sessions WHERE instance_id LIKE 'dead-%'"))
-	frozen.start()
-	rest(t.Context(), time.Second)
-	r.requireSound()
+	frozen.resume()
+	pause(t.Context(), time.Second)
+	r.requireInvariants()
 }
 
-// writing tells whether a process is in the middle of a transaction that has changed something.
+// writing reports whether a process has a transaction open that has written.
 func (r *rig) writing(name string) bool {
 	return one[bool](r, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND backend_xid IS NOT NULL)", name)
 }
 
-// startWorker starts one whose connections Postgres shows by this name.
+// startWorker starts a worker whose connections have this application_name.
 func (r *rig) startWorker(name string) *process {
 	return r.start("work", "--database-url", named(r.t, r.cluster.URL("postgres"), name))
 }
 
-// bury makes servers with a session each that are past their lease.
-func (r *rig) bury(n int) {
+// addExpiredServers registers n game servers with a session each that send no heartbeats.
+func (r *rig) addExpiredServers(n int) {
 	r.t.Helper()
 	var all sync.WaitGroup
 	for i := range n {
@@ -305,7 +306,7 @@ func (r *rig) bury(n int) {
 				r.t.Errorf("register: %d %v %v", status, answer, err)
 				return
 			}
-			if _, err := r.insist(r.t.Context(), "player-of-"+id, "/matchmake", fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
+			if _, err := r.playUntilOK(r.t.Context(), "player-of-"+id, "/matchmake", fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
 				r.t.Error(err)
 			}
 		})
@@ -314,16 +315,16 @@ func (r *rig) bury(n int) {
 	require.False(r.t, r.t.Failed())
 }
 
-// Pins a replica that stands still while it makes the matches of a cycle final: it holds the cycle, which every caller of
-// FetchMatches waits for, and the tickets.
-func TestAnAcceptanceThatStandsStillHoldsNobodyUp(t *testing.T) {
+// Pins a replica that freezes while it accepts the matches of a cycle: it has locked the tickets, and the cycle, for which
+// every caller of FetchMatches waits.
+func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	const players = 400
-	l := newLobby(t, 2)
+	l := newOMRig(t, 2)
 	frozen := l.serve("--grpc-addr", l.grpcAddrs[0], "--database-url", named(t, l.cluster.URL("postgres"), "frozen"))
 	l.serve("--work", "--grpc-addr", l.grpcAddrs[1])
 	victim := l.conns[0]
-	l.conns = l.conns[1:] // all but the first director ask the other one
+	l.conns = l.conns[1:] // all directors but the first call the other replica
 	l.queue(t.Context(), players)
 
 	directing, stop := context.WithCancel(t.Context())
@@ -335,26 +336,27 @@ func TestAnAcceptanceThatStandsStillHoldsNobodyUp(t *testing.T) {
 		defer close(fetching)
 		_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { late++ })
 	}()
-	l.freezeAcceptance(frozen)
+	l.freezeWhileAccepting(frozen)
 	at := time.Now()
-	all.Go(func() { l.direct(directing, profiles()[0]) })
+	all.Go(func() { l.runDirector(directing, profiles()[0]) })
 	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.matches) > 0 }, 20*time.Second, 5*time.Millisecond)
 	took := time.Since(at)
-	t.Logf("the others got matches %s after it stood still", took)
-	require.Less(t, took, 8*time.Second, "the hold timeout, a lease of the cycle, and a cycle")
+	t.Logf("other callers got matches %s after the replica froze", took)
+	require.Less(t, took, 8*time.Second, "the hold timeout, a lease of the cycle, and one cycle")
 
-	require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, frozen.Signal(syscall.SIGCONT))
 	<-fetching
-	require.Zero(t, late, "what it had decided was rolled back")
+	require.Zero(t, late, "the frozen transaction was rolled back")
 	waiting := func() int { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
 	require.Eventually(t, func() bool { return waiting() <= 1 }, time.Minute, 200*time.Millisecond)
 	stop()
 	all.Wait()
-	l.requireJust(t.Context())
+	l.requireConsistent(t.Context())
 }
 
-// freezeAcceptance freezes a replica while its acceptance of matches waits for tickets, and lets it have them then.
-func (l *lobby) freezeAcceptance(p *process) {
+// freezeWhileAccepting locks all tickets, freezes a replica while its acceptance of matches waits for them, and then unlocks
+// them.
+func (l *omRig) freezeWhileAccepting(p *process) {
 	l.t.Helper()
 	tx, err := l.pool.Begin(l.t.Context())
 	require.NoError(l.t, err)
@@ -365,7 +367,7 @@ func (l *lobby) freezeAcceptance(p *process) {
 		return one[bool](l.rig, `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE application_name = 'frozen' AND wait_event_type = 'Lock' AND query LIKE '%FreeTickets%')`)
 	}, 20*time.Second, time.Millisecond)
-	require.NoError(l.t, p.Process.Signal(syscall.SIGSTOP))
+	require.NoError(l.t, p.Signal(syscall.SIGSTOP))
 	require.NoError(l.t, tx.Rollback(l.t.Context()))
 	require.Eventually(l.t, func() bool {
 		return one[bool](l.rig, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'frozen' AND state = 'idle in transaction')")

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withoutWorker leaves the history tables as they are days after the last worker ended and its last partition was full: what
-// happened since then is in the default partitions.
-func (r *rig) withoutWorker(events int) {
+// simulateDaysWithoutWorker puts the history tables into the state days after the last worker ended: no partition of today
+// exists, and the rows of the last days are in the default partitions.
+func (r *rig) simulateDaysWithoutWorker(events int) {
 	r.t.Helper()
 	r.exec(`
 		DO $$ DECLARE part text; BEGIN
@@ -23,42 +23,36 @@ func (r *rig) withoutWorker(events int) {
 	r.exec("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
 }
 
-func (r *rig) exec(sql string, args ...any) {
-	r.t.Helper()
-	_, err := r.pool.Exec(r.t.Context(), sql, args...)
-	require.NoError(r.t, err)
-}
-
-// A worker is back after days without one, while players are placed: what fell into the default partitions gets partitions of
-// its own, no caller waits for that, and a follower of the event feed reads every event once.
+// A worker starts after days without one, while players are placed. It moves the rows of the default partitions into
+// partitions of their own; no caller waits for that, and a reader of the event feed reads every event once.
 func TestDaysWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	const old = 200_000
 	r := newRig(t)
 	r.serve()
 	r.keepAlive(time.Second, "a", "b", "c")
-	r.withoutWorker(old)
+	r.simulateDaysWithoutWorker(old)
 	f := r.follow()
 	l := r.load(16)
-	l.until(50)
+	l.await(50)
 
 	inserted := r.insertUntil(func() {
 		r.start("work")
 		require.Eventually(t, func() bool {
 			return one[int](r, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead >= 7 AND default_bytes = 0") == 3
-		}, 60*time.Second, 50*time.Millisecond, "the alarm rings on")
-		l.until(50)
+		}, 60*time.Second, 50*time.Millisecond, "rows are left in a default partition")
+		l.await(50)
 	})
 	l.end()
 	f.stop()
-	l.requireKept()
+	l.requireAcknowledged()
 	require.Equal(t, old, f.seen["old"])
 	require.Equal(t, inserted, f.seen["new"])
 	require.Equal(t, one[int](r, "SELECT count(*)::int FROM events"), f.count, "events read, each once")
 }
 
-// insertUntil writes events as placements do, until fn has returned, and returns how many. None may wait for locks longer than
-// a call may take.
+// insertUntil writes events as placements do, until fn has returned, and returns how many. The test fails when an INSERT
+// waits longer for a lock than a call may take.
 func (r *rig) insertUntil(fn func()) (n int) {
 	r.t.Helper()
 	conn, err := pgx.Connect(r.t.Context(), r.cluster.URL("postgres"))
@@ -75,7 +69,7 @@ func (r *rig) insertUntil(fn func()) (n int) {
 				return
 			}
 			n++
-			rest(ctx, time.Millisecond)
+			pause(ctx, time.Millisecond)
 		}
 	})
 	defer writer.Wait()
@@ -84,7 +78,7 @@ func (r *rig) insertUntil(fn func()) (n int) {
 	return n
 }
 
-// follower reads ops.event_feed as its comment says to, and counts events by kind.
+// follower reads ops.event_feed as the view's comment prescribes, and counts events by kind.
 type follower struct {
 	*rig
 	tx, id string
@@ -101,7 +95,7 @@ func (r *rig) follow() *follower {
 	f.wg.Go(func() {
 		for ctx.Err() == nil {
 			f.read()
-			rest(ctx, 10*time.Millisecond)
+			pause(ctx, 10*time.Millisecond)
 		}
 	})
 	return f
@@ -122,7 +116,7 @@ func (f *follower) stop() {
 
 func (f *follower) read() {
 	for {
-		// Other names than those of the columns, by which ORDER BY would take the texts.
+		// The aliases differ from the column names: otherwise ORDER BY would sort by the texts.
 		rows, err := f.pool.Query(context.WithoutCancel(f.t.Context()),
 			"SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 10000", f.tx, f.id)
 		if err != nil {

@@ -28,38 +28,38 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// siege is what a replica has to bear at a time, and for how long.
-type siege struct {
+// overload is the load on a replica, and how long it lasts.
+type overload struct {
 	limit     int64 // bytes of memory
 	tickets   int
 	watchers  int
 	functions int // of each kind
-	lasts     time.Duration
+	duration  time.Duration
 }
 
-// A replica in a small container, clients who ask for the whole queue and do not read it, watchers who do not read and are told of
-// one large assignment after the other, and match functions that answer without end: everybody else is served.
+// A replica in a small container serves all other callers while clients query the whole queue and do not read the answer,
+// watchers do not read one large assignment after the other, and match functions answer without end.
 // DIRECTOR_TEST_MEMORY=full makes it a million tickets in 512 MiB, which takes two minutes.
 //
-//nolint:paralleltest // It wants the machine to itself.
+//nolint:paralleltest // it needs the machine for itself
 func TestMemoryIsBounded(t *testing.T) {
-	s := siege{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4, lasts: 20 * time.Second}
+	s := overload{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4, duration: 20 * time.Second}
 	if os.Getenv("DIRECTOR_TEST_MEMORY") == "full" {
-		s = siege{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, lasts: 90 * time.Second}
+		s = overload{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, duration: 90 * time.Second}
 	}
 	r := newRig(t, "DIRECTOR_OM_COLLECTION=3s")
-	r.confine(s.limit)
+	r.limitMemory(s.limit)
 	addr := freeAddr(t)
 	p := r.serve("--work", "--grpc-addr", addr)
-	b := &besieged{rig: r, addr: addr, siege: s}
+	b := &overloaded{rig: r, addr: addr, overload: s}
 	b.fill()
 
-	ctx, stop := context.WithTimeout(t.Context(), s.lasts)
+	ctx, stop := context.WithTimeout(t.Context(), s.duration)
 	defer stop()
 	for range 8 {
-		b.wg.Go(func() { b.askAndNotRead(ctx) })
+		b.wg.Go(func() { b.queryUnread(ctx) })
 	}
-	b.wg.Go(func() { b.watchAndNotRead(ctx) })
+	b.wg.Go(func() { b.watchUnread(ctx) })
 	for range s.functions {
 		b.wg.Go(func() { b.fetch(ctx, b.endlessREST()) })
 		b.wg.Go(func() { b.fetch(ctx, b.endlessGRPC()) })
@@ -69,7 +69,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	b.wg.Wait()
 
 	select {
-	case <-p.exited:
+	case <-p.Done():
 		require.Fail(t, "the replica was killed")
 	default:
 	}
@@ -79,15 +79,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Positive(t, peak)
 	require.Less(t, peak, s.limit)
 	require.Less(t, gap, 10*time.Second)
-	require.Greater(t, b.played.Load(), int64(s.lasts/time.Second))
+	require.Greater(t, b.played.Load(), int64(s.duration/time.Second))
 	require.Positive(t, b.found.Load())
-	require.NoError(t, b.again(t.Context(), b.findMine), "what the siege took is free again")
+	require.NoError(t, b.retry(t.Context(), b.findMine), "the memory of the overload is free again")
 }
 
-// besieged is a replica under siege, and what became of calls.
-type besieged struct {
+// overloaded is a replica under overload, and counts of calls.
+type overloaded struct {
 	*rig
-	siege
+	overload
 	addr string
 	wg   sync.WaitGroup
 
@@ -95,8 +95,8 @@ type besieged struct {
 	played, found, refused, unreadRefused, fetchRefused atomic.Int64
 }
 
-// confine has directors run in that much memory: in a cgroup where this machine lets us make one, else with Go's own limit.
-func (r *rig) confine(limit int64) {
+// limitMemory makes directors run within that much memory: in a cgroup where the machine permits one, else with GOMEMLIMIT.
+func (r *rig) limitMemory(limit int64) {
 	group, err := memoryGroup(r.t, limit)
 	if err != nil {
 		r.t.Logf("no cgroup: %v", err)
@@ -109,7 +109,7 @@ func (r *rig) confine(limit int64) {
 	r.bin = script
 }
 
-// memoryGroup makes a cgroup of version 2 or 1 that is gone after the test.
+// memoryGroup makes a cgroup of version 2 or 1, and removes it after the test.
 func memoryGroup(t *testing.T, limit int64) (dir string, err error) {
 	name := "director-test-" + strconv.Itoa(os.Getpid())
 	for parent, file := range map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"} {
@@ -129,42 +129,42 @@ func memoryGroup(t *testing.T, limit int64) (dir string, err error) {
 	return "", err
 }
 
-// measure notes the most memory that a process has, without the program itself, until ctx ends or the process does.
-func (b *besieged) measure(ctx context.Context, p *process) {
+// measure records the peak of a process's anonymous memory until ctx ends or the process does.
+func (b *overloaded) measure(ctx context.Context, p *process) {
 	for ctx.Err() == nil {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 		_, line, found := strings.Cut(string(text), "RssAnon:")
 		if err != nil || !found {
 			return
 		}
 		kib, _ := strconv.ParseInt(strings.Fields(line)[0], 10, 64)
 		b.peak.Store(max(b.peak.Load(), kib<<10))
-		rest(ctx, 50*time.Millisecond)
+		pause(ctx, 50*time.Millisecond)
 	}
 }
 
-// dial makes a connection whose client keeps little of what it does not read.
-func (b *besieged) dial() *grpc.ClientConn {
+// dial makes a connection whose client buffers at most 64 KiB of unread answers.
+func (b *overloaded) dial() *grpc.ClientConn {
 	conn, err := grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
-// fill queues the tickets that the unread queries ask for: of 300 bytes each.
-func (b *besieged) fill() {
-	rest, err := proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}})
+// fill queues the tickets that the unread queries match, of 300 bytes each.
+func (b *overloaded) fill() {
+	extensions, err := proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}})
 	require.NoError(b.t, err)
 	_, err = b.pool.Exec(b.t.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 		SELECT 'global', id, 1, '{}', '{}', '{}', '\x0a14'::bytea || convert_to(id, 'UTF8') || $2
-		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, rest)
+		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, extensions)
 	require.NoError(b.t, err)
 	_, err = b.pool.Exec(b.t.Context(), "ANALYZE tickets")
 	require.NoError(b.t, err)
 }
 
-// askAndNotRead asks for all tickets every few seconds, and reads but the first page.
-func (b *besieged) askAndNotRead(ctx context.Context) {
+// queryUnread queries all tickets every few seconds, and reads only the first page.
+func (b *overloaded) queryUnread(ctx context.Context) {
 	conn := b.dial()
 	for ctx.Err() == nil {
 		stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
@@ -174,12 +174,12 @@ func (b *besieged) askAndNotRead(ctx context.Context) {
 		if err != nil {
 			b.unreadRefused.Add(1)
 		}
-		rest(ctx, 4*time.Second)
+		pause(ctx, 4*time.Second)
 	}
 }
 
-// watchAndNotRead watches many tickets, and has large assignments made of them all the time.
-func (b *besieged) watchAndNotRead(ctx context.Context) {
+// watchUnread watches many tickets without reading, while they get large assignments.
+func (b *overloaded) watchUnread(ctx context.Context) {
 	frontend := pb.NewFrontendServiceClient(b.dial())
 	var ids []string
 	for len(ids) < b.watchers && ctx.Err() == nil {
@@ -198,7 +198,7 @@ func (b *besieged) watchAndNotRead(ctx context.Context) {
 	}
 }
 
-func (b *besieged) assignLarge(ctx context.Context, name string, ids []string) {
+func (b *overloaded) assignLarge(ctx context.Context, name string, ids []string) {
 	backend := pb.NewBackendServiceClient(b.dial())
 	for len(ids) > 0 && ctx.Err() == nil {
 		some := ids[:min(100, len(ids))]
@@ -209,8 +209,8 @@ func (b *besieged) assignLarge(ctx context.Context, name string, ids []string) {
 	}
 }
 
-// fetch calls FetchMatches again and again, and reads no match.
-func (b *besieged) fetch(ctx context.Context, function *pb.FunctionConfig) {
+// fetch calls FetchMatches in a loop, and reads no match.
+func (b *overloaded) fetch(ctx context.Context, function *pb.FunctionConfig) {
 	conn := b.dial()
 	for ctx.Err() == nil {
 		stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: function, Profile: &pb.MatchProfile{Name: "endless"}})
@@ -219,12 +219,12 @@ func (b *besieged) fetch(ctx context.Context, function *pb.FunctionConfig) {
 				b.fetchRefused.Add(1)
 			}
 		}
-		rest(ctx, 100*time.Millisecond)
+		pause(ctx, 100*time.Millisecond)
 	}
 }
 
-// endlessREST is a match function that begins an object and never ends it, every time.
-func (b *besieged) endlessREST() *pb.FunctionConfig {
+// endlessREST is a match function whose answer is a JSON object without end.
+func (b *overloaded) endlessREST() *pb.FunctionConfig {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, err := io.WriteString(w, `{"result":{"proposal":{"matchId":"`)
@@ -252,7 +252,7 @@ func (endlessMatches) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb
 	}
 }
 
-func (b *besieged) endlessGRPC() *pb.FunctionConfig {
+func (b *overloaded) endlessGRPC() *pb.FunctionConfig {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b.t, err)
 	server := grpc.NewServer()
@@ -266,12 +266,12 @@ func configOf(l net.Listener, kind pb.FunctionConfig_Type) *pb.FunctionConfig {
 	return &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port), Type: kind}
 }
 
-// play creates, finds and deletes tickets as everybody else does, until ctx ends, and gives the longest time without success.
-func (b *besieged) play(ctx context.Context) (gap time.Duration) {
+// play creates, finds and deletes tickets, as other callers do, until ctx ends. It returns the longest time without success.
+func (b *overloaded) play(ctx context.Context) (gap time.Duration) {
 	conn, last := b.dial(), time.Now()
 	for ctx.Err() == nil {
 		if err := b.playOnce(ctx, conn); err != nil {
-			rest(ctx, 50*time.Millisecond)
+			pause(ctx, 50*time.Millisecond)
 			continue
 		}
 		gap, last = max(gap, time.Since(last)), time.Now()
@@ -280,10 +280,10 @@ func (b *besieged) play(ctx context.Context) (gap time.Duration) {
 	return max(gap, time.Since(last))
 }
 
-// mine is a pool that holds the one ticket of playOnce.
+// mine is a pool that matches only the ticket of playOnce.
 func mine() *pb.Pool { return &pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "mine"}}} }
 
-func (b *besieged) playOnce(ctx context.Context, conn *grpc.ClientConn) error {
+func (b *overloaded) playOnce(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	frontend := pb.NewFrontendServiceClient(conn)
@@ -303,7 +303,7 @@ func (b *besieged) playOnce(ctx context.Context, conn *grpc.ClientConn) error {
 	return err
 }
 
-func (b *besieged) findMine(ctx context.Context, conn *grpc.ClientConn) error {
+func (b *overloaded) findMine(ctx context.Context, conn *grpc.ClientConn) error {
 	stream, err := pb.NewQueryServiceClient(conn).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: mine()})
 	for err == nil {
 		_, err = stream.Recv()
@@ -314,8 +314,8 @@ func (b *besieged) findMine(ctx context.Context, conn *grpc.ClientConn) error {
 	return err
 }
 
-// again asks until the answer is none of those that say to ask later.
-func (b *besieged) again(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
+// retry repeats a call while its status is one after which clients retry.
+func (b *overloaded) retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	conn := b.dial()
@@ -324,6 +324,6 @@ func (b *besieged) again(ctx context.Context, ask func(context.Context, *grpc.Cl
 		if code := status.Code(err); ctx.Err() != nil || code != codes.ResourceExhausted && code != codes.Unavailable {
 			return err
 		}
-		rest(ctx, 200*time.Millisecond)
+		pause(ctx, 200*time.Millisecond)
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A registration lies in the socket of a frozen replica while another process takes its place. When the replica wakes up,
-// what it reads there is old, and must not throw out the process that plays.
-func TestLateRegistrationsSupersedeNobody(t *testing.T) {
+// A registration waits in the socket of a frozen replica while another process registers under the same id. When the replica
+// continues, it reads the old registration, which must not supersede the newer process.
+func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	frozen, awake := r.serve(), r.serve()
+	frozen, running := r.serve(), r.serve()
 	base := fields{"endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64}
 	register := func(id, boot string, replaces any) (int, fields) {
 		body := maps.Clone(base)
 		maps.Copy(body, fields{"instance_id": id, "boot_id": boot, "replaces": replaces})
-		status, answer, err := r.post(awake.url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, body)
+		status, answer, err := r.post(running.url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, body)
 		require.NoError(t, err)
 		return status, answer
 	}
@@ -38,21 +38,22 @@ func TestLateRegistrationsSupersedeNobody(t *testing.T) {
 		if first {
 			maps.Copy(late, fields{"boot_id": "process-2", "replaces": "none"})
 		}
-		require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
+		require.NoError(t, frozen.Signal(syscall.SIGSTOP))
 		answer := r.send(frozen, "/fleet/register", late)
 		status, now := register(name, "process-3", before["incarnation"])
 		require.Equal(t, http.StatusOK, status, "%v", now)
-		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
+		require.NoError(t, frozen.Signal(syscall.SIGCONT))
 
 		require.Equal(t, http.StatusConflict, answer(), name)
 		heartbeat := fields{"instance_id": name, "incarnation": now["incarnation"]}
-		status, _, err := r.post(awake.url, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}}, heartbeat)
+		status, _, err := r.post(running.url, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}}, heartbeat)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, name)
 	}
 }
 
-// send puts a call into a replica's socket, whether the replica reads it or not, and gives what waits for its status.
+// send writes a call into a replica's socket, which a frozen replica does not read yet. The function that it returns waits
+// for the status of the answer.
 func (r *rig) send(p *process, path string, body fields) (answer func() int) {
 	r.t.Helper()
 	text, err := json.Marshal(body)

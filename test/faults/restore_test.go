@@ -19,15 +19,15 @@ import (
 	"github.com/lattice-director/director/db/pglocal"
 )
 
-// A dump is restored into a new server, which counts transactions from its own beginning. No replica is ready until 'migrate up'
-// has numbered those of the rows anew. Then the feed shows every event once, in the order of before, and settled tickets are
-// forgotten in time.
+// A dump is restored into a new server, whose transaction ids start again. No replica becomes ready until 'migrate up' has
+// renumbered the transaction ids in the rows. The feed then shows every event once, in the former order, and settled tickets
+// are deleted in time.
 func TestRestoredDump(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.exec(`
 		CREATE PROCEDURE write_history() LANGUAGE plpgsql AS $$ BEGIN
-			FOR i IN 1..20000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; -- more than the other server has counted
+			FOR i IN 1..20000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; -- more ids than the other server has used
 			FOR i IN 1..1500 LOOP INSERT INTO events (kind) VALUES ('old ' || i), ('beside old ' || i); COMMIT; END LOOP;
 			FOR i IN 1..300 LOOP INSERT INTO settled_tickets (region, id, settled_at) VALUES ('om', 'old' || i, now() - interval '1 hour'); COMMIT; END LOOP;
 		END $$`)
@@ -35,24 +35,24 @@ func TestRestoredDump(t *testing.T) {
 	before := r.eventFeed()
 	require.Len(t, before, 3000)
 
-	r.moveTo(r.restored())
-	require.Empty(t, r.eventFeed(), "what the server hides without a remedy")
+	r.useCluster(r.restored())
+	require.Empty(t, r.eventFeed(), "the feed shows no event with an id in the future")
 	addr := freeAddr(t)
-	r.start("serve", "--addr", addr, "--work")
+	replica := r.startReplica(addr, "--work")
 	require.Eventually(t, func() bool { return strings.Contains(r.get("http://"+addr+"/readyz"), "run 'director migrate up'") },
 		60*time.Second, 20*time.Millisecond)
 	r.run("migrate", "up")
-	r.await("http://" + addr + "/readyz")
+	r.awaitReady(replica)
 
 	after := r.eventFeed()
 	require.GreaterOrEqual(t, len(after), len(before))
-	require.Equal(t, before, ofKind(after, "old "), "in the order of before, once each")
+	require.Equal(t, before, ofKind(after, "old "), "in the former order, once each")
 	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*)::int FROM settled_tickets") == 0 }, 30*time.Second, 50*time.Millisecond,
-		"tickets that were settled an hour ago are remembered for ten minutes")
+		"settled tickets are kept for ten minutes; these are an hour old")
 	r.exec("INSERT INTO events (kind) VALUES ('new')")
 	require.Eventually(t, func() bool { all := r.eventFeed(); return all[len(all)-1] == "new" }, 30*time.Second, 20*time.Millisecond)
 	r.run("migrate", "up")
-	require.Equal(t, before, ofKind(r.eventFeed(), "old "), "renewed once and for all")
+	require.Equal(t, before, ofKind(r.eventFeed(), "old "), "the second run changes nothing")
 }
 
 func ofKind(kinds []string, part string) (found []string) {
@@ -64,7 +64,7 @@ func ofKind(kinds []string, part string) (found []string) {
 	return found
 }
 
-// eventFeed is what a new follower of the event feed reads, by kind.
+// eventFeed returns the kinds of all events that a new reader of the event feed reads.
 func (r *rig) eventFeed() []string {
 	r.t.Helper()
 	return one[[]string](r, "SELECT coalesce(array_agg(kind), '{}') FROM ops.event_feed")
@@ -81,18 +81,18 @@ func (r *rig) get(url string) string {
 	return text.String()
 }
 
-// moveTo has everything that starts from now on use another cluster.
-func (r *rig) moveTo(cluster *pglocal.Cluster) {
+// useCluster makes everything that starts from now on use another cluster.
+func (r *rig) useCluster(cluster *pglocal.Cluster) {
 	r.t.Helper()
 	pool, err := pgxpool.New(r.t.Context(), cluster.URL("postgres"))
 	require.NoError(r.t, err)
 	r.t.Cleanup(pool.Close)
 	r.cluster, r.pool = cluster, pool
-	r.env = append(r.env, "DATABASE_URL="+cluster.URL("postgres")) // the last one counts
+	r.env = append(r.env, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
 }
 
-// restored is a new cluster with a dump of the rig's: one of pg_dump, where the installation of Postgres has it, else the same
-// rows in the same schema.
+// restored returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row by row
+// into the same schema.
 func (r *rig) restored() *pglocal.Cluster {
 	r.t.Helper()
 	to := dbtest.NewCluster(r.t, pglocal.Options{Durable: true})

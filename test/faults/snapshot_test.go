@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// forgetWriter opens a transaction in a database of the cluster, has it write, and leaves it open until the test ends.
-func (r *rig) forgetWriter(database string) {
+// leaveTransactionOpen opens a transaction in a database of the cluster, writes in it, and leaves it open until the test ends.
+func (r *rig) leaveTransactionOpen(database string) {
 	r.t.Helper()
 	conn, err := pgx.Connect(r.t.Context(), r.cluster.URL(database))
 	require.NoError(r.t, err)
@@ -27,14 +27,14 @@ func (r *rig) forgetWriter(database string) {
 	}
 }
 
-// createMany creates tickets, some at a time, and gives their ids.
-func (l *lobby) createMany(ctx context.Context, n int) (ids []string) {
+// createTickets creates n tickets from 50 callers, and returns their ids.
+func (l *omRig) createTickets(ctx context.Context, n int) (ids []string) {
 	var mu sync.Mutex
 	var creating sync.WaitGroup
 	for range 50 {
 		creating.Go(func() {
 			for range n / 50 {
-				err := l.again(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+				err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 					made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 					if err == nil {
 						mu.Lock()
@@ -53,8 +53,8 @@ func (l *lobby) createMany(ctx context.Context, n int) (ids []string) {
 	return ids
 }
 
-// hears waits until a stream of WatchAssignments has sent an assignment.
-func (l *lobby) hears(ctx context.Context, id string, conn *grpc.ClientConn) (func() error, error) {
+// watch opens a stream of WatchAssignments. The function that it returns waits for an assignment.
+func (l *omRig) watch(ctx context.Context, id string, conn *grpc.ClientConn) (func() error, error) {
 	stream, err := pb.NewFrontendServiceClient(conn).WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
 	return func() error {
 		_, err := stream.Recv()
@@ -62,32 +62,32 @@ func (l *lobby) hears(ctx context.Context, id string, conn *grpc.ClientConn) (fu
 	}, err
 }
 
-// Transactions that wrote something and stay open, in the director's database and in another one of the cluster, hold
-// back pg_snapshot_xmin: a feed that is read from there on is read whole at each notice, by each replica.
-func TestForgottenWritersDoNotSlowDownAssignments(t *testing.T) {
+// Transactions that have written and stay open, in the director's database and in another one of the cluster, hold back
+// pg_snapshot_xmin. Pins replicas that read the feed of assignments from there on at each notification, and so read all of it.
+func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	t.Parallel()
 	const replicas, tickets, together, watched = 2, 4000, 10, 40
-	l := newLobby(t, replicas)
+	l := newOMRig(t, replicas)
 	for n := range replicas {
 		l.start(n)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	l.forgetWriter("postgres")
+	l.leaveTransactionOpen("postgres")
 	_, err := l.pool.Exec(ctx, "CREATE DATABASE another")
 	require.NoError(t, err)
-	l.forgetWriter("another")
-	ids := l.createMany(ctx, tickets)
+	l.leaveTransactionOpen("another")
+	ids := l.createTickets(ctx, tickets)
 	var watchers []func() error
 	for i, id := range ids {
 		if i%(tickets/watched) == 0 {
-			hear, err := l.hears(ctx, id, l.conns[len(watchers)%replicas])
+			receive, err := l.watch(ctx, id, l.conns[len(watchers)%replicas])
 			require.NoError(t, err)
-			watchers = append(watchers, hear)
+			watchers = append(watchers, receive)
 		}
 	}
 	for n, some := range slices.Collect(slices.Chunk(ids, together)) {
-		err := l.again(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+		err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 			_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
 				Assignments: []*pb.AssignmentGroup{{TicketIds: some, Assignment: &pb.Assignment{Connection: fmt.Sprint(n)}}},
 			})
@@ -95,10 +95,10 @@ func TestForgottenWritersDoNotSlowDownAssignments(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	for _, hear := range watchers {
-		require.NoError(t, hear(), "a watcher was not told")
+	for _, receive := range watchers {
+		require.NoError(t, receive(), "a watcher got no assignment")
 	}
-	// A backend counts what it read a second late.
+	// A backend reports the rows it has read up to a second later.
 	read := func() int {
 		return one[int](l.rig, "SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes WHERE indexrelname = 'settled_tickets_in_commit_order'")
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Everything at once, for ten seconds or for as long as DIRECTOR_SOAK says (such as 30m): players, parties, tickets, directors and game servers,
-// while replicas and workers are killed, frozen and cut off, Postgres crashes, connections are ended, calls are aborted, bodies
-// trickle in, writing transactions are forgotten, and game servers sleep past their leases. No invariant is ever broken, and
-// nothing that was acknowledged is lost or doubled.
+// All faults at once, for ten seconds or the duration in DIRECTOR_SOAK (such as 30m). Players, parties, tickets, directors and
+// game servers are active while replicas and workers are killed, frozen and cut off from the network, Postgres crashes,
+// connections end, calls are aborted, bodies arrive slowly, transactions stay open, and game servers freeze past their leases.
+// No invariant is ever violated, and nothing that was acknowledged is lost or doubled.
 func TestSoakOfAllFaults(t *testing.T) {
 	t.Parallel()
 	length := 10 * time.Second
@@ -41,12 +41,12 @@ func TestSoakOfAllFaults(t *testing.T) {
 	for n := range 24 {
 		all.Go(func() { s.players(ctx, n) })
 	}
-	all.Go(func() { s.lobbyPlayers(ctx) })
+	all.Go(func() { s.queuePlayers(ctx) })
 	for _, p := range profiles() {
-		all.Go(func() { s.direct(ctx, p) })
+		all.Go(func() { s.runDirector(ctx, p) })
 	}
-	all.Go(func() { s.judge(ctx) })
-	all.Go(func() { s.breakThings(ctx) })
+	all.Go(func() { s.checkInvariants(ctx) })
+	all.Go(func() { s.makeFaults(ctx) })
 	all.Wait()
 	s.finish()
 }
@@ -57,29 +57,29 @@ const (
 	soakWorkers  = 2
 )
 
-// soak is an installation whose replicas come back at their own addresses.
+// soak is an installation whose replicas restart at their own addresses.
 type soak struct {
-	*lobby
+	*omRig
 	addrs    []string
-	wires    []*wire
+	proxies  []*proxy
 	replicas []*process
 	workers  []*process
 
-	broken   map[string]int // faults made, by name
-	seated   atomic.Int64   // placements acknowledged and found in the database
-	lifeless atomic.Int64   // joins that a game server reported in vain, since its session had ended
-	checks   atomic.Int64
+	faults        map[string]int // faults made, by name
+	seated        atomic.Int64   // placements acknowledged and found in the database
+	endedSessions atomic.Int64   // reports of joins that were refused because the session had ended
+	checks        atomic.Int64
 }
 
 func newSoak(t *testing.T) *soak {
 	t.Helper()
-	s := &soak{lobby: newLobby(t, soakReplicas), broken: map[string]int{}}
+	s := &soak{omRig: newOMRig(t, soakReplicas), faults: map[string]int{}}
 	s.env = append(s.env, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
 	for n := range soakReplicas {
 		s.addrs = append(s.addrs, freeAddr(t))
-		s.wires = append(s.wires, newWire(t, s.cluster.URL("postgres")))
+		s.proxies = append(s.proxies, newProxy(t, s.cluster.URL("postgres")))
 		s.replicas = append(s.replicas, s.launch(n))
-		s.await("http://" + s.addrs[n] + "/readyz")
+		s.awaitReady(s.replicas[n])
 		s.urls = append(s.urls, "http://"+s.addrs[n])
 	}
 	for range soakWorkers {
@@ -89,12 +89,10 @@ func newSoak(t *testing.T) *soak {
 }
 
 func (s *soak) launch(n int) *process {
-	p := s.rig.start("serve", "--addr", s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.wires[n].url)
-	p.url = "http://" + s.addrs[n]
-	return p
+	return s.startReplica(s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.proxies[n].url)
 }
 
-// gameServer heartbeats, and sleeps past its lease now and then.
+// gameServer sends heartbeats, and now and then freezes past its lease.
 func (s *soak) gameServer(ctx context.Context, n int) {
 	id := fmt.Sprintf("game-%d", n)
 	life := 0
@@ -110,16 +108,16 @@ func (s *soak) gameServer(ctx context.Context, n int) {
 		if status, _, err := s.fleet(path, body); err == nil {
 			registered = status == http.StatusOK || registered && status != http.StatusNotFound
 		}
-		rest(ctx, 500*time.Millisecond)
+		pause(ctx, 500*time.Millisecond)
 		if rand.IntN(120) == 0 {
-			rest(ctx, 7*time.Second)
+			pause(ctx, 7*time.Second)
 			life++
 		}
 	}
 }
 
-// players live: they are seated alone or as a party, resolve, join and leave. Each placement that was acknowledged has to be in
-// the database, now or in its history.
+// players get seats alone or as a party, resolve, join and leave. Each acknowledged seat must be in the database, as a current
+// seat or in the history.
 func (s *soak) players(ctx context.Context, caller int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var party []string
@@ -133,15 +131,15 @@ func (s *soak) players(ctx context.Context, caller int) {
 			if err == nil && status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusBadRequest || status == http.StatusUnauthorized {
 				s.t.Errorf("/matchmake answered %d: %v", status, seat)
 			}
-			rest(ctx, 20*time.Millisecond)
+			pause(ctx, 20*time.Millisecond)
 			continue
 		}
 		s.requireSeats(ctx, seat["session_id"].(string), party)
-		s.liveIn(ctx, seat, party)
+		s.playIn(ctx, seat, party)
 	}
 }
 
-func (s *soak) liveIn(ctx context.Context, seat fields, party []string) {
+func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	instance := strings.TrimSuffix(seat["endpoint"].(string), ":7777")
 	var joined []fields
 	for _, sub := range party {
@@ -153,14 +151,14 @@ func (s *soak) liveIn(ctx context.Context, seat fields, party []string) {
 		joined = append(joined, fields{"sub": sub, "jti": jti})
 	}
 	if len(joined) == 0 || rand.IntN(5) == 0 {
-		return // never seen again: the reaper's
+		return // they never connect: the reaper frees their seats
 	}
 	report := fields{"instance_id": instance, "session_id": seat["session_id"]}
 	report["joined"] = joined
 	if status, _, _ := s.fleet("/fleet/seats", report); status != http.StatusOK {
-		s.lifeless.Add(1)
+		s.endedSessions.Add(1)
 	}
-	rest(ctx, time.Duration(rand.IntN(500))*time.Millisecond)
+	pause(ctx, time.Duration(rand.IntN(500))*time.Millisecond)
 	delete(report, "joined")
 	report["left"] = party
 	if status, answer, err := s.fleet("/fleet/seats", report); err == nil && status == http.StatusInternalServerError {
@@ -168,51 +166,51 @@ func (s *soak) liveIn(ctx context.Context, seat fields, party []string) {
 	}
 }
 
-// requireSeats looks for the seats of a party in a session, until Postgres can be asked.
+// requireSeats checks that the seats of a party exist in a session. It retries while Postgres is down.
 func (s *soak) requireSeats(ctx context.Context, session string, party []string) {
 	var found int
-	err := s.ask(ctx, `SELECT count(DISTINCT sub)::int FROM (
+	err := s.query(ctx, `SELECT count(DISTINCT sub)::int FROM (
 			SELECT region, session_id, sub FROM seats UNION ALL SELECT region, session_id, sub FROM seat_history) x
 		WHERE region = 'eu' AND session_id = $1::uuid AND sub = ANY ($2)`, &found, strings.TrimPrefix(session, "eu."), party)
 	if err != nil {
 		return
 	}
 	if found != len(party) {
-		s.t.Errorf("%v were told of seats in %s: the database knows %d of them", party, session, found)
+		s.t.Errorf("%v got seats in %s: the database has %d of them", party, session, found)
 	}
 	s.seated.Add(int64(len(party)))
 }
 
-// ask asks the database until it answers, which it does not while it restarts.
-func (s *soak) ask(ctx context.Context, sql string, into any, args ...any) error {
+// query queries the database, and retries while Postgres restarts.
+func (s *soak) query(ctx context.Context, sql string, into any, args ...any) error {
 	for {
 		err := s.pool.QueryRow(context.WithoutCancel(ctx), sql, args...).Scan(into)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		rest(ctx, 100*time.Millisecond)
+		pause(ctx, 100*time.Millisecond)
 	}
 }
 
-// lobbyPlayers queue all the time, as many as are matched.
-func (s *soak) lobbyPlayers(ctx context.Context) {
+// queuePlayers creates tickets at the rate at which they are matched.
+func (s *soak) queuePlayers(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.queue(ctx, 20)
-		rest(ctx, 500*time.Millisecond)
+		pause(ctx, 500*time.Millisecond)
 	}
 }
 
-// judge looks at all invariants again and again.
-func (s *soak) judge(ctx context.Context) {
+// checkInvariants checks all invariants every two seconds.
+func (s *soak) checkInvariants(ctx context.Context) {
 	for ctx.Err() == nil {
-		rest(ctx, 2*time.Second)
+		pause(ctx, 2*time.Second)
 		var violations []string
-		err := s.ask(ctx, "SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0", &violations)
+		err := s.query(ctx, "SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0", &violations)
 		if err == nil && len(violations) > 0 {
 			s.t.Errorf("broken: %v", violations)
 		}
 		var overfull int
-		err = s.ask(ctx, "SELECT count(*)::int FROM sessions s WHERE s.player_count > s.max_players", &overfull)
+		err = s.query(ctx, "SELECT count(*)::int FROM sessions s WHERE s.player_count > s.max_players", &overfull)
 		if err == nil && overfull > 0 {
 			s.t.Errorf("%d sessions over capacity", overfull)
 		}
@@ -220,28 +218,28 @@ func (s *soak) judge(ctx context.Context) {
 	}
 }
 
-// breakThings makes one fault after the other, some of which overlap.
-func (s *soak) breakThings(ctx context.Context) {
+// makeFaults makes one fault after the other; different kinds overlap.
+func (s *soak) makeFaults(ctx context.Context) {
 	faults := []struct {
 		name string
-		odds int // 1 in so many of its turns
+		odds int // the fault is made in one of so many turns
 		make func(ctx context.Context)
 	}{
 		{"kill a replica", 1, s.killReplica}, {"freeze a replica", 1, s.freezeReplica}, {"cut a replica off", 1, s.cutReplica},
 		{"kill a worker", 1, s.killWorker}, {"freeze a worker", 1, s.freezeWorker}, {"crash Postgres", 5, s.crashPostgres},
-		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls}, {"send bodies slowly", 1, s.sendSlowly},
-		{"forget a writing transaction", 1, s.forgetTransaction},
+		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls}, {"send bodies slowly", 1, s.sendBodiesSlowly},
+		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile},
 	}
 	var under sync.WaitGroup
 	defer under.Wait()
-	busy := make([]sync.Mutex, len(faults)) // each kind once at a time: a replica that is frozen is not killed meanwhile
+	busy := make([]sync.Mutex, len(faults)) // a kind of fault never overlaps with itself
 	for ctx.Err() == nil {
-		rest(ctx, time.Duration(500+rand.IntN(3000))*time.Millisecond)
+		pause(ctx, time.Duration(500+rand.IntN(3000))*time.Millisecond)
 		n := rand.IntN(len(faults))
 		if ctx.Err() != nil || rand.IntN(faults[n].odds) > 0 || !busy[n].TryLock() {
 			continue
 		}
-		s.broken[faults[n].name]++
+		s.faults[faults[n].name]++
 		under.Go(func() {
 			defer busy[n].Unlock()
 			faults[n].make(ctx)
@@ -251,32 +249,30 @@ func (s *soak) breakThings(ctx context.Context) {
 
 func moments() time.Duration { return time.Duration(500+rand.IntN(5000)) * time.Millisecond }
 
-// Each kind of fault has a replica of its own, so that two kinds never meet in one.
+// Each kind of fault has a replica of its own: a frozen replica is not killed.
 func (s *soak) killReplica(ctx context.Context) {
-	_ = s.replicas[0].Process.Signal(syscall.SIGKILL)
-	<-s.replicas[0].exited
-	rest(ctx, 300*time.Millisecond)
+	s.replicas[0].Kill()
+	pause(ctx, 300*time.Millisecond)
 	s.replicas[0] = s.launch(0)
 }
 
 func (s *soak) freezeReplica(ctx context.Context) { freeze(ctx, s.replicas[1]) }
 
 func freeze(ctx context.Context, p *process) {
-	_ = p.Process.Signal(syscall.SIGSTOP)
-	rest(ctx, moments())
-	_ = p.Process.Signal(syscall.SIGCONT)
+	_ = p.Signal(syscall.SIGSTOP)
+	pause(ctx, moments())
+	_ = p.Signal(syscall.SIGCONT)
 }
 
 func (s *soak) cutReplica(ctx context.Context) {
-	s.wires[2].gate.Lock()
-	rest(ctx, moments())
-	s.wires[2].gate.Unlock()
+	s.proxies[2].gate.Lock()
+	pause(ctx, moments())
+	s.proxies[2].gate.Unlock()
 }
 
 func (s *soak) killWorker(ctx context.Context) {
-	_ = s.workers[0].Process.Signal(syscall.SIGKILL)
-	<-s.workers[0].exited
-	rest(ctx, time.Second)
+	s.workers[0].Kill()
+	pause(ctx, time.Second)
 	s.workers[0] = s.rig.start("work")
 }
 
@@ -300,8 +296,8 @@ func (s *soak) abortCalls(context.Context) {
 	abort(s.t, s.replicas[2], 320, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
 }
 
-// sendSlowly keeps connections busy with bodies that never come to an end.
-func (s *soak) sendSlowly(ctx context.Context) {
+// sendBodiesSlowly keeps connections busy with bodies that do not end.
+func (s *soak) sendBodiesSlowly(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
 	var callers sync.WaitGroup
@@ -313,10 +309,10 @@ func (s *soak) sendSlowly(ctx context.Context) {
 			}
 			defer func() { _ = conn.Close() }()
 			_, _ = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 60\r\nAuthorization: Bearer %s\r\n\r\n{",
-				s.token(fmt.Sprintf("slow-%d", n)))
+				s.accessToken(fmt.Sprintf("slow-%d", n)))
 			go func() { _, _ = bufio.NewReader(conn).ReadString(0) }()
 			for ctx.Err() == nil {
-				rest(ctx, 100*time.Millisecond)
+				pause(ctx, 100*time.Millisecond)
 				if _, err := conn.Write([]byte(" ")); err != nil {
 					return
 				}
@@ -326,7 +322,7 @@ func (s *soak) sendSlowly(ctx context.Context) {
 	callers.Wait()
 }
 
-func (s *soak) forgetTransaction(ctx context.Context) {
+func (s *soak) leaveTransactionOpenForAWhile(ctx context.Context) {
 	conn, err := pgx.Connect(ctx, s.cluster.URL("template1"))
 	if err != nil {
 		return
@@ -334,26 +330,26 @@ func (s *soak) forgetTransaction(ctx context.Context) {
 	defer func() { _ = conn.Close(context.Background()) }()
 	if tx, err := conn.Begin(ctx); err == nil {
 		_, _ = tx.Exec(ctx, "SELECT pg_current_xact_id()")
-		rest(ctx, 3*moments())
+		pause(ctx, 3*moments())
 	}
 }
 
-// finish lets all come to rest and holds what everybody was told against what is there.
+// finish waits until all tickets are matched, and compares all answers with the database.
 func (s *soak) finish() {
 	s.pool.Reset()
-	for _, addr := range s.addrs {
-		s.await("http://" + addr + "/readyz")
+	for _, replica := range s.replicas {
+		s.awaitReady(replica)
 	}
 	directing, stop := context.WithCancel(s.t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { s.direct(directing, profiles()[0]) })
+	all.Go(func() { s.runDirector(directing, profiles()[0]) })
 	waiting := func() int { return one[int](s.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
 	require.Eventually(s.t, func() bool { return waiting() <= 1 }, 3*time.Minute, 200*time.Millisecond)
 	stop()
 	all.Wait()
-	s.requireJust(s.t.Context())
-	s.t.Logf("%d seats acknowledged and found, %d reports about sessions that had ended, %d tickets, %d matches, %d times all invariants",
-		s.seated.Load(), s.lifeless.Load(), len(s.created), len(s.matches), s.checks.Load())
-	s.t.Logf("faults: %v", s.broken)
+	s.requireConsistent(s.t.Context())
+	s.t.Logf("%d seats acknowledged and found, %d reports about sessions that had ended, %d tickets, %d matches, %d checks of all invariants",
+		s.seated.Load(), s.endedSessions.Load(), len(s.created), len(s.matches), s.checks.Load())
+	s.t.Logf("faults: %v", s.faults)
 	require.Positive(s.t, s.seated.Load())
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,8 +24,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// lobby is players, directors and a match function of Open Match's kind around an installation, and what each was told.
-type lobby struct {
+// omRig is an installation with players, directors and a match function of Open Match, and the answers that each got.
+type omRig struct {
 	*rig
 	grpcAddrs []string
 	conns     []*grpc.ClientConn
@@ -35,30 +34,30 @@ type lobby struct {
 
 	mu      sync.Mutex
 	created []string
-	told    map[string]string // by ticket that somebody wanted back: what was answered, gaveUp where nothing was
+	told    map[string]string // by ticket that its player cancelled: the answer, noAnswer where there was none
 	matches map[string]*delivered
 }
 
 // delivered is a match that a director got.
 type delivered struct {
 	tickets []string
-	settled bool // all of them were assigned, the director was told so
+	settled bool // AssignTickets succeeded for all of them
 }
 
 const (
 	cancelled = "cancelled"
 	tooLate   = "in a match, or assigned"
-	gaveUp    = "no answer"
+	noAnswer  = "no answer"
 
-	// matchedFor is how long a match may wait for its assignment, and directorPatience when a director leaves one: no
-	// director assigns what may have been matched again.
-	matchedFor       = 8 * time.Second
-	directorPatience = 3 * time.Second
+	// matchedFor is how long a match may wait for its assignment. assignTimeout, after which a director gives up, is shorter:
+	// no director assigns tickets that may be in another match by then.
+	matchedFor    = 8 * time.Second
+	assignTimeout = 3 * time.Second
 )
 
-func newLobby(t *testing.T, replicas int) *lobby {
+func newOMRig(t *testing.T, replicas int) *omRig {
 	t.Helper()
-	l := &lobby{
+	l := &omRig{
 		rig:  newRig(t, "DIRECTOR_OM_REGISTRATION=100ms", "DIRECTOR_OM_COLLECTION=3s", "DIRECTOR_OM_PENDING_FOR="+matchedFor.String()),
 		told: map[string]string{}, matches: map[string]*delivered{},
 	}
@@ -75,15 +74,15 @@ func newLobby(t *testing.T, replicas int) *lobby {
 	return l
 }
 
-func (l *lobby) start(n int) *process {
+func (l *omRig) start(n int) *process {
 	l.t.Helper()
 	return l.serve("--work", "--grpc-addr", l.grpcAddrs[n])
 }
 
-func (l *lobby) conn() *grpc.ClientConn { return l.conns[int(l.turn.Add(1))%len(l.conns)] }
+func (l *omRig) conn() *grpc.ClientConn { return l.conns[int(l.turn.Add(1))%len(l.conns)] }
 
-// again asks one replica after the other until one answers something else than that it cannot.
-func (l *lobby) again(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
+// retry calls one replica after the other while they are unavailable or refuse because of load.
+func (l *omRig) retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := ask(call, l.conn())
@@ -96,14 +95,14 @@ func (l *lobby) again(ctx context.Context, ask func(context.Context, *grpc.Clien
 		if ctx.Err() != nil {
 			return err
 		}
-		rest(ctx, 10*time.Millisecond)
+		pause(ctx, 10*time.Millisecond)
 	}
 }
 
-// functionServer pairs tickets of the same pool, the first ones first.
+// functionServer is a match function that pairs tickets of one pool in the order of the query.
 type functionServer struct {
 	pb.UnimplementedMatchFunctionServer
-	*lobby
+	*omRig
 	runs atomic.Int64
 }
 
@@ -136,19 +135,19 @@ func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer
 	return nil
 }
 
-func (l *lobby) serveFunction() {
+func (l *omRig) serveFunction() {
 	l.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(l.t, err)
 	server := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(server, &functionServer{lobby: l})
+	pb.RegisterMatchFunctionServer(server, &functionServer{omRig: l})
 	go func() { _ = server.Serve(listener) }()
 	l.t.Cleanup(server.Stop)
 	l.function = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port), Type: pb.FunctionConfig_GRPC}
 }
 
-// queue has n players come, some of whom go again.
-func (l *lobby) queue(ctx context.Context, n int) {
+// queue creates n tickets, and cancels a tenth of them.
+func (l *omRig) queue(ctx context.Context, n int) {
 	var next atomic.Int64
 	var players sync.WaitGroup
 	for range 64 {
@@ -161,12 +160,12 @@ func (l *lobby) queue(ctx context.Context, n int) {
 	players.Wait()
 }
 
-func (l *lobby) player(ctx context.Context) {
+func (l *omRig) player(ctx context.Context) {
 	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{
 		Tags: []string{[]string{"red", "blue"}[rand.IntN(2)]}, DoubleArgs: map[string]float64{"skill": rand.Float64()},
 	}}
 	var id string
-	err := l.again(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+	err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
 		id = made.GetId()
 		return err
@@ -182,20 +181,20 @@ func (l *lobby) player(ctx context.Context) {
 	l.created = append(l.created, id)
 	l.mu.Unlock()
 	if rand.IntN(10) == 0 {
-		rest(ctx, time.Duration(rand.IntN(300))*time.Millisecond)
+		pause(ctx, time.Duration(rand.IntN(300))*time.Millisecond)
 		l.cancel(ctx, id)
 	}
 }
 
-// cancel asks once: whoever is not answered does not know, and asking again would answer something else.
-func (l *lobby) cancel(ctx context.Context, id string) {
+// cancel calls CancelTicket once. Without an answer the outcome is unknown: a retry would get a different answer.
+func (l *omRig) cancel(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
 	answer, err := pb.NewTicketsClient(l.conn()).CancelTicket(ctx, &pb.CancelTicketRequest{TicketId: id})
 	said := tooLate
 	switch {
 	case err != nil:
-		said = gaveUp
+		said = noAnswer
 	case answer.GetCancelled():
 		said = cancelled
 	}
@@ -204,7 +203,7 @@ func (l *lobby) cancel(ctx context.Context, id string) {
 	l.told[id] = said
 }
 
-// profiles overlap: each ticket is in three of their pools.
+// profiles overlap: each ticket is in three of the four pools.
 func profiles() []*pb.MatchProfile {
 	pool := func(name string, p *pb.Pool) *pb.MatchProfile {
 		return &pb.MatchProfile{Name: name, Pools: []*pb.Pool{p}}
@@ -217,20 +216,20 @@ func profiles() []*pb.MatchProfile {
 	}
 }
 
-// direct fetches matches and assigns them until ctx ends.
-func (l *lobby) direct(ctx context.Context, profile *pb.MatchProfile) {
+// runDirector fetches matches and assigns them until ctx ends.
+func (l *omRig) runDirector(ctx context.Context, profile *pb.MatchProfile) {
 	var assigning sync.WaitGroup
 	defer assigning.Wait()
 	for ctx.Err() == nil {
 		err := l.fetch(ctx, l.conn(), profile, func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) })
 		if !errors.Is(err, io.EOF) {
-			rest(ctx, 50*time.Millisecond)
+			pause(ctx, 50*time.Millisecond)
 		}
 	}
 }
 
-// fetch asks one replica for matches once. It returns io.EOF when it got all of them.
-func (l *lobby) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.MatchProfile, got func(*pb.Match)) error {
+// fetch calls FetchMatches of one replica once. It returns io.EOF when it got all matches.
+func (l *omRig) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.MatchProfile, got func(*pb.Match)) error {
 	stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: l.function, Profile: profile})
 	for err == nil {
 		var answer *pb.FetchMatchesResponse
@@ -241,8 +240,8 @@ func (l *lobby) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.Ma
 	return err
 }
 
-// assign tells the players of a match where to play, all or none, until it is answered or it is too late.
-func (l *lobby) assign(ctx context.Context, m *pb.Match) {
+// assign assigns all tickets of a match or none, and retries until assignTimeout.
+func (l *omRig) assign(ctx context.Context, m *pb.Match) {
 	d := &delivered{}
 	for _, ticket := range m.GetTickets() {
 		d.tickets = append(d.tickets, ticket.GetId())
@@ -251,10 +250,10 @@ func (l *lobby) assign(ctx context.Context, m *pb.Match) {
 	where := "match " + strconv.Itoa(len(l.matches))
 	l.matches[where] = d
 	l.mu.Unlock()
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), directorPatience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), assignTimeout)
 	defer stop()
 	ctx = metadata.AppendToOutgoingContext(ctx, "director-all-or-none", "true")
-	err := l.again(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+	err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
 			Assignments: []*pb.AssignmentGroup{{TicketIds: d.tickets, Assignment: &pb.Assignment{Connection: where}}},
 		})
@@ -265,9 +264,9 @@ func (l *lobby) assign(ctx context.Context, m *pb.Match) {
 	d.settled = err == nil
 }
 
-// becameOf tells where a ticket plays: "" while it waits, gone where it is not there.
-func (l *lobby) becameOf(ctx context.Context, id string) (where string, gone bool) {
-	err := l.again(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+// assignmentOf returns the connection that a ticket is assigned to: "" while it waits. gone means that there is no such ticket.
+func (l *omRig) assignmentOf(ctx context.Context, id string) (where string, gone bool) {
+	err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		ticket, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: id})
 		where = ticket.GetAssignment().GetConnection()
 		return err
@@ -281,22 +280,22 @@ func (l *lobby) becameOf(ctx context.Context, id string) (where string, gone boo
 	return where, false
 }
 
-// fate is what became of a ticket.
-type fate struct {
+// ticketState is the result of assignmentOf.
+type ticketState struct {
 	where string
 	gone  bool
 }
 
-// fates asks for all tickets.
-func (l *lobby) fates(ctx context.Context) map[string]fate {
-	all := make(map[string]fate, len(l.created))
+// ticketStates returns the states of all created tickets.
+func (l *omRig) ticketStates(ctx context.Context) map[string]ticketState {
+	all := make(map[string]ticketState, len(l.created))
 	var askers sync.WaitGroup
 	for some := range slices.Chunk(l.created, 1+len(l.created)/32) {
 		askers.Go(func() {
 			for _, id := range some {
-				where, gone := l.becameOf(ctx, id)
+				where, gone := l.assignmentOf(ctx, id)
 				l.mu.Lock()
-				all[id] = fate{where, gone}
+				all[id] = ticketState{where, gone}
 				l.mu.Unlock()
 			}
 		})
@@ -305,29 +304,27 @@ func (l *lobby) fates(ctx context.Context) map[string]fate {
 	return all
 }
 
-// killSomeone kills a replica now and then, and starts it again.
-func (l *lobby) killSomeone(ctx context.Context, replicas []*process, every time.Duration) (kills int) {
+// killReplicas kills one replica after the other at an interval, and restarts it.
+func (l *omRig) killReplicas(ctx context.Context, replicas []*process, every time.Duration) (kills int) {
 	for {
-		rest(ctx, every)
+		pause(ctx, every)
 		if ctx.Err() != nil {
 			return kills
 		}
 		n := kills % len(replicas)
-		_ = replicas[n].Process.Signal(syscall.SIGKILL)
-		<-replicas[n].exited
-		rest(ctx, 300*time.Millisecond)
+		replicas[n].Kill()
+		pause(ctx, 300*time.Millisecond)
 		replicas[n] = l.start(n)
 		kills++
 	}
 }
 
-// Three replicas, four directors whose profiles overlap, 20,000 players of whom a tenth go again, and somebody who kills a
-// replica every few seconds: no ticket is in two matches, none is lost, and whoever wanted its ticket back got it back or a
-// match, never both.
+// Three replicas serve four directors whose profiles overlap and 20,000 players, of whom a tenth cancel, while a replica is
+// killed every few seconds. No ticket is in two matches, none is lost, and a cancelled ticket is in no match.
 func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	t.Parallel()
 	const players = 20_000
-	l := newLobby(t, 3)
+	l := newOMRig(t, 3)
 	var replicas []*process
 	for n := range l.conns {
 		replicas = append(replicas, l.start(n))
@@ -338,26 +335,26 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	defer spare()
 	var all, killer sync.WaitGroup
 	for _, p := range profiles() {
-		all.Go(func() { l.direct(directing, p) })
+		all.Go(func() { l.runDirector(directing, p) })
 	}
 	kills := 0
-	killer.Go(func() { kills = l.killSomeone(killing, replicas, 2*time.Second) })
+	killer.Go(func() { kills = l.killReplicas(killing, replicas, 2*time.Second) })
 	l.queue(t.Context(), players)
 	waiting := func() int { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
 	require.Eventually(t, func() bool { return waiting() <= players/10 }, 2*time.Minute, 200*time.Millisecond)
 	spare()
 	killer.Wait()
-	// What was matched for directors that were not told of it is free after matchedFor, and one ticket may be left over.
+	// Matches whose director got no answer free their tickets after matchedFor. One ticket may be left over.
 	require.Eventually(t, func() bool { return waiting() <= 1 }, 2*time.Minute, 200*time.Millisecond)
 	stop()
 	all.Wait()
-	l.requireJust(t.Context())
+	l.requireConsistent(t.Context())
 	require.Greater(t, kills, 1)
 	t.Logf("%d tickets, %d matches, %d replicas killed", len(l.created), len(l.matches), kills)
 }
 
-// requireJust holds what everybody was told against each other, and against what became of the tickets.
-func (l *lobby) requireJust(ctx context.Context) {
+// requireConsistent compares the answers that players and directors got with each other and with the states of the tickets.
+func (l *omRig) requireConsistent(ctx context.Context) {
 	l.t.Helper()
 	matchesOf := map[string][]string{}
 	for where, m := range l.matches {
@@ -367,29 +364,29 @@ func (l *lobby) requireJust(ctx context.Context) {
 			}
 		}
 	}
-	waiting, cancels, fates := 0, 0, l.fates(ctx)
+	waiting, cancels, ticketStates := 0, 0, l.ticketStates(ctx)
 	for _, id := range l.created {
-		where, gone := fates[id].where, fates[id].gone
+		where, gone := ticketStates[id].where, ticketStates[id].gone
 		settled := matchesOf[id]
 		require.LessOrEqual(l.t, len(settled), 1, "%s was assigned for two matches: %v", id, settled)
 		switch {
 		case gone:
-			require.Contains(l.t, []string{cancelled, gaveUp}, l.told[id], "%s is lost", id)
-			require.Empty(l.t, settled, "%s is gone, its match was told that it plays", id)
+			require.Contains(l.t, []string{cancelled, noAnswer}, l.told[id], "%s is lost", id)
+			require.Empty(l.t, settled, "%s is gone, and yet its match was assigned", id)
 			cancels++
 		case where == "":
 			waiting++
 			require.Empty(l.t, settled)
 		default:
-			require.NotEqual(l.t, cancelled, l.told[id], "%s was taken back, and plays", id)
+			require.NotEqual(l.t, cancelled, l.told[id], "%s was cancelled, and yet is assigned", id)
 			require.Contains(l.t, l.matches, where)
-			require.Contains(l.t, l.matches[where].tickets, id, "assigned for a match that it was not in")
+			require.Contains(l.t, l.matches[where].tickets, id, "assigned to a match that it is not in")
 			if len(settled) > 0 {
-				require.Equal(l.t, settled[0], where, "another match took it")
+				require.Equal(l.t, settled[0], where, "assigned to another match")
 			}
 		}
 	}
 	require.LessOrEqual(l.t, waiting, 1)
 	require.Positive(l.t, cancels)
-	l.requireSound()
+	l.requireInvariants()
 }
