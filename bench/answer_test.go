@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Pins a shortcut that reads something else than a JSON parser does.
+// Pins a shortcut whose result differs from a JSON parser's.
 func TestAnswerIsReadAsJSONIs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

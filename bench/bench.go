@@ -1,12 +1,12 @@
 // Package bench puts a load on a director and measures how it answers, over HTTP as game servers and players call it.
 //
-// The load is a closed loop or an open one. In a closed loop each caller waits for an answer before it asks again: a slow
-// director is asked less, and the latencies are those at the throughput beside them. In an open loop calls are due at a
-// rate, whatever the answers, and their latency counts from when they were due: a stall is seen in all the calls that it
-// kept waiting.
+// The load is a closed loop or an open one. In a closed loop each caller waits for an answer before its next call: a slow
+// director gets fewer calls, and latencies belong to the throughput that was reached. In an open loop calls are due at a
+// fixed rate, and their latency counts from when they were due: a stall shows in the latencies of all calls that were due
+// during it.
 //
-// It brings game servers of its own, in regions of its own, so that no player of others is ever sent to them. It knows
-// the wire and nothing else of the director: starting one (package lab) and issuing access tokens is the caller's.
+// A run registers its own game servers in its own regions, so that no real player is ever sent to them. The package knows
+// the director's HTTP API only; its caller starts a director (package lab) and issues access tokens.
 package bench
 
 import (
@@ -22,62 +22,62 @@ import (
 	"time"
 )
 
-// Limits of the load that one process puts on.
+// Limits of the load that one process generates.
 const (
 	MaxCallers   = 2048    // each holds a connection
-	MaxInFlight  = 16_384  // the same of an open loop: more than a director lets in, to see it refuse
+	MaxInFlight  = 16_384  // callers of an open loop: more than a director admits, to measure its refusals
 	MaxInstances = 200_000 // each is a few hundred bytes here
 	MaxRegions   = 1000
-	MaxModes     = 32      // that the API lets a game server offer
-	MaxCapacity  = 100_000 // that the API lets a game server have
-	MaxPlayers   = 1024    // that the API lets a session have
+	MaxModes     = 32      // of a game server, by the API
+	MaxCapacity  = 100_000 // of a game server, by the API
+	MaxPlayers   = 1024    // of a session, by the API
 )
 
-// Options of a run. The zero values of FleetToken and all from Rate on but Duration are usable.
+// Options of a run. FleetToken, and all fields from Rate on except Duration, have usable zero values.
 type Options struct {
-	Scenario    string   // one of Scenarios, unless there is a Turn
-	URLs        []string // base URLs of replicas; callers take them in turn
-	FleetToken  string   // shown as X-Fleet-Token; "" where the fleet is open
+	Scenario    string   // one of Scenarios, or the name of Turn
+	URLs        []string // base URLs of replicas; callers are spread over them
+	FleetToken  string   // sent as X-Fleet-Token; "" sends none
 	AccessToken MintFunc
-	Callers     int // that ask at a time, 1 to MaxCallers; in an open loop at most so many calls are in flight, up to MaxInFlight
-	Instances   int // game servers to register, 1 to MaxInstances; one for each region at least, for heartbeat one for each caller too
+	Callers     int // concurrent callers, 1 to MaxCallers; in an open loop the most calls in flight, up to MaxInFlight
+	Instances   int // game servers to register, 1 to MaxInstances; raised to one a region, and for heartbeat to one a caller
 
-	// Rate makes it an open loop of so many turns a second: turn i is due at the start + i/Rate. 0 is a closed loop.
+	// Rate makes the load an open loop of that many turns a second: turn i is due at the start + i/Rate. 0 is a closed loop.
 	Rate     float64
-	Regions  int           // that players and game servers are spread over, up to MaxRegions; 0 is 1
-	Modes    int           // that players ask for and each game server offers, up to MaxModes; 0 is 1
-	HotShare float64       // of the calls, for the first of several modes; the others share the rest. 0: all alike
-	Capacity int           // seats of each game server, up to MaxCapacity; 0 is that: placement is measured, not a full house
-	Players  int           // that a session has room for, up to MaxPlayers; 0 is what the mode has. Not of resolve, which seats parties
-	Turns    int           // of a closed loop, the warm-up included, taken as fast as they are answered; 0: as many as there is time for
-	Run      string        // in the names of its regions, bench-<Run>-0 and so on: up to 20 lower-case letters and digits. "" is a random one
-	WarmUp   time.Duration // load that is not measured, before what is
-	Duration time.Duration // how long new calls are made and measured
+	Regions  int           // of players and game servers, up to MaxRegions; 0 is 1
+	Modes    int           // of players and of each game server, up to MaxModes; 0 is 1
+	HotShare float64       // share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
+	Capacity int           // seats of each game server, up to MaxCapacity; 0 is MaxCapacity: game servers do not become full
+	Players  int           // most players of a session, up to MaxPlayers; 0 is the mode's default. Ignored by resolve, which seats parties
+	Turns    int           // of a closed loop, the warm-up included, without pauses after failures; 0: as many as Duration permits
+	Run      string        // part of the names of its regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random
+	WarmUp   time.Duration // of load before the measurement
+	Duration time.Duration // of the measurement: how long new calls begin
 	Meter    Meter         // nil: costs are not measured
-	Turn     TurnFunc      // what callers do instead of one of Scenarios: Scenario is just its name then, and there are no game servers
+	Turn     TurnFunc      // what callers do instead of one of Scenarios; the run has no game servers then
 	Progress func(Progress)
 }
 
-// MintFunc makes a player's access token. It is called by many at once, and ahead of the calls as far as it is known how
-// many will come. Players have the same names in every run: who remembers their tokens makes them once.
+// MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts. Players
+// have the same names in every run, so that a caller can keep their tokens between runs.
 type MintFunc func(sub string) (string, error)
 
-// Progress is how far a run is. Options.Progress is told a few times a second, never by two at once.
+// Progress is the progress of a run. Options.Progress is called a few times a second, never concurrently.
 type Progress struct {
-	Phase          string        // what is being done, for people
-	Elapsed, Total time.Duration // of the load, the warm-up included; before it 0 and 0
+	Phase          string        // for people
+	Elapsed, Total time.Duration // of the load, the warm-up included; 0 before the load
 	Calls, Failed  int64         // measured so far
 }
 
-// Check judges the options as Run does, and sets what has a default.
+// Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
 	switch {
 	case o.scenario().turn == nil:
 		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	case len(o.URLs) == 0:
 		return errors.New("there is no URL to call")
-	case o.Callers < 1 || o.Callers > o.mostCallers():
-		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.mostCallers())
+	case o.Callers < 1 || o.Callers > o.maxCallers():
+		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.maxCallers())
 	case o.Turn == nil && o.Instances < 1 || o.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
 	case o.Duration <= 0 || o.WarmUp < 0:
@@ -86,14 +86,14 @@ func (o *Options) Check() error {
 	return o.checkLoad()
 }
 
-func (o *Options) mostCallers() int {
+func (o *Options) maxCallers() int {
 	if o.Rate > 0 {
 		return MaxInFlight
 	}
 	return MaxCallers
 }
 
-// checkLoad judges what has a usable zero value, and sets it.
+// checkLoad validates the shape of the load, and sets defaults.
 func (o *Options) checkLoad() error {
 	o.Regions, o.Modes = max(o.Regions, 1), max(o.Modes, 1)
 	switch {
@@ -111,10 +111,10 @@ func (o *Options) checkLoad() error {
 	return o.checkSizes()
 }
 
-// runNames leave room in the name of a region.
+// runNames are short enough for the name of a region.
 var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
 
-// checkSizes judges what is to be full at some time, and sets it; and what a run may be called.
+// checkSizes validates capacities, the number of turns and the name of the run, and sets defaults.
 func (o *Options) checkSizes() error {
 	if o.Capacity == 0 {
 		o.Capacity = MaxCapacity
@@ -132,12 +132,12 @@ func (o *Options) checkSizes() error {
 	return nil
 }
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	Options
 
 	scenario scenario
-	id       string // tells its game servers and regions from those of every other run
+	id       string // part of the names of its game servers and regions
 	client   *client
 	fleet    *fleet
 	players  *players
@@ -147,38 +147,38 @@ type run struct {
 	phase    atomic.Pointer[string]
 	period   atomic.Pointer[period] // nil before the load
 	schedule *schedule              // nil in a closed loop
-	turns    atomic.Int64           // that began, where they are counted
+	turns    atomic.Int64           // that began, when Turns limits them
 }
 
-// period is when things count.
+// period is the time of the measurement.
 type period struct {
-	from  time.Time // what begins from here on is measured
-	until time.Time // nothing begins from here on
+	from  time.Time // turns that begin from here on are measured
+	until time.Time // no turn begins from here on
 }
 
-// Run registers game servers, puts the load on, and deregisters them. It returns when all calls have been answered. Calls
-// that fail are figures; an error is an impossible option, a fleet that cannot be registered, a meter that cannot be
-// read, or the end of ctx, at which everything stops at once.
+// Run registers game servers, generates the load, and deregisters them. It returns when all calls have been answered. Calls
+// that fail are part of the result. Errors: an invalid option, a fleet that cannot be registered, a meter that cannot be
+// read, or the end of ctx, which ends all calls at once.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Check(); err != nil {
 		return Result{}, err
 	}
 	o.Instances = max(o.Instances, o.Regions)
 	if o.Scenario == heartbeat {
-		o.Instances = max(o.Instances, o.Callers) // two never beat for one game server
+		o.Instances = max(o.Instances, o.Callers) // two callers never send a heartbeat of the same game server at once
 	}
 	r := newRun(ctx, o)
 	defer r.client.close()
-	beside, stop := context.WithCancel(ctx)
+	background, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer stop()
-	helpers.Go(func() { r.tell(beside) })
+	helpers.Go(func() { r.reportProgress(background) })
 	defer r.fleet.deregister(ctx)
 	if err := r.prepare(ctx); err != nil {
 		return Result{}, err
 	}
-	helpers.Go(func() { r.fleet.keepAlive(beside) })
+	helpers.Go(func() { r.fleet.keepAlive(background) })
 	return r.measure(ctx)
 }
 
@@ -186,9 +186,9 @@ func newRun(ctx context.Context, o Options) *run {
 	id := cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
 	r := &run{
 		Options: o, scenario: o.scenario(), id: id, record: newRecord(), players: newPlayers(o.AccessToken),
-		client: newClient(ctx, o.FleetToken, o.Callers+2*atOnce),
+		client: newClient(ctx, o.FleetToken, o.Callers+2*maxConcurrent),
 	}
-	r.enter("getting ready")
+	r.enter("preparing")
 	r.places = newPlaces(id, o)
 	r.fleet = newFleet(r.client, o.URLs, r.places, o.Capacity)
 	for n := range o.Callers {
@@ -199,13 +199,13 @@ func newRun(ctx context.Context, o Options) *run {
 
 func (r *run) enter(phase string) { r.phase.Store(&phase) }
 
-const progressEvery = 200 * time.Millisecond
+const progressInterval = 200 * time.Millisecond
 
-func (r *run) tell(ctx context.Context) {
+func (r *run) reportProgress(ctx context.Context) {
 	if r.Progress == nil {
 		return
 	}
-	for ticks := time.NewTicker(progressEvery); ; {
+	for ticks := time.NewTicker(progressInterval); ; {
 		select {
 		case <-ctx.Done():
 			ticks.Stop()

@@ -21,14 +21,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, // they look after idle connections every so often, and end when none is left
+	goleak.VerifyTestMain(m, // these close idle connections, and end when none is left
 		goleak.IgnoreTopFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
 }
 
-// tiny is a director that believes everything and remembers who called.
-type tiny struct {
+// fakeDirector accepts every call and counts calls.
+type fakeDirector struct {
 	*httptest.Server
 
 	mu    sync.Mutex
@@ -37,22 +37,22 @@ type tiny struct {
 	seen  map[string]int // bodies of matchmake and register, by region and modes
 }
 
-func startTiny(t *testing.T, handlers map[string]http.HandlerFunc) *tiny {
+func startFakeDirector(t *testing.T, handlers map[string]http.HandlerFunc) *fakeDirector {
 	t.Helper()
-	d := &tiny{calls: map[string]int{}, subs: map[string]int{}, seen: map[string]int{}}
+	d := &fakeDirector{calls: map[string]int{}, subs: map[string]int{}, seen: map[string]int{}}
 	mux := http.NewServeMux()
-	for path, usual := range d.usual() {
+	for path, handler := range d.defaults() {
 		if other := handlers[path]; other != nil {
-			usual = other
+			handler = other
 		}
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { d.note(r); usual(w, r) })
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { d.note(r); handler(w, r) })
 	}
 	d.Server = httptest.NewServer(mux)
 	t.Cleanup(d.Close)
 	return d
 }
 
-func (d *tiny) note(r *http.Request) {
+func (d *fakeDirector) note(r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls[r.URL.Path]++
@@ -61,7 +61,7 @@ func (d *tiny) note(r *http.Request) {
 	}
 }
 
-func (d *tiny) usual() map[string]http.HandlerFunc {
+func (d *fakeDirector) defaults() map[string]http.HandlerFunc {
 	var endpoint atomic.Value
 	jwt := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"jti":"the-token"}`)) + ".sig"
 	return map[string]http.HandlerFunc{
@@ -80,7 +80,7 @@ func (d *tiny) usual() map[string]http.HandlerFunc {
 		"/noop":       func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
 		"/fleet/noop": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
 		"/matchmake": func(w http.ResponseWriter, r *http.Request) {
-			var body wish
+			var body placeRequest
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			d.saw("matchmake", body.Region, body.Mode)
 			fmt.Fprintf(w, `{"session_id":"s","session_handle":"h","endpoint":%q}`, endpoint.Load())
@@ -89,32 +89,33 @@ func (d *tiny) usual() map[string]http.HandlerFunc {
 	}
 }
 
-// saw notes a body. Of the name of a region only the number counts.
-func (d *tiny) saw(what, region string, modes ...string) {
+// saw counts a body by the number of its region and by its modes.
+func (d *fakeDirector) saw(what, region string, modes ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seen[what+" "+region[strings.LastIndex(region, "-")+1:]+" "+strings.Join(modes, ",")]++
 }
 
-func options(d *tiny, scenario string) Options {
+func options(d *fakeDirector, scenario string) Options {
 	return Options{
 		Scenario: scenario, URLs: []string{d.URL}, Callers: 4, Instances: 2, WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
 		AccessToken: func(sub string) (string, error) { return sub, nil },
 	}
 }
 
-// Pins calls that are lost or counted twice, a player who calls often enough to meet a limit, and a fleet that is left behind.
+// Pins calls that are lost or counted twice, a player who calls often enough to be rate-limited, and a fleet that is not
+// deregistered.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	life := []string{matchmake, resolve, "joined", "left"}
-	steps := map[string][]string{sessionLife: life, mixed: append([]string{heartbeat}, life...)}
+	identity := []string{matchmake, resolve, "joined", "left"}
+	steps := map[string][]string{sessionLife: identity, mixed: append([]string{heartbeat}, identity...)}
 	paths := map[string]string{
 		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop",
 	}
 	for _, scenario := range Scenarios() {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			d := startTiny(t, nil)
+			d := startFakeDirector(t, nil)
 			o := options(d, scenario)
 			o.WarmUp = 0
 			res, err := Run(t.Context(), o)
@@ -147,15 +148,15 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Pins regions or modes that nobody is in, and a hot mode that is no hotter than the others.
+// Pins regions or modes without players, and a hot mode with no more players than the others.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	dice := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2))
 	for hotShare, want := range map[float64]float64{0: 0.25, 0.9: 0.9, 1: 1} {
 		p := newPlaces("x", Options{Regions: 3, Modes: 4, HotShare: hotShare})
 		drawn := map[string]float64{}
 		for range 10_000 {
-			at := p.any(dice)
+			at := p.any(rng)
 			drawn[at.region] += 0.0001
 			drawn[at.mode] += 0.0001
 			require.Equal(t, hotShare > 0 && at.mode == "bench-0", at.hot)
@@ -167,10 +168,10 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Pins game servers that are not where the players are.
+// Pins regions that have players and no game servers.
 func TestFleetIsEverywhere(t *testing.T) {
 	t.Parallel()
-	d := startTiny(t, nil)
+	d := startFakeDirector(t, nil)
 	o := options(d, matchmake)
 	o.Instances, o.Regions, o.Modes, o.HotShare = 1, 3, 2, 0.5
 	res, err := Run(t.Context(), o)
@@ -183,8 +184,8 @@ func TestFleetIsEverywhere(t *testing.T) {
 	require.Equal(t, res.Calls, res.Steps[0].Calls+res.Steps[1].Calls)
 }
 
-// readied is a run before its first call.
-func readied(t *testing.T, o Options) *run {
+// preparedRun is a run before its first call.
+func preparedRun(t *testing.T, o Options) *run {
 	t.Helper()
 	require.NoError(t, o.Check())
 	r := newRun(t.Context(), o)
@@ -192,16 +193,16 @@ func readied(t *testing.T, o Options) *run {
 	return r
 }
 
-// Pins seats that have run out before the run, or are used twice, and tokens that nobody made ahead.
+// Pins seats that are used after they expired, or twice, and tokens that are not made before the run.
 func TestReservedSeatsAreUsedOnce(t *testing.T) {
 	t.Parallel()
-	d := startTiny(t, nil)
-	r := readied(t, options(d, resolve))
+	d := startFakeDirector(t, nil)
+	r := preparedRun(t, options(d, resolve))
 	require.NoError(t, r.fleet.register(t.Context(), 1))
 	require.NoError(t, r.players.prepare(t.Context(), 3*partySize))
 	c := r.callers[0]
 	require.NoError(t, c.reserve())
-	c.reserved[0].at = time.Now().Add(-keeps - time.Second)
+	c.reserved[0].at = time.Now().Add(-reservationTTL - time.Second)
 	seen := map[string]bool{c.reserved[0].sub: true}
 	for range 2 * partySize {
 		s, err := c.reservedSeat()
@@ -213,7 +214,7 @@ func TestReservedSeatsAreUsedOnce(t *testing.T) {
 	require.Equal(t, 3, d.calls["/matchmake"])
 }
 
-// Pins percentiles of something else, such as of the warm-up, or in another unit.
+// Pins wrong percentiles: with failures among them, or in another unit.
 func TestPercentiles(t *testing.T) {
 	t.Parallel()
 	s := newSeries()
@@ -228,7 +229,7 @@ func TestPercentiles(t *testing.T) {
 	for want, got := range map[float64]float64{500: f.Latency.P50, 900: f.Latency.P90, 990: f.Latency.P99, 999: f.Latency.P999, 1000: f.Latency.Max} {
 		require.InEpsilon(t, want, got, 0.002)
 	}
-	s.add(time.Hour, nil) // beyond what is kept apart
+	s.add(time.Hour, nil) // beyond the histogram's range
 	f = s.figures(time.Second)
 	require.InEpsilon(t, float64(slowest.Milliseconds()), f.Latency.Max, 0.002)
 	require.InEpsilon(t, float64(slowest.Milliseconds()), f.FailedLatency.P50, 0.002)
@@ -237,7 +238,7 @@ func TestPercentiles(t *testing.T) {
 // Pins a warm-up that is measured.
 func TestWarmUpIsNotMeasured(t *testing.T) {
 	t.Parallel()
-	d := startTiny(t, nil)
+	d := startFakeDirector(t, nil)
 	o := options(d, matchmake)
 	o.WarmUp, o.Duration = 200*time.Millisecond, time.Nanosecond
 	res, err := Run(t.Context(), o)
@@ -246,7 +247,7 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 	require.LessOrEqual(t, res.Calls, int64(o.Callers))
 }
 
-// Pins failures that pass for answers, or that nobody can tell apart.
+// Pins failures that count as answers, or that have no distinct kinds.
 func TestFailuresAreCountedByKind(t *testing.T) {
 	t.Parallel()
 	answers := func(status int, body string) http.HandlerFunc {
@@ -266,14 +267,14 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		{"/matchmake", "503 unavailable without Retry-After", answers(503, `{"code":"unavailable","detail":"…"}`)},
 		{"/matchmake", "502 Bad Gateway", answers(502, `<html>`)},
 		{"/matchmake", "200 unreadable", answers(200, `<html>`)},
-		{"/matchmake", "placed on a strange game server", answers(200, `{"session_id":"s","session_handle":"h","endpoint":"elsewhere:1"}`)},
+		{"/matchmake", "placed on an unknown game server", answers(200, `{"session_id":"s","session_handle":"h","endpoint":"elsewhere:1"}`)},
 		{"/matchmake", "no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		{"/resolve", "no token", answers(200, `{"session_token":"a.b"}`)},
 		{"/fleet/seats", "410 seat_gone", answers(200, `{"results":[{"result":"seat_gone","status":410}]}`)},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
-			d := startTiny(t, map[string]http.HandlerFunc{c.path: c.handler})
+			d := startFakeDirector(t, map[string]http.HandlerFunc{c.path: c.handler})
 			o := options(d, sessionLife)
 			o.WarmUp = 0
 			res, err := Run(t.Context(), o)
@@ -288,16 +289,16 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	}
 }
 
-// Pins a run that goes on after Ctrl-C, waits for an answer that does not come, or leaves its game servers behind.
+// Pins a run that continues after Ctrl-C, waits for an answer that does not come, or does not deregister its game servers.
 func TestCancelEndsIt(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	hang := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // before that the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		cancel()
 		<-r.Context().Done()
 	}
-	d := startTiny(t, map[string]http.HandlerFunc{"/matchmake": hang})
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/matchmake": hang})
 	o := options(d, matchmake)
 	o.Duration = time.Hour
 	_, err := Run(ctx, o)
@@ -305,10 +306,10 @@ func TestCancelEndsIt(t *testing.T) {
 	require.Equal(t, 2, d.calls["/fleet/deregister"])
 }
 
-// Pins an hour of failures where one sentence at the start would do.
+// Pins a long run in which every call fails because no game server could register.
 func TestFleetThatIsRefused(t *testing.T) {
 	t.Parallel()
-	d := startTiny(t, map[string]http.HandlerFunc{"/fleet/register": func(w http.ResponseWriter, _ *http.Request) {
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/fleet/register": func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, `{"code":"unauthorized","detail":"the fleet token is wrong"}`)
 	}})
@@ -318,9 +319,9 @@ func TestFleetThatIsRefused(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	d := startTiny(t, nil)
+	d := startFakeDirector(t, nil)
 	o := options(d, heartbeat)
-	o.Duration = 3 * progressEvery
+	o.Duration = 3 * progressInterval
 	var seen []Progress
 	o.Progress = func(p Progress) { seen = append(seen, p) }
 	res, err := Run(t.Context(), o)

@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// caller takes turns: it asks, waits for the answer, and asks again.
+// caller takes one turn after the other, and waits for each answer.
 type caller struct {
 	*run
 
 	n        int
 	url      string
-	dice     *rand.Rand    // for what players wish: nobody needs to be unable to guess it
-	counts   bool          // what it does now is measured
-	due      time.Time     // when the next call of this turn should have begun; zero: when it does
+	rng      *rand.Rand    // draws regions and modes
+	counts   bool          // the current turn is measured
+	due      time.Time     // of the next call of this turn; zero in a closed loop and after the turn's first call
 	spent    time.Duration // in the calls of this turn
-	reserved []seat        // the oldest first
+	reserved []seat        // oldest first
 }
 
 func (r *run) caller(n int) *caller {
-	return &caller{run: r, n: n, url: r.URLs[n%len(r.URLs)], dice: rand.New(rand.NewPCG(uint64(n), 0))}
+	return &caller{run: r, n: n, url: r.URLs[n%len(r.URLs)], rng: rand.New(rand.NewPCG(uint64(n), 0))}
 }
 
-// loop takes turns until the period is over. What has begun by then is finished, so that no slow answer is left out.
+// loop takes turns until the period is over. It finishes the turn that it has begun, so that slow answers are measured.
 func (c *caller) loop(ctx context.Context, at period) {
 	for c.begin(ctx, at) {
 		err := c.scenario.turn(c)
 		if ctx.Err() != nil {
-			return // whatever went wrong, it is not the director's doing
+			return // the error may come from the cancelled context
 		}
 		c.record.answered.Add(1)
 		if c.counts {
 			c.record.whole.add(c.spent, err)
 		}
 		if err != nil && c.schedule == nil && c.Turns == 0 {
-			rest(ctx, afterFailure)
+			pause(ctx, failurePause)
 		}
 	}
 }
 
-// afterFailure is a breath: a director that fails at once is not asked as fast as the machine can, without an end.
-const afterFailure = 10 * time.Millisecond
+// failurePause keeps callers from repeating calls that fail at once as fast as the machine can.
+const failurePause = 10 * time.Millisecond
 
-// begin waits for the next turn, false when there is none.
+// begin waits for the next turn, and returns false when there is none.
 func (c *caller) begin(ctx context.Context, at period) bool {
 	c.spent, c.due = 0, time.Time{}
 	if c.schedule != nil {
@@ -61,7 +61,7 @@ func (c *caller) begin(ctx context.Context, at period) bool {
 	return now.Before(at.until) && ctx.Err() == nil
 }
 
-// timed measures a call as a step of the scenario. The first of a turn counts from when it was due.
+// timed measures a call as a step of the scenario. The latency of a turn's first call counts from when the turn was due.
 func (c *caller) timed(step string, call func() error) error {
 	start := time.Now()
 	if !c.due.IsZero() {
@@ -76,23 +76,23 @@ func (c *caller) timed(step string, call func() error) error {
 	return err
 }
 
-// unmeasured is for what has to be done in between.
+// unmeasured does work between calls, whose time is not measured.
 func (c *caller) unmeasured(do func() error) error {
-	begun := time.Now()
+	start := time.Now()
 	err := do()
 	if !c.due.IsZero() {
-		c.due = c.due.Add(time.Since(begun))
+		c.due = c.due.Add(time.Since(start))
 	}
 	return err
 }
 
-// kinded is a failure that knows what to be counted by.
+// kinded is a failure that names its kind.
 type kinded interface {
 	error
 	Kind() string
 }
 
-// kindOf names a failure for counting.
+// kindOf returns the kind that a failure is counted under.
 func kindOf(err error) string {
 	if f, ok := errors.AsType[kinded](err); ok {
 		return f.Kind()

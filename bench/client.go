@@ -12,15 +12,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// callTimeout is far beyond what a director takes to say no.
+// callTimeout is far longer than a director takes to answer or refuse a call.
 const callTimeout = 10 * time.Second
 
-// longest answer that is read; a director's are a few hundred bytes.
-const longest = 1 << 20
+// maxAnswerBytes bounds the answers that are read; a director's have a few hundred bytes.
+const maxAnswerBytes = 1 << 20
 
-// client posts JSON until its ctx ends: then every call under way fails at once, and so does every new one. Connections
-// are kept, one for each who calls at a time: what is measured is answers, not handshakes. It is fasthttp's since the load
-// shares a machine with what it measures: a call costs it less than half of what it costs with net/http.
+// client posts JSON until its ctx ends, which fails all calls in progress and all later ones. Connections are kept open, one
+// for each concurrent caller, so that handshakes are not measured. The client is fasthttp's because the load generator shares
+// a machine with the director: a call costs it less than half of the CPU that it costs net/http.
 type client struct {
 	ctx        context.Context
 	http       *fasthttp.Client
@@ -32,15 +32,15 @@ func newClient(ctx context.Context, fleetToken string, connections int) *client 
 		Dial:                      func(addr string) (net.Conn, error) { return dial(ctx, addr) },
 		MaxConnsPerHost:           connections,
 		MaxIdleConnDuration:       time.Minute,
-		MaxIdemponentCallAttempts: 1, // what fails is a figure, not to be tried again
-		MaxResponseBodySize:       longest,
+		MaxIdemponentCallAttempts: 1, // failures are counted, not retried
+		MaxResponseBodySize:       maxAnswerBytes,
 		NoDefaultUserAgentHeader:  true,
 	}, fleetToken}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// dial opens a connection that is closed when ctx ends, whoever reads from it then.
+// dial opens a connection that is closed when ctx ends.
 func dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: callTimeout}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c boundConn) Close() error {
 	return c.Conn.Close()
 }
 
-// failure is an answer that is not the one hoped for. Its code is the problem's (RFC 9457), or a word of ours.
+// failure is a call without a successful answer. Its code is that of the problem (RFC 9457), or one of this package.
 type failure struct {
 	status int // 0 when there was no answer
 	code   string
@@ -76,7 +76,7 @@ func (f *failure) Error() string {
 	return f.Kind() + ": " + f.detail
 }
 
-// Kind is what failures are counted by.
+// Kind is what failures are counted under.
 func (f *failure) Kind() string {
 	if f.status == 0 {
 		return f.code
@@ -84,14 +84,14 @@ func (f *failure) Kind() string {
 	return fmt.Sprintf("%d %s", f.status, f.code)
 }
 
-// taker reads an answer, which is not there any more after it returns.
-type taker func(answer) error
+// reader reads an answer, whose memory is reused after the reader returns.
+type reader func(answer) error
 
-// nothing is for answers that say all by their status.
-func nothing(answer) error { return nil }
+// ignoreAnswer is the reader of calls whose status is all that matters.
+func ignoreAnswer(answer) error { return nil }
 
-// asFleet calls as a game server.
-func (c *client) asFleet(url string, body []byte, take taker) error {
+// asFleet calls with the fleet token.
+func (c *client) asFleet(url string, body []byte, take reader) error {
 	if c.fleetToken == "" {
 		return c.post(url, "", "", body, take)
 	}
@@ -99,11 +99,11 @@ func (c *client) asFleet(url string, body []byte, take taker) error {
 }
 
 // asPlayer calls with a player's access token.
-func (c *client) asPlayer(url, token string, body []byte, take taker) error {
+func (c *client) asPlayer(url, token string, body []byte, take reader) error {
 	return c.post(url, fasthttp.HeaderAuthorization, "Bearer "+token, body, take)
 }
 
-func (c *client) post(url, header, value string, body []byte, take taker) error {
+func (c *client) post(url, header, value string, body []byte, take reader) error {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
@@ -133,19 +133,19 @@ func unanswered(err error) error {
 
 func refusal(resp *fasthttp.Response) error {
 	var said problem
-	_ = json.Unmarshal(resp.Body(), &said) // a proxy's answer is none
+	_ = json.Unmarshal(resp.Body(), &said) // the answer of a proxy is not a problem document
 	status := resp.StatusCode()
 	if said.Code == "" {
 		said.Code = http.StatusText(status)
 	}
-	again := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
-	if again && len(resp.Header.Peek(fasthttp.HeaderRetryAfter)) == 0 {
-		said.Code += " without Retry-After" // callers then come back at once
+	retryable := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
+	if retryable && len(resp.Header.Peek(fasthttp.HeaderRetryAfter)) == 0 {
+		said.Code += " without Retry-After" // clients would retry at once
 	}
 	return &failure{status, said.Code, said.Detail}
 }
 
-// encode writes what always can be.
+// encode encodes a value whose encoding cannot fail.
 func encode(v any) []byte {
 	text, _ := json.Marshal(v) // structs of strings, numbers and lists of them
 	return text

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// Costs of a run: what its calls used, divided by all that were answered, well or not. A call is a whole turn here, as in
-// the Figures of a Result.
+// Costs are the resources that a run used, per call. Calls are whole turns, as in the Figures of a Result, and include those
+// that failed.
 type Costs struct {
 	ServerMicros    float64          `json:"server_micros"`    // µs of CPU a call
 	PostgresMicros  float64          `json:"postgres_micros"`  // µs of CPU a call
 	GeneratorMicros float64          `json:"generator_micros"` // µs of CPU a call
 	WALBytes        float64          `json:"wal_bytes"`        // a call
 	Transactions    float64          `json:"transactions"`     // a call
-	Groups          map[string]Group `json:"groups,omitempty"` // by name; those that had a flight
+	Groups          map[string]Group `json:"groups,omitempty"` // by name; those that made a batch
 	ServerRSS       int64            `json:"server_rss"`       // bytes at the end, of the largest replica
 }
 
-// Group is how calls were grouped.
+// Group is how many calls were grouped into batches.
 type Group struct {
-	Flights   int64   `json:"flights"`
-	MeanCalls float64 `json:"mean_calls"` // a flight
+	Batches   int64   `json:"batches"`
+	MeanCalls float64 `json:"mean_calls"` // per batch
 	Sizes     []Size  `json:"sizes"`      // ascending; the last has no bound
 }
 
-// Size is a bucket of the histogram of calls a flight.
+// Size is a bucket of the histogram of calls per batch.
 type Size struct {
 	UpTo    float64 `json:"up_to"`   // calls; more than the bucket before. 0 in the last: no bound
-	Flights int64   `json:"flights"` // in this bucket alone
+	Batches int64   `json:"batches"` // in this bucket alone
 }
 
-// costs divides what was used by calls.
+// costs divides the reading by the number of calls.
 func (r Reading) costs(calls int64) *Costs {
 	if calls == 0 {
-		calls = 1 // nothing was answered: then it is the costs of all
+		calls = 1 // without any answer the costs are those of the whole run
 	}
 	per := func(v float64) float64 { return v / float64(calls) }
 	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }
@@ -45,7 +45,7 @@ func (r Reading) costs(calls int64) *Costs {
 		WALBytes: per(float64(r.WALBytes)), Transactions: per(float64(r.Transactions)),
 		Groups: map[string]Group{}, ServerRSS: r.ServerRSS,
 	}
-	for name, f := range r.Flights {
+	for name, f := range r.Batches {
 		if f.Count > 0 {
 			c.Groups[name] = f.group()
 		}
@@ -53,8 +53,8 @@ func (r Reading) costs(calls int64) *Costs {
 	return c
 }
 
-func (f Flights) group() Group {
-	g := Group{Flights: f.Count, MeanCalls: float64(f.Calls) / float64(f.Count)}
+func (f Batches) group() Group {
+	g := Group{Batches: f.Count, MeanCalls: float64(f.Calls) / float64(f.Count)}
 	var below int64
 	for _, bound := range slices.Sorted(maps.Keys(f.Buckets)) {
 		g.Sizes = append(g.Sizes, Size{bound, f.Buckets[bound] - below})
@@ -64,22 +64,22 @@ func (f Flights) group() Group {
 	return g
 }
 
-// spending watches what a run uses.
-type spending struct {
+// costMeter measures what a run uses.
+type costMeter struct {
 	run  *run
 	fail context.CancelCauseFunc // ends the run
 
-	begun    chan struct{} // closed when the next two are read
+	begun    chan struct{} // closed when answered and before are set
 	answered int64
 	before   Reading
 }
 
-func newSpending(r *run, fail context.CancelCauseFunc) *spending {
-	return &spending{run: r, fail: fail, begun: make(chan struct{})}
+func newCostMeter(r *run, fail context.CancelCauseFunc) *costMeter {
+	return &costMeter{run: r, fail: fail, begun: make(chan struct{})}
 }
 
 // begin reads the meter for the first time.
-func (s *spending) begin(ctx context.Context) {
+func (s *costMeter) begin(ctx context.Context) {
 	defer close(s.begun)
 	if s.run.Meter == nil {
 		return
@@ -91,11 +91,11 @@ func (s *spending) begin(ctx context.Context) {
 	}
 }
 
-// end reads it again and tells what was used in between; nil without a meter.
-func (s *spending) end(ctx context.Context) (*Costs, error) {
+// end reads the meter again and returns what was used in between; nil without a meter.
+func (s *costMeter) end(ctx context.Context) (*Costs, error) {
 	<-s.begun
 	if s.run.Meter == nil {
-		return nil, nil //nolint:nilnil // costs that nobody measured
+		return nil, nil //nolint:nilnil // costs are not measured
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -107,10 +107,10 @@ func (s *spending) end(ctx context.Context) (*Costs, error) {
 	return after.Sub(s.before).costs(s.run.record.answered.Load() - s.answered), nil
 }
 
-func (s *spending) read(ctx context.Context) (Reading, error) {
+func (s *costMeter) read(ctx context.Context) (Reading, error) {
 	r, err := s.run.Meter.Read(ctx)
 	if err != nil {
-		return r, fmt.Errorf("what the run costs cannot be read: %w", err)
+		return r, fmt.Errorf("the meter of costs cannot be read: %w", err)
 	}
 	return r, nil
 }

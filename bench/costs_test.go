@@ -11,7 +11,7 @@ import (
 
 // clock is a meter of a director that uses a second of CPU from one reading to the next.
 type clock struct {
-	d     *tiny
+	d     *fakeDirector
 	calls []int // of no-op, at each reading
 	err   error
 }
@@ -23,50 +23,50 @@ func (m *clock) Read(context.Context) (Reading, error) {
 	return Reading{ServerCPU: time.Duration(len(m.calls)) * time.Second}, m.err
 }
 
-// Pins costs that hold what was used before the run, and units that are off by a thousand.
+// Pins costs that include what was used before the run, and units that are wrong by a factor of 1000.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	before := Reading{
 		ServerCPU: time.Second, PostgresCPU: time.Minute, GeneratorCPU: time.Hour, WALBytes: 1000, Transactions: 7, ServerRSS: 5,
-		Flights: map[string]Flights{"place": {Count: 1, Calls: 1, Buckets: map[float64]int64{1: 1, 2: 1, 4: 1}}},
+		Batches: map[string]Batches{"place": {Count: 1, Calls: 1, Buckets: map[float64]int64{1: 1, 2: 1, 4: 1}}},
 	}
 	after := Reading{
 		ServerCPU: 2 * time.Second, PostgresCPU: time.Minute + 500*time.Millisecond, GeneratorCPU: time.Hour + 100*time.Millisecond,
 		WALBytes: 3000, Transactions: 17, ServerRSS: 6,
-		Flights: map[string]Flights{
+		Batches: map[string]Batches{
 			"place":     {Count: 5, Calls: 13, Buckets: map[float64]int64{1: 2, 2: 3, 4: 4}},
 			"heartbeat": {},
 		},
 	}
 	require.Equal(t, &Costs{
 		ServerMicros: 1000, PostgresMicros: 500, GeneratorMicros: 100, WALBytes: 2, Transactions: 0.01, ServerRSS: 6,
-		Groups: map[string]Group{"place": {Flights: 4, MeanCalls: 3, Sizes: []Size{{1, 1}, {2, 1}, {4, 1}, {0, 1}}}},
+		Groups: map[string]Group{"place": {Batches: 4, MeanCalls: 3, Sizes: []Size{{1, 1}, {2, 1}, {4, 1}, {0, 1}}}},
 	}, after.Sub(before).costs(1000))
 }
 
-func TestFlightsOfReplicasAddUp(t *testing.T) {
+func TestBatchesOfReplicasAddUp(t *testing.T) {
 	t.Parallel()
-	one := Flights{Count: 1, Calls: 2, Buckets: map[float64]int64{2: 1}}
-	require.Equal(t, Flights{2, 4, map[float64]int64{2: 2}}, one.Add(one))
-	require.Equal(t, one, Flights{}.Add(one))
+	one := Batches{Count: 1, Calls: 2, Buckets: map[float64]int64{2: 1}}
+	require.Equal(t, Batches{2, 4, map[float64]int64{2: 2}}, one.Add(one))
+	require.Equal(t, one, Batches{}.Add(one))
 	require.Equal(t, map[float64]int64{2: 1}, one.Buckets)
 }
 
-// Pins a meter that is read in the warm-up or not at all, and a run that goes on with one that cannot be read.
-func TestMeterIsReadAroundWhatIsMeasured(t *testing.T) {
+// Pins a meter that is read during the warm-up or not at all, and a run that continues although its meter cannot be read.
+func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 	t.Parallel()
 	for _, warmUp := range []time.Duration{0, 50 * time.Millisecond} {
-		m := &clock{d: startTiny(t, nil)}
+		m := &clock{d: startFakeDirector(t, nil)}
 		o := options(m.d, noop)
 		o.WarmUp, o.Meter = warmUp, m
 		res, err := Run(t.Context(), o)
 		require.NoError(t, err)
 		require.Len(t, m.calls, 2)
-		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Callers)+0.5) // calls under way, and what is left of rounding
+		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Callers)+0.5) // calls in progress, and rounding
 		require.Equal(t, warmUp > 0, m.calls[0] > 0)
 
 		m.err, o.Duration = errors.New("no such process"), time.Hour
 		_, err = Run(t.Context(), o)
-		require.ErrorContains(t, err, "what the run costs cannot be read: no such process")
+		require.ErrorContains(t, err, "the meter of costs cannot be read: no such process")
 	}
 }

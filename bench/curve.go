@@ -2,18 +2,17 @@ package bench
 
 import "github.com/HdrHistogram/hdrhistogram-go"
 
-// Point of a latency curve: so many percent of the calls that went well took at most so long.
+// Point of a latency curve: Percentile percent of the successful calls took at most MS milliseconds.
 type Point struct {
 	Percentile float64 `json:"percentile"` // 0 to 100
 	MS         float64 `json:"ms"`
 }
 
-// pointsPerHalving is how many points a curve has between a percentile and the one that half as many calls are beyond
-// (90 and 95, say): few enough to print, near enough to each other for a smooth line.
+// pointsPerHalving is the number of points of a curve between a percentile and the one with half as many slower calls (90 and
+// 95, for example): few enough to print, enough for a smooth line.
 const pointsPerHalving = 3
 
-// curve is a few dozen points of the distribution, nearer to each other the rarer what they tell of. None when nothing
-// was recorded.
+// curve returns a few dozen points of the distribution, denser towards its slow end; none when nothing was recorded.
 func curve(took *hdrhistogram.Histogram) []Point {
 	if took.TotalCount() == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A curve that leaves out the slow end, or that runs to thousands of points, is of no use in a report.
+// Pins a curve without the slow end of the distribution, or with thousands of points.
 func TestCurve(t *testing.T) {
 	t.Parallel()
 	took := hdrhistogram.New(1, slowest.Microseconds(), 3)

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	// goodbye is for deregistering. What is left then goes when its lease ends.
-	goodbye = 10 * time.Second
-	// atOnce bounds how many instances register, beat for their lives or deregister at a time. A director decides
-	// together what comes together.
-	atOnce = 256
+	// deregisterTimeout bounds deregistering. The leases of the other game servers expire.
+	deregisterTimeout = 10 * time.Second
+	// maxConcurrent is how many instances register, send heartbeats or deregister at a time: enough for large batches.
+	maxConcurrent = 256
 )
 
-// instance is a game server that exists on the wire only.
+// instance is a game server that consists of its calls only.
 type instance struct {
 	id, endpoint, region, url string
 
-	life   atomic.Pointer[life] // what the director knows it as; nil before it has registered
-	beaten atomic.Int64         // when it last registered or beat, in Unix nanoseconds; 0: it does not live
+	identity      atomic.Pointer[identity] // nil before it has registered
+	lastHeartbeat atomic.Int64             // or registration, in Unix nanoseconds; 0: it is not registered
 }
 
-// life is from one register to the next.
-type life struct {
+// identity is that of one registration.
+type identity struct {
 	ID          string `json:"instance_id"`
 	Incarnation string `json:"incarnation"`
 
-	body []byte // of heartbeat and deregister: both of these
+	body []byte // of heartbeat and deregister: the identity as JSON
 }
 
 // registration is the body of register.
@@ -53,45 +52,45 @@ type fleet struct {
 	client *client
 	urls   []string
 	places places
-	seats  int          // of each
-	turn   atomic.Int64 // who beats next
+	seats  int          // of each game server
+	turn   atomic.Int64 // of the next heartbeat
 
-	all        []*instance // made by register, and not changed after it
+	all        []*instance // set by register, then constant
 	byEndpoint map[string]*instance
 
 	mu    sync.Mutex
-	fresh []*instance // registered by the load itself, and left alone after that
+	fresh []*instance // registered by the scenario register; they get no heartbeats
 }
 
 func newFleet(c *client, urls []string, p places, seats int) *fleet {
 	return &fleet{client: c, urls: urls, places: p, seats: seats, byEndpoint: map[string]*instance{}}
 }
 
-// instance makes the nth game server of a kind, which does not live yet.
+// instance makes the nth game server of a kind, not registered yet.
 func (f *fleet) instance(kind string, n int) *instance {
 	name := fmt.Sprintf("bench-%s-%s%d", f.places.id, kind, n)
 	return &instance{id: name, endpoint: name + ".invalid:7777", region: f.places.regions[n%len(f.places.regions)], url: f.urls[n%len(f.urls)]}
 }
 
-// register brings n game servers to life. Of many the first have got old before the last have come: in between they beat.
+// register registers n game servers. Between chunks it sends the heartbeats of those that have waited long.
 func (f *fleet) register(ctx context.Context, n int) error {
 	for i := range n {
 		one := f.instance("", i)
 		f.all = append(f.all, one)
 		f.byEndpoint[one.endpoint] = one
 	}
-	for some := range slices.Chunk(f.all, 4*atOnce) {
+	for some := range slices.Chunk(f.all, 4*maxConcurrent) {
 		if err := f.registerSome(ctx, some); err != nil {
 			return err
 		}
-		f.freshen(ctx, overdue)
+		f.heartbeatOlder(ctx, maxHeartbeatAge)
 	}
 	return ctx.Err()
 }
 
 func (f *fleet) registerSome(ctx context.Context, some []*instance) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for _, one := range some {
 		group.Go(func() error {
 			if ctx.Err() != nil {
@@ -114,36 +113,36 @@ func (f *fleet) registration(one *instance) []byte {
 	return encode(registration{one.id, one.endpoint, one.region, f.places.modes, f.seats, one.id, true})
 }
 
-// registered takes the answer of register: from now on it lives.
+// registered reads the answer of register.
 func (one *instance) registered(a answer) error {
-	is := &life{ID: one.id}
+	is := &identity{ID: one.id}
 	if err := a.read(member{"incarnation", &is.Incarnation}); err != nil {
 		return err
 	}
 	is.body = encode(is)
-	one.life.Store(is)
-	one.beaten.Store(time.Now().UnixNano())
+	one.identity.Store(is)
+	one.lastHeartbeat.Store(time.Now().UnixNano())
 	return nil
 }
 
-// next is the instance whose turn it is.
+// next returns the instance whose turn it is.
 func (f *fleet) next() *instance { return f.all[int(f.turn.Add(1)-1)%len(f.all)] }
 
-// beat sends a heartbeat, well or not.
-func (f *fleet) beat(url string, one *instance) error {
-	err := f.client.asFleet(url+"/fleet/heartbeat", one.life.Load().body, nothing)
-	one.beaten.Store(time.Now().UnixNano())
+// heartbeat sends a heartbeat. A failed one counts as sent, too: keepAlive does not repeat it at once.
+func (f *fleet) heartbeat(url string, one *instance) error {
+	err := f.client.asFleet(url+"/fleet/heartbeat", one.identity.Load().body, ignoreAnswer)
+	one.lastHeartbeat.Store(time.Now().UnixNano())
 	return err
 }
 
-// revive registers a game server again whose lease has ended, as a real one does.
-func (f *fleet) revive(one *instance, err error) {
+// registerAgain registers a game server whose lease has expired, as a real one does.
+func (f *fleet) registerAgain(one *instance, err error) {
 	if said, ok := errors.AsType[*failure](err); ok && said.status == http.StatusNotFound {
-		_ = f.registerOne(one) // then the next beat fails
+		_ = f.registerOne(one) // when this fails, the next heartbeat fails too
 	}
 }
 
-// add keeps an instance that the load has registered, to deregister it in the end.
+// add remembers an instance that the scenario register has registered, so that the end of the run deregisters it.
 func (f *fleet) add(one *instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,17 +153,19 @@ func (f *fleet) add(one *instance) {
 
 // deregister also works after ctx has ended.
 func (f *fleet) deregister(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deregisterTimeout)
 	defer cancel()
-	client := newClient(ctx, f.client.fleetToken, atOnce)
+	client := newClient(ctx, f.client.fleetToken, maxConcurrent)
 	defer client.close()
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for _, one := range append(f.all, f.fresh...) {
-		if one.beaten.Swap(0) == 0 || ctx.Err() != nil {
+		if one.lastHeartbeat.Swap(0) == 0 || ctx.Err() != nil {
 			continue
 		}
-		group.Go(func() error { return client.asFleet(one.url+"/fleet/deregister", one.life.Load().body, nothing) })
+		group.Go(func() error {
+			return client.asFleet(one.url+"/fleet/deregister", one.identity.Load().body, ignoreAnswer)
+		})
 	}
-	_ = group.Wait() // see goodbye
+	_ = group.Wait() // see deregisterTimeout
 }

@@ -8,38 +8,38 @@ import (
 )
 
 const (
-	// overdue is how old a heartbeat may get: a default lease has room for two of them, and a load that comes round to all
-	// every five seconds needs no help.
-	overdue = 6 * time.Second
-	// lookEvery spreads the heartbeats over the time as they were when the instances registered.
-	lookEvery = 100 * time.Millisecond
+	// maxHeartbeatAge is less than half of the default lease, and more than the five seconds at which real servers send
+	// heartbeats: a load at that rate needs no further ones.
+	maxHeartbeatAge = 6 * time.Second
+	// keepAliveInterval is short, so that heartbeats stay as spread over time as the registrations were.
+	keepAliveInterval = 100 * time.Millisecond
 )
 
-// keepAlive beats for the instances that nobody else has beaten for, until ctx ends.
+// keepAlive sends the heartbeats that the load itself does not send, until ctx ends.
 func (f *fleet) keepAlive(ctx context.Context) {
-	for ticks := time.NewTicker(lookEvery); ; {
+	for ticks := time.NewTicker(keepAliveInterval); ; {
 		select {
 		case <-ctx.Done():
 			ticks.Stop()
 			return
 		case <-ticks.C:
-			f.freshen(ctx, overdue)
+			f.heartbeatOlder(ctx, maxHeartbeatAge)
 		}
 	}
 }
 
-// freshen beats once for all whose last beat is older.
-func (f *fleet) freshen(ctx context.Context, than time.Duration) {
+// heartbeatOlder sends one heartbeat of each instance whose last one is older.
+func (f *fleet) heartbeatOlder(ctx context.Context, than time.Duration) {
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for _, one := range f.all {
-		if at := one.beaten.Load(); at == 0 || time.Since(time.Unix(0, at)) < than || ctx.Err() != nil {
+		if at := one.lastHeartbeat.Load(); at == 0 || time.Since(time.Unix(0, at)) < than || ctx.Err() != nil {
 			continue
 		}
 		group.Go(func() error {
-			f.revive(one, f.beat(one.url, one))
+			f.registerAgain(one, f.heartbeat(one.url, one))
 			return nil
 		})
 	}
-	_ = group.Wait() // a beat that fails is followed by the next
+	_ = group.Wait() // the functions return no errors
 }

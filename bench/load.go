@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// prepare brings the game servers to life.
+// prepare registers the game servers.
 func (r *run) prepare(ctx context.Context) error {
 	if r.scenario.fleetless {
 		return ctx.Err()
@@ -19,8 +19,8 @@ func (r *run) prepare(ctx context.Context) error {
 	return r.fleet.register(ctx, r.Instances)
 }
 
-// stock makes what the players of the run will bring with them.
-func (r *run) stock(ctx context.Context) error {
+// prepareData makes the players' access tokens and, for resolve, reserves seats.
+func (r *run) prepareData(ctx context.Context) error {
 	turns := r.turnsAhead()
 	r.enter("making access tokens")
 	if err := r.players.prepare(ctx, int(float64(turns)*r.scenario.players)); err != nil {
@@ -30,18 +30,18 @@ func (r *run) stock(ctx context.Context) error {
 		r.enter("reserving seats")
 		r.reserveAhead(ctx, turns)
 	}
-	runtime.GC() // of what preparing left, now and not while calls are measured
+	runtime.GC() // collects the garbage of preparing before the measurement
 	return ctx.Err()
 }
 
-// What is prepared is bounded: the rest is made as it is needed.
+// Preparation is bounded; further tokens and seats are made when they are needed.
 const (
-	mostAhead = 250_000
-	// perCaller and perCore are calls a second that a closed loop will hardly exceed.
+	maxPrepared = 250_000
+	// perCaller and perCore are calls a second that a closed loop hardly exceeds.
 	perCaller, perCore = 2_000, 8_000
 )
 
-// turnsAhead is how many turns to prepare for.
+// turnsAhead is the number of turns to prepare for.
 func (r *run) turnsAhead() int {
 	rate := r.Rate
 	if rate == 0 {
@@ -51,15 +51,15 @@ func (r *run) turnsAhead() int {
 	if r.Turns > 0 {
 		turns = min(turns, float64(r.Turns))
 	}
-	return int(min(turns, mostAhead))
+	return int(min(turns, maxPrepared))
 }
 
-// reservePatience leaves most of the time for which a director keeps a seat to the run.
-const reservePatience = 15 * time.Second
+// reserveTimeout is a quarter of the minute for which a director keeps a reserved seat; the rest is left to the run.
+const reserveTimeout = 15 * time.Second
 
-// reserveAhead gets the callers' seats. What fails shows again in the run.
+// reserveAhead reserves seats for the callers. It ignores errors: they occur again in the run.
 func (r *run) reserveAhead(ctx context.Context, seats int) {
-	ctx, cancel := context.WithTimeout(ctx, reservePatience)
+	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(8) // a party is 64 seats
@@ -74,14 +74,14 @@ func (r *run) reserveAhead(ctx context.Context, seats int) {
 	_ = group.Wait()
 }
 
-// measure puts the load on.
+// measure generates the load and returns the result.
 func (r *run) measure(ctx context.Context) (Result, error) {
-	if err := r.stock(ctx); err != nil {
+	if err := r.prepareData(ctx); err != nil {
 		return Result{}, err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	spent := newSpending(r, fail)
+	spent := newCostMeter(r, fail)
 	if r.WarmUp == 0 {
 		spent.begin(ctx) // before there is any load
 	}
@@ -98,7 +98,7 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 	return r.result(at, took, costs), err
 }
 
-// load lets all callers call until the period is over, and tells how long what is measured took.
+// load runs all callers until the period is over, and returns how long the measured part took.
 func (r *run) load(ctx context.Context, now time.Time, at period) time.Duration {
 	if r.Rate > 0 {
 		r.schedule = newSchedule(now, r.Rate)

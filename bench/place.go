@@ -9,7 +9,7 @@ import (
 type place struct {
 	region, mode string
 	body         []byte // of matchmake for one player
-	hot          bool   // the mode is the one that most ask for
+	hot          bool   // the mode is the one with HotShare
 }
 
 // places are the regions and modes of a run.
@@ -31,29 +31,29 @@ func newPlaces(id string, o Options) places {
 	}
 	for _, region := range p.regions {
 		for i, mode := range p.modes {
-			p.all = append(p.all, place{region, mode, encode(wish{Region: region, Mode: mode, MaxPlayers: o.Players}), o.HotShare > 0 && i == 0})
+			p.all = append(p.all, place{region, mode, encode(placeRequest{Region: region, Mode: mode, MaxPlayers: o.Players}), o.HotShare > 0 && i == 0})
 		}
 	}
 	return p
 }
 
-// any draws a region, all alike, and a mode.
-func (p places) any(dice *rand.Rand) place {
+// any draws a region, all with equal probability, and a mode.
+func (p places) any(rng *rand.Rand) place {
 	if len(p.all) == 1 {
 		return p.all[0]
 	}
-	region, mode := dice.IntN(len(p.regions)), dice.IntN(len(p.modes))
+	region, mode := rng.IntN(len(p.regions)), rng.IntN(len(p.modes))
 	if p.hotShare > 0 {
 		mode = 0
-		if dice.Float64() >= p.hotShare {
-			mode = 1 + dice.IntN(len(p.modes)-1)
+		if rng.Float64() >= p.hotShare {
+			mode = 1 + rng.IntN(len(p.modes)-1)
 		}
 	}
 	return p.all[region*len(p.modes)+mode]
 }
 
-// wish is the body of matchmake.
-type wish struct {
+// placeRequest is the body of matchmake.
+type placeRequest struct {
 	Region     string   `json:"region"`
 	Mode       string   `json:"mode"`
 	Party      []string `json:"party,omitempty"`

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// player is somebody who has never called before in this run: limits per player are not what is measured.
+// player is one who has not called before in this run, so that no rate limit per player is reached.
 type player struct{ sub, token string }
 
-// players come one after another. Signing a token takes as long as many a call that is measured, so tokens are made
-// ahead, for all players that are likely to come; a login would have made them long ago.
+// players are handed out one after another. Their tokens are made before the load, because signing one takes as long as some
+// of the measured calls. In production the login service makes them.
 type players struct {
 	mint   MintFunc
-	tokens []string // of the first so many
+	tokens []string // of the first players
 	next   atomic.Int64
 }
 
 func newPlayers(mint MintFunc) *players { return &players{mint: mint} }
 
-// prepare makes the tokens of the first n players, as fast as the machine can.
+// prepare makes the tokens of the first n players, on all CPUs.
 func (p *players) prepare(ctx context.Context, n int) error {
 	p.tokens = make([]string, n)
 	workers := runtime.GOMAXPROCS(0)
@@ -38,7 +38,7 @@ func (p *players) prepare(ctx context.Context, n int) error {
 	return group.Wait()
 }
 
-// another is the next player.
+// another returns the next player.
 func (p *players) another() (player, error) {
 	i := p.next.Add(1) - 1
 	if i < int64(len(p.tokens)) {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Result is what a run measured. Its JSON stays.
+// Result is what a run measured. Scripts may read its JSON.
 type Result struct {
 	Scenario  string  `json:"scenario"`
-	Run       string  `json:"run"` // is in the names of its regions and game servers: bench-<run>-0 and so on
+	Run       string  `json:"run"` // part of the names of its regions and game servers: bench-<run>-0 and so on
 	Replicas  int     `json:"replicas"`
 	Callers   int     `json:"callers"`
 	Instances int     `json:"instances"`
@@ -19,30 +19,30 @@ type Result struct {
 	WarmUp    float64 `json:"warm_up"` // seconds
 	Seconds   float64 `json:"seconds"` // from the end of the warm-up to the last answer
 
-	Connections int `json:"connections,omitempty"` // that callers share, where they do
-	Tickets     int `json:"tickets,omitempty"`     // that wait at the start of a turn, where the scenario says how many
-	Watchers    int `json:"watchers,omitempty"`    // streams that are open meanwhile
+	Connections int `json:"connections,omitempty"` // shared by callers, if they are
+	Tickets     int `json:"tickets,omitempty"`     // that wait at the start of a turn, in scenarios with a fixed number
+	Watchers    int `json:"watchers,omitempty"`    // streams that are open during the run
 
-	Figures // of whole turns: of the one call, or of all calls of a session-life together
+	Figures // of whole turns: the one call, or all calls of a session-life together
 
 	Open  *Open  `json:"open_loop,omitempty"` // nil for a closed loop
-	Steps []Step `json:"steps,omitempty"`     // where turns have several calls, or not all the same; in the order they first came
-	Costs *Costs `json:"costs,omitempty"`     // nil where they were not measured
+	Steps []Step `json:"steps,omitempty"`     // when turns have several calls, or different ones; in the order of their first call
+	Costs *Costs `json:"costs,omitempty"`     // nil when not measured
 }
 
-// Figures of what began after the warm-up.
+// Figures of the calls that began after the warm-up.
 type Figures struct {
-	Calls     int64            `json:"calls"`  // that ended, well or not
-	Failed    int64            `json:"failed"` // of them
-	Errors    map[string]int64 `json:"errors"` // those by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
-	PerSecond float64          `json:"per_second"`
-	Latency   Latency          `json:"latency_ms"` // of the calls that went well
+	Calls     int64            `json:"calls"`      // including failed ones
+	Failed    int64            `json:"failed"`     // calls
+	Errors    map[string]int64 `json:"errors"`     // failed calls by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
+	PerSecond float64          `json:"per_second"` // successful calls
+	Latency   Latency          `json:"latency_ms"` // of successful calls
 
-	FailedLatency Latency `json:"failed_latency_ms"` // of those that did not, without a curve: how early callers are refused
+	FailedLatency Latency `json:"failed_latency_ms"` // of failed calls, without a curve: how quickly calls are refused
 }
 
-// Latency is in milliseconds, to three digits. In an open loop it counts from when a call was due. All are 0 when there
-// was no call.
+// Latency is in milliseconds, with three significant digits. In an open loop it counts from when a call was due. Without
+// calls all values are 0.
 type Latency struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -71,13 +71,13 @@ func (r *run) result(at period, took time.Duration, costs *Costs) Result {
 	return res
 }
 
-// record gathers what callers measure.
+// record collects what callers measure.
 type record struct {
 	whole    *series
 	answered atomic.Int64 // turns that ended, in the warm-up too
 
 	mu    sync.Mutex
-	names []string // as they first came
+	names []string // in the order of their first call
 	steps map[string]*series
 }
 
@@ -93,7 +93,7 @@ func (r *record) step(name string) *series {
 	return r.steps[name]
 }
 
-// figures of the steps; a single one says nothing that the whole does not.
+// figures of the steps; none when there is only one, which equals the whole.
 func (r *record) figures(over time.Duration) (steps []Step) {
 	if len(r.names) < 2 {
 		return nil

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// The scenarios: what a caller does over and over.
+// The scenarios: what a caller does in each turn.
 const (
-	matchmake   = "matchmake"    // another player each time asks for a seat
-	resolve     = "resolve"      // another player each time exchanges the handle of a seat, reserved beforehand, for a token
-	heartbeat   = "heartbeat"    // the game servers beat in turn
-	register    = "register"     // another game server each time registers
-	sessionLife = "session-life" // another player each time gets a seat, resolves it, joins and leaves
-	mixed       = "mixed"        // four turns of five are heartbeat, one is session-life
-	noop        = "noop"         // matchmake without what it is for: an endpoint of the baselines that only authenticates
-	fleetNoop   = "fleet-noop"   // the same of heartbeat
+	matchmake   = "matchmake"    // a new player asks for a seat
+	resolve     = "resolve"      // a new player exchanges the handle of a seat, reserved before, for a token
+	heartbeat   = "heartbeat"    // the next game server sends a heartbeat
+	register    = "register"     // a new game server registers
+	sessionLife = "session-life" // a new player gets a seat, resolves it, joins and leaves
+	mixed       = "mixed"        // four turns in five are heartbeat, one is session-life
+	noop        = "noop"         // calls an endpoint of the baselines that authenticates like matchmake and does nothing else
+	fleetNoop   = "fleet-noop"   // calls an endpoint of the baselines that authenticates like heartbeat and does nothing else
 )
 
-// scenario is what makes a turn.
+// scenario describes the turns of a scenario.
 type scenario struct {
-	turn      func(*caller) error // what it does with [caller.timed] is measured
-	calls     int                 // of a turn
-	players   float64             // that a turn needs
+	turn      func(*caller) error // calls made with [caller.timed] are measured
+	calls     int                 // per turn
+	players   float64             // per turn
 	fleetless bool                // it needs no game servers
 }
 
@@ -31,12 +31,12 @@ var scenarios = map[string]scenario{
 	heartbeat:   {turn: (*caller).heartbeat, calls: 1},
 	register:    {turn: (*caller).register, calls: 1},
 	sessionLife: {turn: (*caller).sessionLife, calls: 4, players: 1},
-	mixed:       {turn: (*caller).mixed, calls: 2, players: 1.0 / lifeEvery},
+	mixed:       {turn: (*caller).mixed, calls: 2, players: 1.0 / sessionLifeShare},
 	noop:        {turn: (*caller).noop, calls: 1, players: 1, fleetless: true},
 	fleetNoop:   {turn: (*caller).fleetNoop, calls: 1, fleetless: true},
 }
 
-// Scenarios are the names of all there are, sorted.
+// Scenarios returns the names of all scenarios, sorted.
 func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
 func (c *caller) matchmake() error {
@@ -59,8 +59,8 @@ func (c *caller) resolve() error {
 
 func (c *caller) heartbeat() error {
 	one := c.fleet.next()
-	err := c.timed(heartbeat, func() error { return c.fleet.beat(c.url, one) })
-	c.fleet.revive(one, err)
+	err := c.timed(heartbeat, func() error { return c.fleet.heartbeat(c.url, one) })
+	c.fleet.registerAgain(one, err)
 	return err
 }
 
@@ -97,12 +97,12 @@ func (c *caller) sessionLife() error {
 	return c.report("left", s, report{Left: []string{s.sub}})
 }
 
-// lifeEvery is how many turns of the mix one session-life is in. A game server beats every five seconds; with 16 players
-// on it who stay for five minutes, one comes and goes for every four beats.
-const lifeEvery = 5
+// sessionLifeShare is the number of turns of mixed in which one is a session-life. A game server sends a heartbeat every five
+// seconds; with 16 players who stay for five minutes, about one player comes and leaves per four heartbeats.
+const sessionLifeShare = 5
 
 func (c *caller) mixed() error {
-	if c.dice.IntN(lifeEvery) == 0 {
+	if c.rng.IntN(sessionLifeShare) == 0 {
 		return c.sessionLife()
 	}
 	return c.heartbeat()
@@ -113,13 +113,13 @@ func (c *caller) noop() error {
 	if err != nil {
 		return err
 	}
-	body := c.places.any(c.dice).body
-	return c.timed(noop, func() error { return c.client.asPlayer(c.url+"/noop", p.token, body, nothing) })
+	body := c.places.any(c.rng).body
+	return c.timed(noop, func() error { return c.client.asPlayer(c.url+"/noop", p.token, body, ignoreAnswer) })
 }
 
-// nobody has the form of an instance.
-var nobody = encode(&life{ID: "bench-nobody-000", Incarnation: "00000000-0000-4000-8000-000000000000"})
+// unknownInstance is a body as large as that of a real heartbeat.
+var unknownInstance = encode(&identity{ID: "bench-nobody-000", Incarnation: "00000000-0000-4000-8000-000000000000"})
 
 func (c *caller) fleetNoop() error {
-	return c.timed(fleetNoop, func() error { return c.client.asFleet(c.url+"/fleet/noop", nobody, nothing) })
+	return c.timed(fleetNoop, func() error { return c.client.asFleet(c.url+"/fleet/noop", unknownInstance, ignoreAnswer) })
 }

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// schedule is when the turns of an open loop are due: at equal distances, whatever becomes of them. Callers who are free
-// take the next turn and wait until it is due. So one that is taken late was due while nobody was free.
+// schedule says when the turns of an open loop are due: at equal intervals, independent of answers. A free caller takes the
+// next turn and waits until it is due. A turn that is taken after it was due was due while no caller was free.
 type schedule struct {
-	start time.Time
-	every float64 // nanoseconds between two turns
-	next  atomic.Int64
+	start    time.Time
+	interval float64 // nanoseconds between two turns
+	next     atomic.Int64
 
-	blocked atomic.Int64 // measured turns that were due before anybody was free
-	late    *series      // of the other measured turns: from when they were due until they began
+	blocked atomic.Int64 // measured turns that were due while no caller was free
+	late    *series      // delays of the other measured turns, from when they were due until they began
 }
 
 func newSchedule(start time.Time, perSecond float64) *schedule {
-	return &schedule{start: start, every: float64(time.Second) / perSecond, late: newSeries()}
+	return &schedule{start: start, interval: float64(time.Second) / perSecond, late: newSeries()}
 }
 
-// due is when a turn is to begin. The first is turn 0, at the start.
+// due returns when a turn is due. The first turn is turn 0, at the start.
 func (s *schedule) due(turn int64) time.Time {
-	return s.start.Add(time.Duration(float64(turn) * s.every))
+	return s.start.Add(time.Duration(float64(turn) * s.interval))
 }
 
-// before is how many turns are due before t.
+// before returns how many turns are due before t.
 func (s *schedule) before(t time.Time) int64 {
 	ahead := t.Sub(s.start)
 	if ahead <= 0 {
 		return 0
 	}
-	turns := int64(float64(ahead) / s.every) // which may be off by one either way
+	turns := int64(float64(ahead) / s.interval) // rounding may make it off by one
 	for turns > 0 && !s.due(turns-1).Before(t) {
 		turns--
 	}
@@ -42,8 +42,7 @@ func (s *schedule) before(t time.Time) int64 {
 	return turns
 }
 
-// take waits for the next turn and gives when it was due. False: there is none before the period is over, or it could
-// only be taken after that.
+// take waits for the next turn and returns when it was due; false when the period is over before it is due or taken.
 func (s *schedule) take(ctx context.Context, at period) (due time.Time, ok bool) {
 	due = s.due(s.next.Add(1) - 1)
 	now := time.Now()
@@ -51,7 +50,7 @@ func (s *schedule) take(ctx context.Context, at period) (due time.Time, ok bool)
 		return due, false
 	}
 	waits := due.After(now)
-	if waits && !rest(ctx, due.Sub(now)) {
+	if waits && !pause(ctx, due.Sub(now)) {
 		return due, false
 	}
 	s.note(due, time.Now(), waits, at)
@@ -68,8 +67,8 @@ func (s *schedule) note(due, begun time.Time, waited bool, at period) {
 	}
 }
 
-// rest waits and tells whether it came to the end of it.
-func rest(ctx context.Context, d time.Duration) bool {
+// pause waits for d, and returns false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -80,13 +79,13 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Open is how an open loop kept to its schedule.
+// Open says how well an open loop kept to its schedule.
 type Open struct {
-	Rate    float64 `json:"rate"`    // turns a second that were asked for
+	Rate    float64 `json:"rate"`    // requested turns a second
 	Reached float64 `json:"reached"` // turns a second that began
-	Missed  int64   `json:"missed"`  // turns that were due and never began: nobody was free before the end
-	Blocked int64   `json:"blocked"` // turns that began late as all callers were waiting for answers
-	Late    Latency `json:"late_ms"` // how late the generator itself began the others. Far over 1: it cannot keep up
+	Missed  int64   `json:"missed"`  // turns that never began, because no caller was free before the end
+	Blocked int64   `json:"blocked"` // turns that began late, because all callers were waiting for answers
+	Late    Latency `json:"late_ms"` // delays of the other turns. Far above 1 ms the generator itself is too slow
 }
 
 // figures of the turns that were due in the period.
@@ -95,7 +94,7 @@ func (s *schedule) figures(at period) *Open {
 	blocked := s.blocked.Load()
 	begun, planned := own.Calls+blocked, s.before(at.until)-s.before(at.from)
 	return &Open{
-		Rate: float64(time.Second) / s.every, Reached: float64(begun) / at.until.Sub(at.from).Seconds(),
+		Rate: float64(time.Second) / s.interval, Reached: float64(begun) / at.until.Sub(at.from).Seconds(),
 		Missed: planned - begun, Blocked: blocked, Late: own.Latency,
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Pins a rate that is not the one asked for: turns that are lost, come twice or bunch.
+// Pins a wrong rate: turns that are lost, due twice, or not evenly spread.
 func TestDueTimes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -20,7 +20,7 @@ func TestDueTimes(t *testing.T) {
 		due := s.due(turn)
 		require.Equal(t, turn, s.before(due))
 		require.Equal(t, turn+1, s.before(due.Add(1)))
-		require.InDelta(t, s.every, float64(s.due(turn+1).Sub(due)), 10)
+		require.InDelta(t, s.interval, float64(s.due(turn+1).Sub(due)), 10)
 	})
 	s := newSchedule(time.Unix(0, 0), 1000)
 	require.Zero(t, s.before(time.Unix(0, 0)))
@@ -29,13 +29,13 @@ func TestDueTimes(t *testing.T) {
 	require.Equal(t, time.Second, s.due(1000).Sub(s.start))
 }
 
-// Pins a stall that only those see who called at that moment, as in a closed loop: all who were due meanwhile waited.
+// Pins a stall that shows only in the calls in progress, as in a closed loop: all calls that were due during it waited.
 func TestOpenLoopSeesAStall(t *testing.T) {
 	t.Parallel()
 	const stall = 200 * time.Millisecond
 	var calls atomic.Int64
 	gate := make(chan struct{})
-	d := startTiny(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, _ *http.Request) {
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, _ *http.Request) {
 		if calls.Add(1) == 10 {
 			time.AfterFunc(stall, func() { close(gate) })
 		}
@@ -55,15 +55,15 @@ func TestOpenLoopSeesAStall(t *testing.T) {
 	require.EqualValues(t, 500, res.Calls+res.Open.Missed)
 	require.GreaterOrEqual(t, res.Open.Blocked, int64(stall.Seconds()*o.Rate/2))
 	require.GreaterOrEqual(t, res.Latency.Max, float64(stall.Milliseconds()))
-	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4, "a fifth of all were due in the stall")
+	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4, "a fifth of all calls was due during the stall")
 	require.Less(t, res.Open.Late.P50, float64(stall.Milliseconds())/2, "the generator itself was free")
 }
 
-// Pins a run that never ends as the director cannot keep up, and turns that are silently left out.
+// Pins a run that never ends because the director cannot keep up, and turns that are dropped silently.
 func TestOpenLoopEnds(t *testing.T) {
 	t.Parallel()
-	d := startTiny(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, r *http.Request) {
-		rest(r.Context(), 20*time.Millisecond)
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, r *http.Request) {
+		pause(r.Context(), 20*time.Millisecond)
 		fmt.Fprint(w, `{}`)
 	}})
 	o := options(d, noop)

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// seat is what a player has been given.
+// seat is a player's seat.
 type seat struct {
 	player
 
 	sessionID, handle, endpoint string
-	at                          time.Time // when it was reserved
+	at                          time.Time // of the reservation
 }
 
 func (s *seat) take(a answer) error {
 	return a.read(member{"session_id", &s.sessionID}, member{"session_handle", &s.handle}, member{"endpoint", &s.endpoint})
 }
 
-// seat asks for one somewhere.
+// seat asks for a seat in a region and mode that it draws.
 func (c *caller) seat(p player) (seat, error) {
-	s, at := seat{player: p}, c.places.any(c.dice)
+	s, at := seat{player: p}, c.places.any(c.rng)
 	step := matchmake
 	switch {
 	case at.hot:
@@ -35,15 +35,15 @@ func (c *caller) seat(p player) (seat, error) {
 }
 
 const (
-	// partySize is how many seats are reserved at a time; few calls in between keep the load what it is named after.
+	// partySize is how many seats are reserved at a time: many, so that few calls of resolve's load are reservations.
 	partySize = 64
-	// keeps is how long a seat that nobody resolved may be used: a director holds it for a minute unless told otherwise.
-	keeps = 45 * time.Second
+	// reservationTTL is how long a reserved seat is used: less than the minute for which a director keeps it by default.
+	reservationTTL = 45 * time.Second
 )
 
-// reservedSeat is one that no call has been made for. When there is none left, a party is seated; that is not measured.
+// reservedSeat returns a seat that is not resolved yet. When there is none left, it reserves more, which is not measured.
 func (c *caller) reservedSeat() (s seat, err error) {
-	for len(c.reserved) > 0 && time.Since(c.reserved[0].at) > keeps {
+	for len(c.reserved) > 0 && time.Since(c.reserved[0].at) > reservationTTL {
 		c.reserved = c.reserved[1:]
 	}
 	if len(c.reserved) == 0 {
@@ -57,17 +57,17 @@ func (c *caller) reservedSeat() (s seat, err error) {
 
 // reserve gets seats for a party with one call.
 func (c *caller) reserve() (err error) {
-	at := c.places.any(c.dice)
-	asks := wish{Region: at.region, Mode: at.mode, Party: make([]string, partySize), MaxPlayers: partySize}
+	at := c.places.any(c.rng)
+	request := placeRequest{Region: at.region, Mode: at.mode, Party: make([]string, partySize), MaxPlayers: partySize}
 	party := make([]player, partySize)
 	for i := range party {
 		if party[i], err = c.players.another(); err != nil {
 			return err
 		}
-		asks.Party[i] = party[i].sub
+		request.Party[i] = party[i].sub
 	}
 	s := seat{at: time.Now()}
-	if err := c.client.asPlayer(c.url+"/matchmake", party[0].token, encode(asks), s.take); err != nil {
+	if err := c.client.asPlayer(c.url+"/matchmake", party[0].token, encode(request), s.take); err != nil {
 		return err
 	}
 	for _, s.player = range party {
@@ -76,7 +76,7 @@ func (c *caller) reserve() (err error) {
 	return nil
 }
 
-// exchange gives the session token that a seat's handle is exchanged for.
+// exchange exchanges a seat's handle for a session token.
 func (c *caller) exchange(s seat) (raw string, err error) {
 	body := encode(struct {
 		Handle string `json:"session_handle"`
@@ -92,10 +92,10 @@ func (c *caller) exchange(s seat) (raw string, err error) {
 
 var errNoToken = &failure{code: "no token"}
 
-// tokenID reads the jti of a token, which a real game server verifies first.
+// tokenID reads the jti of a token. Unlike a real game server it does not verify the token.
 func tokenID(raw string) (jti string, err error) {
-	_, rest, _ := strings.Cut(raw, ".")
-	payload, _, _ := strings.Cut(rest, ".")
+	_, after, _ := strings.Cut(raw, ".")
+	payload, _, _ := strings.Cut(after, ".")
 	claims, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil || answer(claims).read(member{"jti", &jti}) != nil {
 		return "", errNoToken
@@ -117,19 +117,19 @@ type joined struct {
 	JTI string `json:"jti"`
 }
 
-// report says, as the game server that the seat is on, who joined or left.
-func (c *caller) report(step string, s seat, who report) error {
+// report reports, as the seat's game server, which players joined or left.
+func (c *caller) report(step string, s seat, body report) error {
 	host := c.fleet.byEndpoint[s.endpoint]
 	if host == nil {
-		return &failure{code: "placed on a strange game server"}
+		return &failure{code: "placed on an unknown game server"}
 	}
-	is := host.life.Load()
-	who.ID, who.Incarnation, who.SessionID = is.ID, is.Incarnation, s.sessionID
-	body := encode(who)
-	return c.timed(step, func() error { return c.client.asFleet(c.url+"/fleet/seats", body, accepted) })
+	is := host.identity.Load()
+	body.ID, body.Incarnation, body.SessionID = is.ID, is.Incarnation, s.sessionID
+	text := encode(body)
+	return c.timed(step, func() error { return c.client.asFleet(c.url+"/fleet/seats", text, accepted) })
 }
 
-// accepted reads what became of the one player that was reported.
+// accepted reads the result of a report about one player.
 func accepted(a answer) error {
 	result := ""
 	if err := a.read(member{"result", &result}); err != nil || result == "ok" {

@@ -8,49 +8,49 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// series is the latencies and failures of one kind of call. One for all callers takes a lock for less than a
-// microsecond, and no memory for each of thousands.
+// series is the latencies and failures of one kind of call. All callers share it: its lock is held for less than a
+// microsecond, and a histogram for each of thousands of callers would need too much memory.
 type series struct {
-	mu     sync.Mutex
-	well   *hdrhistogram.Histogram // microseconds
-	ill    *hdrhistogram.Histogram // of failures
-	errors map[string]int64
+	mu        sync.Mutex
+	succeeded *hdrhistogram.Histogram // latencies in microseconds
+	failed    *hdrhistogram.Histogram // the same of failures
+	errors    map[string]int64
 }
 
-// slowest is more than all the calls of a turn may take together.
+// slowest is more than the timeouts of all calls of a turn together.
 const slowest = time.Minute
 
 func newSeries() *series {
 	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, slowest.Microseconds(), 3) }
-	return &series{well: histogram(), ill: histogram(), errors: map[string]int64{}}
+	return &series{succeeded: histogram(), failed: histogram(), errors: map[string]int64{}}
 }
 
 func (s *series) add(took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	into := s.well
+	into := s.succeeded
 	if err != nil {
-		into = s.ill
+		into = s.failed
 		s.errors[kindOf(err)]++
 	}
-	_ = into.RecordValue(min(took, slowest).Microseconds()) // it refuses only what is beyond slowest
+	_ = into.RecordValue(min(took, slowest).Microseconds()) // fails only beyond slowest
 }
 
 func (s *series) counts() (calls, failed int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.well.TotalCount() + s.ill.TotalCount(), s.ill.TotalCount()
+	return s.succeeded.TotalCount() + s.failed.TotalCount(), s.failed.TotalCount()
 }
 
 func (s *series) figures(over time.Duration) Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	well, failed := s.well.TotalCount(), s.ill.TotalCount()
-	f := Figures{Calls: well + failed, Failed: failed, Errors: maps.Clone(s.errors), Latency: latency(s.well), FailedLatency: latency(s.ill)}
+	succeeded, failed := s.succeeded.TotalCount(), s.failed.TotalCount()
+	f := Figures{Calls: succeeded + failed, Failed: failed, Errors: maps.Clone(s.errors), Latency: latency(s.succeeded), FailedLatency: latency(s.failed)}
 	if over > 0 {
-		f.PerSecond = float64(well) / over.Seconds()
+		f.PerSecond = float64(succeeded) / over.Seconds()
 	}
-	f.Latency.Curve = curve(s.well)
+	f.Latency.Curve = curve(s.succeeded)
 	return f
 }
 

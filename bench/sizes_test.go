@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins game servers and sessions of another size than asked for, a turn too many or too few, and a breath between turns
-// that fail, which would let others through.
+// Pins game servers and sessions of a wrong size, a wrong number of turns, and pauses after failed turns although the number
+// of turns is given.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -31,14 +31,14 @@ func TestSizes(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"incarnation":"one"}`))
 	}
-	d := startTiny(t, map[string]http.HandlerFunc{"/matchmake": saw, "/fleet/register": saw})
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/matchmake": saw, "/fleet/register": saw})
 	o := options(d, matchmake)
 	o.WarmUp, o.Duration, o.Capacity, o.Players, o.Turns = 0, time.Hour, 40, 5, 1234
-	begun := time.Now()
+	start := time.Now()
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.EqualValues(t, o.Turns, res.Calls)
 	require.Equal(t, res.Calls, res.Failed)
 	require.Equal(t, map[string]int{"capacity": 40, "players": 5}, sizes)
-	require.Less(t, time.Since(begun), time.Duration(o.Turns/o.Callers)*afterFailure)
+	require.Less(t, time.Since(start), time.Duration(o.Turns/o.Callers)*failurePause)
 }

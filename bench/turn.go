@@ -2,25 +2,25 @@ package bench
 
 import "context"
 
-// TurnFunc is what a caller does over and over, where that is none of Scenarios: package bench/openmatch has some. What it
-// does with [Turn.Timed] is measured. Its ctx ends with the run's. A failure with a method Kind() string is counted by
-// that; any other is "not sent".
+// TurnFunc is a turn of a scenario that is not in Scenarios; package bench/openmatch has some. Calls that it makes with
+// [Turn.Timed] are measured. Its ctx ends with the run's. A failure with a method Kind() string is counted under that kind,
+// any other under "not sent".
 type TurnFunc func(ctx context.Context, t Turn) error
 
-// Turn is a caller's, while its TurnFunc runs.
+// Turn is one turn of a caller. It is valid until its TurnFunc returns.
 type Turn struct{ caller *caller }
 
-// Caller tells who takes the turn, from 0 on. Nobody else takes one for it meanwhile.
+// Caller returns the number of the caller, from 0 on. A caller never takes two turns at once.
 func (t Turn) Caller() int { return t.caller.n }
 
-// Timed measures a call as a step. The first of a turn counts from when the turn was due, and the turn takes as long as all
-// its calls together.
+// Timed measures a call as a step. The first call of a turn counts from when the turn was due. The latency of a turn is the
+// sum of its calls.
 func (t Turn) Timed(step string, call func() error) error { return t.caller.timed(step, call) }
 
-// Unmeasured is for what has to be done in between.
+// Unmeasured does work between calls, whose time is not measured.
 func (t Turn) Unmeasured(do func() error) error { return t.caller.unmeasured(do) }
 
-// scenario is what a turn of the run does.
+// scenario returns the scenario of the run.
 func (o *Options) scenario() scenario {
 	if o.Turn == nil {
 		return scenarios[o.Scenario]

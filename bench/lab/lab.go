@@ -155,11 +155,11 @@ func (l *Lab) watch(done <-chan struct{}, why func() error) {
 }
 
 // closePatience is for the calls that are still under way.
-const closePatience = 20 * time.Second
+const closeTimeout = 20 * time.Second
 
 // Close ends everything and removes the directory. The data is gone then.
 func (l *Lab) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	l.mu.Lock()
 	processes := l.processes

@@ -38,21 +38,21 @@ func (l *Lab) read(ctx context.Context, processes []*Process) (bench.Reading, er
 		total.ServerCPU += cpu
 		total.ServerRSS = max(total.ServerRSS, rss)
 	}
-	total.Flights, err = allFlights(ctx, processes)
+	total.Batches, err = allBatches(ctx, processes)
 	return total, err
 }
 
-func allFlights(ctx context.Context, processes []*Process) (map[string]bench.Flights, error) {
-	each := make([]map[string]bench.Flights, len(processes))
+func allBatches(ctx context.Context, processes []*Process) (map[string]bench.Batches, error) {
+	each := make([]map[string]bench.Batches, len(processes))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, p := range processes {
 		group.Go(func() (err error) {
-			each[i], err = flights(ctx, p.metrics)
+			each[i], err = batches(ctx, p.metrics)
 			return err
 		})
 	}
 	err := group.Wait()
-	all := map[string]bench.Flights{}
+	all := map[string]bench.Batches{}
 	for _, replica := range each {
 		for name, f := range replica {
 			all[name] = all[name].Add(f)

@@ -127,7 +127,7 @@ func (f *drummed) findings(http bench.Result) []report.Finding {
 	return []report.Finding{
 		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", report.Whole(f.rate()), f.over), well, 0.999, percent),
 			"p50 %s, p99 %s; %.0f in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
-			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.flown)/float64(f.flights), rounds{{heartbeat: of}}.kinds(heartbeat),
+			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.flown)/float64(f.batches), rounds{{heartbeat: of}}.kinds(heartbeat),
 			perSecond(http.PerSecond), measured(cpu(http), micros)),
 		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the replica that was not asked %.2f",
 			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),

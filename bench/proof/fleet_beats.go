@@ -49,10 +49,10 @@ func (d drummer) beat(ctx context.Context, into *beats) error {
 }
 
 // callPatience is how long a replica lets a call take.
-const callPatience = callTimeout * time.Millisecond
+const callTimeoutOfReplica = callTimeout * time.Millisecond
 
 func (d drummer) one(ctx context.Context, turn int) error {
-	ctx, cancel := context.WithTimeout(ctx, callPatience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeoutOfReplica)
 	defer cancel()
 	at := turn % len(d.members)
 	m, load := d.members[at], loadOf(at, turn/len(d.members))
@@ -72,7 +72,7 @@ type beats struct {
 	mu             sync.Mutex
 	well           *hdrhistogram.Histogram // microseconds
 	failed         map[string]int64        // by the kind of error
-	flights, flown int64
+	batches, flown int64
 }
 
 var _ db.GroupObserver = (*beats)(nil)
@@ -102,7 +102,7 @@ func kindOf(err error) string {
 func (b *beats) Flight(_ string, calls int, _, _ time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.flights++
+	b.batches++
 	b.flown += int64(calls)
 }
 

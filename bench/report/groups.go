@@ -43,7 +43,7 @@ func sizes(name string, g bench.Group) Series {
 			upTo = 2 * below // the last has no bound
 		}
 		middle := (below + 1 + upTo) / 2
-		s.X, s.Y = append(s.X, upTo), append(s.Y, middle*float64(size.Flights))
+		s.X, s.Y = append(s.X, upTo), append(s.Y, middle*float64(size.Batches))
 		below = upTo
 	}
 	return s.ofAll()
@@ -87,7 +87,7 @@ func (r Run) groups() (names []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Costs.Groups)) {
 		g := r.Costs.Groups[name]
-		if 20*g.MeanCalls*float64(g.Flights) >= float64(r.Calls) {
+		if 20*g.MeanCalls*float64(g.Batches) >= float64(r.Calls) {
 			names = append(names, name)
 		}
 	}

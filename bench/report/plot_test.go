@@ -182,7 +182,7 @@ func TestPlotsThatSaySomething(t *testing.T) {
 func TestShareOfCallsBySize(t *testing.T) {
 	t.Parallel()
 	r := run(16)
-	r.Costs.Groups["placement"] = bench.Group{Flights: 10_000, MeanCalls: 10, Sizes: []bench.Size{{UpTo: 1, Flights: 150}, {UpTo: 2}, {UpTo: 4, Flights: 100}, {UpTo: 8}, {Flights: 50}}}
+	r.Costs.Groups["placement"] = bench.Group{Batches: 10_000, MeanCalls: 10, Sizes: []bench.Size{{UpTo: 1, Batches: 150}, {UpTo: 2}, {UpTo: 4, Batches: 100}, {UpTo: 8}, {Batches: 50}}}
 	p := GroupSizes([]Run{r})
 	require.Len(t, p.Series, 1, "heartbeats only keep the game servers alive")
 	require.Equal(t, []float64{1, 2, 4, 8, 16}, p.Series[0].X)

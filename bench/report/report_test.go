@@ -28,8 +28,8 @@ func run(callers int) Run {
 		Costs: &bench.Costs{
 			ServerMicros: 41.5, PostgresMicros: 22.25, GeneratorMicros: 33, WALBytes: 612, Transactions: 0.0345, ServerRSS: 84 << 20,
 			Groups: map[string]bench.Group{
-				"placement": {Flights: 4000, MeanCalls: 30, Sizes: []bench.Size{{UpTo: 1}, {UpTo: 2, Flights: 200}, {UpTo: 4, Flights: 100}, {UpTo: 0}}},
-				"heartbeat": {Flights: 3, MeanCalls: 2},
+				"placement": {Batches: 4000, MeanCalls: 30, Sizes: []bench.Size{{UpTo: 1}, {UpTo: 2, Batches: 200}, {UpTo: 4, Batches: 100}, {UpTo: 0}}},
+				"heartbeat": {Batches: 3, MeanCalls: 2},
 			},
 		},
 	}}
@@ -205,7 +205,7 @@ func TestNothingToShow(t *testing.T) {
 	odd := Run{Result: bench.Result{
 		Seconds: nan,
 		Figures: bench.Figures{Calls: 1, PerSecond: inf, Latency: bench.Latency{P50: nan, P90: inf, Curve: []bench.Point{{Percentile: nan, MS: 1}, {Percentile: 50, MS: -inf}, {Percentile: 200, MS: 1}}}},
-		Open:    &bench.Open{Rate: nan}, Costs: &bench.Costs{ServerMicros: nan, WALBytes: -inf, Groups: map[string]bench.Group{"g": {Flights: 1, MeanCalls: nan}, "none": {}}},
+		Open:    &bench.Open{Rate: nan}, Costs: &bench.Costs{ServerMicros: nan, WALBytes: -inf, Groups: map[string]bench.Group{"g": {Batches: 1, MeanCalls: nan}, "none": {}}},
 	}}
 	failed := Run{Result: bench.Result{Callers: 4, Figures: bench.Figures{Calls: 2, Failed: 2}}}
 	write(t, Report{})

@@ -64,7 +64,7 @@ func TestBenchBaseline(t *testing.T) {
 	}, deadline, tick)
 	before, err := l.Meter(processes...).Read(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, before.Flights["placement"].Calls, "the naive placement groups nothing")
+	require.Empty(t, before.Batches["placement"].Calls, "the naive placement groups nothing")
 }
 
 // requireAlike wants two answers to have the same fields, as long as each other.

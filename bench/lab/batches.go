@@ -17,7 +17,7 @@ import (
 const metricOfGroups = "director_group_calls"
 
 // flights reads a replica's metrics. A process that has none has no groups either.
-func flights(ctx context.Context, url string) (map[string]bench.Flights, error) {
+func batches(ctx context.Context, url string) (map[string]bench.Batches, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -30,20 +30,20 @@ func flights(ctx context.Context, url string) (map[string]bench.Flights, error) 
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
 	}
-	return parseFlights(resp.Body)
+	return parseBatches(resp.Body)
 }
 
 // parseFlights reads the text format of Prometheus.
-func parseFlights(text io.Reader) (map[string]bench.Flights, error) {
+func parseBatches(text io.Reader) (map[string]bench.Batches, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(text)
 	if err != nil {
 		return nil, err
 	}
-	groups := map[string]bench.Flights{}
+	groups := map[string]bench.Batches{}
 	for _, metric := range families[metricOfGroups].GetMetric() {
 		h := metric.GetHistogram()
-		f := bench.Flights{Count: int64(h.GetSampleCount()), Calls: int64(h.GetSampleSum()), Buckets: map[float64]int64{}}
+		f := bench.Batches{Count: int64(h.GetSampleCount()), Calls: int64(h.GetSampleSum()), Buckets: map[float64]int64{}}
 		for _, b := range h.GetBucket() {
 			if !math.IsInf(b.GetUpperBound(), 1) {
 				f.Buckets[b.GetUpperBound()] = int64(b.GetCumulativeCount())
