@@ -1,0 +1,132 @@
+// Package docs_test checks the documentation against the repository: links, paths and excerpts of code.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the repository, seen from this directory.
+const root = ".."
+
+var (
+	fence    = regexp.MustCompile("(?s)```.*?```")
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	notSlug  = regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
+	ticked   = regexp.MustCompile("`([^`\n]+)`")
+	path     = regexp.MustCompile(`^(\.ci|api|bench|cmd|db|docs|examples|internal|match|migrations|ops|queries|sdk|server|test|token|tools|worker)/[\w./*-]*$`)
+	testName = regexp.MustCompile(`^Test[A-Z]\w+$`)
+	excerpt  = regexp.MustCompile("(?s)<!-- from (\\S+) -->\n```\\w*\n(.*?\n)```")
+)
+
+// pages returns the text of each Markdown page by its path from root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			relative, err := filepath.Rel(root, name)
+			require.NoError(t, err)
+			found[relative] = string(text)
+		}
+	}
+	require.Contains(t, found, "docs/README.md")
+	return found
+}
+
+// anchors returns the fragments that GitHub gives to the headings of a page.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{"": true}
+	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		found[strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-")] = true
+	}
+	return found
+}
+
+// Pins links to files and headings that were renamed.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	for page, text := range all {
+		for _, match := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			name, fragment, _ := strings.Cut(match[1], "#")
+			target := page
+			if name != "" {
+				target = filepath.Join(filepath.Dir(page), name)
+			}
+			_, err := os.Stat(filepath.Join(root, target))
+			require.NoError(t, err, "%s links to %s", page, match[1])
+			if linked, isPage := all[target]; isPage {
+				require.Contains(t, anchors(linked), fragment, "%s links to %s", page, match[1])
+			}
+		}
+	}
+}
+
+// Pins paths and tests that a page names and that were renamed. CHANGELOG.md is about the past and is left out.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	tests := testNames(t)
+	for page, text := range pages(t) {
+		if page == "CHANGELOG.md" {
+			continue
+		}
+		for _, match := range ticked.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			switch name := match[1]; {
+			case testName.MatchString(name):
+				require.Contains(t, tests, name, "%s names a test", page)
+			case path.MatchString(name) && !strings.Contains(name, "NNNNN"):
+				found, err := filepath.Glob(filepath.Join(root, name))
+				require.NoError(t, err)
+				require.NotEmpty(t, found, "%s names the path %s", page, name)
+			}
+		}
+	}
+}
+
+// testNames returns the names of all tests of the repository.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	declaration := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	found := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, match := range declaration.FindAllSubmatch(text, -1) {
+			found[string(match[1])] = true
+		}
+		return err
+	}))
+	return found
+}
+
+// Pins code on a page that its source no longer contains: blocks that follow a comment "from FILE".
+func TestExcerpts(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for page, text := range pages(t) {
+		for _, match := range excerpt.FindAllStringSubmatch(text, -1) {
+			count++
+			source, err := os.ReadFile(filepath.Join(root, match[1]))
+			require.NoError(t, err, page)
+			require.Contains(t, string(source), match[2], "%s shows %s", page, match[1])
+		}
+	}
+	require.Positive(t, count)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sdk/sdktest"
+)
+
+// startDirector starts a director in memory and returns its address and the token source of a player.
+func startDirector(t *testing.T) (url string, alice *sdk.Player) {
+	t.Helper()
+	director, err := sdktest.New(sdktest.Options{})
+	require.NoError(t, err)
+	web := httptest.NewServer(director)
+	t.Cleanup(web.Close)
+	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return web.URL, sdk.NewPlayer(client, func(context.Context) (string, error) { return "alice", nil })
+}
+
+// join connects to the game server, shows the token, and returns the first line of the answer.
+func join(t *testing.T, endpoint, token string) (first string, conn net.Conn) {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", endpoint)
+	require.NoError(t, err)
+	fmt.Fprintln(conn, token)
+	first, err = bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	return first, conn
+}
+
+// checkServer makes the calls of the tutorial's player: join once, fail to join with a used or an invalid token.
+func checkServer(t *testing.T, alice *sdk.Player) {
+	t.Helper()
+	seat, err := alice.Seat(t.Context(), sdk.MatchRequest{Region: "local", Mode: "duel", AwaitServers: true})
+	require.NoError(t, err)
+	first, conn := join(t, seat.Endpoint, seat.SessionToken)
+	require.Equal(t, "welcome alice to a duel for 8\n", first)
+	for _, token := range []string{seat.SessionToken, "nonsense"} {
+		first, refused := join(t, seat.Endpoint, token)
+		require.True(t, strings.HasPrefix(first, "refused: "), first)
+		require.NoError(t, refused.Close())
+	}
+	require.NoError(t, conn.Close())
+}
+
+func TestGoServer(t *testing.T) {
+	t.Parallel()
+	url, alice := startDirector(t)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, url, listener) }()
+	checkServer(t, alice)
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func TestPythonServer(t *testing.T) {
+	t.Parallel()
+	if err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").Run(); err != nil {
+		t.Skip("needs python3 with the package cryptography") //nolint:forbidigo // nothing else here needs Python
+	}
+	url, alice := startDirector(t)
+	server := exec.CommandContext(t.Context(), "python3", "server.py")
+	server.Env = append(os.Environ(), "DIRECTOR="+url, "ENDPOINT=127.0.0.1:0")
+	server.Stderr = t.Output()
+	stdout, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, "is registered")
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	checkServer(t, alice)
+}
