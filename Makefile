@@ -64,6 +64,10 @@ generate: protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go from queries/ an
 	@api/openmatch/generate.sh api/openmatch/pb
 	@go generate ./...
 
+.PHONY: reference
+reference: postgres ## Write docs/reference/ and the tables of docs/configuration.md anew (tests check that they are current)
+	@go test ./cmd/director -run '^(TestReference|TestConfigurationPage)' -count=1 -update
+
 .PHONY: generate-check
 generate-check: protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not what its sources say (a test looks after the page)
 	@$(BIN)/sqlc diff

@@ -130,3 +130,30 @@ func TestExcerpts(t *testing.T) {
 	}
 	require.Positive(t, count)
 }
+
+// Pins an event that docs/reference/events.md does not list, and one that it lists and that nobody writes.
+func TestEventKinds(t *testing.T) {
+	t.Parallel()
+	kind := regexp.MustCompile("['\"`]((?:instance|session|key)\\.[a-z]+ed?)['\"`]")
+	written := map[string]bool{}
+	for _, pattern := range []string{"queries/*.sql", "migrations/*.sql", "db/*.go"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, names, pattern)
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			for _, match := range kind.FindAllSubmatch(text, -1) {
+				written[string(match[1])] = true
+			}
+		}
+	}
+	listed := map[string]bool{}
+	for _, match := range kind.FindAllStringSubmatch(pages(t)["docs/reference/events.md"], -1) {
+		listed[match[1]] = true
+	}
+	require.Equal(t, written, listed)
+}

@@ -41,8 +41,8 @@ func alertRules(t *testing.T) (rules []alertRule) {
 
 var describedMetric = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabels: \{([^}]*)\}\}$`)
 
-// servedMetrics are the metrics of a replica with a worker beside it, and the labels of each.
-func servedMetrics(t *testing.T) map[string][]string {
+// servedRegistry returns the metrics of a replica with a worker beside it.
+func servedRegistry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0"))
 	p := &program{environ: environ, stderr: newLines()}
@@ -57,11 +57,21 @@ func servedMetrics(t *testing.T) map[string][]string {
 	require.NoError(t, err)
 	_, err = proc.worker()
 	require.NoError(t, err)
+	return proc.registry
+}
 
-	descriptions := make(chan *prometheus.Desc)
-	go func() { proc.registry.Describe(descriptions); close(descriptions) }()
+// descriptions returns what a registry describes.
+func descriptions(registry *prometheus.Registry) <-chan *prometheus.Desc {
+	all := make(chan *prometheus.Desc)
+	go func() { registry.Describe(all); close(all) }()
+	return all
+}
+
+// metricLabels returns the labels of each metric.
+func metricLabels(t *testing.T, registry *prometheus.Registry) map[string][]string {
+	t.Helper()
 	metrics := map[string][]string{}
-	for d := range descriptions {
+	for d := range descriptions(registry) {
 		found := describedMetric.FindStringSubmatch(d.String())
 		require.NotNil(t, found, d.String())
 		metrics[found[1]] = strings.Split(found[2], ",")
@@ -79,7 +89,7 @@ var (
 // Pins an alert that can never ring, because a metric or a label has another name.
 func TestAlertsNameMetricsThatAreServed(t *testing.T) {
 	t.Parallel()
-	served := servedMetrics(t)
+	served := metricLabels(t, servedRegistry(t))
 	served["up"] = nil
 	byScrape := []string{"job", "instance", "le"}
 	for _, rule := range alertRules(t) {
