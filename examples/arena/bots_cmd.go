@@ -65,7 +65,7 @@ func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, 
 	return errors.Join(json.NewEncoder(cmd.OutOrStdout()).Encode(swarm.Stats()), context.Cause(cmd.Context()))
 }
 
-// untilSignal ends with SIGTERM or Ctrl-C, and after d unless that is 0.
+// untilSignal returns a context that ends with SIGTERM or Ctrl-C, and after d unless d is 0.
 func untilSignal(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(parent, syscall.SIGTERM, syscall.SIGINT)
 	if d <= 0 {

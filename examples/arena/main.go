@@ -1,6 +1,6 @@
-// Command arena is a small multiplayer game that a director seats players in: run its servers with "arena server", and
-// players for them with "arena bots". The game servers are in package server, the players in package bots, the rules they
-// share in package game; this package holds nothing but the command line.
+// Command arena is a small multiplayer game whose players a director seats: "arena server" runs a game server, "arena bots"
+// runs players. The game servers are in package server, the players in package bots, the shared rules in package game; this
+// package is the command line.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// common is what both sub-commands need.
+// common holds the flags of both sub-commands.
 type common struct {
 	director []string
 	json     bool

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// login is the identity provider of the test: a private key, and what the director has to believe of it.
+// login is the identity provider of the test: a private key, and the JWKS that the director trusts.
 func login(t *testing.T) (*bots.Issuer, *token.AccessVerifier) {
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) error {
 	return p.cmd.Wait()
 }
 
-// match is a director double, two server processes and eight bots who play.
+// match is a fake director, two server processes and eight bots.
 type match struct {
 	t        *testing.T
 	director *sdktest.Director
@@ -122,7 +122,7 @@ func (m *match) every(what string, ok func(bots.BotStats) bool) {
 	})
 }
 
-// busiest is the server with the most players, and who they are.
+// busiest returns the server with the most players, and these players.
 func (m *match) busiest() (id string, players map[string]bool) {
 	playing := m.swarm.Stats().Playing()
 	best := ""
@@ -140,8 +140,8 @@ func (m *match) busiest() (id string, players map[string]bool) {
 	return id, players
 }
 
-// The whole story, with real processes: everybody plays, one server is killed, its players are seated on the other, all
-// leave, and the other server goes in good order when it is told to.
+// With real processes: all bots play, one server is killed, its players are seated on the other, all leave, and the other
+// server stops cleanly.
 func TestArena(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
@@ -186,7 +186,7 @@ func (m *match) connected() (n int) {
 	return n
 }
 
-// SIGTERM with players on: they finish their matches where they are, nobody new comes, and nobody is cut off.
+// SIGTERM with players connected: they finish their matches, no new players come, and no player is disconnected.
 func TestDrainCutsNobodyOff(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
@@ -197,7 +197,7 @@ func TestDrainCutsNobodyOff(t *testing.T) {
 	m.stop()
 	<-m.stopped
 	total := m.swarm.Stats().Total()
-	require.Zero(t, total.Errors["cut_off"], "%v", total.Errors) // At the door one may still be turned away, politely.
+	require.Zero(t, total.Errors["cut_off"], "%v", total.Errors) // connections that are not admitted yet may be refused
 	for other, server := range m.servers {
 		if other != id {
 			require.NoError(t, server.signal(t, syscall.SIGTERM))

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/examples/arena/server"
 )
 
-// serverCommand takes the fleet token from the environment alone: a command line can be read by everybody on the host.
+// serverCommand reads the fleet token from the environment only: all users of the host can read a command line.
 func serverCommand(c *common) *cobra.Command {
 	var cfg server.Config
 	var grace, startWithin time.Duration

@@ -11,24 +11,24 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// players is the swarm, and what it needs to play.
+// players is the swarm of bots with its client and its log.
 type players struct {
 	*bots.Swarm
 
 	client  *sdk.Client
-	witness *witness
+	answers *answers
 	log     *os.File
 }
 
-// newPlayers makes bots that know both replicas, as players' programs would know several addresses, and that log in where the director believes.
+// newPlayers makes bots that know the addresses of both replicas.
 func newPlayers(c *cluster) (p *players, err error) {
-	p = &players{witness: newWitness()}
+	p = &players{answers: newAnswers()}
 	if p.log, err = os.Create(filepath.Join(c.logs(), "bots.log")); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(p.log, nil))
 	p.client, err = sdk.New(sdk.Options{
-		URLs: c.urls(), HTTPClient: &http.Client{Transport: p.witness}, Logger: log, UserAgent: "arena-bots",
+		URLs: c.urls(), HTTPClient: &http.Client{Transport: p.answers}, Logger: log, UserAgent: "arena-bots",
 	})
 	if err != nil {
 		return nil, err
@@ -41,7 +41,15 @@ func newPlayers(c *cluster) (p *players, err error) {
 	return p, err
 }
 
-// close is for after the swarm's Run.
+// playing is the number of bots that are connected now.
+func (p *players) playing() (n int) {
+	for _, here := range p.Stats().Playing() {
+		n += here
+	}
+	return n
+}
+
+// close must be called after the swarm's Run has returned.
 func (p *players) close() {
 	p.client.Close()
 	_ = p.log.Close()

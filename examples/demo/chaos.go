@@ -2,25 +2,22 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// chaos is what goes wrong on the way, and what an operator does. It keeps what the proofs need to know.
+// chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record afterwards.
 type chaos struct {
 	cluster *cluster
 	players *players
 	screen  *screen
-
-	mu sync.Mutex
-	deeds
+	record
 }
 
-// deeds are what chaos has done so far. Times of servers are the database's; those of the replica are compared with
-// what the witness heard in this process.
-type deeds struct {
+// record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the times
+// of the players' answers.
+type record struct {
 	server         string // killed
 	serverKilledAt time.Time
 
@@ -28,70 +25,60 @@ type deeds struct {
 	replicaKilledAt time.Time
 	replicaBackAt   time.Time // zero: not yet
 
-	drained     string
-	drainedLife uuid.UUID // the incarnation: should the server register anew, that is another life
-	drainedAt   time.Time
+	drained            string
+	drainedIncarnation uuid.UUID // a server that registers again gets another one
+	drainedAt          time.Time
 
 	tokensShown, tokensRefused int
-
-	all bool // has been done
 }
 
-// done is a copy of the deeds up to now.
-func (c *chaos) done() deeds {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.deeds
-}
-
-func (c *chaos) note(change func(*deeds)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(&c.deeds)
-}
-
-// act is one thing that happens: at its time, a share of the whole length, but not before the system is ready for it. On
-// a machine that stands still for seconds, trouble waits for it to go on.
-type act struct {
+// step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine that
+// stalls for seconds, faults wait.
+type step struct {
 	at    float64
-	ready func() bool
+	ready func(context.Context) bool
 	do    func(context.Context) error
 }
 
-func (c *chaos) acts() []act {
-	return []act{
+func (c *chaos) steps() []step {
+	return []step{
 		{0.25, c.crowded, c.stealTokens},
 		{0.33, c.crowded, c.killServer},
+		{0, c.serverGone, c.reportServerGone},
+		{0, c.evictedPlayOn, c.reportEvictedPlayOn},
 		{0.50, c.crowded, c.killReplica},
 		{0.60, c.crowded, c.drainServer},
-		{0.70, c.servedWithoutIt, c.restartReplica},
+		{0.70, c.answeredWithoutReplica, c.restartReplica},
 		{0.80, c.crowded, c.stealTokens},
+		{1, c.everythingSeen, func(context.Context) error { return nil }},
 	}
 }
 
-// run does everything in order, with some time between, and returns early when ctx ends.
+// run makes all steps in order, at least a twentieth of the length apart where a step has a time. It returns when everything
+// that the proofs need has happened, or when ctx ends.
 func (c *chaos) run(ctx context.Context, length time.Duration) error {
-	for _, a := range c.acts() {
-		at := c.screen.begun.Add(time.Duration(a.at * float64(length)))
-		if soonest := time.Now().Add(length / 20); at.Before(soonest) {
+	last := time.Now()
+	for _, s := range c.steps() {
+		at := c.screen.begun.Add(time.Duration(s.at * float64(length)))
+		if soonest := last.Add(length / 20); s.at > 0 && at.Before(soonest) {
 			at = soonest
 		}
-		if !await(ctx, func() bool { return time.Now().After(at) && a.ready() }) {
+		if !await(ctx, func() bool { return time.Now().After(at) && s.ready(ctx) }) {
 			return nil
 		}
-		if err := a.do(ctx); err != nil {
+		if err := s.do(ctx); err != nil {
 			return err
 		}
+		last = time.Now()
 	}
-	c.note(func(d *deeds) { d.all = true })
 	return nil
 }
 
-// await returns when something has become true, and false when ctx ends first.
-func await(ctx context.Context, so func() bool) bool {
+// await polls until a condition holds, and returns false when ctx ends first.
+func await(ctx context.Context, holds func() bool) bool {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for !so() {
+	for !holds() {
 		select {
 		case <-ctx.Done():
 			return false
@@ -101,99 +88,118 @@ func await(ctx context.Context, so func() bool) bool {
 	return true
 }
 
-// crowded says that most bots are playing: trouble is to meet somebody.
-func (c *chaos) crowded() bool {
-	playing := 0
-	for _, n := range c.players.Stats().Playing() {
-		playing += n
-	}
-	return playing > c.cluster.options.bots/2
+// crowded reports whether more than half of the bots are playing, so that faults meet players.
+func (c *chaos) crowded(context.Context) bool {
+	return c.players.playing() > c.cluster.options.bots/2
 }
 
-func (c *chaos) servedWithoutIt() bool {
-	return len(c.players.witness.testimonies(c.done().withoutReplica)) > 0
-}
-
-// withoutReplica is what the others told players while the replica was dead.
-func (d deeds) withoutReplica(t testimony) bool {
-	return t.replica != d.replica.addr && t.at.After(d.replicaKilledAt) && (d.replicaBackAt.IsZero() || t.at.Before(d.replicaBackAt))
-}
-
-// byReturned is what the replica told players after it was started again.
-func (d deeds) byReturned(t testimony) bool {
-	return !d.replicaBackAt.IsZero() && t.replica == d.replica.addr && t.at.After(d.replicaBackAt)
-}
-
-// busiest is the server where trouble meets the most players. One that was killed has seen enough of it.
-func (c *chaos) busiest(ctx context.Context) (server string, connected int, err error) {
+// busiest returns the ready server with the most connected players, but not one that was killed before.
+func (c *chaos) busiest(ctx context.Context) (server string, connected int, now time.Time, err error) {
 	err = c.cluster.db.QueryRow(ctx, `
-		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected')
+		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'), clock_timestamp()
 		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 ORDER BY 2 DESC, 1 LIMIT 1`,
-		c.done().server).Scan(&server, &connected)
-	return server, connected, err
+		c.server).Scan(&server, &connected, &now)
+	return server, connected, now, err
 }
 
 func (c *chaos) killServer(ctx context.Context) error {
-	server, connected, err := c.busiest(ctx)
+	server, connected, now, err := c.busiest(ctx)
 	if err != nil {
 		return err
 	}
-	var now time.Time
-	if err := c.cluster.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
-		return err
-	}
+	c.server, c.serverKilledAt = server, now
 	c.cluster.process(server).Kill()
-	c.note(func(d *deeds) { d.server, d.serverKilledAt = server, now })
 	c.screen.notef("!", "kill -9 %s, with %d players on it", server, connected)
 	return nil
+}
+
+func (c *chaos) serverGone(ctx context.Context) (gone bool) {
+	err := c.cluster.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM ops.fleet WHERE instance = $1 AND status = 'gone')`, c.server).Scan(&gone)
+	return err == nil && gone
+}
+
+func (c *chaos) reportServerGone(context.Context) error {
+	c.screen.notef("·", "%s: lease expired; the director closes the matches there", c.server)
+	return nil
+}
+
+func (c *chaos) evictedPlayOn(ctx context.Context) bool {
+	e, err := ledger{c.cluster.db}.eviction(ctx, c.server, c.serverKilledAt)
+	return err == nil && e.over()
+}
+
+func (c *chaos) reportEvictedPlayOn(ctx context.Context) error {
+	e, err := ledger{c.cluster.db}.eviction(ctx, c.server, c.serverKilledAt)
+	c.screen.notef("✓", "all %d players of %s play elsewhere, the last after %.1f s", e.players, c.server, e.slowest.Seconds())
+	return err
 }
 
 func (c *chaos) killReplica(context.Context) error {
 	r := c.cluster.replicas[len(c.cluster.replicas)-1]
 	c.cluster.process(r.Name).Kill()
-	c.note(func(d *deeds) { d.replica, d.replicaKilledAt = r, time.Now() })
-	c.screen.notef("!", "kill -9 %s, which had answered %d calls of players", r.Name, c.players.witness.answered(r.addr))
+	c.replica, c.replicaKilledAt = r, time.Now()
+	answered := c.players.answers.where(func(a answer) bool { return a.replica == r.addr })
+	c.screen.notef("!", "kill -9 %s, which had answered %d calls of players", r.Name, len(answered))
 	return nil
+}
+
+func (c *chaos) answeredWithoutReplica(context.Context) bool {
+	return len(c.players.answers.where(c.withoutReplica)) > 0
+}
+
+// withoutReplica selects the answers of other replicas while the killed one was down.
+func (r record) withoutReplica(a answer) bool {
+	return a.replica != r.replica.addr && a.at.After(r.replicaKilledAt) && (r.replicaBackAt.IsZero() || a.at.Before(r.replicaBackAt))
 }
 
 func (c *chaos) restartReplica(ctx context.Context) error {
-	r := c.done().replica
-	begun := time.Now()
-	if err := c.cluster.launch(ctx, r); err != nil {
+	start := time.Now()
+	if err := c.cluster.launch(ctx, c.replica); err != nil {
 		return err
 	}
-	c.note(func(d *deeds) { d.replicaBackAt = time.Now() })
-	c.screen.notef("✓", "%s was started again, ready %s", r.Name, took(begun))
+	c.replicaBackAt = time.Now()
+	c.screen.notef("✓", "%s was started again, ready %s", c.replica.Name, took(start))
 	return nil
 }
 
-// drainServer is what an operator would type into psql.
+// byReturned selects the answers of the killed replica after its restart.
+func (r record) byReturned(a answer) bool {
+	return !r.replicaBackAt.IsZero() && a.replica == r.replica.addr && a.at.After(r.replicaBackAt)
+}
+
+// everythingSeen reports whether what the proofs need has happened: all bots have played, and the restarted replica answers.
+func (c *chaos) everythingSeen(context.Context) bool {
+	for _, b := range c.players.Stats().Bots {
+		if len(b.Visits) == 0 {
+			return false
+		}
+	}
+	return len(c.players.answers.where(c.byReturned)) > 0
+}
+
+// drainServer runs the SQL that an operator types into psql.
 func (c *chaos) drainServer(ctx context.Context) error {
-	server, _, err := c.busiest(ctx)
+	server, _, _, err := c.busiest(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err := c.cluster.db.Exec(ctx, `SELECT ops.drain($1)`, server); err != nil {
 		return err
 	}
-	var now time.Time
-	var life uuid.UUID
-	err = c.cluster.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).Scan(&now, &life)
-	if err != nil {
-		return err
-	}
-	c.note(func(d *deeds) { d.drained, d.drainedLife, d.drainedAt = server, life, now })
+	c.drained = server
 	c.screen.notef("·", "an operator: SELECT ops.drain('%s'), so nobody new goes there", server)
-	return nil
+	return c.cluster.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
+		Scan(&c.drainedAt, &c.drainedIncarnation)
 }
 
 func (c *chaos) stealTokens(ctx context.Context) error {
-	tried, refused := c.players.steal(ctx)
-	c.note(func(d *deeds) { d.tokensShown += tried; d.tokensRefused += refused })
+	shown, refused := c.players.steal(ctx)
+	c.tokensShown += shown
+	c.tokensRefused += refused
 	mark := "✓"
-	if refused < tried {
+	if refused < shown {
 		mark = "!"
 	}
-	c.screen.notef(mark, "a thief shows %d tokens of players who are in a match: %d refused", tried, refused)
+	c.screen.notef(mark, "a thief shows %d tokens of players who are in a match: %d refused", shown, refused)
 	return nil
 }

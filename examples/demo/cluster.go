@@ -25,8 +25,8 @@ import (
 	"github.com/lattice-director/director/internal/subprocess"
 )
 
-// cluster is all processes of the demo, and a pool for looking at the database as an operator does. Its directory holds
-// bin/ when it was built, postgres/, and logs/ with what all processes said.
+// cluster is all processes of the demo, and a connection pool with which the demo reads the database as an operator does. Its
+// directory holds bin/ (unless --bin is given), postgres/, and logs/ with the logs of all processes.
 type cluster struct {
 	options  options
 	dir      string
@@ -40,7 +40,7 @@ type cluster struct {
 	running  map[string]*subprocess.Process // by name
 }
 
-// replica is a director that serves, at an address that it keeps when it is started again.
+// replica is a replica of the director. It keeps its address when it is started again.
 type replica struct {
 	subprocess.Command
 
@@ -51,14 +51,14 @@ func (c *cluster) logs() string { return filepath.Join(c.dir, "logs") }
 func (c *cluster) bin() string  { return cmp.Or(c.options.bin, filepath.Join(c.dir, "bin")) }
 func (c *cluster) remove()      { _ = os.RemoveAll(c.dir) }
 
-// start brings everything up in order, and says what is being done before it is: some steps take long on a fresh machine.
-// What was started before an error is there for stop.
+// start starts everything in order. It prints each step before it makes it, because some take long on a new machine. After an
+// error, stop stops what was started.
 func (c *cluster) start(ctx context.Context, s *screen) (err error) {
 	c.fleetKey, c.running = rand.Text(), map[string]*subprocess.Process{}
 	if c.dir, err = os.MkdirTemp("", "director-demo-"); err != nil {
 		return err
 	}
-	// Postgres refuses to run as root; started by root it runs as somebody else, who has to get through here.
+	// Postgres refuses to run as root: started by root it runs as another user, who needs access to its directory.
 	if err := errors.Join(os.Chmod(c.dir, 0o711), os.Mkdir(c.logs(), 0o700)); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (c *cluster) build(ctx context.Context) (how string, err error) {
 	return "director and arena, built", nil
 }
 
-// command runs one of the binaries. Of our environment it has what a program needs; the rest might lead it elsewhere, such
-// as to the database that somebody is working with in this shell.
+// command is a run of one of the binaries. It inherits only the variables that every program needs: others, such as
+// DATABASE_URL, could make it use another database.
 func (c *cluster) command(binary, name string, env []string, args ...string) subprocess.Command {
 	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
 		if value, ok := os.LookupEnv(variable); ok {
@@ -109,7 +109,7 @@ func (c *cluster) command(binary, name string, env []string, args ...string) sub
 	return subprocess.Command{Name: name, Path: filepath.Join(c.bin(), binary), Args: args, Env: env, Logs: c.logs()}
 }
 
-// startDirector migrates, then runs the replicas and the worker.
+// startDirector migrates the database, then starts the replicas and the worker.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	env, err := c.settings()
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	return fmt.Sprintf("a worker, and replicas at %s and %s", addrs[0], strings.TrimPrefix(addrs[1], "127.0.0.1")), group.Wait()
 }
 
-// settings are those of all processes of the director, with a login that they believe.
+// settings are the environment of all processes of the director. They verify access tokens of c.login.
 func (c *cluster) settings() ([]string, error) {
 	login, err := devlogin.New()
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *cluster) urls() (urls []string) {
 	return urls
 }
 
-// startServers returns when the director knows all of them.
+// startServers starts the game servers and waits until all have registered.
 func (c *cluster) startServers(ctx context.Context) (how string, err error) {
 	for i := range c.options.servers {
 		name := fmt.Sprintf("arena-%d", i+1)
@@ -202,17 +202,17 @@ func (c *cluster) startServers(ctx context.Context) (how string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	known := 0
-	so := func() bool {
-		err = errors.Join(c.casualty(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive`).Scan(&known))
+	registered := func() bool {
+		err = errors.Join(c.unexpectedExit(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive`).Scan(&known))
 		return err != nil || known == c.options.servers
 	}
-	if !await(ctx, so) {
+	if !await(ctx, registered) {
 		err = fmt.Errorf("only %d of %d game servers have registered", known, c.options.servers)
 	}
 	return fmt.Sprintf("%d game servers with %d or %d seats have registered", known, c.options.capacity(1), c.options.capacity(0)), err
 }
 
-// processes are all whose name has the prefix, but for runs that were replaced.
+// processes are the latest runs of all programs whose name has the prefix.
 func (c *cluster) processes(prefix string) (found []*subprocess.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,8 +224,8 @@ func (c *cluster) processes(prefix string) (found []*subprocess.Process) {
 	return found
 }
 
-// casualty tells of a process that has ended though nobody asked it to.
-func (c *cluster) casualty() error {
+// unexpectedExit returns an error when a process has ended that the demo has not stopped or killed.
+func (c *cluster) unexpectedExit() error {
 	for _, p := range c.processes("") {
 		if err := p.Err(); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (c *cluster) casualty() error {
 	return c.postgres.Err()
 }
 
-// stop ends everything, game servers first, so that they can still say good-bye, and reports who did not end well.
+// stop stops everything, game servers first, so that they can deregister. Errors: processes that failed or did not end.
 func (c *cluster) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

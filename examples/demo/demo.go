@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What the program ends with; interrupted is what shells take for Ctrl-C.
+// Exit codes. Shells report 130 for a program that Ctrl-C ended.
 const (
 	exitKept        = 0
 	exitBroken      = 1
@@ -22,22 +22,22 @@ const (
 	exitInterrupted = 130
 )
 
-// options are what the demo can be told.
+// options are those of the command line.
 type options struct {
 	length        time.Duration // of the play
 	servers, bots int
 	bin           string // directory with director and arena; empty: they are built
 }
 
-// The fleet's measures. The lease is short, so that a killed server is missed within the run.
+// Sizes and intervals of the fleet. The lease is short, so that the lease of a killed server expires within the run.
 const (
 	leaseTTL       = 5 * time.Second
 	heartbeatEvery = 1500 * time.Millisecond
 	sessionSize    = 8
 	largestParty   = 4
 	region         = "local"
-	shortest       = 15 * time.Second // a lease has to run out, and players to be seated elsewhere
-	extraTime      = 30 * time.Second // where something has not happened yet: on a busy machine seconds mean little
+	shortest       = 15 * time.Second // enough for a lease to expire and for players to be seated elsewhere
+	extraTime      = 30 * time.Second // for what has not happened in time on a busy machine
 )
 
 var modes = []string{"ffa", "teams"}
@@ -68,8 +68,8 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	return o, err
 }
 
-// capacity is that of the i-th server. Without one that was killed and one that takes nobody new, the fleet has about a
-// fifth more seats than there are bots: enough for all, and few enough that matches fill up.
+// capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a fifth
+// more seats than there are bots: enough for all, and few enough that matches fill up.
 func (o options) capacity(i int) int {
 	sessions := ceil(ceil(o.bots*3/2, sessionSize), o.servers-2)
 	return (sessions - i%2) * sessionSize
@@ -77,7 +77,7 @@ func (o options) capacity(i int) int {
 
 func ceil(n, by int) int { return (n + by - 1) / by }
 
-// run is the program, from an empty directory to the proofs. The processes it starts have ended when it returns.
+// run is the program. All processes that it starts have ended when it returns.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	return conclude(ctx, c, s, proofs, err)
 }
 
-// perform sets the stage, plays, judges and clears up.
+// perform starts everything, plays, proves and stops everything.
 func perform(ctx context.Context, c *cluster, s *screen) (proofs []proof, err error) {
 	s.linef("%s: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n", s.bold("Lattice Director"), c.options.length.Seconds())
 	defer func() {
@@ -114,26 +114,29 @@ func perform(ctx context.Context, c *cluster, s *screen) (proofs []proof, err er
 	return play(ctx, c, players, s)
 }
 
-// play lets everybody play for the length of the demo, with all that happens on the way, and then judges.
+// play runs the bots and the chaos until all steps are done, and then makes the proofs.
 func play(ctx context.Context, c *cluster, players *players, s *screen) ([]proof, error) {
 	s.begin(c.options.length)
 	chaos := &chaos{cluster: c, players: players, screen: s}
 	timed, end := context.WithTimeout(ctx, c.options.length+extraTime)
 	defer end()
-	w := &watcher{cluster: c, players: players, chaos: chaos, screen: s, end: end}
-	group, stage := errgroup.WithContext(timed) // a failure of one ends the play for all
+	w := &watcher{cluster: c, players: players, screen: s}
+	group, stage := errgroup.WithContext(timed) // the first error ends the play
 	group.Go(func() error { players.Run(stage); return nil })
 	group.Go(func() error { return w.run(stage) })
-	group.Go(func() error { return chaos.run(stage, c.options.length) })
+	group.Go(func() error {
+		defer end()
+		return chaos.run(stage, c.options.length)
+	})
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.end()
-	judge := judge{options: c.options, ledger: ledger{c.db}, players: players, tally: w.tally, deeds: chaos.done()}
+	judge := judge{options: c.options, ledger: ledger{c.db}, players: players, tally: w.tally, record: chaos.record}
 	return judge.proofs(ctx)
 }
 
-// conclude says how it went, and leaves what is needed to find out why it did not go well.
+// conclude prints the result. It keeps the logs when a promise was broken.
 func conclude(ctx context.Context, c *cluster, s *screen, proofs []proof, err error) (code int) {
 	s.end()
 	switch {

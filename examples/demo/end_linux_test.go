@@ -13,7 +13,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However the demo ends, nothing of it goes on running, and after Ctrl-C nothing is left on disk either.
+// asProgram makes the test binary run the demo, for tests that kill it.
+const asProgram = "DEMO_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// tempDir makes a directory that Postgres can enter where it runs as another user, as under root; t.TempDir is closed to it.
+func tempDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "demo-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o711))
+	return dir
+}
+
+// However the demo ends, no process of it is left, and after Ctrl-C no file either.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
@@ -37,7 +56,7 @@ func TestEnd(t *testing.T) {
 			require.GreaterOrEqual(t, len(running(dir)), 10, "Postgres, two replicas, a worker and six servers")
 
 			require.NoError(t, cmd.Process.Signal(end.signal))
-			_ = cmd.Wait() // Its error is the exit code.
+			_ = cmd.Wait() // the error is the exit code
 			require.Equal(t, end.code, cmd.ProcessState.ExitCode())
 			require.Eventually(t, func() bool { return len(running(dir)) == 0 }, 20*time.Second, 50*time.Millisecond, "still running: %v", running(dir))
 			left, err := os.ReadDir(dir)
@@ -57,7 +76,7 @@ func awaitPlayers(t *testing.T, lines *bufio.Scanner) {
 	require.Fail(t, "the demo ended before anybody played")
 }
 
-// running are the processes that were started with a path below dir on their command line, or work there.
+// running lists the processes with a path below dir in their command line or as working directory.
 func running(dir string) (found []string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {

@@ -12,16 +12,16 @@ type proof struct {
 	claim, evidence string
 }
 
-// judge holds what is needed to tell whether the director kept its promises.
+// judge makes the proofs from the database, the answers and the record of chaos.
 type judge struct {
 	options options
 	ledger  ledger
 	players *players
 	tally   tally
-	deeds   deeds
+	record
 }
 
-// proofs asks the database, what the players were told, and what was seen on the way. The play must be over.
+// proofs makes all proofs. The play must be over.
 func (j judge) proofs(ctx context.Context) (all []proof, err error) {
 	for _, prove := range []func(context.Context) (proof, error){
 		j.everybodyPlayed, j.nobodyOverCapacity, j.evictedPlayOn, j.nothingLost, j.wentOn, j.drainHeld, j.thiefRefused, j.invariantsHold,
@@ -64,10 +64,10 @@ func (j judge) nobodyOverCapacity(context.Context) (proof, error) {
 
 func (j judge) evictedPlayOn(ctx context.Context) (proof, error) {
 	p := proof{claim: "The killed server's players play on"}
-	e, err := j.ledger.eviction(ctx, j.deeds.server, j.deeds.serverKilledAt)
+	e, err := j.ledger.eviction(ctx, j.server, j.serverKilledAt)
 	p.ok = e.inside > 0 && e.over()
 	p.evidence = fmt.Sprintf("%d of %d on %s (%d inside) play elsewhere, the last after %.1f s",
-		e.players-len(e.waiting)-len(e.seatless), e.players, j.deeds.server, e.inside, e.slowest.Seconds())
+		e.players-len(e.waiting)-len(e.seatless), e.players, j.server, e.inside, e.slowest.Seconds())
 	switch {
 	case e.open > 0:
 		p.evidence += fmt.Sprintf("; %d sessions are still open there", e.open)
@@ -80,52 +80,44 @@ func (j judge) evictedPlayOn(ctx context.Context) (proof, error) {
 }
 
 func (j judge) nothingLost(ctx context.Context) (proof, error) {
-	p := proof{claim: "The killed replica lost nothing"}
-	if j.deeds.replica == nil {
-		p.evidence = "no replica was killed"
+	p := proof{claim: "The killed replica lost nothing", evidence: "no replica was killed"}
+	if j.replica == nil {
 		return p, nil
 	}
-	told := j.players.witness.testimonies(func(testimony) bool { return true })
-	byVictim := j.players.witness.testimonies(func(t testimony) bool {
-		return t.replica == j.deeds.replica.addr && t.at.Before(j.deeds.replicaKilledAt)
-	})
-	unknown, err := j.ledger.unknown(ctx, told)
+	given := j.players.answers.where(func(answer) bool { return true })
+	byVictim := j.players.answers.where(func(a answer) bool { return a.replica == j.replica.addr && a.at.Before(j.replicaKilledAt) })
+	unknown, err := j.ledger.unknown(ctx, given)
 	p.ok = len(unknown) == 0 && len(byVictim) > 0
-	p.evidence = fmt.Sprintf("%d answers told of seats, %d of them %s's: the database has all",
-		len(told), len(byVictim), j.deeds.replica.Name)
+	p.evidence = fmt.Sprintf("%d answers told of seats, %d of them %s's: the database has all", len(given), len(byVictim), j.replica.Name)
 	if len(unknown) > 0 {
 		p.evidence = fmt.Sprintf("players were told of %d seats that the database does not have: %s", len(unknown), some(unknown))
 	}
 	return p, err
 }
 
-// wentOn: what the others did for players while the replica was dead, and it itself after its return.
+// wentOn proves that other replicas answered players while the killed one was down, and it itself after its restart.
 func (j judge) wentOn(context.Context) (proof, error) {
-	p := proof{claim: "Everything went on without it"}
-	d := j.deeds
-	if d.replica == nil || d.replicaBackAt.IsZero() {
-		p.evidence = "no replica was killed and started again"
+	p := proof{claim: "Everything went on without it", evidence: "no replica was killed and started again"}
+	if j.replica == nil || j.replicaBackAt.IsZero() {
 		return p, nil
 	}
-	meanwhile, since := j.players.witness.testimonies(d.withoutReplica), j.players.witness.testimonies(d.byReturned)
-	p.ok = len(meanwhile) > 0 && len(since) > 0
-	p.evidence = fmt.Sprintf("%d calls answered while %s was dead; started again, it answered %d",
-		len(meanwhile), d.replica.Name, len(since))
+	meanwhile, since := len(j.players.answers.where(j.withoutReplica)), len(j.players.answers.where(j.byReturned))
+	p.ok = meanwhile > 0 && since > 0
+	p.evidence = fmt.Sprintf("%d calls answered while %s was dead; started again, it answered %d", meanwhile, j.replica.Name, since)
 	return p, nil
 }
 
 func (j judge) drainHeld(ctx context.Context) (proof, error) {
 	p := proof{claim: "The drained server took nobody new"}
-	seats, leftWell, err := j.ledger.intruders(ctx, j.deeds.drainedLife, j.deeds.drainedAt)
-	p.ok = j.deeds.drained != "" && seats == 0
-	p.evidence = fmt.Sprintf("%d seats given on %s since; %d players finished their match there", seats, j.deeds.drained, leftWell)
+	seats, leftWell, err := j.ledger.intruders(ctx, j.drainedIncarnation, j.drainedAt)
+	p.ok = j.drained != "" && seats == 0
+	p.evidence = fmt.Sprintf("%d seats given on %s since; %d players finished their match there", seats, j.drained, leftWell)
 	return p, err
 }
 
 func (j judge) thiefRefused(context.Context) (proof, error) {
-	d := j.deeds
-	p := proof{claim: "Replayed tokens were refused", ok: d.tokensShown > 0 && d.tokensShown == d.tokensRefused}
-	p.evidence = fmt.Sprintf("%d of %d", d.tokensRefused, d.tokensShown)
+	p := proof{claim: "Replayed tokens were refused", ok: j.tokensShown > 0 && j.tokensShown == j.tokensRefused}
+	p.evidence = fmt.Sprintf("%d of %d", j.tokensRefused, j.tokensShown)
 	return p, nil
 }
 
@@ -142,7 +134,7 @@ func (j judge) invariantsHold(ctx context.Context) (proof, error) {
 	return p, err
 }
 
-// endedWell is the last proof, for when all is over.
+// endedWell is the last proof, made after everything was stopped.
 func endedWell(stopped error) proof {
 	p := proof{claim: "Everything stopped when told", ok: stopped == nil, evidence: "every process we did not kill ended with exit code 0"}
 	if stopped != nil {

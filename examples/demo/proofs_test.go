@@ -18,22 +18,22 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// history is a database whose past the test writes itself: the proofs must see through one that is not as promised.
+// history is a database whose history the test writes: the proofs must find what is wrong in it.
 type history struct {
 	t  *testing.T
 	db *pgxpool.Pool
 	judge
 }
 
-// killedAt is the moment around which the tests' stories turn.
+// killedAt is when the server and the replica were killed.
 var killedAt = time.Now().Add(-time.Minute)
 
 func newHistory(t *testing.T) *history {
 	victim := &replica{addr: "victim:1"}
 	db := dbtest.Connect(t)
 	return &history{t, db, judge{
-		ledger: ledger{db}, players: &players{witness: newWitness()},
-		deeds: deeds{server: "dead", serverKilledAt: killedAt, replica: victim, replicaKilledAt: killedAt},
+		ledger: ledger{db}, players: &players{answers: newAnswers()},
+		record: record{server: "dead", serverKilledAt: killedAt, replica: victim, replicaKilledAt: killedAt},
 	}}
 }
 
@@ -43,7 +43,7 @@ func (h *history) exec(sql string, args ...any) {
 	require.NoError(h.t, err, sql)
 }
 
-// seat writes a seat that somebody had: given and left so many seconds after the kill, in a session of its own on the server.
+// seat writes a past seat: given and left so many seconds after the kill, in a session of its own on the server.
 func (h *history) seat(player, server, reason string, given, left int) (session, life uuid.UUID) {
 	h.t.Helper()
 	session, life = uuid.New(), uuid.New()
@@ -57,12 +57,12 @@ func (h *history) seat(player, server, reason string, given, left int) (session,
 
 func (h *history) told(player string, session uuid.UUID, seconds int) {
 	at := killedAt.Add(time.Duration(seconds) * time.Second)
-	h.players.witness.told = append(h.players.witness.told, testimony{
-		session: "local." + session.String(), player: player, replica: "victim:1", asked: at, at: at,
+	h.players.answers.all = append(h.players.answers.all, answer{
+		Session: "local." + session.String(), player: player, replica: "victim:1", asked: at, at: at,
 	})
 }
 
-// A player who lost a seat with the server and was never seated again is found, and so is one who never came to play.
+// The proof finds a player who lost a seat with the server and was not seated again, and one who was seated and did not connect.
 func TestEvictedPlayersAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
@@ -74,7 +74,7 @@ func TestEvictedPlayersAreMissed(t *testing.T) {
 	require.Equal(t, "1 of 1 on dead (1 inside) play elsewhere, the last after 6.0 s", p.evidence)
 
 	h.seat("ben", "dead", "session lease expired", -9, 5)
-	h.seat("ben", "other", "left", -30, -20) // before, which is no comfort
+	h.seat("ben", "other", "left", -30, -20) // before the kill, which does not count
 	h.seat("ben", "dead", "session lease expired", 1, 5)
 	p, err = h.evictedPlayOn(t.Context())
 	require.NoError(t, err)
@@ -89,16 +89,16 @@ func TestEvictedPlayersAreMissed(t *testing.T) {
 	require.Contains(t, p.evidence, "not there yet: ben")
 }
 
-// An acknowledged seat that the database does not have is found, also when the player had it at another time or somebody
-// else had it.
+// The proof finds an acknowledged seat that the database does not have, also when the player had it at another time or another
+// player had it.
 func TestLostSeatsAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	session, _ := h.seat("ann", "other", "left", -10, 10)
 	h.told("ann", session, -9)
-	slow := h.players.witness.told[0]
-	slow.at = killedAt.Add(30 * time.Second) // left meanwhile, which is no lie
-	h.players.witness.told = append(h.players.witness.told, slow)
+	slow := h.players.answers.all[0]
+	slow.at = killedAt.Add(30 * time.Second) // the player left during the call, which is allowed
+	h.players.answers.all = append(h.players.answers.all, slow)
 	p, err := h.nothingLost(t.Context())
 	require.NoError(t, err)
 	require.True(t, p.ok, p.evidence)
@@ -108,7 +108,7 @@ func TestLostSeatsAreMissed(t *testing.T) {
 		session uuid.UUID
 		at      int
 	}{{"ben", session, -9}, {"ann", session, -11}, {"ann", session, 30}, {"ann", uuid.New(), -9}} {
-		h.players.witness.told = h.players.witness.told[:1]
+		h.players.answers.all = h.players.answers.all[:1]
 		h.told(lie.player, lie.session, lie.at)
 		p, err = h.nothingLost(t.Context())
 		require.NoError(t, err)
@@ -117,25 +117,25 @@ func TestLostSeatsAreMissed(t *testing.T) {
 	}
 }
 
-// A seat that was given on a drained server is found; one in a later life of the server is not held against it.
+// The proof finds a seat that was given on a drained server, but not one of a later incarnation of the server.
 func TestIntrudersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	_, life := h.seat("ann", "drained", "left", -10, 10)
 	h.seat("ben", "drained", "left", 5, 10)
-	h.deeds.drained, h.deeds.drainedLife, h.deeds.drainedAt = "drained", life, killedAt
+	h.drained, h.drainedIncarnation, h.drainedAt = "drained", life, killedAt
 	p, err := h.drainHeld(t.Context())
 	require.NoError(t, err)
 	require.True(t, p.ok, p.evidence)
 
-	h.deeds.drainedAt = killedAt.Add(-time.Minute)
+	h.drainedAt = killedAt.Add(-time.Minute)
 	p, err = h.drainHeld(t.Context())
 	require.NoError(t, err)
 	require.False(t, p.ok)
 	require.Contains(t, p.evidence, "1 seats given on drained")
 }
 
-// An invariant that is broken now, or was seen broken once, breaks the promise.
+// The proof finds an invariant that is violated now, and one that was violated during the play.
 func TestBrokenInvariantsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
@@ -159,8 +159,8 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 	require.Contains(t, p.evidence, "broken now: of_tomorrow: 1")
 }
 
-// A call that is repeated counts from its first attempt: what it is answered may have been decided then.
-func TestWitnessKnowsRepeatedCalls(t *testing.T) {
+// A retried call counts from its first attempt, which may have made the decision.
+func TestRepeatedCallsCountFromTheFirst(t *testing.T) {
 	t.Parallel()
 	answers := 0
 	director := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -171,7 +171,7 @@ func TestWitnessKnowsRepeatedCalls(t *testing.T) {
 		_, _ = io.WriteString(w, `{"session_id":"local.1","session_token":"secret"}`)
 	}))
 	defer director.Close()
-	w := newWitness()
+	w := newAnswers()
 	defer w.CloseIdleConnections()
 	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: w}, FirstBackoff: 10 * time.Millisecond})
 	require.NoError(t, err)
@@ -183,13 +183,11 @@ func TestWitnessKnowsRepeatedCalls(t *testing.T) {
 	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return login.AccessToken(ctx, "ann") })
 	_, err = player.Matchmake(t.Context(), sdk.MatchRequest{})
 	require.NoError(t, err)
-	require.Len(t, w.told, 1)
-	told := w.told[0]
+	require.Len(t, w.all, 1)
+	told := w.all[0]
 	require.Equal(t, "ann", told.player)
-	require.Equal(t, "local.1", told.session)
+	require.Equal(t, "local.1", told.Session)
 	require.Equal(t, director.URL, "http://"+told.replica)
 	require.WithinRange(t, told.asked, before, told.at.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
-	stolen, ok := w.ticketOf("ann")
-	require.True(t, ok)
-	require.Equal(t, "secret", stolen.Token)
+	require.Equal(t, "secret", told.Token)
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen tells what happens. On a terminal, the fleet is drawn below the lines, again and again; elsewhere a line of
-// progress is written now and then. Safe for concurrent use.
+// screen prints what happens. On a terminal it redraws a table of the fleet below the lines; elsewhere it prints a line of
+// progress every few seconds. Safe for concurrent use.
 type screen struct {
 	out      io.Writer
 	terminal bool // also: colours (https://no-color.org)
@@ -21,12 +21,12 @@ type screen struct {
 	mu     sync.Mutex
 	begun  time.Time
 	length time.Duration
-	drawn  int       // lines of the picture that stands there
-	next   time.Time // line of progress
+	drawn  int       // lines of the table on the terminal
+	next   time.Time // of the line of progress
 }
 
-// progressEvery is how often a line of progress is written where nothing can be redrawn.
-const progressEvery = 3 * time.Second
+// progressInterval is that of the lines of progress where nothing can be redrawn.
+const progressInterval = 3 * time.Second
 
 func newScreen(out io.Writer) *screen {
 	file, ok := out.(*os.File)
@@ -56,7 +56,7 @@ func (s *screen) linef(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// step says what is being done, does it, and says how and for how long.
+// step prints the name of a step, makes it, and prints its outcome and duration.
 func (s *screen) step(what string, do func() (how string, err error)) error {
 	begun := time.Now()
 	fmt.Fprintf(s.out, "  %-9s ", what)
@@ -78,19 +78,19 @@ func (s *screen) clock() string {
 	return s.in(dim, fmt.Sprintf("%6s", time.Since(s.begun).Truncate(time.Second)))
 }
 
-// notef tells of an event; mark is "!" for trouble, "✓" for what went well, "·" for the rest.
+// notef prints an event. mark is "!" for a fault, "✓" for a success, "·" for others.
 func (s *screen) notef(mark, format string, args ...any) {
 	colour := map[string]string{"!": red, "✓": green}[mark]
 	s.linef("%s  %s", s.clock(), s.in(colour, mark+" "+fmt.Sprintf(format, args...)))
 }
 
-// show draws what there is to see, over what was drawn before.
+// show redraws the table.
 func (s *screen) show(v view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.terminal {
 		if now := time.Now(); now.After(s.next) {
-			s.next = now.Add(progressEvery)
+			s.next = now.Add(progressInterval)
 			fmt.Fprintf(s.out, "%s  %s\n", s.clock(), v)
 		}
 		return
@@ -107,7 +107,7 @@ func (s *screen) show(v view) {
 	fmt.Fprint(s.out, picture)
 }
 
-// erase takes the picture away, so that lines can be written where it stood.
+// erase removes the table, so that lines can be printed in its place.
 func (s *screen) erase() {
 	if s.drawn > 0 {
 		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.drawn)
@@ -115,14 +115,14 @@ func (s *screen) erase() {
 	}
 }
 
-// end leaves the lines and takes the picture away.
+// end removes the table.
 func (s *screen) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
 }
 
-// summary writes the proofs, and where to go from here; it says whether all promises were kept.
+// summary prints the proofs and where to read on. It reports whether all promises were kept.
 func (s *screen) summary(proofs []proof) bool {
 	kept := 0
 	s.linef("")

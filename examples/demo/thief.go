@@ -12,50 +12,49 @@ import (
 	"github.com/lattice-director/director/examples/arena/game"
 )
 
-// loot is how many tokens the thief shows at a time.
-const loot = 5
+// maxStolen is how many tokens the thief shows at a time.
+const maxStolen = 5
 
-// steal shows game servers the tokens of players who are playing on them, as somebody could who listened on the way, and
-// counts how many were refused. The owners go on playing, which the other proofs would notice.
-func (p *players) steal(ctx context.Context) (tried, refused int) {
+// steal shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals. The
+// players stay connected; the other proofs would notice if they did not.
+func (p *players) steal(ctx context.Context) (shown, refused int) {
 	for _, b := range p.Stats().Bots {
-		stolen, ok := p.spent(b)
-		if !ok || tried == loot {
+		stolen, ok := p.redeemedToken(b)
+		if !ok || shown == maxStolen {
 			continue
 		}
 		admitted, err := show(ctx, stolen)
 		if err != nil {
-			continue // The server may have been killed a moment ago; that is no refusal.
+			continue // the server may just have been killed, which is no refusal
 		}
-		tried++
+		shown++
 		if !admitted {
 			refused++
 		}
 	}
-	return tried, refused
+	return shown, refused
 }
 
-// spent is the token that a bot came in with, if it still plays: one that it has not shown yet would let the thief in,
-// and rightly so.
-func (p *players) spent(b bots.BotStats) (ticket, bool) {
-	if !b.Playing {
-		return ticket{}, false
+// redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits anybody.
+func (p *players) redeemedToken(b bots.BotStats) (newest answer, ok bool) {
+	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.Token != "" })
+	if !b.Playing || len(tokens) == 0 {
+		return answer{}, false
 	}
-	visit := b.Visits[len(b.Visits)-1]
-	newest, ok := p.witness.ticketOf(b.Name)
-	return newest, ok && newest.Session == visit.SessionID && newest.at.Before(visit.At)
+	newest, visit := tokens[len(tokens)-1], b.Visits[len(b.Visits)-1]
+	return newest, newest.Session == visit.SessionID && newest.at.Before(visit.At)
 }
 
-// show says whether a game server admits the bearer of a token. The error says that the server did not answer.
-func show(ctx context.Context, t ticket) (admitted bool, err error) {
+// show reports whether a game server admits the bearer of a token. Errors: the server did not answer.
+func show(ctx context.Context, a answer) (admitted bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ws, _, err := websocket.Dial(ctx, t.Endpoint, nil) //nolint:bodyclose // the library does
+	ws, _, err := websocket.Dial(ctx, a.Endpoint, nil) //nolint:bodyclose // the library does
 	if err != nil {
 		return false, err
 	}
 	defer ws.CloseNow()
-	hello, err := json.Marshal(game.ClientMessage{Type: game.TypeHello, Token: t.Token})
+	hello, err := json.Marshal(game.ClientMessage{Type: game.TypeHello, Token: a.Token})
 	if err != nil {
 		return false, err
 	}

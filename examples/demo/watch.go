@@ -10,25 +10,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/lattice-director/director/examples/arena/bots"
 )
 
-// watcher looks on while all play: it feeds the screen, and tallies what must not be seen even once.
+// watcher reads the ops views during the play: it updates the screen, and records violations.
 type watcher struct {
 	cluster *cluster
 	players *players
-	chaos   *chaos
 	screen  *screen
-	end     func() // of the play
-
-	fenced  bool // the killed server was seen to be given up
-	settled bool // all its players play again
-	late    bool // time was up before everything had happened
 	tally
 }
 
-// serverRow is a game server as ops.fleet knows it.
+// serverRow is a game server in ops.fleet.
 type serverRow struct {
 	Name, Status      string
 	Alive             bool
@@ -38,10 +30,10 @@ type serverRow struct {
 	Capacity          int
 }
 
-// over says that somebody was promised a seat that is not there.
+// over reports whether more seats are taken than there are.
 func (s serverRow) over() bool { return s.Reserved > s.Capacity || s.Players > s.Capacity }
 
-// state is for people.
+// state is the status as people read it.
 func (s serverRow) state() string {
 	if s.Status != "gone" && s.Silent != nil && *s.Silent > leaseTTL/2 {
 		return fmt.Sprintf("silent %.1fs", s.Silent.Seconds())
@@ -57,13 +49,13 @@ func (s serverRow) bar() string {
 	return strings.Repeat("█", players) + strings.Repeat("▒", reserved-players) + strings.Repeat("·", width-reserved)
 }
 
-// brokenRow is an invariant that does not hold.
+// brokenRow is a violated invariant.
 type brokenRow struct {
 	Name       string
 	Violations int
 }
 
-// view is what the ops views and the bots say at one moment.
+// view is the state of the ops views and the bots at one moment.
 type view struct {
 	servers                []serverRow
 	broken                 []brokenRow
@@ -84,8 +76,7 @@ func (v view) String() string {
 		v.playing, v.bots, alive, strings.Join(v.replicas, " and "), v.matches, v.rejoins)
 }
 
-// run looks until ctx ends, four times a second. An error is one of looking, or says that a process has died which nobody
-// killed.
+// run looks four times a second until ctx ends. Errors: a query failed, or a process ended by itself.
 func (w *watcher) run(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -102,7 +93,7 @@ func (w *watcher) run(ctx context.Context) error {
 }
 
 func (w *watcher) once(ctx context.Context) error {
-	if err := w.cluster.casualty(); err != nil {
+	if err := w.cluster.unexpectedExit(); err != nil {
 		return err
 	}
 	v, err := w.look(ctx)
@@ -110,11 +101,7 @@ func (w *watcher) once(ctx context.Context) error {
 		return err
 	}
 	w.tally.add(v)
-	if err := w.narrate(ctx, v); err != nil {
-		return err
-	}
 	w.screen.show(v)
-	w.endInTime()
 	return nil
 }
 
@@ -122,9 +109,7 @@ func (w *watcher) look(ctx context.Context) (v view, err error) {
 	v, err = ask(ctx, w.cluster.db)
 	stats := w.players.Stats()
 	v.bots = len(stats.Bots)
-	for _, n := range stats.Playing() {
-		v.playing += n
-	}
+	v.playing = w.players.playing()
 	total := stats.Total()
 	v.rejoins = total.Rejoins + total.Moves
 	for _, r := range w.cluster.replicas {
@@ -140,7 +125,7 @@ func (w *watcher) look(ctx context.Context) (v view, err error) {
 func ask(ctx context.Context, db *pgxpool.Pool) (v view, err error) {
 	rows, _ := db.Query(ctx, `
 		SELECT instance, status, alive, lease_age, open_sessions, players::int, reserved_seats, capacity
-		FROM ops.fleet ORDER BY length(instance), instance`) // the error comes again from the rows
+		FROM ops.fleet ORDER BY length(instance), instance`) // CollectRows returns the error
 	v.servers, err = pgx.CollectRows(rows, pgx.RowToStructByPos[serverRow])
 	matches := db.QueryRow(ctx, `SELECT (SELECT count(*) FROM ops.sessions) + (SELECT count(*) FROM ops.session_lifetimes)`).Scan(&v.matches)
 	rows, _ = db.Query(ctx, `SELECT name, violations FROM ops.invariants WHERE violations > 0`)
@@ -149,7 +134,7 @@ func ask(ctx context.Context, db *pgxpool.Pool) (v view, err error) {
 	return v, errors.Join(err, matches, broken)
 }
 
-// tally is what all looks together have shown.
+// tally is the summary of all views.
 type tally struct {
 	looks   int
 	fullest serverRow
@@ -172,54 +157,4 @@ func (t *tally) add(v view) {
 			t.broken = append(t.broken, text)
 		}
 	}
-}
-
-// narrate tells what the director did about the server that was killed.
-func (w *watcher) narrate(ctx context.Context, v view) error {
-	d := w.chaos.done()
-	if d.server == "" || w.settled {
-		return nil
-	}
-	gone := slices.ContainsFunc(v.servers, func(s serverRow) bool { return s.Name == d.server && s.Status == "gone" })
-	if gone && !w.fenced {
-		w.fenced = true
-		w.screen.notef("·", "%s: lease expired; the director closes the matches there", d.server)
-	}
-	e, err := ledger{w.cluster.db}.eviction(ctx, d.server, d.serverKilledAt)
-	if err == nil && e.over() {
-		w.settled = true
-		w.screen.notef("✓", "all %d players of %s play elsewhere, the last after %.1f s", e.players, d.server, e.slowest.Seconds())
-	}
-	return err
-}
-
-// endInTime ends the play when its time is up and everything has happened that is to be judged.
-func (w *watcher) endInTime() {
-	if time.Since(w.screen.begun) < w.cluster.options.length {
-		return
-	}
-	missing := w.missing()
-	if missing == "" {
-		w.end()
-	} else if !w.late {
-		w.late = true
-		w.screen.notef("·", "time is up, but not yet seen: %s", missing)
-	}
-}
-
-// missing is what has not happened yet.
-func (w *watcher) missing() string {
-	d := w.chaos.done()
-	waiting := slices.ContainsFunc(w.players.Stats().Bots, func(b bots.BotStats) bool { return len(b.Visits) == 0 })
-	switch {
-	case waiting:
-		return "that every bot has played"
-	case !d.all:
-		return "all that was to happen"
-	case !w.settled:
-		return "that all players of " + d.server + " play elsewhere"
-	case len(w.players.witness.testimonies(d.byReturned)) == 0:
-		return "an answer of " + d.replica.Name + " after its return"
-	}
-	return ""
 }

@@ -27,12 +27,12 @@ func main() {
 	}
 }
 
-// config is what can be said on the command line.
+// config holds the flags.
 type config struct {
 	query, frontend, backend string // where Open Match listens: with a director they are one address
 	listen, function         string // the match function: where it listens, and where Open Match reaches it
 	players                  int
-	patience                 time.Duration
+	timeout                  time.Duration
 	part                     string // "" is all of them
 }
 
@@ -44,7 +44,7 @@ func parse(args []string) (c config, err error) {
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:50502", "`address` that the match function listens on")
 	flags.StringVar(&c.function, "function", "", "`address` at which Open Match reaches it, where that is another one")
 	flags.IntVar(&c.players, "players", 100, "how many want to play")
-	flags.DurationVar(&c.patience, "patience", 10*time.Second, "how long each of them waits")
+	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long each of them waits")
 	director := flags.String("director", "", "`address` of a director, which is all three services")
 	if err := flags.Parse(args); err != nil {
 		return c, err

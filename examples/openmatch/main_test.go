@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
 }
 
-// replica serves Open Match's clients on a database that another one may serve, too, and gives its address.
+// replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its address.
 func replica(t *testing.T, url string) string {
 	store, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, Timing: db.DefaultTiming()})
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func replica(t *testing.T, url string) string {
 	return server.Addrs()[0].String()
 }
 
-// journal is a log that is read when all is over.
+// journal is a log that the test reads at the end.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -60,7 +60,7 @@ func (j *journal) Write(line []byte) (int, error) {
 	return j.text.Write(line)
 }
 
-// connects are the players by where they play.
+// connects returns the players by the address that they were assigned to.
 func (j *journal) connects(t *testing.T) map[string][]string {
 	rooms := map[string][]string{}
 	for lines := bufio.NewScanner(&j.text); lines.Scan(); {
@@ -74,8 +74,8 @@ func (j *journal) connects(t *testing.T) map[string][]string {
 	return rooms
 }
 
-// Pins programs of Open Match's users that do not work on several replicas, players who are sent to two games or play
-// alone, and a director that does not end.
+// Pins Open Match programs that do not work with several replicas, players who are assigned twice or play alone, and a director
+// that does not end.
 func TestAgainstTwoReplicas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -83,7 +83,7 @@ func TestAgainstTwoReplicas(t *testing.T) {
 	var said journal
 	log := slog.New(slog.NewJSONHandler(&said, nil))
 	err := run(t.Context(), log, []string{
-		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-patience", "5s",
+		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-timeout", "5s",
 	})
 	require.NoError(t, err)
 	rooms := said.connects(t)

@@ -21,10 +21,10 @@ import (
 	"github.com/lattice-director/director/examples/openmatch/matchfunction"
 )
 
-// mode is the tag of all players here.
+// mode is the tag of all players.
 const mode = "duel"
 
-// profiles overlap: players of middling skill are proposed by both, and Open Match keeps the better proposal.
+// profiles overlap: both propose players of medium skill, and Open Match keeps the better proposal.
 func profiles() []*pb.MatchProfile {
 	pool := func(name string, least, most float64) *pb.MatchProfile {
 		return &pb.MatchProfile{Name: name, Pools: []*pb.Pool{{
@@ -65,7 +65,7 @@ func (c config) all(ctx context.Context, log *slog.Logger) error {
 
 func (c config) functionAddr() string { return cmp.Or(c.function, c.listen) }
 
-// serveFunction serves the match function until ctx ends. It tells where it listens.
+// serveFunction serves the match function until ctx ends.
 func (c config) serveFunction(ctx context.Context, log *slog.Logger, started func(addr string)) error {
 	query, err := dial(c.query)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c config) direct(ctx context.Context, log *slog.Logger, function string) e
 	return nil
 }
 
-// allocator makes up a game server for each match. A real one asks whoever runs them.
+// allocator returns an invented game server for each match. A real one calls the service that runs game servers.
 func allocator() func(context.Context, *pb.Match) (string, error) {
 	var servers atomic.Int64
 	return func(context.Context, *pb.Match) (string, error) {
@@ -119,14 +119,14 @@ func allocator() func(context.Context, *pb.Match) (string, error) {
 	}
 }
 
-// play lets all players play at the same time, and tells what became of them.
+// play runs all players at the same time, and prints their results.
 func (c config) play(ctx context.Context, log *slog.Logger) error {
 	conn, err := dial(c.frontend)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	f := frontend.Frontend{OpenMatch: pb.NewFrontendServiceClient(conn), Patience: c.patience}
+	f := frontend.Frontend{OpenMatch: pb.NewFrontendServiceClient(conn), Timeout: c.timeout}
 	players, ctx := errgroup.WithContext(ctx)
 	var played, alone atomic.Int64
 	for n := range c.players {

@@ -23,8 +23,8 @@ func (s *Swarm) newBot(name string) *bot {
 	return b
 }
 
-// play is one match: through the door that the party was given, and when the connection is lost through whatever door the
-// director shows next, until it has been played for as long as planned.
+// play plays one match for the planned time. It connects with the party's seat first and, when the connection is lost, with
+// the seat that the director returns next.
 func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
 	defer b.rests()
 	seat, err := b.resolve(ctx, match)
@@ -58,12 +58,12 @@ func (b *bot) resolve(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
 	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
 }
 
-// alone asks for the way back in. It brings back the session the bot is connected in, if that still lives.
+// alone calls matchmake for this bot only. The director returns the session that the bot has a seat in, if it still exists.
 func (b *bot) alone(match sdk.Match) sdk.MatchRequest {
 	return sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
 }
 
-// sit connects and plays for at most stay. It returns how long that went well, and what ended it early.
+// sit connects and plays for at most stay. It returns how long it played, and the error that ended it early.
 func (b *bot) sit(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
 	conn, err := b.swarm.connect(ctx, seat)
 	if err != nil {

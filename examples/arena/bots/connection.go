@@ -15,17 +15,17 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// maxFrame bounds what a server sends at once: a world with a thousand players.
+// maxFrame bounds a server's messages: a world with a thousand players fits.
 const maxFrame = 1 << 20
 
 // connection is an open connection to a game server that has welcomed the bot.
 type connection struct {
 	ws        *websocket.Conn
 	silentFor time.Duration
-	left      atomic.Bool // by our own will
+	left      atomic.Bool // the bot closed it
 }
 
-// connect shows the token of a seat and waits for the welcome.
+// connect sends the token of a seat and waits for the welcome.
 func (s *Swarm) connect(ctx context.Context, seat sdk.Seat) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.SilentFor)
 	defer cancel()
@@ -68,7 +68,7 @@ func (c *connection) greet(ctx context.Context, seat sdk.Seat) error {
 	return nil
 }
 
-// play chases coins until the time is up or ctx ends, both of which are no error.
+// play chases coins until the time is over or ctx ends; neither is an error.
 func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error {
 	timer := time.AfterFunc(stay, c.leave)
 	defer timer.Stop()
@@ -76,7 +76,7 @@ func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error
 	defer stop()
 	defer func() { _ = c.ws.CloseNow() }()
 	for {
-		err := c.chase(context.WithoutCancel(ctx), b) // ctx ends by a goodbye, see leave.
+		err := c.chase(context.WithoutCancel(ctx), b) // the end of ctx closes the connection, see leave
 		switch {
 		case err == nil:
 		case c.left.Load():
@@ -87,14 +87,14 @@ func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error
 	}
 }
 
-// leave says goodbye, which ends the reading in play.
+// leave closes the connection, which ends the reading in play.
 func (c *connection) leave() {
 	c.left.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
 }
 
-// chase looks at one state of the world and steers to the nearest coin. A server that says nothing for long is dead,
-// even if its machine still keeps the connection up.
+// chase reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts as dead,
+// even if its machine keeps the connection open.
 func (c *connection) chase(ctx context.Context, b *bot) error {
 	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
 	defer cancel()
@@ -104,7 +104,7 @@ func (c *connection) chase(ctx context.Context, b *bot) error {
 	}
 	b.saw(m.State)
 	if m.State.Tick%3 != 0 {
-		return nil // Three times a second is enough.
+		return nil // steering three times a second is enough
 	}
 	return c.send(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: heading(m.State, b.name)})
 }

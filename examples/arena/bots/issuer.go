@@ -16,8 +16,8 @@ import (
 // accessTokenTTL is how long the access tokens of an [Issuer] are good.
 const accessTokenTTL = 10 * time.Minute
 
-// Issuer makes access tokens with a private key of its own, as the login of a real game would. It is for development: the
-// director has to be told to trust its public key. Safe for concurrent use.
+// Issuer makes access tokens with a private key, as the login service of a real game does. It is for development: the director
+// must be configured to trust its public key. Safe for concurrent use.
 type Issuer struct {
 	key    ed25519.PrivateKey
 	header string
@@ -25,7 +25,7 @@ type Issuer struct {
 	Name, Audience string
 }
 
-// LoadIssuer takes an Ed25519 private key as a JWK (RFC 8037): the name of a file, or the JSON itself.
+// LoadIssuer reads an Ed25519 private key as a JWK (RFC 8037): from a file, or from the JSON text itself.
 func LoadIssuer(spec string) (*Issuer, error) {
 	raw := []byte(spec)
 	if !strings.HasPrefix(strings.TrimSpace(spec), "{") {
@@ -37,7 +37,7 @@ func LoadIssuer(spec string) (*Issuer, error) {
 	return parseIssuer(raw)
 }
 
-// parseIssuer quotes nothing of what it read: it may be a secret.
+// parseIssuer quotes nothing of its input in errors: it may be a secret.
 func parseIssuer(raw []byte) (*Issuer, error) {
 	var jwk struct {
 		Kty string `json:"kty"`
@@ -61,7 +61,7 @@ func parseIssuer(raw []byte) (*Issuer, error) {
 	return &Issuer{key: key, header: header}, err
 }
 
-// AccessToken makes a token for a player (RFC 7515, compact). It fits [Config].
+// AccessToken makes an access token of a player (RFC 7515, compact), as [Config] needs it.
 func (i *Issuer) AccessToken(_ context.Context, sub string) (string, error) {
 	now := time.Now()
 	claims := map[string]any{"sub": sub, "iat": now.Unix(), "exp": now.Add(accessTokenTTL).Unix(), "jti": rand.Text()}

@@ -24,7 +24,7 @@ func keyPair(t *testing.T) (private, set string) {
 	return fmt.Sprintf(`{%s,"d":%q}`, common, b64(key.Seed())), fmt.Sprintf(`{"keys":[{%s}]}`, common)
 }
 
-// The tokens must be ones that a director takes: judged here by what the director judges them with.
+// A director accepts the tokens: the test verifies them with the director's own code.
 func TestIssuerMakesTokensTheDirectorTakes(t *testing.T) {
 	t.Parallel()
 	private, set := keyPair(t)
@@ -46,7 +46,7 @@ func TestIssuerMakesTokensTheDirectorTakes(t *testing.T) {
 	}
 }
 
-// A wrong key must be seen at start, and an error must not show a right one.
+// LoadIssuer refuses a wrong key, and its errors do not contain a correct one.
 func TestIssuerRefusesOtherKeys(t *testing.T) {
 	t.Parallel()
 	private, set := keyPair(t)

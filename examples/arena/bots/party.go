@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// party is bots who are matched together. The first of them asks for all; each of them resolves and plays for itself.
+// party is bots who are matched together. The first one calls matchmake for all; each resolves and plays by itself.
 type party struct {
 	swarm   *Swarm
 	members []*bot
@@ -48,8 +48,8 @@ func (p *party) match(ctx context.Context) {
 	playing.Wait()
 }
 
-// gather asks until there are seats for all. No capacity is as likely as a member whose last match the director has not
-// heard the end of, and both pass.
+// gather calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict because the
+// director does not know yet that a member's last match is over.
 func (p *party) gather(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	req := p.request()
@@ -66,7 +66,7 @@ func (p *party) request() sdk.MatchRequest {
 	return sdk.MatchRequest{Region: p.swarm.cfg.Region, Mode: p.mode, MaxPlayers: p.swarm.cfg.MaxPlayers}
 }
 
-// again repeats do with growing pauses until it succeeds or ctx ends, and keeps count of what went wrong.
+// again repeats do with growing pauses until it succeeds or ctx ends, and counts errors.
 func again[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) {
 	return backoff.Retry(ctx, func() (T, error) {
 		got, err := do()
@@ -77,8 +77,8 @@ func again[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) 
 	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
 }
 
-// pauses grow from a fifth of a second to two. A dead server refuses at once, and until its lease is over the director
-// still sends its players there.
+// pauses grow from 0.2 to 2 seconds: until the lease of a dead server expires, the director still sends its players there, and
+// connecting fails at once.
 func pauses() *backoff.ExponentialBackOff {
 	p := backoff.NewExponentialBackOff()
 	p.InitialInterval, p.MaxInterval = 200*time.Millisecond, 2*time.Second

@@ -17,9 +17,9 @@ import (
 type record struct {
 	mu     sync.Mutex
 	stats  BotStats
-	lostIn string // the session it was cut off from and wants back into
-	score  int    // as last seen in this visit
-	seen   bool   // any state of this visit
+	lostIn string // the session that it was disconnected from and rejoins
+	score  int    // in the last state of this visit
+	seen   bool   // a state of this visit has arrived
 }
 
 func (r *record) snapshot() BotStats {
@@ -60,7 +60,7 @@ func (r *record) rests() {
 	r.stats.Playing, r.lostIn = false, ""
 }
 
-// trouble counts an error; in the middle of a visit it is the end of that.
+// trouble counts an error, which ends a visit in progress.
 func (r *record) trouble(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *record) trouble(err error) {
 	r.stats.LastError = err.Error()
 }
 
-// saw takes note of a state. The first score of a visit may be from an earlier one and is not counted again.
+// saw records a state. The first score of a visit may come from an earlier visit and is not counted again.
 func (r *record) saw(state *game.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

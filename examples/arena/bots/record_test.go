@@ -17,8 +17,8 @@ func seatIn(session string) sdk.Seat {
 	return sdk.Seat{Match: sdk.Match{SessionID: session, Endpoint: "ws://" + session}}
 }
 
-// A demo proves with these numbers that players of a dead server were seated elsewhere: a way back must not count as a new
-// match, and a failure before the first welcome not as a way back.
+// The demo proves with these numbers that players of a killed server were seated elsewhere: a rejoin must not count as a new
+// match, nor a failure before the first welcome as a rejoin.
 func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	t.Parallel()
 	r := &record{stats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
@@ -45,7 +45,7 @@ func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	require.Len(t, s.Visits, 4, "a snapshot is a copy")
 }
 
-// Coins from before a rejoin are in the first score that is shown after it.
+// The first score after a rejoin includes the coins from before it.
 func TestCoinsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	r := &record{stats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
@@ -59,7 +59,7 @@ func TestCoinsAreCountedOnce(t *testing.T) {
 	require.Equal(t, 8, r.snapshot().States)
 }
 
-// A bot that plays for a week must not grow.
+// The memory of a bot that plays for a week is bounded.
 func TestVisitsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := &record{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxVisits bounds the memory of a bot that plays for days; older visits are forgotten.
+// maxVisits bounds the memory of a bot that plays for days; older visits are dropped.
 const maxVisits = 256
 
 // Reason says how a bot came to a server.
@@ -14,8 +14,8 @@ type Reason string
 // How a visit came about.
 const (
 	Matched  Reason = "matched"  // a new match
-	Rejoined Reason = "rejoined" // cut off, and brought back into the same session
-	Moved    Reason = "moved"    // cut off, and seated in another session
+	Rejoined Reason = "rejoined" // disconnected, then connected to the same session again
+	Moved    Reason = "moved"    // disconnected, then seated in another session
 )
 
 // Visit is one connection that a game server welcomed.
@@ -26,19 +26,19 @@ type Visit struct {
 	Reason    Reason    `json:"reason"`
 }
 
-// BotStats is what one bot has been through.
+// BotStats is the statistics of one bot.
 type BotStats struct {
 	Name string `json:"name"`
-	// Playing says that the bot is connected now; its last visit then says where.
+	// Playing reports whether the bot is connected now; its last visit says where.
 	Playing bool `json:"playing"`
-	// Matches, Rejoins and Moves count the visits by reason, the forgotten ones included.
+	// Matches, Rejoins and Moves count all visits by reason.
 	Matches int `json:"matches"`
 	Rejoins int `json:"rejoins"`
 	Moves   int `json:"moves"`
-	// States counts the states of worlds it was shown, Coins what it picked up.
+	// States counts the states of worlds that it received, Coins the coins that it picked up.
 	States int `json:"states"`
 	Coins  int `json:"coins"`
-	// Errors counts what went wrong by kind, such as "no_capacity" or "cut_off"; LastError is the newest, for people.
+	// Errors counts errors by kind, such as "no_capacity" or "cut_off"; LastError is the newest, for people.
 	Errors    map[string]int `json:"errors"`
 	LastError string         `json:"last_error,omitempty"`
 	// Visits are the last 256, oldest first.
@@ -55,7 +55,7 @@ func (b BotStats) Servers() (endpoints []string) {
 	return endpoints
 }
 
-// Stats is what a swarm has been through.
+// Stats is the statistics of a swarm.
 type Stats struct {
 	Bots []BotStats `json:"bots"`
 }
@@ -69,7 +69,7 @@ func (s *Swarm) Stats() Stats {
 	return all
 }
 
-// Total adds up all bots; name, visits and last error make no sense there and are empty.
+// Total is the sum over all bots; its name, visits and last error are empty.
 func (s Stats) Total() BotStats {
 	total := BotStats{Errors: map[string]int{}}
 	for _, b := range s.Bots {

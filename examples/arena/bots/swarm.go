@@ -1,8 +1,8 @@
 // Package bots plays the arena: a swarm of players who get matched, alone or as parties, connect, chase coins for a
 // while, leave, rest and start over. When a server dies under them they ask the director for a way back in.
 //
-// A [Swarm] keeps statistics for whoever runs it, such as a demo or a load test. How players prove who they are is the
-// caller's business; [Issuer] is one way, for a director that trusts a development key.
+// A [Swarm] keeps statistics, for a demo or a load test. The caller supplies the players' access tokens; [Issuer] makes them
+// for a director that trusts a development key.
 package bots
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// Config says who plays what. Director, AccessToken, Region and Modes are required.
+// Config configures a [Swarm]. Director, AccessToken, Region and Modes are required.
 type Config struct {
 	Director *sdk.Client
 	// AccessToken yields the access token of a player. It must be safe for concurrent use.
@@ -26,17 +26,17 @@ type Config struct {
 	// Count is how many bots there are, named bot-001 and so on. Default 8.
 	Count  int
 	Region string
-	// Modes are taken in turn, one for each party.
+	// Modes are given to the parties in turn.
 	Modes []string
-	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1, everybody alone.
+	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1: bots play alone.
 	MaxParty int
 	// MaxPlayers is the size of the sessions asked for. Default 8.
 	MaxPlayers int
 	// PlayFor and Rest say how long a match is played and how long the pause after it is. Defaults 5 to 20 s, 0.2 to 2 s.
 	PlayFor, Rest Span
-	// SilentFor is how long a server may say nothing before it counts as dead. Default 5 s.
+	// SilentFor is after how long without a message a server counts as dead. Default 5 s.
 	SilentFor time.Duration
-	// Logger hears of everything that went wrong; nil is silent.
+	// Logger logs errors; nil logs nothing.
 	Logger *slog.Logger
 	// Seed makes parties and pauses repeatable. 0 takes a random one.
 	Seed uint64
@@ -112,7 +112,7 @@ func New(cfg Config) (*Swarm, error) {
 	return s, nil
 }
 
-// Run lets the bots play until ctx ends; they leave their servers in good order then. It returns when all have left.
+// Run runs the bots until ctx ends; they then leave their servers cleanly. It returns when all have left.
 func (s *Swarm) Run(ctx context.Context) {
 	defer s.http.CloseIdleConnections()
 	var playing sync.WaitGroup

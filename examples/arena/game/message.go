@@ -10,15 +10,14 @@ const (
 	TypeState   = "state"   // server: State, at every tick
 )
 
-// ClientMessage is what a player's program sends. The session token travels in it and not in the URL, because URLs end up
-// in the logs of whatever is on the way.
+// ClientMessage is a message of a player's program. The session token is in it and not in the URL, because proxies log URLs.
 type ClientMessage struct {
 	Type    string `json:"type"`
 	Token   string `json:"token,omitempty"`
 	Heading Point  `json:"heading"`
 }
 
-// ServerMessage is what the game server sends.
+// ServerMessage is a message of the game server.
 type ServerMessage struct {
 	Type       string `json:"type"`
 	You        string `json:"you,omitempty"`
@@ -28,8 +27,8 @@ type ServerMessage struct {
 	State      *State `json:"state,omitempty"`
 }
 
-// Why a server closes a connection, beside the codes of RFC 6455. After Refused, ask the director for another token; after
-// SessionEnded and StatusGoingAway, for another match; after Replaced, stay away.
+// Close codes of the server, in addition to those of RFC 6455. After StatusRefused a client asks the director for another
+// token; after SessionEnded and StatusGoingAway for another match; after Replaced it does not connect again.
 const (
 	StatusRefused      websocket.StatusCode = 4001
 	StatusReplaced     websocket.StatusCode = 4002

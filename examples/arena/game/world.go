@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The field, in metres, and what happens on it.
+// Sizes and speeds, in metres.
 const (
 	Size         = 100.0
 	Speed        = 20.0 // metres per second
@@ -17,7 +17,7 @@ const (
 	TickEvery    = 100 * time.Millisecond
 )
 
-// Point is a place on the field, or a direction.
+// Point is a position on the field, or a direction.
 type Point struct {
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
@@ -29,7 +29,7 @@ func (p Point) Distance(q Point) float64 { return math.Hypot(p.X-q.X, p.Y-q.Y) }
 // Towards is the direction from p to q.
 func (p Point) Towards(q Point) Point { return Point{q.X - p.X, q.Y - p.Y}.unit() }
 
-// unit shortens a direction to length 1, so that nobody runs faster by asking for more.
+// unit shortens a direction to length 1, so that no player moves faster by sending a longer one.
 func (p Point) unit() Point {
 	length := math.Hypot(p.X, p.Y)
 	if length <= 1 {
@@ -42,7 +42,7 @@ func (p Point) clamped() Point {
 	return Point{min(max(p.X, 0), Size), min(max(p.Y, 0), Size)}
 }
 
-// PlayerState is what all may see of a player.
+// PlayerState is the public state of a player.
 type PlayerState struct {
 	Name  string `json:"name"`
 	At    Point  `json:"at"`
@@ -61,7 +61,7 @@ type World struct {
 	rng     *rand.Rand
 	tick    uint64
 	players map[string]*player
-	scores  map[string]int // of those who left, should they come back
+	scores  map[string]int // of players who have left, in case they rejoin
 	coins   []Point
 }
 
@@ -70,12 +70,12 @@ type player struct {
 	score       int
 }
 
-// NewWorld is an empty field; the same seed gives the same match for the same moves.
+// NewWorld makes an empty field. The same seed and moves give the same match.
 func NewWorld(seed uint64) *World {
 	return &World{rng: rand.New(rand.NewPCG(seed, 0)), players: map[string]*player{}, scores: map[string]int{}}
 }
 
-// Join puts a player on the field, with the score of before if the player has been here.
+// Join puts a player on the field, with the former score if the player has been here before.
 func (w *World) Join(name string) {
 	if w.players[name] == nil {
 		w.players[name] = &player{at: w.somewhere(), score: w.scores[name]}
@@ -90,17 +90,17 @@ func (w *World) Leave(name string) {
 	}
 }
 
-// Steer sets where a player runs until told otherwise; zero stands still.
+// Steer sets a player's direction until the next call; zero stands still.
 func (w *World) Steer(name string, heading Point) {
 	if p := w.players[name]; p != nil {
 		p.heading = heading.unit()
 	}
 }
 
-// Step lets one tick pass.
+// Step advances the world by one tick.
 func (w *World) Step() {
 	w.tick++
-	for _, name := range w.names() { // In order, or the same seed would not give the same match.
+	for _, name := range w.names() { // in order, so that the same seed gives the same match
 		p := w.players[name]
 		reach := Speed * TickEvery.Seconds()
 		p.at = Point{p.at.X + p.heading.X*reach, p.at.Y + p.heading.Y*reach}.clamped()
@@ -113,7 +113,7 @@ func (w *World) Step() {
 	}
 }
 
-// State is a copy of the world, players sorted by score.
+// State returns a copy of the world, players sorted by score.
 func (w *World) State() State {
 	s := State{Tick: w.tick, Players: []PlayerState{}, Coins: append([]Point{}, w.coins...)}
 	for _, name := range w.names() {

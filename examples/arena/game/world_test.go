@@ -10,8 +10,7 @@ import (
 	"github.com/lattice-director/director/examples/arena/game"
 )
 
-// Whatever players ask for, they stay on the field, nobody outruns the others, and the same seed and moves give the
-// same match.
+// For all moves, players stay on the field, none is faster than another, and the same seed and moves give the same match.
 func TestWorld(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -49,7 +48,7 @@ func checkStep(t *rapid.T, before, after game.State) {
 	require.GreaterOrEqual(t, len(after.Coins), game.CoinsPerHead*len(after.Players))
 }
 
-// Running to the nearest coin scores, and a player who was cut off finds the score again.
+// Moving to the nearest coin scores, and a player who was disconnected keeps the score.
 func TestScoreSurvivesLeaving(t *testing.T) {
 	t.Parallel()
 	w := game.NewWorld(1)

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// writeTimeout is how long a player may not take what is sent before the connection counts as dead.
+	// writeTimeout is after how long a connection counts as dead whose player does not read.
 	writeTimeout = 5 * time.Second
-	// pingEvery finds connections whose other end has vanished without a word.
+	// pingEvery is the interval of pings, which find connections whose other end has vanished.
 	pingEvery = 10 * time.Second
-	// admitTimeout bounds the director's part of an admission, an outage included.
+	// admitTimeout bounds the director's part of an admission; the SDK retries during a short outage.
 	admitTimeout = 10 * time.Second
 )
 
@@ -32,8 +32,8 @@ type conn struct {
 	frames          chan []byte
 }
 
-// offer hands a frame over to be sent. A connection that is not done with the last one misses this one: old
-// positions are worth nothing, and a slow player must not slow the room.
+// offer queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth nothing, and a slow
+// player must not slow the room.
 func (c *conn) offer(frame []byte) {
 	select {
 	case c.frames <- frame:
@@ -41,7 +41,7 @@ func (c *conn) offer(frame []byte) {
 	}
 }
 
-// play is a connection's life.
+// play serves a connection from admission to close.
 func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
 		http.Error(w, "closing", http.StatusServiceUnavailable)
@@ -59,7 +59,7 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter takes a connection through the door. Without a WebSocket it has been answered, without an admission closed.
+// enter accepts and admits a connection. When it fails, it has already answered or closed it.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, *websocket.Conn) {
 	select {
 	case s.door <- struct{}{}:
@@ -69,7 +69,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, 
 		return nil, nil
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // The origin does not matter: a token in a message, unlike a cookie, no other site can send.
+		InsecureSkipVerify: true, // Safe for any origin: unlike a cookie, another site cannot send the token.
 	})
 	if err != nil {
 		return nil, nil
@@ -82,8 +82,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, 
 	return admission, ws
 }
 
-// admit waits for the hello and has the SDK judge its token. The request's context is of no use: net/http ends it for
-// connections that are its own only.
+// admit waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does not end the
+// context of a connection that has become a WebSocket.
 func (s *Server) admit(ws *websocket.Conn) (*sdk.Admission, error) {
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.HelloTimeout)
 	defer cancel()
@@ -115,7 +115,7 @@ func (s *Server) turnAway(ws *websocket.Conn, err error) {
 	_ = ws.Close(code, reason)
 }
 
-// farewell tells a player what to do next, and nothing else about why.
+// farewell returns the close code, which tells the player's program what to do next but not why.
 func farewell(err error) (websocket.StatusCode, string) {
 	switch {
 	case errors.Is(err, sdk.ErrReplaced):
@@ -130,7 +130,7 @@ func farewell(err error) (websocket.StatusCode, string) {
 	return game.StatusRefused, "refused"
 }
 
-// serve plays until the player leaves or the admission ends.
+// serve runs until the player leaves or the admission ends.
 func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
 	c := &conn{
 		ws: ws, player: admission.Sub, session: admission.SessionID, mode: admission.Mode, maxPlayers: admission.MaxPlayers,
@@ -155,7 +155,7 @@ func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
 	<-gone
 }
 
-// listen takes the player's moves until the connection ends.
+// listen reads the player's moves until the connection ends.
 func (c *conn) listen(place *room) {
 	for {
 		m, err := receive(context.Background(), c.ws)
@@ -168,7 +168,7 @@ func (c *conn) listen(place *room) {
 	}
 }
 
-// talk sends what the room offers, until the player is gone or has to go.
+// talk sends the frames that the room offers, until the player leaves or the admission ends.
 func (c *conn) talk(gone <-chan struct{}, admission *sdk.Admission) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()

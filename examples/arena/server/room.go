@@ -27,8 +27,8 @@ func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
 	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, ended: ended, closed: closed, open: map[string]*room{}}
 }
 
-// enter puts a connection into the room of its session. The first one opens the room: its token says what kind and how
-// large. All modes of the arena play alike, so the mode is only shown.
+// enter adds a connection to the room of its session. The first one opens the room, whose mode and size are in its token. All
+// modes of the arena have the same rules; the mode is only shown.
 func (r *rooms) enter(c *conn) *room {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *rooms) enter(c *conn) *room {
 	return place
 }
 
-// run lets the room's time pass, and ends the session when it has been empty for long.
+// run ticks the room, and ends its session when it has been empty for long.
 func (r *rooms) run(place *room) {
 	ticker := time.NewTicker(game.TickEvery)
 	defer ticker.Stop()
@@ -65,7 +65,7 @@ func (r *rooms) run(place *room) {
 	}
 }
 
-// retire takes an empty room out of service, unless somebody came in at the last moment.
+// retire removes an empty room, unless a player has just entered it.
 func (r *rooms) retire(place *room) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *rooms) players() (n int) {
 	return n
 }
 
-// room is one session: a world, and who watches it.
+// room is one session: a world and the connections of its players.
 type room struct {
 	session string
 
@@ -101,7 +101,7 @@ func (p *room) enter(c *conn) {
 	p.conns[c.player] = c
 }
 
-// leave does nothing for a connection whose player has come in over another one.
+// leave does nothing for a connection whose player has connected again.
 func (p *room) leave(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *room) steer(c *conn, heading game.Point) {
 	}
 }
 
-// tick moves the world on, shows it to all, and says how many they are. It is encoded once for everybody.
+// tick advances the world, sends it to all players, and returns their number. The state is encoded once for all of them.
 func (p *room) tick() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *room) tick() int {
 	state := p.world.State()
 	frame, err := json.Marshal(game.ServerMessage{Type: game.TypeState, State: &state})
 	if err != nil {
-		return len(p.conns) // Numbers that JSON has no form for; the next tick has others.
+		return len(p.conns) // a number that JSON cannot encode: this tick is skipped
 	}
 	for _, c := range p.conns {
 		c.offer(frame)

@@ -1,8 +1,8 @@
-// Package server is the arena's game server: WebSocket connections in front, one room per session behind, and the
-// director beside it. It admits only players whose session token it has verified and the director has taken.
+// Package server is the arena's game server: it accepts WebSocket connections and runs one room per session. It admits only
+// players whose session token it has verified and the director has redeemed.
 //
-// The rules of the game are in ../game. What the director wants to hear (heartbeats, who joined, who left) is the SDK's
-// business; this package calls Admit, Leave and End at the right moments.
+// The rules of the game are in ../game. The SDK sends heartbeats and reports which players joined and left; this package
+// calls its Admit, Leave and End.
 package server
 
 import (
@@ -30,8 +30,8 @@ type Config struct {
 	Version    string
 	// Listen is the TCP address for players. Default "127.0.0.1:0", a free port.
 	Listen string
-	// Advertise is the URL at which players reach it. Default "ws://<address listened on>/play", with the host's name in
-	// it where that is all addresses, as in a container.
+	// Advertise is the URL at which players connect. Default "ws://<address listened on>/play", with the host name when the
+	// server listens on all addresses, as in a container.
 	Advertise string
 	// HeartbeatEvery should be a third of the director's lease. Default 5 s.
 	HeartbeatEvery time.Duration
@@ -40,7 +40,7 @@ type Config struct {
 	// EmptyFor is how long a session may be without players before the server ends it. Default 10 s, because a
 	// party does not connect in one instant.
 	EmptyFor time.Duration
-	// Logger hears about players and sessions; nil is silent.
+	// Logger logs players and sessions; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -66,7 +66,7 @@ type Server struct {
 	fleet *sdk.GameServer
 	rooms *rooms
 	http  *http.Server
-	door  chan struct{}   // held by connections that have not been admitted
+	door  chan struct{}   // semaphore of connections that are not admitted yet
 	life  context.Context //nolint:containedctx // ends with the server
 	end   context.CancelFunc
 
@@ -99,7 +99,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		Handler: mux, ReadHeaderTimeout: cfg.HelloTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
-	s.work.Go(func() { _ = s.http.Serve(listener) }) // Ends with Close, and has nothing else to say then.
+	s.work.Go(func() { _ = s.http.Serve(listener) }) // returns after Close, with no other error
 	cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "arena is open",
 		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", cfg.Advertise))
 	return s, nil
@@ -129,10 +129,10 @@ func (s *Server) registration() sdk.ServerOptions {
 // Endpoint is where players connect.
 func (s *Server) Endpoint() string { return s.cfg.Advertise }
 
-// Players is how many play right now.
+// Players is the number of players who are connected now.
 func (s *Server) Players() int { return s.rooms.players() }
 
-// Run serves until SIGTERM, Ctrl-C or the end of ctx, then drains, gives matches up to grace to finish, and leaves. It returns
+// Run serves until SIGTERM, Ctrl-C or the end of ctx, then drains, gives matches up to grace to finish, and deregisters. It returns
 // [sdk.ErrSuperseded] when another process has taken the instance id.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	err := s.fleet.RunUntilSignal(ctx, grace)
@@ -140,14 +140,14 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
-// Shutdown is the end of Run without a signal; ctx bounds how long matches may go on.
+// Shutdown does what Run does at its end; ctx bounds how long matches may continue.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.fleet.Shutdown(ctx)
 	s.close()
 	return err
 }
 
-// close runs when the SDK has ended: all admissions are done by then, so all players are being sent away.
+// close runs when the SDK has ended: all admissions have ended by then, so all connections are closing.
 func (s *Server) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -158,7 +158,7 @@ func (s *Server) close() {
 	s.rooms.work.Wait()
 }
 
-// begin counts a connection that close has to wait for, and says false when it is too late for one: net/http forgets
+// begin counts a connection that close waits for, and returns false after close has begun. net/http does not wait for
 // connections that have become WebSockets.
 func (s *Server) begin() bool {
 	s.mu.Lock()

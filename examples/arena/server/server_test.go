@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bundle is a game server that is registered with a director double.
+// bundle is a game server that is registered with a fake director.
 type bundle struct {
 	t        *testing.T
 	director *sdktest.Director
@@ -93,7 +93,7 @@ func (b *bundle) receive(ws *websocket.Conn) (m game.ServerMessage) {
 	return m
 }
 
-// closed reads on until the server closes, and returns the code it does that with.
+// closed reads until the server closes the connection, and returns the close code.
 func (b *bundle) closed(ws *websocket.Conn) websocket.StatusCode {
 	for {
 		if _, _, err := ws.Read(b.t.Context()); err != nil {
@@ -152,7 +152,7 @@ func TestPlayersSeeEachOther(t *testing.T) {
 	b.eventually("the load says so", func() bool { return b.director.Instances()["arena-1"].Load == 2.0/16 })
 }
 
-// What strangers may try at the door.
+// Connections without a valid token are refused.
 func TestRefusesAtTheDoor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -170,7 +170,7 @@ func TestRefusesAtTheDoor(t *testing.T) {
 	require.Equal(t, []string{"alice"}, b.connected())
 }
 
-// Who connects and says nothing must not hold a place for long.
+// A connection that sends nothing is closed.
 func TestSilentConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *server.Config) { c.HelloTimeout = 30 * time.Millisecond })
@@ -179,7 +179,7 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A player whose connection broke without anybody noticing comes in again; the old connection must not end the new one.
+// A player whose connection broke unnoticed connects again; the end of the old connection must not end the new one.
 func TestSecondConnectionReplacesTheFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -192,7 +192,7 @@ func TestSecondConnectionReplacesTheFirst(t *testing.T) {
 	require.Equal(t, []string{"alice"}, b.connected())
 }
 
-// A session in which nobody plays gives its room back, though a seat in it is still reserved.
+// A session without players ends, although a seat in it is still reserved.
 func TestEmptySessionsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *server.Config) { c.EmptyFor = 20 * time.Millisecond })
@@ -205,7 +205,7 @@ func TestEmptySessionsEnd(t *testing.T) {
 	require.Equal(t, game.StatusRefused, code)
 }
 
-// The director forgot the server: its players are sent to be matched again, and it is back in service.
+// The director has ended the instance: the server sends its players to be matched again, and registers again.
 func TestLostSessionsSendPlayersAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -216,7 +216,7 @@ func TestLostSessionsSendPlayersAway(t *testing.T) {
 	b.join(b.seat("alice"))
 }
 
-// A server that has to go sends away who will not, and is gone from the director.
+// A server that shuts down disconnects the players that do not leave, and deregisters.
 func TestShutdownSendsPlayersAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -230,7 +230,7 @@ func TestShutdownSendsPlayersAway(t *testing.T) {
 	require.Empty(t, b.director.Instances())
 }
 
-// Whatever a player sends must leave a world that can be shown: JSON has no NaN, and one player's would blind all.
+// Pins a message that makes a position NaN, which JSON cannot encode: no player of the room would get a state any more.
 func FuzzClientMessage(f *testing.F) {
 	f.Add([]byte(`{"type":"steer","heading":{"x":1.7e308,"y":-1.7e308}}`))
 	f.Add([]byte(`{"type":"steer","heading":{"x":-0,"y":1e-320}}`))

@@ -1,5 +1,5 @@
-// Package director is a director for Open Match: for each of its profiles it fetches matches over and over, gets a game
-// server for each match, and tells the players where to connect by assigning their tickets.
+// Package director is a director for Open Match: for each of its profiles it fetches matches in a loop, allocates a game server
+// for each match, and assigns the tickets of its players to that server.
 package director
 
 import (
@@ -22,10 +22,10 @@ type Director struct {
 	Log      *slog.Logger
 }
 
-// afterFailure is how long to wait when Open Match does not answer.
-const afterFailure = time.Second
+// failurePause is the pause after an error of Open Match.
+const failurePause = time.Second
 
-// Run serves all profiles until ctx ends. They are fetched at the same time, so that Open Match judges their proposals
+// Run serves all profiles until ctx ends. It fetches them at the same time, so that Open Match evaluates their proposals
 // together.
 func (d *Director) Run(ctx context.Context) {
 	var profiles sync.WaitGroup
@@ -34,7 +34,7 @@ func (d *Director) Run(ctx context.Context) {
 			for ctx.Err() == nil {
 				if err := d.fetch(ctx, profile); err != nil && ctx.Err() == nil {
 					d.Log.LogAttrs(ctx, slog.LevelWarn, "cannot fetch matches", slog.String("profile", profile.GetName()), slog.Any("error", err))
-					rest(ctx, afterFailure)
+					rest(ctx, failurePause)
 				}
 			}
 		})
@@ -49,7 +49,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// fetch takes the matches of one cycle as they come. The stream ends when the cycle does.
+// fetch receives the matches of one cycle. The stream ends when the cycle does.
 func (d *Director) fetch(ctx context.Context, profile *pb.MatchProfile) error {
 	stream, err := d.Backend.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: d.Function, Profile: profile})
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Director) fetch(ctx context.Context, profile *pb.MatchProfile) error {
 	}
 }
 
-// assign sends the players of a match to a game server. Without one they go back to the queue.
+// assign assigns the players of a match to a game server. When none can be allocated, their tickets return to the queue.
 func (d *Director) assign(ctx context.Context, match *pb.Match) error {
 	ids := make([]string, len(match.GetTickets()))
 	for i, ticket := range match.GetTickets() {
@@ -87,7 +87,7 @@ func (d *Director) assign(ctx context.Context, match *pb.Match) error {
 	if err != nil {
 		return err
 	}
-	for _, failure := range answer.GetFailures() { // the player left meanwhile
+	for _, failure := range answer.GetFailures() { // the player has left
 		d.Log.LogAttrs(ctx, slog.LevelInfo, "not assigned", slog.String("ticket", failure.GetTicketId()), slog.String("cause", failure.GetCause().String()))
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package frontend is a game frontend for Open Match: it stands between game clients and Open Match, turns a player who
-// wants to play into a ticket, and tells them where to connect.
+// Package frontend is a game frontend for Open Match: it creates a ticket for each player of the game's clients, and returns
+// the address that the player was assigned to.
 package frontend
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Player is somebody who wants to play.
+// Player is a player to be matched.
 type Player struct {
 	Name  string
 	Mode  string // a tag of the ticket
@@ -23,17 +23,17 @@ type Player struct {
 // Frontend creates tickets and waits for their assignments. It is safe for concurrent use.
 type Frontend struct {
 	OpenMatch pb.FrontendServiceClient
-	Patience  time.Duration // how long a player waits
+	Timeout   time.Duration // after which a player stops waiting
 }
 
-// ErrNobody says that no match was found in time.
+// ErrNobody means that no match was found in time.
 var ErrNobody = errors.New("nobody to play with")
 
-// goodbye is for taking the ticket back, also when the player is gone.
-const goodbye = 5 * time.Second
+// deleteTimeout bounds deleting the ticket, also after the player's context has ended.
+const deleteTimeout = 5 * time.Second
 
-// Play queues a player and waits until a match is found. Errors: ErrNobody; the end of ctx; what Open Match says. Whatever
-// happens, the ticket is gone afterwards.
+// Play queues a player and waits for a match. Errors: ErrNobody, the end of ctx, errors of Open Match. The ticket is deleted in
+// every case.
 func (f *Frontend) Play(ctx context.Context, player Player) (connection string, err error) {
 	ticket, err := f.OpenMatch.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{
 		Tags:       []string{player.Mode},
@@ -44,7 +44,7 @@ func (f *Frontend) Play(ctx context.Context, player Player) (connection string, 
 		return "", err
 	}
 	defer f.leave(ctx, ticket.GetId())
-	waiting, cancel := context.WithTimeout(ctx, f.Patience)
+	waiting, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	connection, err = f.assignment(waiting, ticket.GetId())
 	if status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil {
@@ -53,7 +53,7 @@ func (f *Frontend) Play(ctx context.Context, player Player) (connection string, 
 	return connection, err
 }
 
-// assignment waits for the first one. There may be more: the stream goes on until the ticket is gone.
+// assignment waits for the first assignment. The stream would send later ones until the ticket is deleted.
 func (f *Frontend) assignment(ctx context.Context, id string) (connection string, err error) {
 	stream, err := f.OpenMatch.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *Frontend) assignment(ctx context.Context, id string) (connection string
 }
 
 func (f *Frontend) leave(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
-	_, _ = f.OpenMatch.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id}) // else it is matched with nobody behind it
+	_, _ = f.OpenMatch.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id}) // otherwise it could be matched without a player
 }

@@ -1,6 +1,6 @@
-// Package matchfunction is a match function for Open Match: it is called with a profile, asks who waits in the profile's
-// pools and proposes duels of two players whose skill is alike. It assigns nothing: of proposals that share a player
-// Open Match's evaluator keeps the one with the best score, and the director gets that.
+// Package matchfunction is a match function for Open Match: Open Match calls it with a profile, it queries the tickets in the
+// profile's pools and proposes duels of two players with similar skill. It assigns nothing: of proposals that share a player
+// Open Match's evaluator keeps the one with the best score, and the director gets that one.
 package matchfunction
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Skill is the double_arg of a ticket that duels are made by.
+// Skill is the double_arg of a ticket by which duels are made.
 const Skill = "skill"
 
 // Function implements openmatch.MatchFunction. Register it with a grpc.Server.
@@ -64,7 +64,7 @@ func (f *Function) waiting(ctx context.Context, pool *pb.Pool) (tickets []*pb.Ti
 	}
 }
 
-// pair takes neighbours by skill. Who is left over waits for the next time.
+// pair pairs neighbours by skill. A player who is left over stays in the queue.
 func pair(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match, err error) {
 	slices.SortFunc(tickets, func(a, b *pb.Ticket) int { return cmp.Compare(skill(a), skill(b)) })
 	for two := range slices.Chunk(tickets, 2) {
@@ -80,14 +80,14 @@ func pair(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match, err er
 	return duels, nil
 }
 
-// propose scores a duel: the nearer the two are to each other, the better. The default evaluator reads the score.
+// propose scores a duel: a smaller difference of skill is better. The default evaluator reads the score.
 func propose(profile, pool string, a, b *pb.Ticket) (*pb.Match, error) {
 	score, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: skill(a) - skill(b)})
 	if err != nil {
 		return nil, err
 	}
 	return &pb.Match{
-		MatchId:       fmt.Sprintf("%s-%s-%s-%s", profile, pool, a.GetId(), b.GetId()), // nobody else may propose the same id
+		MatchId:       fmt.Sprintf("%s-%s-%s-%s", profile, pool, a.GetId(), b.GetId()), // unique among all proposals
 		MatchProfile:  profile,
 		MatchFunction: "duels",
 		Tickets:       []*pb.Ticket{a, b},
