@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Pins callers that reset their requests within milliseconds, without any token too: each cost Postgres a new backend, since
-// the connection of a query whose caller had gone was closed.
+// A caller that resets its connection within milliseconds, even without a token, must not cost a database connection. pgx
+// closes the connection of a query whose context ends, and each new connection costs Postgres a new backend.
 func TestAbortedCallsCostNoConnections(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.CallerRate = rest.Rate{PerSecond: -1} })
@@ -30,7 +30,7 @@ func TestAbortedCallsCostNoConnections(t *testing.T) {
 	b.get("/readyz").ok(http.StatusOK)
 }
 
-// abort sends a request n times, and resets each connection before the answer can have come, or just after.
+// abort sends a request n times and resets each connection around the time of the answer.
 func (b *bundle) abort(n int, r *http.Request) {
 	b.t.Helper()
 	var callers sync.WaitGroup
@@ -53,7 +53,7 @@ func (b *bundle) abortOnce(r *http.Request) error {
 		return err
 	}
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: director\r\nAuthorization: %s\r\n\r\n", r.URL.Path, r.Header.Get("Authorization"))
-	<-time.After(rand.N(2 * time.Millisecond)) // while its query runs, for some
+	<-time.After(rand.N(2 * time.Millisecond)) // so that some connections are reset while their query runs
 	_ = conn.(*net.TCPConn).SetLinger(0)
 	_ = conn.Close()
 	return err

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// logged is the access log's line of an answer.
+// logged returns the access log line of an answer.
 func (b *bundle) logged(a answer) (line fields) {
 	b.t.Helper()
 	b.eventually(func() bool {
@@ -25,8 +25,8 @@ func (b *bundle) logged(a answer) (line fields) {
 	return line
 }
 
-// Pins request lines in which nobody finds the server, the session or the player that a complaint is about.
-func TestRequestLinesSayWhomTheyAreAbout(t *testing.T) {
+// Access log lines must name the game server, the session and the player, so that an operator can trace a complaint.
+func TestAccessLogNamesInstanceSessionAndPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	me := fields{"instance_id": "a"}
@@ -34,8 +34,8 @@ func TestRequestLinesSayWhomTheyAreAbout(t *testing.T) {
 	placed := b.matchmake("alice", duel)
 	session := placed.ok(http.StatusOK)
 	resolved := b.resolve("alice", session["session_handle"])
-	looked := b.session("alice", session["session_id"].(string))
-	for _, a := range []answer{placed, resolved, looked} {
+	read := b.session("alice", session["session_id"].(string))
+	for _, a := range []answer{placed, resolved, read} {
 		require.Equal(t, session["session_id"], b.logged(a)["session_id"])
 		require.Equal(t, "alice", b.logged(a)["player"])
 	}
@@ -43,13 +43,13 @@ func TestRequestLinesSayWhomTheyAreAbout(t *testing.T) {
 	require.Equal(t, "a", joined["instance_id"])
 	require.Equal(t, session["session_id"], joined["session_id"])
 
-	mixedUp := b.fleet("seats", me.with("session_id", session["session_handle"]))
-	require.NotContains(t, b.logged(mixedUp), "session_id", "a server that sends the handle must not have it logged")
+	mistake := b.fleet("seats", me.with("session_id", session["session_handle"]))
+	require.NotContains(t, b.logged(mistake), "session_id", "a handle that is sent as the id is not logged")
 	b.session("alice", session["session_handle"].(string))
 	require.NotContains(t, b.log.String(), session["session_handle"])
 }
 
-// Pins heartbeats that bury everything else, and those that fail without a trace.
+// Heartbeats are most of the requests: they are logged at debug level unless they fail.
 func TestHeartbeatsAreQuietUnlessTheyFail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,8 +60,8 @@ func TestHeartbeatsAreQuietUnlessTheyFail(t *testing.T) {
 	require.Equal(t, "stranger", refused["instance_id"])
 }
 
-// Pins refused tokens of which the log says neither why nor from where.
-func TestRefusedTokensAreExplained(t *testing.T) {
+// The log of a failed authentication holds the reason and the address.
+func TestFailedAuthenticationIsLogged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for want, a := range map[string]answer{

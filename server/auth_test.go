@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins a player route that lets somebody in without a token that is genuine, still valid and meant for us.
+// Player routes accept only access tokens with a valid signature, time, issuer and audience.
 func TestAccessTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.Access = token.AccessConfig{Issuer: "https://login.example", Audience: "game"} })
@@ -23,8 +23,8 @@ func TestAccessTokens(t *testing.T) {
 	good := fields{"sub": "alice", "iss": "https://login.example", "aud": []string{"game", "shop"}, "nbf": now.Unix()}
 	other := newIssuer(t)
 	for name, row := range map[string]struct {
-		header string
-		in     bool
+		header   string
+		accepted bool
 	}{
 		"good":                 {"Bearer " + b.issuer.token(good), true},
 		"lower case scheme":    {"bearer " + b.issuer.token(good), true},
@@ -47,7 +47,7 @@ func TestAccessTokens(t *testing.T) {
 		"no token of any sort": {"Bearer \"quoted\" \\ ü", false},
 	} {
 		a := b.get("/sessions/none", header("Authorization", row.header))
-		if row.in {
+		if row.accepted {
 			a.problem(http.StatusNotFound, "session_unknown")
 			continue
 		}
@@ -59,8 +59,8 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// Pins players who are told that their token is bad when it is the key set that cannot be read.
-func TestPlayersKeysThatCannotBeRead(t *testing.T) {
+// While the key set of the identity provider cannot be read, players get 503 and not 401.
+func TestUnreadableKeySetIsUnavailable(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) {
 		c.Access.Keys = token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {
@@ -71,10 +71,10 @@ func TestPlayersKeysThatCannotBeRead(t *testing.T) {
 	a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 	require.NotContains(t, string(a.body), "hunter2")
-	b.register("a") // game servers have nothing to do with it
+	b.register("a") // Game servers are not affected.
 }
 
-// Pins a player who can ask without end, and one who is shut out because of another.
+// Each player has a rate limit, which does not affect other players.
 func TestEachPlayerHasARate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.CallerRate = rest.Rate{PerSecond: 0.001, Burst: 3} })
@@ -88,7 +88,7 @@ func TestEachPlayerHasARate(t *testing.T) {
 	b.matchmake("bob", duel).ok(http.StatusOK)
 }
 
-// Pins a guesser who may guess without end, and good callers who are locked out behind the same address.
+// Failed authentication is limited per address. Callers with valid tokens at the same address are not affected.
 func TestFailedAuthenticationHasARate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) {
@@ -105,7 +105,7 @@ func TestFailedAuthenticationHasARate(t *testing.T) {
 	b.matchmake("alice", duel).ok(http.StatusOK)
 }
 
-// Pins what browsers may do: games on listed origins call the player routes, and nobody's page calls the fleet's.
+// Pages of listed origins may call the player routes; no page may call the fleet routes.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	const origin = "https://play.example"
@@ -120,7 +120,7 @@ func TestCrossOrigin(t *testing.T) {
 	require.Equal(t, origin, preflight("/sessions/x", origin).header.Get(allow))
 	const evil = "https://evil.example"
 	require.Empty(t, preflight("/matchmake", evil).header.Get(allow))
-	unlisted := b.matchmake("alice", duel, header("Origin", evil)) // its page cannot read it; a native client may send anything
+	unlisted := b.matchmake("alice", duel, header("Origin", evil)) // A page could not read the answer; a native client may send any Origin.
 	unlisted.ok(http.StatusOK)
 	require.Empty(t, unlisted.header.Get(allow))
 	require.Equal(t, origin, b.matchmake("alice", duel, header("Origin", origin)).header.Get(allow))
@@ -135,8 +135,8 @@ func TestCrossOrigin(t *testing.T) {
 	require.Empty(t, closed.matchmake("alice", duel, header("Origin", origin)).header.Get(allow))
 }
 
-// Pins a replica that starts open, guessable or without what it needs, because a setting was forgotten.
-func TestSettingsThatAreRefused(t *testing.T) {
+// New refuses options without which a replica would be open, have guessable secrets, or not work.
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	good := server.Options{Store: b.store, Keys: b.keys, Access: token.AccessConfig{Keys: b.issuer.source}, FleetTokens: []string{fleetToken}}

@@ -2,5 +2,5 @@ package server
 
 import "github.com/gin-gonic/gin"
 
-// Routes are all routes that are mounted.
+// Routes returns all mounted routes.
 func (s *Server) Routes() gin.RoutesInfo { return s.engine.Routes() }

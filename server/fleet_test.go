@@ -9,25 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins what a game server is told when it comes, stays and goes.
-func TestAnInstanceComesStaysAndGoes(t *testing.T) {
+// The answers to an instance that registers, sends a heartbeat and deregisters.
+func TestInstanceLifecycle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	came := b.fleet("register", registration("a").with("load", 0.5)).ok(http.StatusOK)
-	require.NoError(t, uuid.Validate(came["incarnation"].(string)))
-	require.Equal(t, fields{"instance_id": "a", "status": "registered", "available": 64.0, "incarnation": came["incarnation"]}, came)
+	registered := b.fleet("register", registration("a").with("load", 0.5)).ok(http.StatusOK)
+	require.NoError(t, uuid.Validate(registered["incarnation"].(string)))
+	require.Equal(t, fields{"instance_id": "a", "status": "registered", "available": 64.0, "incarnation": registered["incarnation"]}, registered)
 
-	me := fields{"instance_id": "a", "incarnation": came["incarnation"]}
+	me := fields{"instance_id": "a", "incarnation": registered["incarnation"]}
 	b.seat("alice")
-	beat := b.fleet("heartbeat", me.with("load", 3)).ok(http.StatusOK)
-	require.Equal(t, fields{"instance_id": "a", "status": "alive", "available": 56.0}, beat, "a session of 8 takes 8 seats")
+	heartbeat := b.fleet("heartbeat", me.with("load", 3)).ok(http.StatusOK)
+	require.Equal(t, fields{"instance_id": "a", "status": "alive", "available": 56.0}, heartbeat, "a session of 8 takes 8 seats")
 
 	require.Empty(t, b.fleet("deregister", me).ok(http.StatusNoContent))
 	b.fleet("deregister", me).problem(http.StatusNotFound, "instance_unknown")
 	b.fleet("heartbeat", me).problem(http.StatusNotFound, "instance_unknown")
 }
 
-// Pins that what a game server says of itself is kept, all of it, and replaced as a whole.
+// A registration is stored completely and replaces the one before as a whole.
 func TestARegistrationReplacesTheOneBefore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -44,15 +44,15 @@ func TestARegistrationReplacesTheOneBefore(t *testing.T) {
 	b.register("a", func(f fields) {
 		f["modes"], f["capacity"] = []string{"race", "duel"}, 10
 		for _, optional := range []string{"load", "max_sessions", "version", "cert_digest", "labels"} {
-			f[optional] = nil // means absent
+			f[optional] = nil // null means absent
 		}
 	})
 	require.Equal(t, 1, count(b, `SELECT count(*) FROM ops.fleet WHERE instance = 'a' AND load = 0 AND max_sessions IS NULL AND version IS NULL
 		AND labels = '{}' AND capacity = 10 AND modes = '{race,duel}'`))
 }
 
-// Pins which registrations continue a life and which begin a new one: sessions must not outlive the process they ran
-// in, and must survive everything else.
+// Which registrations keep the incarnation and which begin a new one: sessions must end with the process that runs them,
+// and survive everything else.
 func TestIncarnations(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -98,9 +98,9 @@ func TestIncarnations(t *testing.T) {
 	}
 }
 
-// Pins a registration that was overtaken on its way: a restarted process is told whose place it takes, one that lost its place
-// is told to stop.
-func TestARegistrationSaysWhatItReplaces(t *testing.T) {
+// replaces detects registrations that were delayed on the network: a restarted process learns which incarnation it would
+// replace, and a process that was replaced learns that it must stop.
+func TestRegistrationWithReplaces(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.register("a", func(f fields) { f["replaces"] = "none" })
@@ -116,8 +116,8 @@ func TestARegistrationSaysWhatItReplaces(t *testing.T) {
 	b.fleet("register", registration("a").with("boot_id", "boot-3").with("replaces", nil)).ok(http.StatusOK)
 }
 
-// Pins a frozen server that wakes up after its lease: 404 while nobody took its place, 409 afterwards.
-func TestAServerThatSleptPastItsLease(t *testing.T) {
+// A frozen server that continues after its lease expired gets 404, and 409 once another incarnation has registered.
+func TestAServerFrozenPastItsLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	me := b.register("a")
@@ -129,7 +129,8 @@ func TestAServerThatSleptPastItsLease(t *testing.T) {
 	b.fleet("heartbeat", again).ok(http.StatusOK)
 }
 
-// Pins the servers of the system this one replaces: no incarnation, no boot id, a load with every call.
+// Game servers written for the predecessor of this API still work: they send no incarnation and no boot id, and a load
+// with every call.
 func TestLegacyServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -148,7 +149,7 @@ func TestLegacyServers(t *testing.T) {
 	b.fleet("deregister", me).ok(http.StatusNoContent)
 }
 
-// Pins a draining instance that gets new players, or one whose players cannot come back.
+// A draining instance gets no new sessions and no new players, while its players can rejoin.
 func TestADrainingInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -156,20 +157,20 @@ func TestADrainingInstance(t *testing.T) {
 	session, _ := b.seat("alice")
 	answer := fields{"instance_id": "a", "status": "draining", "available": 56.0}
 	require.Equal(t, answer, b.fleet("drain", me.with("drain", true)).ok(http.StatusOK))
-	require.Equal(t, answer, b.fleet("drain", me.with("drain", true)).ok(http.StatusOK), "twice changes nothing")
+	require.Equal(t, answer, b.fleet("drain", me.with("drain", true)).ok(http.StatusOK), "draining twice changes nothing")
 
 	b.matchmake("bob", duel).problem(http.StatusConflict, "no_capacity")
 	b.resolve("alice", session["session_handle"]).ok(http.StatusOK)
 	b.fleet("heartbeat", me).ok(http.StatusOK)
 	b.register("a")
-	b.matchmake("bob", duel).problem(http.StatusConflict, "no_capacity") // registering again undrains nothing
+	b.matchmake("bob", duel).problem(http.StatusConflict, "no_capacity") // Registering again does not end the drain.
 
 	require.Equal(t, answer.with("status", "ready"), b.fleet("drain", me.with("drain", false)).ok(http.StatusOK))
 	b.matchmake("bob", duel).ok(http.StatusOK)
 	b.fleet("drain", me.with("instance_id", "b").with("drain", true)).problem(http.StatusNotFound, "instance_unknown")
 }
 
-// Pins a lowered capacity that closes sessions, or that new ones do not heed.
+// A lowered capacity closes no session, and new sessions respect it.
 func TestALoweredCapacity(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -178,11 +179,11 @@ func TestALoweredCapacity(t *testing.T) {
 	me := b.register("a", func(f fields) { f["capacity"] = 2 })
 	require.EqualValues(t, 0, b.fleet("heartbeat", me).ok(http.StatusOK)["available"])
 	b.resolve("alice", session["session_handle"]).ok(http.StatusOK)
-	b.matchmake("bob", duel).ok(http.StatusOK) // into the open session
+	b.matchmake("bob", duel).ok(http.StatusOK) // gets a seat of the open session
 	b.matchmake("carol", duel.with("max_players", 2)).problem(http.StatusConflict, "no_capacity")
 }
 
-// Pins fleet calls that are let in without the secret, with half of it, or only with the newest of two.
+// Fleet routes accept each configured secret and nothing else.
 func TestTheFleetToken(t *testing.T) {
 	t.Parallel()
 	const second = "another secret, for rotation"
@@ -199,7 +200,7 @@ func TestTheFleetToken(t *testing.T) {
 	require.NotContains(t, b.log.String(), fleetToken)
 }
 
-// Pins an open fleet that is only open when asked for: server.New refuses the rest.
+// With OpenFleet, game servers need no secret. TestInvalidOptionsAreRefused covers the rest.
 func TestAnOpenFleet(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.FleetTokens, c.OpenFleet = nil, true })

@@ -18,15 +18,15 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins verifiers that fetch the set more often than they have to, or keep an old one.
+// Verifiers can cache the key set and revalidate it by its entity tag.
 func TestTheKeySet(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.get("/.well-known/jwks.json")
-	require.Len(t, a.ok(http.StatusOK)["keys"], 2, "the first and the next")
+	require.Len(t, a.ok(http.StatusOK)["keys"], 2, "the first key and the next one")
 	require.Equal(t, "public, max-age=300", a.header.Get("Cache-Control"))
 	require.Equal(t, "application/json", a.header.Get("Content-Type"))
-	require.NotContains(t, string(a.body), `"d"`, "the private half")
+	require.NotContains(t, string(a.body), `"d"`, "the private key")
 	etag := a.header.Get("ETag")
 
 	for _, known := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
@@ -40,7 +40,7 @@ func TestTheKeySet(t *testing.T) {
 	}
 }
 
-// Pins a tainted key that is still published, and a next one that does not take over.
+// A tainted key is no longer published, and its successor takes over.
 func TestATaintedKeyLeavesTheSet(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -57,7 +57,7 @@ func TestATaintedKeyLeavesTheSet(t *testing.T) {
 	require.NotEmpty(t, resolved)
 }
 
-// Pins readiness that says yes without reason, or no without one.
+// A ready replica lists every check.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -70,7 +70,7 @@ func TestReadiness(t *testing.T) {
 	require.Equal(t, []string{"database", "schema", "restored", "signing_key", "clock"}, names)
 }
 
-// Pins an old schema that a new build runs on, and a newer one that an old build refuses.
+// A build is not ready on a schema older than it needs, and is ready on a newer one.
 func TestReadinessAndTheSchema(t *testing.T) {
 	t.Parallel()
 	old := setup(t, func(c *config) { c.Schema = 1_000_000 })
@@ -84,7 +84,7 @@ func TestReadinessAndTheSchema(t *testing.T) {
 	newer.get("/readyz").ok(http.StatusOK)
 }
 
-// Pins the contract and its page, which need nothing from elsewhere.
+// The replica serves the contract and its documentation page.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -96,8 +96,7 @@ func TestDocuments(t *testing.T) {
 	require.Equal(t, "text/html; charset=utf-8", page.header.Get("Content-Type"))
 }
 
-// Pins a replica without the right key-encryption key: it says what is missing and hands out nothing that nobody could
-// verify, and all else goes on.
+// A replica without the right key-encryption key reports what is missing and signs no tokens; other calls still work.
 func TestKeysThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -119,8 +118,7 @@ func TestKeysThatCannotBeOpened(t *testing.T) {
 	b.eventually(func() bool { return strings.Contains(b.log.String(), "key-encryption key") })
 }
 
-// Pins monitors and caches that ask with HEAD and are told that the method is wrong: what everybody may read with GET
-// answers HEAD with the same headers and no body, and nothing else does.
+// The routes of package infra, and no others, answer HEAD with the headers of GET and no body: monitors and caches use it.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -145,7 +143,7 @@ func TestHead(t *testing.T) {
 	require.Equal(t, 5, heads)
 }
 
-// Pins people who open the address in a browser and see an error.
+// People who open the address in a browser get the documentation page.
 func TestBrowsers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -31,7 +31,7 @@ func newIssuer(t *testing.T) issuer {
 	return issuer{private, source}
 }
 
-// token makes an access token that lives for an hour, unless the claims say otherwise.
+// token makes an access token that expires in an hour, unless the claims hold exp.
 func (i issuer) token(claims fields) string {
 	if _, set := claims["exp"]; !set {
 		claims = claims.with("exp", time.Now().Add(time.Hour).Unix())
@@ -52,7 +52,7 @@ func claimsOf(t *testing.T, raw string) (claims fields) {
 	return claims
 }
 
-// logBuffer holds what was logged.
+// logBuffer collects the log.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

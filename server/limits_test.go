@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// posts are the routes that take a body, with one that is good, and who may send it.
+// posts holds the routes that take a body, each with a valid body.
 var posts = map[string]fields{
 	"/fleet/register":   registration("nasty"),
 	"/fleet/heartbeat":  {"instance_id": "nasty"},
@@ -24,18 +24,18 @@ var posts = map[string]fields{
 	"/resolve":          {"session_handle": "eu.x"},
 }
 
-// anybody makes a request that of a game server and of a player.
-func (b *bundle) anybody(r *http.Request) {
+// withAllTokens adds the tokens of a game server and of a player to a request.
+func (b *bundle) withAllTokens(r *http.Request) {
 	header("X-Fleet-Token", fleetToken)(r)
 	b.as("alice")(r)
 }
 
 func (b *bundle) post(path string, body any, change ...func(*http.Request)) answer {
 	b.t.Helper()
-	return b.call(b.request(http.MethodPost, path, body, append([]func(*http.Request){b.anybody}, change...)...))
+	return b.call(b.request(http.MethodPost, path, body, append([]func(*http.Request){b.withAllTokens}, change...)...))
 }
 
-// Pins bodies that are too long, and those that hide their length.
+// Bodies over 64 KiB are refused, with and without a Content-Length.
 func TestBodiesThatAreTooLarge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -44,11 +44,11 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 		b.post(path, long).problem(http.StatusRequestEntityTooLarge, "body_too_large")
 		b.post(path, long, func(r *http.Request) { r.ContentLength = -1 }).problem(http.StatusRequestEntityTooLarge, "body_too_large")
 	}
-	just := `{"instance_id":"nasty"` + strings.Repeat(" ", 64<<10-len(`{"instance_id":"nasty"}`)) + "}"
-	b.post("/fleet/heartbeat", just).problem(http.StatusNotFound, "instance_unknown")
+	longest := `{"instance_id":"nasty"` + strings.Repeat(" ", 64<<10-len(`{"instance_id":"nasty"}`)) + "}"
+	b.post("/fleet/heartbeat", longest).problem(http.StatusNotFound, "instance_unknown")
 }
 
-// Pins bodies that say that they are no JSON, and are read all the same; or the other way round.
+// Every route refuses bodies whose Content-Type is not JSON, and accepts every form of JSON media type.
 func TestMediaTypes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -63,8 +63,8 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// Pins what strangers send instead of a body: every route refuses it by itself, with nothing stored and nothing broken.
-func TestNastyBodies(t *testing.T) {
+// Every route refuses malformed bodies, stores nothing and logs no error.
+func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	before := rows(b)
@@ -84,8 +84,8 @@ func TestNastyBodies(t *testing.T) {
 	require.NotContains(t, b.log.String(), `"level":"ERROR"`)
 }
 
-// Pins fields that Go, Postgres or a terminal cannot hold: each is refused by name.
-func TestNastyFields(t *testing.T) {
+// Values that Go or Postgres cannot store, or that would harm a terminal, are refused with the name of their field.
+func TestInvalidFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	before := rows(b)
@@ -115,23 +115,23 @@ func TestNastyFields(t *testing.T) {
 	require.NotContains(t, b.log.String(), `"level":"ERROR"`)
 }
 
-// refused sends a good body with one bad value, written as it is.
+// refused sends a valid body with one invalid value, given as JSON text, and requires an error that names the field.
 func (b *bundle) refused(path, field string, good fields, value string) {
 	b.t.Helper()
-	const here = "@@here@@"
+	const placeholder = "@@value@@"
 	text := bytes.NewBuffer(nil)
-	body := b.request(http.MethodPost, path, good.with(field, here)).Body
+	body := b.request(http.MethodPost, path, good.with(field, placeholder)).Body
 	_, err := text.ReadFrom(body)
 	require.NoError(b.t, err)
-	nasty := strings.Replace(text.String(), `"`+here+`"`, value, 1)
-	a := b.post(path, nasty)
+	invalid := strings.Replace(text.String(), `"`+placeholder+`"`, value, 1)
+	a := b.post(path, invalid)
 	if path == "/resolve" && a.status == http.StatusNotFound {
-		return // a handle is opaque: one that was never given out is unknown
+		return // A handle is opaque: any unknown text is answered 404.
 	}
-	require.Equal(b.t, []string{field}, a.named(), "%s", nasty)
+	require.Equal(b.t, []string{field}, a.named(), "%s", invalid)
 }
 
-// rows counts what is stored, keys and the history of keys aside.
+// rows counts the stored rows, except keys and their events.
 func rows(b *bundle) int {
 	b.t.Helper()
 	return count(b, `SELECT (SELECT count(*) FROM instances) + (SELECT count(*) FROM instance_directory) + (SELECT count(*) FROM sessions)
@@ -139,8 +139,8 @@ func rows(b *bundle) int {
 		+ (SELECT count(*) FROM session_history) + (SELECT count(*) FROM seat_history) + (SELECT count(*) FROM events WHERE kind NOT LIKE 'key.%')`)
 }
 
-// Pins paths and methods that nobody serves: problems too, and never a page of gin's.
-func TestWhatIsNotServed(t *testing.T) {
+// Unknown paths and methods are answered with problem documents and not with gin's own pages.
+func TestUnknownPathsAndMethods(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, path := range []string{"/fleet", "/fleet/register/", "/metrics", "/debug/pprof/", "/sessions/", "/docs/", "/openapi.json", "/..%2f"} {
@@ -153,7 +153,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	require.Equal(t, "POST", a.header.Get("Allow"))
 }
 
-// Pins a request id that is lost on its way, or taken over where it could forge a line in the log.
+// The caller's request id appears in the answer and in the log, unless it could forge a log line.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -164,12 +164,12 @@ func TestRequestIDs(t *testing.T) {
 	require.NotEqual(t, `x" level=ERROR`, b.get("/healthz", header("X-Request-Id", `x" level=ERROR`)).header.Get("X-Request-Id"))
 }
 
-// Pins a replica that takes on more calls than it can answer, and one whose health hides behind them.
+// A replica with all slots taken refuses further calls, while health and key set are still served.
 func TestCallsInFlightAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
 	b.register("a")
-	release := b.hold("instance_directory")
+	release := b.lockTables("instance_directory")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("b")) }()
 	b.untilBlocked(1)
@@ -183,27 +183,27 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	b.matchmake("alice", duel).ok(http.StatusOK)
 }
 
-// Pins players in masses who keep heartbeats out, and refusals that cost as much as answers.
+// A rush of players does not keep heartbeats out, and refusing a player costs no routing and no log line.
 func TestPlayersDoNotKeepGameServersOut(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
 	b.register("a")
-	release := b.hold("seats")
+	release := b.lockTables("seats")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.matchmake("alice", duel) }()
 	b.untilBlocked(1)
 	a := b.matchmake("bob", duel)
 	a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
-	require.NotContains(t, b.log.String(), a.header.Get("X-Request-Id"), "refused before anybody looked at it")
+	require.NotContains(t, b.log.String(), a.header.Get("X-Request-Id"), "refused before routing")
 	b.fleet("heartbeat", fields{"instance_id": "nobody"}).problem(http.StatusNotFound, "instance_unknown")
 	release()
 	(<-slow).ok(http.StatusOK)
 	b.matchmake("bob", duel).ok(http.StatusOK)
 }
 
-// Pins a caller who keeps a connection and a buffer for as long as it likes, by never sending the rest.
-func TestABodyThatNeverComes(t *testing.T) {
+// A body that does not arrive within the timeout is answered 408: it would hold a connection and a buffer.
+func TestABodyThatDoesNotArrive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.BodyTimeout = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", b.server.Addr().String())

@@ -9,23 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// literalServer is a game server that does what docs/game-servers.md says in "Without it", and nothing more: it
-// remembers no token, and leaves it to the director to tell a retry from a replay.
+// literalServer is a game server that does exactly what docs/game-servers.md says in "Without it": it remembers no
+// tokens and relies on the director to distinguish a retry from a replay.
 type literalServer struct {
 	*bundle
 
 	me      fields
-	accepts int // connections so far
+	accepts int // number of connections so far
 }
 
-// connection is one that a player opened and showed a token on.
+// connection is a player's connection, on which the player has sent a token.
 type connection struct {
 	id, sub string
 	session any
 	plays   bool
 }
 
-// connect names the connection, reports the join, and lets the player play only after "ok".
+// connect names the connection, reports the join, and admits the player only after "ok".
 func (s *literalServer) connect(token string) connection {
 	s.t.Helper()
 	s.accepts++
@@ -36,7 +36,7 @@ func (s *literalServer) connect(token string) connection {
 	return c
 }
 
-// close reports that the connection has ended, admitted or not.
+// close reports that the connection has ended, whether its player was admitted or not.
 func (s *literalServer) close(c connection) (result string) {
 	s.t.Helper()
 	return s.report(c, fields{"left": []string{c.sub}, "left_connections": []string{c.id}})
@@ -49,7 +49,7 @@ func (s *literalServer) report(c connection, entries fields) (result string) {
 	return answer["results"].([]any)[0].(map[string]any)["result"].(string)
 }
 
-// Pins one token that is good for two connections, the second of which throws the first one's player out when it closes.
+// A token admits one connection. When a second connection with the same token closes, the first one keeps its seat.
 func TestATokenOnTwoConnections(t *testing.T) {
 	t.Parallel()
 	s := &literalServer{bundle: setup(t)}
@@ -69,9 +69,9 @@ func TestATokenOnTwoConnections(t *testing.T) {
 	s.session("alice", session["session_id"].(string)).problem(http.StatusGone, "session_closed")
 }
 
-// Pins a player who comes back before the broken connection is noticed: the seat moves, and the old connection's end
-// frees nothing.
-func TestAPlayerComesBackBeforeTheOldConnectionEnds(t *testing.T) {
+// When a player reconnects before the broken connection is noticed, the seat moves to the new connection, and the end of
+// the old one does not free it.
+func TestReconnectBeforeTheOldConnectionEnds(t *testing.T) {
 	t.Parallel()
 	s := &literalServer{bundle: setup(t)}
 	s.me = s.register("a")
@@ -87,7 +87,7 @@ func TestAPlayerComesBackBeforeTheOldConnectionEnds(t *testing.T) {
 	s.session("alice", session["session_id"].(string)).problem(http.StatusGone, "session_closed")
 }
 
-// Pins game servers that name no connections: what they send means what it always did.
+// Reports without connection names keep their meaning, for older game servers.
 func TestReportsWithoutConnections(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -96,14 +96,14 @@ func TestReportsWithoutConnections(t *testing.T) {
 	report := me.with("session_id", session["session_id"])
 	for range 2 {
 		res := b.fleet("seats", report.with("joined", joined("alice", "j1"))).ok(http.StatusOK)
-		require.Equal(t, []string{"alice ok 200"}, results(res), "it may be a retry")
+		require.Equal(t, []string{"alice ok 200"}, results(res), "the second may be a retry")
 	}
 	res := b.fleet("seats", report.with("left", []string{"alice"}).with("left_connections", nil)).ok(http.StatusOK)
 	require.Equal(t, []string{"alice ok 200"}, results(res))
 	require.Equal(t, true, res["closed"])
 }
 
-// Pins names that protect nobody: an empty one, and those of nobody who left.
+// An empty connection name, and names without a matching entry of left, are refused: they would protect no seat.
 func TestConnectionsAreChecked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

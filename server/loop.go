@@ -8,25 +8,25 @@ import (
 	"github.com/lattice-director/director/server/telemetry"
 )
 
-// loop does one thing again and again, whether it succeeds or not.
+// loop runs a function repeatedly, after failures too.
 type loop struct {
 	name  string
-	every time.Duration   // after a success
-	retry time.Duration   // after a failure
-	wake  <-chan struct{} // not to wait; nil for never
+	every time.Duration   // from a successful run to the next
+	retry time.Duration   // from a failed run to the next, and the shortest pause after any run
+	wake  <-chan struct{} // starts the next run early; nil for never
 	do    func(ctx context.Context) error
 	log   *slog.Logger
 }
 
-// loopTimeout bounds one run: a database that does not answer must not keep a loop from trying again.
+// loopTimeout bounds one run, so that a database that does not answer cannot stop the retries.
 const loopTimeout = 2 * time.Second
 
 func (s *Server) loops() []*loop {
 	o := s.options
-	beat := min(time.Second, o.Store.Timing().LeaseTTL/10)
+	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
 	loops := []*loop{
 		{name: "keys", every: o.Keys.Every(), retry: 500 * time.Millisecond, wake: o.Keys.Wanted(), do: o.Keys.Refresh},
-		{name: "pulse", every: beat, retry: beat, do: o.Store.Pulse},
+		{name: "pulse", every: pulse, retry: pulse, do: o.Store.Pulse},
 		{name: "clock", every: 10 * time.Second, retry: 250 * time.Millisecond, do: o.Store.ReadClock},
 		{name: "snapshot", every: telemetry.SampleEvery, retry: telemetry.SampleEvery, do: func(ctx context.Context) error {
 			return o.Metrics.SampleSnapshot(ctx, o.Store)
@@ -41,24 +41,24 @@ func (s *Server) loops() []*loop {
 func (l *loop) run(ctx context.Context) {
 	failing := false
 	for ctx.Err() == nil {
-		err := l.once(ctx)
+		err := l.runOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		l.tell(ctx, err, failing)
+		l.logChange(ctx, err, failing)
 		failing = err != nil
 		l.pause(ctx, failing)
 	}
 }
 
-func (l *loop) once(ctx context.Context) error {
+func (l *loop) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loopTimeout)
 	defer cancel()
 	return l.do(ctx)
 }
 
-// tell logs a change only: an outage is one line, not one a second.
-func (l *loop) tell(ctx context.Context, err error, wasFailing bool) {
+// logChange logs the first failure and the first success after it: an outage is two lines, not one a second.
+func (l *loop) logChange(ctx context.Context, err error, wasFailing bool) {
 	switch {
 	case err != nil && !wasFailing:
 		l.log.LogAttrs(ctx, slog.LevelWarn, "failing", slog.Any("error", err))
@@ -67,8 +67,8 @@ func (l *loop) tell(ctx context.Context, err error, wasFailing bool) {
 	}
 }
 
-// pause waits for the next run, at least as long as after a failure: however many wake it, the database is asked
-// only so often.
+// pause waits for the next run. The first part of the pause, as long as after a failure, cannot be cut short: this
+// bounds the load on the database, however often the loop is woken.
 func (l *loop) pause(ctx context.Context, failed bool) {
 	wait(ctx, l.retry, nil)
 	if !failed {

@@ -20,7 +20,7 @@ import (
 
 func openMatch(c *config) { c.OpenMatch = &openmatch.Options{Addrs: []string{"127.0.0.1:0"}} }
 
-// grpcConn is a client of a replica's gRPC.
+// grpcConn makes a client connection to the gRPC listener of the replica.
 func (b *bundle) grpcConn() *grpc.ClientConn {
 	b.t.Helper()
 	conn, err := grpc.NewClient(b.server.GRPCAddrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -29,15 +29,15 @@ func (b *bundle) grpcConn() *grpc.ClientConn {
 	return conn
 }
 
-// Pins Open Match's paths answered as if they were ours, or other paths as if they were Open Match's.
-func TestOpenMatchBesideTheOthers(t *testing.T) {
+// Open Match's paths get answers in its own format, and all other paths get ours.
+func TestOpenMatchBesideOtherFaces(t *testing.T) {
 	t.Parallel()
 	b := setup(t, openMatch)
 	created, err := pb.NewFrontendServiceClient(b.grpcConn()).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 	require.NoError(t, err)
 	wire := http.DefaultTransport.(*http.Transport).Clone()
 	defer wire.CloseIdleConnections()
-	b.client = &http.Client{Transport: wire} // these answers are of another contract
+	b.client = &http.Client{Transport: wire} // without validation: api/openapi.yaml does not describe these answers
 	require.Equal(t, created.GetId(), b.get("/v1/frontendservice/tickets/" + created.GetId()).ok(http.StatusOK)["id"])
 	require.Equal(t, fields{"code": 5.0, "message": "Not Found"}, b.get("/v1/queryservice/x").ok(http.StatusNotFound))
 	for _, path := range []string{"/v1", "/v1/frontendservice", "/v1/matchfunction:run", "/v2/frontendservice/tickets"} {
@@ -47,7 +47,7 @@ func TestOpenMatchBesideTheOthers(t *testing.T) {
 	b.seat("alice")
 }
 
-// Pins routes that are open, or say "unauthorized", where nobody could ever be let in.
+// A replica that serves only Open Match has no routes for players and game servers.
 func TestOpenMatchAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t, openMatch, func(c *config) { c.nobody = true })
@@ -55,7 +55,7 @@ func TestOpenMatchAlone(t *testing.T) {
 	require.NoError(t, err)
 	wire := http.DefaultTransport.(*http.Transport).Clone()
 	defer wire.CloseIdleConnections()
-	b.client = &http.Client{Transport: wire} // the contract has these routes
+	b.client = &http.Client{Transport: wire} // without validation: api/openapi.yaml has routes that are not mounted here
 	b.matchmake("alice", fields{"region": "eu", "mode": "duel"}).problem(http.StatusNotFound, "route_not_found")
 	b.post("/fleet/register", fields{}).problem(http.StatusNotFound, "route_not_found")
 	b.get("/readyz").ok(http.StatusOK)
@@ -65,19 +65,19 @@ func TestOpenMatchAlone(t *testing.T) {
 		o := server.Options{Store: b.store, Keys: b.keys, FleetTokens: []string{fleetToken}, Access: token.AccessConfig{Keys: b.issuer.source}}
 		alone(&o)
 		_, err := server.New(o)
-		require.Error(t, err, "without Open Match all of it is wanted")
+		require.Error(t, err, "without Open Match both are required")
 	}
 }
 
-// Pins a replica without Open Match that answers its paths.
-func TestOpenMatchThatIsNotWanted(t *testing.T) {
+// A replica without Open Match does not serve its paths.
+func TestWithoutOpenMatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Empty(t, b.server.GRPCAddrs())
 	b.get("/v1/frontendservice/tickets/x").problem(http.StatusNotFound, "route_not_found")
 }
 
-// Pins streams that keep a replica from stopping, or that end without a word; and health that says nothing of it.
+// Open streams do not keep a replica from stopping: they end with an error, and the health service reports it.
 func TestStoppingWithWatchers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, openMatch)
@@ -102,22 +102,23 @@ func TestStoppingWithWatchers(t *testing.T) {
 
 	health, err := healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
-	heard, err := health.Recv()
+	serving, err := health.Recv()
 	require.NoError(t, err)
-	require.Equal(t, healthpb.HealthCheckResponse_SERVING, heard.GetStatus())
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, serving.GetStatus())
 	b.stop()
 	_, err = stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
 	require.True(t, lines.Scan())
 	require.Contains(t, lines.Text(), `"error"`)
-	for err = nil; err == nil; { // it may hear of the end of service before the end of the stream
+	for err = nil; err == nil; { // NOT_SERVING may arrive before the end of the stream.
 		_, err = health.Recv()
 	}
 	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
 	require.Contains(t, b.log.String(), `"clean":true`)
 }
 
-// Pins a replica that serves Open Match to everybody because nobody thought of it: over REST its own address counts.
+// Open Match without authentication needs an explicit setting unless it listens on loopback. For its REST API the address
+// of the replica counts.
 func TestOpenMatchIsNotOpenByAccident(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -24,59 +24,59 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options say what a replica serves, to whom, and where. Store and Keys are required; so are Access.Keys, and FleetTokens or
-// OpenFleet, unless Open Match is served: then the routes of players, or of game servers, are just not there without them.
-// Every other zero value is usable.
+// Options configure a replica. Store and Keys are required. Access.Keys, and FleetTokens or OpenFleet, are required unless
+// Open Match is served; a replica that serves it mounts no player routes without Access.Keys and no fleet routes without
+// FleetTokens or OpenFleet. Every other zero value is usable.
 type Options struct {
-	Store *db.Store       // stays the caller's to close, after Run has returned
-	Keys  *keyring.Keeper // Run refreshes it
+	Store *db.Store       // The caller closes it, after Run has returned.
+	Keys  *keyring.Keeper // Run refreshes it.
 
-	// Access says whose access tokens are players' (token.AccessConfig). They are judged by the database's clock,
-	// whatever Access.Now is.
+	// Access configures the verification of players' access tokens. Access.Now is ignored: the database's clock counts.
 	Access token.AccessConfig
-	// FleetTokens are the secrets of game servers, 16 bytes each at least; several while they are changed.
+	// FleetTokens are the secrets of game servers, of at least 16 bytes each. Several allow rotation.
 	FleetTokens []string
-	// OpenFleet lets every game server in where there are no FleetTokens.
+	// OpenFleet accepts every game server when FleetTokens is empty.
 	OpenFleet bool
-	// Modes gives the seats of sessions where the player names no number.
+	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
-	// OpenMatch says how Open Match's clients are served; nil: not at all. Its Store, Log, TLS, FailureRate and HTTPAddr are
-	// the replica's, whatever it says.
+	// OpenMatch configures the Open Match services; nil: they are not served. New replaces its Store, Log, Tracer, TLS,
+	// FailureRate and HTTPAddr with those of the replica.
 	OpenMatch *openmatch.Options
 
-	// Addr is where the API listens; "" means 127.0.0.1:8080. A Listener that is given is used instead.
+	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
 	Addr     string
 	Listener net.Listener
-	// MetricsAddr is where /metrics and /debug/pprof/ listen; "" means nowhere. A MetricsListener that is given is used instead.
+	// MetricsAddr is the address of /metrics and /debug/pprof/; "" means that they are not served. MetricsListener, if set,
+	// is used instead.
 	MetricsAddr     string
 	MetricsListener net.Listener
 	// TLSCert and TLSKey are PEM files; without them the API speaks plain HTTP.
 	TLSCert, TLSKey string
-	TrustedProxies  []string // whose X-Forwarded-For is believed; see rest.Options
+	TrustedProxies  []string // whose X-Forwarded-For is trusted; see rest.Options
 	CORSOrigins     []string // whose pages may call the player routes; see rest.Options
 
 	BodyTimeout  time.Duration // for the body of a call to arrive, after its headers; 0 means 5 s
-	CallTimeout  time.Duration // of a call by a game server or a player, once its body is there; 0 means 900 ms
-	ReadyTimeout time.Duration // for the database to answer when somebody asks for readiness; 0 means 900 ms
-	MaxInFlight  int           // calls by players at a time, and as many by game servers; 0 means 512, below 0 any number
-	CallerRate   rest.Rate     // of a player; zero means rest.DefaultCallerRate, below zero none
-	FailureRate  rest.Rate     // of failed authentication from one address; zero means rest.DefaultFailureRate, below zero none
+	CallTimeout  time.Duration // of a call of a game server or a player, after its body was read; 0 means 900 ms
+	ReadyTimeout time.Duration // for the database to answer a readiness probe; 0 means 900 ms
+	MaxInFlight  int           // calls of players at a time, and as many of game servers; 0 means 512, below 0 no limit
+	CallerRate   rest.Rate     // of one player; zero means rest.DefaultCallerRate, below zero no limit
+	FailureRate  rest.Rate     // of failed authentication from one address; zero means rest.DefaultFailureRate, below zero no limit
 
-	// Schema is the oldest version of the schema that will do; 0 means that of this build.
+	// Schema is the oldest schema version that the replica is ready with; 0 means the latest version of this build.
 	Schema int64
-	// DrainDelay is for how long a replica that is told to stop goes on serving while it says that it is not ready: let
-	// it be longer than the balancer takes to notice. 0 means not at all.
+	// DrainDelay is how long a stopping replica still serves while its readiness fails. It should be longer than load
+	// balancers take to notice. 0 means no delay.
 	DrainDelay time.Duration
-	// ShutdownTimeout bounds what comes after the delay: finishing the calls. 0 means 20 s.
+	// ShutdownTimeout bounds how long calls in flight may take to finish after the delay; 0 means 20 s.
 	ShutdownTimeout time.Duration
 
 	Log     *slog.Logger         // nil: no log
 	Tracer  trace.TracerProvider // nil: no traces
-	Metrics *telemetry.Metrics   // nil means a set of its own, which sees nothing of the store's groups
+	Metrics *telemetry.Metrics   // nil means a new set, without the store's batches: the store must report to it from the start
 }
 
-// withDefaults fills in what was left open.
+// withDefaults returns the options with defaults for unset fields. Errors: a missing or invalid option.
 func (o Options) withDefaults() (Options, error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, 5*time.Second)
@@ -90,7 +90,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.CORSOrigins = slices.Clone(o.CORSOrigins)
 	for i, origin := range o.CORSOrigins {
-		o.CORSOrigins[i] = strings.ToLower(origin) // as browsers write it
+		o.CORSOrigins[i] = strings.ToLower(origin) // Browsers send lower case.
 	}
 	if o.Metrics == nil {
 		var err error
@@ -101,22 +101,22 @@ func (o Options) withDefaults() (Options, error) {
 	return o, o.check()
 }
 
-// shortestSecret is in bytes: fewer can be guessed.
-const shortestSecret = 16
+// minSecret is the shortest fleet token, in bytes: 128 bits cannot be guessed.
+const minSecret = 16
 
 func (o Options) check() error {
 	if o.Store == nil || o.Keys == nil {
 		return errors.New("server: a store and a keyring are required")
 	}
 	if o.Access.Keys == nil && o.OpenMatch == nil {
-		return errors.New("server: without keys to verify access tokens with nobody could play: set Access.Keys")
+		return errors.New("server: Access.Keys is required: without keys no access token can be verified")
 	}
 	if !o.servesFleet() && o.OpenMatch == nil {
-		return errors.New("server: without a fleet token every game server would be let in: set one, or say that this is wanted")
+		return errors.New("server: FleetTokens is empty: set one, or set OpenFleet to accept every game server")
 	}
 	for i, secret := range o.FleetTokens {
-		if len(secret) < shortestSecret {
-			return fmt.Errorf("server: fleet token %d is shorter than %d bytes", i+1, shortestSecret)
+		if len(secret) < minSecret {
+			return fmt.Errorf("server: fleet token %d is shorter than %d bytes", i+1, minSecret)
 		}
 	}
 	if err := o.Modes.Validate(); err != nil {
@@ -125,14 +125,14 @@ func (o Options) check() error {
 	return nil
 }
 
-// servesFleet tells whether game servers are let in.
+// servesFleet reports whether the routes of game servers are mounted.
 func (o Options) servesFleet() bool { return len(o.FleetTokens) > 0 || o.OpenFleet }
 
-func (o Options) secure() bool { return o.TLSCert != "" || o.TLSKey != "" }
+func (o Options) usesTLS() bool { return o.TLSCert != "" || o.TLSKey != "" }
 
 func (o Options) tls() (*tls.Config, error) {
-	if !o.secure() {
-		return nil, nil //nolint:nilnil // What net/http means by it, too.
+	if !o.usesTLS() {
+		return nil, nil //nolint:nilnil // In net/http, too, nil means no TLS.
 	}
 	certificate, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
 	if err != nil {

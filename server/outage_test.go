@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// cluster starts a Postgres that a test may take away.
+// cluster starts a Postgres of its own for a test that stops or freezes it.
 func cluster(t *testing.T) *pglocal.Cluster {
 	t.Helper()
 	c := dbtest.NewCluster(t, pglocal.Options{})
@@ -26,14 +26,14 @@ func cluster(t *testing.T) *pglocal.Cluster {
 	return c
 }
 
-// production has the limits that an operator gets who sets none.
+// production sets the default timeouts.
 func production(c *config) {
 	c.CallTimeout, c.ReadyTimeout, c.db.FlightTimeout, c.db.HoldTimeout = 0, 0, 0, 0
 }
 
-// Pins an outage of the database that takes down what does not need it, that makes callers wait, or that leaves
-// something broken behind. Away is away: a server that is gone says so at once, one that is frozen says nothing at all.
-func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
+// During an outage of the database callers get errors within the deadline, and routes that do not need it still work.
+// After the outage everything works again. A stopped server refuses connections; a frozen one does not answer.
+func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(*bundle, *pglocal.Cluster) (end func()){"stopped": stop, "frozen": freeze} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
 			keys := b.get("/.well-known/jwks.json")
 
 			end := outage(b, c)
-			b.requireAway()
+			b.requireUnavailable()
 			require.Equal(t, keys.body, b.get("/.well-known/jwks.json").body)
 			b.get("/.well-known/jwks.json", header("If-None-Match", keys.header.Get("ETag"))).ok(http.StatusNotModified)
 			require.Equal(t, http.StatusOK, b.get("/docs").status)
@@ -60,13 +60,13 @@ func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-// Pins a replica that needs the database to start: all of them would crash in an outage, and start late after it.
-func TestTheDatabaseIsAwayAtTheStart(t *testing.T) {
+// A replica starts without the database. Otherwise all replicas would crash in an outage, and be back late after it.
+func TestStartDuringDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
 	require.NoError(t, c.Stop(t.Context()))
 	b := start(t, c.URL("postgres"), production)
-	b.requireAway()
+	b.requireUnavailable()
 	a := b.get("/.well-known/jwks.json")
 	a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
@@ -82,7 +82,7 @@ func stop(b *bundle, c *pglocal.Cluster) (end func()) {
 	return func() { require.NoError(b.t, c.Start(b.t.Context())) }
 }
 
-// freeze stops every process of the server where it stands: connections stay open, and nobody answers.
+// freeze suspends every process of the server: connections stay open, and nothing answers.
 func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
 	pids := []int{c.PID()}
 	found, err := b.store.Pool().Query(b.t.Context(), "SELECT pid FROM pg_stat_activity")
@@ -95,7 +95,7 @@ func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
 	require.NoError(b.t, found.Err())
 	signal := func(s syscall.Signal) {
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, s) // a backend may have ended meanwhile
+			_ = syscall.Kill(pid, s) // fails if a backend has ended meanwhile
 		}
 	}
 	signal(syscall.SIGSTOP)
@@ -103,38 +103,38 @@ func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// requireAway wants every call refused within a second, with the word when to come back, and everything else served.
-// On a machine that is busy with other tests it may take more than one look to see it done in time.
-func (b *bundle) requireAway() {
+// requireUnavailable requires that every call that needs the database gets 503 with a Retry-After, all within a second,
+// and that other calls work. On a busy machine it may take several attempts to be fast enough.
+func (b *bundle) requireUnavailable() {
 	b.t.Helper()
-	b.eventually(func() bool { return b.get("/readyz").status != http.StatusOK }) // the answer before it may be shared for a moment
+	b.eventually(func() bool { return b.get("/readyz").status != http.StatusOK }) // Probes share the last result for a moment.
 	b.eventually(func() bool {
-		begun := time.Now()
-		b.allAway()
-		return time.Since(begun) < time.Second
+		start := time.Now()
+		b.callDuringOutage()
+		return time.Since(start) < time.Second
 	})
 	b.get("/healthz").ok(http.StatusOK)
 	f := b.get("/readyz").problem(http.StatusServiceUnavailable, "unavailable")
 	require.Contains(b.t, f["detail"], "the database cannot be reached")
 }
 
-// allAway asks for everything that needs the database, all at once.
-func (b *bundle) allAway() {
+// callDuringOutage makes every call that needs the database, concurrently, and requires 503.
+func (b *bundle) callDuringOutage() {
 	const id = "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10"
-	calls := []*http.Request{b.request(http.MethodGet, "/readyz", nil), b.request(http.MethodGet, "/sessions/"+id, nil, b.anybody)}
+	calls := []*http.Request{b.request(http.MethodGet, "/readyz", nil), b.request(http.MethodGet, "/sessions/"+id, nil, b.withAllTokens)}
 	for path, body := range posts {
 		switch path {
-		case "/resolve": // what does not parse needs no database
+		case "/resolve": // A handle that does not parse would be answered without the database.
 			body = fields{"session_handle": "eu.AAAAAAAAAAAAAAAAAAAAAAAA"}
 		case "/fleet/seats":
 			body = body.with("session_id", id)
 		}
-		calls = append(calls, b.request(http.MethodPost, path, body, b.anybody))
+		calls = append(calls, b.request(http.MethodPost, path, body, b.withAllTokens))
 	}
 	var all sync.WaitGroup
 	for _, r := range calls {
 		all.Go(func() {
-			if err := b.refusedForNow(r); err != nil {
+			if err := b.wantUnavailable(r); err != nil {
 				b.t.Error(err)
 			}
 		})
@@ -142,7 +142,7 @@ func (b *bundle) allAway() {
 	all.Wait()
 }
 
-func (b *bundle) refusedForNow(r *http.Request) error {
+func (b *bundle) wantUnavailable(r *http.Request) error {
 	res, err := b.client.Do(r)
 	if err != nil {
 		return err
@@ -153,9 +153,9 @@ func (b *bundle) refusedForNow(r *http.Request) error {
 	return errors.Join(err, res.Body.Close())
 }
 
-func (b *bundle) eventually(happens func() bool) {
+func (b *bundle) eventually(condition func() bool) {
 	b.t.Helper()
-	require.Eventually(b.t, happens, wait, tick)
+	require.Eventually(b.t, condition, wait, tick)
 }
 
 func (b *bundle) untilReady() {
@@ -163,8 +163,8 @@ func (b *bundle) untilReady() {
 	b.eventually(func() bool { return b.get("/readyz").status == http.StatusOK })
 }
 
-// Pins a replica whose clock is wrong: neither tokens nor leases may notice.
-func TestAPodClockThatIsMinutesOff(t *testing.T) {
+// Tokens and leases work on a replica whose clock is minutes off.
+func TestReplicaClockMinutesOff(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"ahead": 5 * time.Minute, "behind": -5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestAPodClockThatIsMinutesOff(t *testing.T) {
 	}
 }
 
-// Pins a replica that does not tell the fleet that it listens: the amnesty of a new database would never end.
-func TestServingEndsTheAmnesty(t *testing.T) {
+// A serving replica sends the pulse that starts the expiry of leases: without one, no lease of a new database ever expires.
+func TestServingStartsLeaseExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) {
 		c.db.Timing = db.DefaultTiming()
@@ -203,7 +203,7 @@ func TestServingEndsTheAmnesty(t *testing.T) {
 	})
 	me := b.register("a")
 	b.exec("UPDATE instance_leases SET heartbeat_at = now() - interval '1 hour'")
-	b.fleet("heartbeat", me).ok(http.StatusOK) // nobody is judged yet
+	b.fleet("heartbeat", me).ok(http.StatusOK) // No lease expires yet.
 	b.eventually(func() bool { return b.matchmake("alice", duel).status == http.StatusConflict })
 	b.fleet("heartbeat", me).problem(http.StatusNotFound, "instance_unknown")
 }

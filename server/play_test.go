@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/server/play"
 )
 
-// Pins what a player gets: a seat, a look at the session, and the numbers of both.
+// The answers to a player who gets a seat and reads the session.
 func TestAPlayerGetsASeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -27,7 +27,7 @@ func TestAPlayerGetsASeat(t *testing.T) {
 	require.Equal(t, got.with("player_count", 2.0), b.session("carol", got["session_id"].(string)).ok(http.StatusOK))
 }
 
-// Pins the size of a session that nobody names: 8, or what the operator set for the mode.
+// The default size of a session is that of its mode, or 8.
 func TestTheSizeOfAMode(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.Modes = play.Modes{"race": 3} })
@@ -46,7 +46,7 @@ func TestTheSizeOfAMode(t *testing.T) {
 	b.matchmake("a", duel.with("max_players", 1024)).problem(http.StatusConflict, "no_capacity")
 }
 
-// Pins a party that is torn apart, or seated in part.
+// A party is never split and never seated in part.
 func TestAPartyIsSeatedTogetherOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -64,8 +64,8 @@ func TestAPartyIsSeatedTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-// Pins parties that make no sense: without the caller, with somebody twice, with nobody, larger than the session.
-func TestPartiesThatAreRefused(t *testing.T) {
+// Invalid parties are refused: without the caller, with duplicates, empty, or larger than the session.
+func TestInvalidPartiesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.Modes = play.Modes{"duel": 2} })
 	b.register("a")
@@ -86,8 +86,8 @@ func TestPartiesThatAreRefused(t *testing.T) {
 	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
 }
 
-// Pins asking again: the same seat for the same wish, a new one for another, never two.
-func TestAskingAgain(t *testing.T) {
+// A repeated request gets the same seat, and a different request gets a new one. A player never has two.
+func TestMatchmakeAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a")
@@ -102,7 +102,7 @@ func TestAskingAgain(t *testing.T) {
 	b.session("alice", first["session_id"].(string)).problem(http.StatusGone, "session_closed")
 }
 
-// Pins a crashed game client that cannot come back into its match.
+// A player whose game client crashed can rejoin the match.
 func TestRejoin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -119,8 +119,8 @@ func TestRejoin(t *testing.T) {
 	require.EqualValues(t, 1, res["player_count"])
 }
 
-// Pins a stranger who keeps a player in a party they never asked for.
-func TestOnesOwnCallSupersedesSomebodyElsesParty(t *testing.T) {
+// A player's own call replaces the seat that a stranger reserved for them in a party.
+func TestOwnCallReplacesAStrangersParty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a")
@@ -133,8 +133,8 @@ func TestOnesOwnCallSupersedesSomebodyElsesParty(t *testing.T) {
 	require.Equal(t, own, b.matchmake("alice", duel).ok(http.StatusOK))
 }
 
-// Pins a caller who reserves the fleet full with made-up friends.
-func TestACallerHoldsOnlySoMany(t *testing.T) {
+// A caller can reserve only a bounded number of seats, so that invented party members cannot fill the fleet.
+func TestReservedSeatsOfACallerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.db.MaxReserved = 3 })
 	b.register("a", func(f fields) { f["modes"] = []string{"duel", "race"} })
@@ -144,7 +144,8 @@ func TestACallerHoldsOnlySoMany(t *testing.T) {
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 }
 
-// Pins an Idempotency-Key that answers anew, that minds how a body is written, or that does not mind what it says.
+// The same Idempotency-Key and the same request, in any JSON spelling, get the stored answer. A different request with the
+// same key is refused.
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -169,14 +170,14 @@ func TestIdempotency(t *testing.T) {
 		require.NotEmpty(t, b.matchmake("alice", body, key).problem(http.StatusUnprocessableEntity, "idempotency_mismatch"), name)
 	}
 	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
-	b.matchmake("bob", duel, key).ok(http.StatusOK) // another caller's key is another key
+	b.matchmake("bob", duel, key).ok(http.StatusOK) // Keys of different callers are independent.
 
 	for _, bad := range []string{"with space", strings.Repeat("k", 129), "ü"} {
 		require.Equal(t, []string{"Idempotency-Key"}, b.matchmake("alice", duel, header("Idempotency-Key", bad)).named())
 	}
 }
 
-// Pins a misspelt name that is told to wait for capacity, and never learns why there is none.
+// A misspelt mode gets an error that names it and suggests the right one, instead of no_capacity.
 func TestMisspeltNames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -185,7 +186,7 @@ func TestMisspeltNames(t *testing.T) {
 	require.Contains(t, problem["detail"], `did you mean "duel"?`)
 }
 
-// Pins an error that is stored, so that the retry for which the key is there can never succeed.
+// Errors are not stored under an Idempotency-Key, so that a retry can succeed.
 func TestErrorsAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -195,9 +196,9 @@ func TestErrorsAreNotReplayed(t *testing.T) {
 	b.matchmake("alice", duel, key).ok(http.StatusOK)
 }
 
-// Pins a game server that meets a session's first player and cannot know what to open: the token says the mode, the size,
-// and who came together.
-func TestTheTokenSaysWhatToOpen(t *testing.T) {
+// The session token holds the mode, the size and the party, so that a game server can open the session when its first
+// player connects.
+func TestTokenDescribesTheSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", func(f fields) { f["modes"] = []string{"duel", "race"} })
@@ -215,5 +216,5 @@ func TestTheTokenSaysWhatToOpen(t *testing.T) {
 	require.Equal(t, claims["alice"]["party"], claims["bob"]["party"])
 	require.NotEqual(t, claims["alice"]["party"], claims["carol"]["party"])
 	again := b.resolve("alice", session["session_handle"]).ok(http.StatusOK)["session_token"].(string)
-	require.Equal(t, claims["alice"]["party"], claimsOf(t, again)["party"], "it is the seat's")
+	require.Equal(t, claims["alice"]["party"], claimsOf(t, again)["party"], "the party belongs to the seat")
 }

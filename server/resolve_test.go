@@ -12,8 +12,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins a token that a game server cannot verify, or that says something else than the contract: read here as a game
-// server reads it.
+// A game server can verify the session token with the published keys, and its claims are those of the contract.
 func TestASessionToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -32,7 +31,7 @@ func TestASessionToken(t *testing.T) {
 		Region: "eu", ID: claims.ID, IssuedAt: claims.IssuedAt, Expires: claims.IssuedAt.Add(2 * time.Minute),
 		Mode: "duel", MaxPlayers: 8, Party: claims.Party,
 	}, claims)
-	require.GreaterOrEqual(t, len(claims.ID), 22, "a jti must not be met twice")
+	require.GreaterOrEqual(t, len(claims.ID), 22, "128 random bits, so that no jti repeats")
 	require.LessOrEqual(t, int64(before), claims.IssuedAt.Unix())
 	all := claimsOf(t, raw)
 	require.Equal(t, "lattice-director", all["iss"])
@@ -41,7 +40,7 @@ func TestASessionToken(t *testing.T) {
 	require.NotContains(t, b.log.String(), claims.Handle)
 }
 
-// Pins the order of the refusals: what was never there, what is over, what is not yours.
+// The errors of resolve: an unknown session, a session without a seat of the caller, a closed session.
 func TestResolveRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -65,7 +64,7 @@ func TestResolveRefuses(t *testing.T) {
 	b.session("alice", session["session_id"].(string)).problem(http.StatusNotFound, "session_unknown")
 }
 
-// Pins players who are sent to a server that is past its lease: nobody waits for the reaper.
+// A session ends with the lease of its instance, even before a worker closes it.
 func TestASessionPastItsLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,8 +78,8 @@ func TestASessionPastItsLease(t *testing.T) {
 	require.NotEqual(t, session["session_id"], b.matchmake("alice", duel).ok(http.StatusOK)["session_id"])
 }
 
-// Pins session ids that do not parse and answer anything but 404.
-func TestSessionIDsThatAreNone(t *testing.T) {
+// Session ids that do not parse are answered 404.
+func TestMalformedSessionIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a")
@@ -94,8 +93,8 @@ func TestSessionIDsThatAreNone(t *testing.T) {
 	}
 }
 
-// Pins the seat of a player that a resolve does not hold: it would be freed while the player loads the map.
-func TestResolveHoldsTheSeat(t *testing.T) {
+// resolve extends the reservation of the seat; otherwise it would be freed while the player loads the map.
+func TestResolveExtendsTheReservation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a")

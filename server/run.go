@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// httpServer bounds what a connection may cost while nobody knows yet whose it is.
+// httpServer makes a server whose limits bound the cost of a connection before authentication.
 func (s *Server) httpServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
@@ -23,13 +23,13 @@ func (s *Server) httpServer(handler http.Handler) *http.Server {
 	}
 }
 
-// Listen opens the listeners that were not given. Run does so itself; call it to know the addresses before.
+// Listen opens the listeners that the options do not hold. Run calls it; call it before to learn the addresses.
 func (s *Server) Listen(ctx context.Context) (err error) {
 	if s.listener == nil {
 		s.listener, err = listen(ctx, s.options.Listener, s.options.Addr)
 	}
-	if err == nil && s.tickets != nil {
-		err = s.tickets.Listen(ctx)
+	if err == nil && s.openMatch != nil {
+		err = s.openMatch.Listen(ctx)
 	}
 	if err == nil && s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
 		s.metricsListener, err = listen(ctx, s.options.MetricsListener, s.options.MetricsAddr)
@@ -45,10 +45,10 @@ func listen(ctx context.Context, given net.Listener, addr string) (net.Listener,
 	return config.Listen(ctx, "tcp", addr)
 }
 
-// Addr is where the API listens, after Listen.
+// Addr returns the address of the API, after Listen.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// MetricsAddr is where the metrics listen, after Listen; nil when they do not.
+// MetricsAddr returns the address of the metrics, after Listen; nil when they are not served.
 func (s *Server) MetricsAddr() net.Addr {
 	if s.metricsListener == nil {
 		return nil
@@ -56,17 +56,17 @@ func (s *Server) MetricsAddr() net.Addr {
 	return s.metricsListener.Addr()
 }
 
-// GRPCAddrs are where gRPC listens, after Listen; none where it does not.
+// GRPCAddrs returns the addresses of gRPC, after Listen; none when it is not served.
 func (s *Server) GRPCAddrs() []net.Addr {
-	if s.tickets == nil {
+	if s.openMatch == nil {
 		return nil
 	}
-	return s.tickets.Addrs()
+	return s.openMatch.Addrs()
 }
 
-// Run serves until ctx ends or a listener fails. Then it says that it is not ready, goes on for the drain delay,
-// finishes the calls that are under way, and returns. The database need not be up. Errors: a listener's; calls that
-// did not finish in time, which were cut off.
+// Run serves until ctx ends or a listener fails. When ctx ends, readiness fails while Run still serves for the drain
+// delay. Then Run waits for the calls in flight and returns. The database need not be up. Errors: that of a listener;
+// calls that did not finish within the shutdown timeout and were cut off.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err
@@ -77,43 +77,43 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, l := range s.loops() {
 		running.Go(func() { l.run(background) })
 	}
-	failed := make(chan error, 3) // one for each that serves
+	failed := make(chan error, 3) // one for each server below
 	running.Go(func() { failed <- s.serve() })
-	if s.tickets != nil {
-		running.Go(func() { s.tickets.Run(background) })
-		running.Go(func() { failed <- s.tickets.Serve() })
+	if s.openMatch != nil {
+		running.Go(func() { s.openMatch.Run(background) })
+		running.Go(func() { failed <- s.openMatch.Serve() })
 	}
 	if s.metricsListener != nil {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
-		slog.String("addr", text(s.Addr())), slog.String("grpc_addr", text(s.GRPCAddrs()...)),
-		slog.String("metrics_addr", text(s.MetricsAddr())), slog.Bool("tls", s.options.secure()))
+		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
+		slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
 
 	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		s.linger(background)
+		s.drain(background)
 	}
-	err = errors.Join(err, s.finish(background))
+	err = errors.Join(err, s.shutdown(background))
 	stop()
 	running.Wait()
 	return err
 }
 
 func (s *Server) serve() error {
-	if s.options.secure() {
+	if s.options.usesTLS() {
 		return s.api.ServeTLS(s.listener, "", "")
 	}
 	return s.api.Serve(s.listener)
 }
 
-// linger serves on while the balancer learns that it should send nothing more.
-func (s *Server) linger(ctx context.Context) {
+// drain makes readiness fail and waits, still serving, until load balancers have noticed.
+func (s *Server) drain(ctx context.Context) {
 	s.draining.Store(true)
-	if s.tickets != nil {
-		s.tickets.Drain()
+	if s.openMatch != nil {
+		s.openMatch.Drain()
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "draining", slog.Duration("delay", s.options.DrainDelay))
 	delay := time.NewTimer(s.options.DrainDelay)
@@ -121,16 +121,16 @@ func (s *Server) linger(ctx context.Context) {
 	<-delay.C
 }
 
-// finish lets calls under way end, and the groups they are in; metrics can be read until then.
-func (s *Server) finish(ctx context.Context) error {
+// shutdown waits for the calls in flight and for the store's batches. The metrics are served until then.
+func (s *Server) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()
-	if s.tickets != nil {
-		s.tickets.End() // its streams over HTTP as well, which Shutdown waits for
+	if s.openMatch != nil {
+		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
 	err := s.api.Shutdown(ctx)
-	if s.tickets != nil {
-		err = errors.Join(err, s.tickets.Stop(ctx))
+	if s.openMatch != nil {
+		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}
 	if err == nil {
 		err = s.options.Store.Drain(ctx)
@@ -142,13 +142,13 @@ func (s *Server) finish(ctx context.Context) error {
 	return errors.Join(err, s.api.Close(), s.metrics.Close())
 }
 
-// text is addresses as people write them: in JSON, slog takes them for the structs they are.
-func text(addrs ...net.Addr) string {
-	var words []string
+// addrList formats addresses for the log: slog's JSON handler would encode them as structs.
+func addrList(addrs ...net.Addr) string {
+	var list []string
 	for _, addr := range addrs {
 		if addr != nil {
-			words = append(words, addr.String())
+			list = append(list, addr.String())
 		}
 	}
-	return strings.Join(words, ",")
+	return strings.Join(list, ",")
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/lattice-director/director/server/telemetry"
 )
 
-// stoppable is a replica that the test stops itself.
+// stoppable starts a replica that the test stops itself.
 func stoppable(t *testing.T, change ...func(*config)) (b *bundle, stop func(), stopped <-chan error) {
 	t.Helper()
 	b = &bundle{t: t, log: new(logBuffer), issuer: newIssuer(t)}
@@ -44,8 +44,8 @@ func stoppable(t *testing.T, change ...func(*config)) (b *bundle, stop func(), s
 	return b, cancel, done
 }
 
-// Pins a replica that drops calls because the balancer has not noticed yet that it is going.
-func TestStoppingSaysSoFirst(t *testing.T) {
+// A stopping replica first fails its readiness and still serves, until load balancers have noticed.
+func TestStoppingFailsReadinessFirst(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t, func(c *config) { c.DrainDelay = 2 * time.Second })
 	b.register("a")
@@ -60,11 +60,11 @@ func TestStoppingSaysSoFirst(t *testing.T) {
 	require.False(t, b.accepts())
 }
 
-// Pins a call that is cut off although it only needed a moment more.
+// A stopping replica waits for calls in flight.
 func TestStoppingWaitsForCalls(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t)
-	release := b.hold("instance_directory")
+	release := b.lockTables("instance_directory")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("a")) }()
 	b.untilBlocked(1)
@@ -75,13 +75,13 @@ func TestStoppingWaitsForCalls(t *testing.T) {
 	require.NoError(t, <-stopped)
 }
 
-// Pins a replica that never ends because a call does not.
-func TestStoppingCutsOffInTheEnd(t *testing.T) {
+// A stopping replica cuts off calls that do not end within the shutdown timeout.
+func TestStoppingCutsOffAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t, func(c *config) { c.ShutdownTimeout = 200 * time.Millisecond })
-	release := b.hold("instance_directory")
+	release := b.lockTables("instance_directory")
 	cut := make(chan error, 1)
-	r := b.request(http.MethodPost, "/fleet/register", registration("a"), b.anybody)
+	r := b.request(http.MethodPost, "/fleet/register", registration("a"), b.withAllTokens)
 	go func() {
 		res, err := b.client.Do(r)
 		if err == nil {
@@ -104,19 +104,19 @@ func (b *bundle) accepts() bool {
 	return err == nil
 }
 
-// hold keeps calls that touch a table waiting until they are released, at the latest when the test is over.
-func (b *bundle) hold(tables ...string) (release func()) {
+// lockTables makes calls that use the tables wait until release, or until the test ends.
+func (b *bundle) lockTables(tables ...string) (release func()) {
 	b.t.Helper()
 	tx, err := b.store.Pool().Begin(b.t.Context())
 	require.NoError(b.t, err)
-	release = func() { _ = tx.Rollback(context.Background()) } // the second time there is nothing to roll back
+	release = func() { _ = tx.Rollback(context.Background()) } // fails when it was released before
 	b.t.Cleanup(release)
 	_, err = tx.Exec(b.t.Context(), "LOCK TABLE "+strings.Join(tables, ", ")+" IN ACCESS EXCLUSIVE MODE")
 	require.NoError(b.t, err)
 	return release
 }
 
-// untilBlocked waits until n wait for locks.
+// untilBlocked waits until n backends wait for locks.
 func (b *bundle) untilBlocked(n int) {
 	b.t.Helper()
 	b.eventually(func() bool {
@@ -124,7 +124,7 @@ func (b *bundle) untilBlocked(n int) {
 	})
 }
 
-// Pins a replica that goes on although its listener is gone, and an address that is taken.
+// Run returns when its listener fails, and when its address is already in use.
 func TestAListenerThatFails(t *testing.T) {
 	t.Parallel()
 	b, _, stopped := stoppable(t)
@@ -140,7 +140,7 @@ func TestAListenerThatFails(t *testing.T) {
 	require.Error(t, other.server.Run(t.Context()))
 }
 
-// Pins metrics that are public, that are not there, or that Prometheus does not take.
+// The metrics exist, pass Prometheus's checks, and are served on their own listener only.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
@@ -168,11 +168,11 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, problems)
 	require.Contains(t, plain(t, "http://"+b.server.MetricsAddr().String()+"/debug/pprof/"), "goroutine")
-	require.Equal(t, http.StatusNotFound, b.get("/metrics").status, "not where players are")
-	require.Nil(t, setup(t).server.MetricsAddr(), "not unless asked for")
+	require.Equal(t, http.StatusNotFound, b.get("/metrics").status, "not on the public listener")
+	require.Nil(t, setup(t).server.MetricsAddr(), "not by default")
 }
 
-// plain reads what no contract describes.
+// plain gets a page that the contract does not describe.
 func plain(t *testing.T, url string) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -185,7 +185,7 @@ func plain(t *testing.T, url string) string {
 	return string(text)
 }
 
-// Pins TLS that is configured and not spoken.
+// With a certificate the API speaks TLS and HTTP/2.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)

@@ -16,7 +16,7 @@ func joined(pairs ...string) []fields {
 	return list
 }
 
-// results of a report as "sub result status".
+// results formats the results of a report as "sub result status".
 func results(f fields) (list []string) {
 	for _, r := range f["results"].([]any) {
 		entry := r.(map[string]any)
@@ -25,7 +25,7 @@ func results(f fields) (list []string) {
 	return list
 }
 
-// Pins a report that answers for the whole what is only true for an entry: each has its own result, in the order asked.
+// Each entry of a seat report has its own result, in the order of the request.
 func TestEachEntryOfASeatReportHasItsResult(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -46,13 +46,13 @@ func TestEachEntryOfASeatReportHasItsResult(t *testing.T) {
 
 	b.fleet("seats", report.with("left", []string{"alice"})).ok(http.StatusOK)
 	used := b.fleet("seats", report.with("joined", joined("alice", "j1"))).ok(http.StatusOK)
-	require.Equal(t, []string{"alice replay 409"}, results(used), "the token is spent")
+	require.Equal(t, []string{"alice replay 409"}, results(used), "the token was used before")
 	back := b.fleet("seats", report.with("joined", joined("alice", "j9"))).ok(http.StatusOK)
-	require.Equal(t, []string{"alice ok 200"}, results(back), "the room is still there")
+	require.Equal(t, []string{"alice ok 200"}, results(back), "the session still has a free seat")
 }
 
-// Pins that every token still valid may be redeemed, not only the newest.
-func TestAnOlderTokenIsGoodToo(t *testing.T) {
+// Every token that has not expired can be redeemed, not only the newest.
+func TestAnOlderTokenIsAccepted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	me := b.register("a")
@@ -66,7 +66,7 @@ func TestAnOlderTokenIsGoodToo(t *testing.T) {
 	}
 }
 
-// Pins a player who came too late, whose place somebody else has: seat_gone, and again ok where there is room.
+// A player whose seat was freed gets seat_gone if the session is full, and another seat if it is not.
 func TestASeatThatWasFreed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -87,7 +87,7 @@ func TestASeatThatWasFreed(t *testing.T) {
 	}
 }
 
-// Pins the end of a session: by word, by its last seat, and twice.
+// A session ends by a report with ended, or when its last seat is left. Reporting the end twice is no error.
 func TestASessionEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -102,11 +102,11 @@ func TestASessionEnds(t *testing.T) {
 
 	session, _ = b.seat("alice")
 	report = me.with("session_id", session["session_id"])
-	require.Equal(t, false, b.fleet("seats", report).ok(http.StatusOK)["closed"], "a report of nothing only counts")
+	require.Equal(t, false, b.fleet("seats", report).ok(http.StatusOK)["closed"], "an empty report changes nothing")
 	require.Equal(t, true, b.fleet("seats", report.with("left", []string{"alice"})).ok(http.StatusOK)["closed"])
 }
 
-// Pins a report about somebody else's session: nothing happens there.
+// A report about a session of another instance changes nothing there.
 func TestASessionOfAnotherInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -116,13 +116,14 @@ func TestASessionOfAnotherInstance(t *testing.T) {
 	for _, id := range []any{session["session_id"], "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10", "no-session-at-all"} {
 		res := b.fleet("seats", other.with("session_id", id).with("left", []string{"alice"}).with("ended", true)).ok(http.StatusOK)
 		require.Equal(t, []string{"alice unknown 404"}, results(res))
-		require.Equal(t, true, res["closed"], "for this instance it is over")
+		require.Equal(t, true, res["closed"], "this instance has no such session")
 	}
 	b.resolve("alice", session["session_handle"]).ok(http.StatusOK)
 	b.fleet("seats", fields{"instance_id": "c", "session_id": session["session_id"]}).problem(http.StatusNotFound, "instance_unknown")
 }
 
-// Pins the first report of a server that said nothing of reporting: its resolved seats are not held for hours any more.
+// The first report of a server that registered without reports_seats turns reporting on, and the long reservations of its
+// resolved seats become short.
 func TestTheFirstReportTurnsReportingOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

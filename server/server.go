@@ -1,16 +1,19 @@
-// Package server is a replica: it mounts the faces with what stands before them (authentication, limits, deadlines),
-// listens, keeps the keys, the clock and the pulse going, and stops without losing a call. What the faces say is in
-// fleet, play, openmatch and infra, how they say it in rest; nothing of the state is here.
+// Package server is a replica. It mounts the faces behind their middlewares (authentication, limits, deadlines), opens the
+// listeners, runs the loops that refresh signing keys and clock, and stops without losing a call. The calls themselves are
+// in fleet, play, openmatch and infra, and the HTTP toolkit is in rest. A replica holds no state; db does.
 //
-// Game servers and players each have [Options.MaxInFlight] places. A call passes these steps, the cheap ones first:
+// Game servers and players each have [Options.MaxInFlight] slots. A call passes these steps, the cheapest first:
 //
-//  1. While no place is free it is answered 503 at once, players' calls before anything else is looked at.
-//  2. The token is checked, and the rate of the player: headers are all this takes, and nothing of a stranger's body is read.
-//  3. The body is read, of 64 KiB at most, within [Options.BodyTimeout]. Twice as many bodies as places are read at a time;
-//     one more displaces the slowest. So bodies being read take 64 MiB at most for each audience, with 512 places.
-//  4. The call takes its place, or is answered 503. If the caller leaves, the place is free again when the statement that
-//     runs for the call has ended. Calls that are decided in batches give it back at once: db bounds how many wait there.
+//  1. While no slot is free, the call is answered 503 at once. For players' calls this is checked before routing.
+//  2. The token and the player's rate are checked. This needs headers only: no body is read before authentication.
+//  3. The body, of at most 64 KiB, is read within [Options.BodyTimeout]. Twice as many bodies as slots are read at a time;
+//     one more displaces the slowest. With 512 slots, bodies being read take at most 64 MiB for each audience.
+//  4. The call takes a slot, or is answered 503. If the caller disconnects, the slot is freed when the statement that runs
+//     for the call has ended. A call that is decided in a batch frees it at once, because db bounds the calls that wait.
 //  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
+//
+// Which key signs a session token? queries/key.sql decides by times in rows, token/ring.go picks the key by these times,
+// and keyring keeps the rows in memory.
 package server
 
 import (
@@ -35,21 +38,21 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Server is one replica. Make it with [New], then [Server.Run] it, once.
+// Server is one replica. Make it with [New] and call [Server.Run] once.
 type Server struct {
-	options  Options
-	engine   *gin.Engine
-	guarded  http.Handler // the engine behind the players' gate
-	api      *http.Server
-	metrics  *http.Server
-	tickets  *openmatch.Server // nil where Open Match is not served
-	draining atomic.Bool
+	options   Options
+	engine    *gin.Engine
+	guarded   http.Handler // the engine behind the players' gate
+	api       *http.Server
+	metrics   *http.Server
+	openMatch *openmatch.Server // nil when Open Match is not served
+	draining  atomic.Bool
 
 	listener, metricsListener net.Listener // after Listen
 }
 
-// New makes a replica that does nothing yet. It needs no database. Errors: an option that is missing or wrong, metrics
-// that are registered already.
+// New makes a replica and starts nothing. It needs no database. Errors: a missing or invalid option, metrics that are
+// already registered.
 func New(options Options) (*Server, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -63,7 +66,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mountTickets(config); err != nil {
+	if err := s.mountOpenMatch(config); err != nil {
 		return nil, err
 	}
 	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
@@ -72,7 +75,7 @@ func New(options Options) (*Server, error) {
 	s.api = s.httpServer(s.handler())
 	s.api.TLSConfig = config
 	s.api.ReadTimeout, s.api.WriteTimeout = 10*time.Second, 30*time.Second
-	s.metrics = s.httpServer(o.Metrics.Handler()) // without these two: a profile takes as long as it is asked to
+	s.metrics = s.httpServer(o.Metrics.Handler()) // without these timeouts, because the caller chooses how long a profile takes
 	return s, nil
 }
 
@@ -88,18 +91,18 @@ func (s *Server) mount() error {
 		return err
 	}
 	failures := rest.NewLimiter(o.FailureRate)
-	// Each has a gate of its own: players in masses keep no heartbeat out.
+	// Two gates, so that a rush of players cannot keep heartbeats out.
 	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
-		fleet.Mount(s.engine.Group("", o.before(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures))...), o.Store)
+		fleet.Mount(s.engine.Group("", o.middlewares(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures))...), o.Store)
 	}
 	if o.Access.Keys != nil {
-		access, err := o.verifier()
+		verify, err := o.verifier()
 		if err != nil {
 			return err
 		}
-		chain := o.before(players, rest.Bearer(access, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate)))
+		chain := o.middlewares(players, rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate)))
 		play.Mount(s.engine.Group("", chain...), o.Store, o.Keys, o.Modes)
 	}
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
@@ -108,15 +111,15 @@ func (s *Server) mount() error {
 	return nil
 }
 
-// before is what stands before the calls of game servers, or of players, in the order of the package comment. Who judges
-// their headers.
-func (o Options) before(gate *rest.Gate, who ...gin.HandlerFunc) []gin.HandlerFunc {
+// middlewares returns the chain of one audience, game servers or players, in the order of the package comment. auth are
+// the handlers that need the headers only.
+func (o Options) middlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
 	bodies := rest.NewBodies(2*o.MaxInFlight, o.BodyTimeout)
-	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, who, []gin.HandlerFunc{bodies.Read, gate.Enter, rest.Deadline(o.CallTimeout)})
+	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, auth, []gin.HandlerFunc{bodies.Read, gate.Enter, rest.Deadline(o.CallTimeout)})
 }
 
-// mountTickets serves Open Match, where that is wanted, with what it shares with the other faces.
-func (s *Server) mountTickets(config *tls.Config) (err error) {
+// mountOpenMatch mounts Open Match, if the options have it, with the settings that all faces share.
+func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 	o := s.options
 	if o.OpenMatch == nil {
 		return nil
@@ -126,14 +129,15 @@ func (s *Server) mountTickets(config *tls.Config) (err error) {
 	if o.Listener != nil {
 		om.HTTPAddr = o.Listener.Addr().String()
 	}
-	if s.tickets, err = openmatch.New(om); err != nil {
+	if s.openMatch, err = openmatch.New(om); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	s.tickets.Mount(s.engine)
+	s.openMatch.Mount(s.engine)
 	return nil
 }
 
-// verifier tells whose access token that is. It does not blame the player for a key set that cannot be read.
+// verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes it
+// return db.Unavailable, since the token may be valid.
 func (o Options) verifier() (func(ctx context.Context, raw string) (string, error), error) {
 	o.Access.Now = o.Store.Now
 	access, err := token.NewAccessVerifier(o.Access)
@@ -141,7 +145,7 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 		return nil, err
 	}
 	return func(ctx context.Context, raw string) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, o.CallTimeout) // for a key set that is fetched meanwhile
+		ctx, cancel := context.WithTimeout(ctx, o.CallTimeout) // Verify may have to fetch the key set first.
 		defer cancel()
 		claims, err := access.Verify(ctx, raw)
 		if errors.Is(err, token.ErrKeysUnavailable) {
@@ -153,18 +157,18 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 	}, nil
 }
 
-// handler lets rest see only those cross-origin calls that are meant to be: by the pages listed, to the player routes.
-// Without its Origin any other request is nothing special; the browser keeps the answer from the page that asked.
+// handler removes the Origin header unless a listed page calls a player route. Other requests are then served without CORS
+// headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !play.Serves(r.URL.Path) || !s.options.lists(r.Header.Get("Origin")) {
+		if !play.Serves(r.URL.Path) || !s.options.allowsOrigin(r.Header.Get("Origin")) {
 			r.Header.Del("Origin")
 		}
 		s.guarded.ServeHTTP(w, r)
 	})
 }
 
-// lists tells whether pages of an origin may call.
-func (o Options) lists(origin string) bool {
+// allowsOrigin reports whether pages of an origin may call the player routes.
+func (o Options) allowsOrigin(origin string) bool {
 	return slices.Contains(o.CORSOrigins, "*") || slices.Contains(o.CORSOrigins, origin)
 }

@@ -22,22 +22,22 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins whatever a stopped replica leaves running.
+// TestMain fails if a stopped replica leaves goroutines running.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
 }
 
 const fleetToken = "the secret of the fleet"
 
-// config is what a test may change before its replica starts.
+// config holds the settings that a test may change before its replica starts.
 type config struct {
 	db       db.Config
 	schedule keyring.Schedule
 	server.Options
-	nobody bool // no key set, and no fleet token: neither players nor game servers are let in
+	nobody bool // no key set and no fleet token: no routes for players and game servers
 }
 
-// bundle is a replica on a database of its own, and everybody who calls it.
+// bundle is a replica on a database of its own, with clients.
 type bundle struct {
 	t      *testing.T
 	store  *db.Store
@@ -47,7 +47,7 @@ type bundle struct {
 	issuer issuer
 	client *http.Client
 	config config
-	stop   func() // tells the replica to, and waits until it has
+	stop   func() // stops the replica and waits for its end
 }
 
 // setup starts a replica that is ready.
@@ -59,7 +59,7 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 	return b
 }
 
-// start starts a replica on a database that may be away.
+// start starts a replica on a database that may be unavailable.
 func start(t *testing.T, url string, change ...func(*config)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, log: new(logBuffer), issuer: newIssuer(t)}
@@ -73,7 +73,7 @@ func start(t *testing.T, url string, change ...func(*config)) *bundle {
 	return b
 }
 
-// defaults are generous, because a machine that runs all tests at once is slow.
+// defaults returns settings with long timeouts, because a machine that runs all tests at once is slow.
 func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
@@ -113,7 +113,7 @@ func (b *bundle) open() {
 	require.NoError(b.t, err)
 }
 
-// run runs the replica until the test is over.
+// run runs the replica until the test ends.
 func (b *bundle) run() {
 	b.t.Helper()
 	require.NoError(b.t, b.server.Listen(b.t.Context()))
@@ -127,7 +127,7 @@ func (b *bundle) run() {
 	b.t.Cleanup(b.stop)
 }
 
-// answer is what a call got.
+// answer is the answer to a call.
 type answer struct {
 	t      *testing.T
 	status int
@@ -135,7 +135,7 @@ type answer struct {
 	body   []byte
 }
 
-// call sends a request as it is.
+// call sends a request and reads the answer.
 func (b *bundle) call(r *http.Request) answer {
 	b.t.Helper()
 	res, err := b.client.Do(r)
@@ -193,7 +193,7 @@ func (f fields) with(name string, value any) fields {
 	return changed
 }
 
-// ok wants that status and gives the answer's object.
+// ok requires the status and returns the JSON object of the answer.
 func (a answer) ok(status int) fields {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.body)
@@ -204,7 +204,7 @@ func (a answer) ok(status int) fields {
 	return f
 }
 
-// problem wants a problem of that status and code, and gives it.
+// problem requires a problem document with the status and code, and returns it.
 func (a answer) problem(status int, code string) fields {
 	a.t.Helper()
 	f := a.ok(status)
@@ -213,7 +213,7 @@ func (a answer) problem(status int, code string) fields {
 	return f
 }
 
-// named is the fields that a 400 names.
+// named requires a 400 and returns the fields that it names.
 func (a answer) named() (names []string) {
 	a.t.Helper()
 	f := a.problem(http.StatusBadRequest, "invalid_request")
@@ -223,13 +223,13 @@ func (a answer) named() (names []string) {
 	return names
 }
 
-// fleet calls as a game server does.
+// fleet makes a call of a game server.
 func (b *bundle) fleet(path string, body any, change ...func(*http.Request)) answer {
 	b.t.Helper()
 	return b.call(b.request(http.MethodPost, "/fleet/"+path, body, append([]func(*http.Request){header("X-Fleet-Token", fleetToken)}, change...)...))
 }
 
-// as makes a request a player's.
+// as adds a player's access token to a request.
 func (b *bundle) as(sub string) func(*http.Request) {
 	return header("Authorization", "Bearer "+b.issuer.token(fields{"sub": sub}))
 }
@@ -249,7 +249,7 @@ func (b *bundle) session(sub, id string) answer {
 	return b.get("/sessions/"+id, b.as(sub))
 }
 
-// duel asks for a match in the region and mode that registration offers.
+// duel is a matchmake request for the region and mode of registration.
 var duel = fields{"region": "eu", "mode": "duel"}
 
 func registration(id string) fields {
@@ -259,7 +259,7 @@ func registration(id string) fields {
 	}
 }
 
-// register registers an instance and gives how it names itself from then on.
+// register registers an instance and returns the fields that identify it in later calls.
 func (b *bundle) register(id string, change ...func(fields)) fields {
 	b.t.Helper()
 	body := registration(id)
@@ -270,7 +270,7 @@ func (b *bundle) register(id string, change ...func(fields)) fields {
 	return fields{"instance_id": id, "incarnation": f["incarnation"]}
 }
 
-// seat gives the player a seat, resolved.
+// seat reserves a seat for the player and resolves it.
 func (b *bundle) seat(sub string) (session, resolved fields) {
 	b.t.Helper()
 	session = b.matchmake(sub, duel).ok(http.StatusOK)
@@ -289,20 +289,20 @@ func count(b *bundle, sql string, args ...any) (n int) {
 	return n
 }
 
-// steady ends the amnesty of a young database: heartbeats could be heard for a long time.
+// steady turns on the expiry of leases, as if replicas had been serving for an hour.
 func (b *bundle) steady() {
 	b.t.Helper()
 	b.exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
 }
 
-// expire puts the last heartbeat of an instance before its lease.
+// expire moves the last heartbeat of an instance back, so that its lease has expired.
 func (b *bundle) expire(id string) {
 	b.t.Helper()
 	b.steady()
 	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 minute' WHERE instance_id = $1", id)
 }
 
-// How long, and how often, tests look for what happens by itself.
+// How long, and in which interval, eventually checks its condition.
 const (
 	wait = 20 * time.Second
 	tick = 10 * time.Millisecond

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// upload is a request of which the headers were sent; its body is sent as slowly as a test likes.
+// upload is a request whose headers were sent and whose body the test sends slowly.
 type upload struct {
 	t      *testing.T
 	conn   net.Conn
 	answer *bufio.Reader
-	body   []byte // what is left to send
+	body   []byte // the part that was not sent yet
 }
 
-// begin sends headers, and asks for "100 Continue", which is answered when the body is wanted.
+// begin sends the headers with "Expect: 100-continue", which the server answers when it starts to read the body.
 func (b *bundle) begin(r *http.Request, body fields) *upload {
 	b.t.Helper()
 	text, err := json.Marshal(body)
@@ -47,14 +47,14 @@ func (u *upload) status() int {
 	return res.StatusCode
 }
 
-// wanted waits until the server reads the body.
-func (u *upload) wanted() *upload {
+// untilRead waits until the server reads the body.
+func (u *upload) untilRead() *upload {
 	u.t.Helper()
 	require.Equal(u.t, http.StatusContinue, u.status())
 	return u
 }
 
-// drip sends the next byte, while one is left after it.
+// drip sends the next byte, unless it is the last.
 func (u *upload) drip() {
 	u.t.Helper()
 	if len(u.body) > 1 {
@@ -81,14 +81,14 @@ func (b *bundle) slowServer(me fields) *upload {
 	return b.begin(b.request(http.MethodPost, "/fleet/heartbeat", nil, header("X-Fleet-Token", fleetToken)), me)
 }
 
-// Pins callers that hold all places of a replica by sending their bodies a byte at a time.
-func TestSlowBodiesTakeNoPlaces(t *testing.T) {
+// Callers that send their bodies a byte at a time take no slots.
+func TestSlowBodiesTakeNoSlots(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 4 })
 	me := b.register("a")
 	var slow []*upload
 	for i := range 4 {
-		slow = append(slow, b.slowPlayer(fmt.Sprint("slow-", i)).wanted(), b.slowServer(me).wanted())
+		slow = append(slow, b.slowPlayer(fmt.Sprint("slow-", i)).untilRead(), b.slowServer(me).untilRead())
 	}
 	for i := range 20 {
 		for _, u := range slow {
@@ -99,24 +99,23 @@ func TestSlowBodiesTakeNoPlaces(t *testing.T) {
 	}
 	for _, u := range slow {
 		u.finish()
-		require.Equal(t, http.StatusOK, u.status(), "slow is not wrong")
+		require.Equal(t, http.StatusOK, u.status(), "slow bodies are accepted")
 	}
 }
 
-// Pins bodies under way that nobody bounds, and a bound that slow callers use up: the slowest one has to go.
-func TestTheSlowestBodyMakesRoom(t *testing.T) {
+// The number of bodies being read is bounded, and slow callers cannot use it up: the slowest body is given up.
+func TestTheSlowestBodyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
 	b.register("a")
-	first, second := b.slowPlayer("first").wanted(), b.slowPlayer("second").wanted()
+	first, second := b.slowPlayer("first").untilRead(), b.slowPlayer("second").untilRead()
 	b.matchmake("quick", duel).ok(http.StatusOK)
 	require.Equal(t, http.StatusRequestTimeout, first.status())
 	second.finish()
 	require.Equal(t, http.StatusOK, second.status())
 }
 
-// Pins bodies that are read although the headers say enough: of strangers, of players over their rate, and of anybody
-// while no place is free.
+// A body is not read if the headers suffice for a refusal: without a valid token, over the rate, or while no slot is free.
 func TestBodiesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1; c.CallerRate.PerSecond, c.CallerRate.Burst = 1e-6, 1 })
@@ -126,7 +125,7 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 	b.matchmake("alice", duel).ok(http.StatusOK)
 	b.slowPlayer("alice").refused(http.StatusTooManyRequests)
 
-	release := b.hold("instance_directory", "seats")
+	release := b.lockTables("instance_directory", "seats")
 	defer release()
 	slow := make(chan answer, 2)
 	go func() { slow <- b.matchmake("bob", duel) }()
@@ -139,7 +138,7 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 	(<-slow).ok(http.StatusOK)
 }
 
-// refused wants that answer without the body having been asked for.
+// refused requires the answer without a 100 Continue before it.
 func (u *upload) refused(status int) {
 	u.t.Helper()
 	require.Equal(u.t, status, u.status())

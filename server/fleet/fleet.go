@@ -1,6 +1,6 @@
-// Package fleet is the face that game servers call: register, heartbeat, seat reports, drain and deregister, as
-// api/openapi.yaml describes them. It translates JSON into calls of the store and decides nothing itself: leases,
-// incarnations and seats are db's. Who may call, how often and for how long is said where server mounts it.
+// Package fleet is the face that game servers call: register, heartbeat, seat reports, drain and deregister, as specified
+// in api/openapi.yaml. It translates JSON into calls of the store and decides nothing: db decides about leases,
+// incarnations and seats. Authentication, limits and deadlines are set where server mounts the routes.
 package fleet
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Store is what of db.Store this face calls.
+// Store is the part of db.Store that this face calls.
 type Store interface {
 	Register(ctx context.Context, r db.Registration) (db.Registered, error)
 	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (available int, err error)
@@ -36,10 +36,10 @@ func Mount(r gin.IRouter, store Store) {
 	r.POST("/fleet/drain", rest.Handle(http.StatusOK, f.drain))
 }
 
-// caller is how every call after register names the instance.
+// caller identifies the instance in every call after register.
 type caller struct {
 	InstanceID  string     `json:"instance_id"`
-	Incarnation *uuid.UUID `json:"incarnation"` // nil for servers that know none
+	Incarnation *uuid.UUID `json:"incarnation"` // nil for game servers that do not send it
 }
 
 func (r caller) check(c *rest.Check) { c.Match("instance_id", r.InstanceID, rest.ID) }
@@ -48,12 +48,12 @@ func (r caller) ref() db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: r.Incarnation}
 }
 
-// note has the access log name the instance.
-func note(ctx context.Context, instanceID string) {
+// logInstance adds the instance to the access log line.
+func logInstance(ctx context.Context, instanceID string) {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
 }
 
-// checkLoad wants a load that the store can compare: any number from 0 to a billion.
+// checkLoad requires a load from 0 to a billion, which the store can compare.
 func checkLoad(c *rest.Check, load *float64) {
 	c.That(load == nil || *load >= 0 && *load <= 1e9, "load", "must be 0 to 1000000000")
 }
@@ -70,7 +70,7 @@ func (r *heartbeatRequest) Validate(c *rest.Check) {
 	checkLoad(c, r.Load)
 }
 
-// status is the answer to calls about the instance as a whole.
+// status is the answer to calls that concern the whole instance.
 type status struct {
 	InstanceID string `json:"instance_id"`
 	Status     string `json:"status"`
@@ -78,14 +78,14 @@ type status struct {
 }
 
 func (f face) heartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
-	note(ctx, in.Body.InstanceID)
+	logInstance(ctx, in.Body.InstanceID)
 	available, err := f.store.Heartbeat(ctx, in.Body.ref(), in.Body.Load)
 	return status{in.Body.InstanceID, "alive", available}, err
 }
 
-// deregister takes a load, because older game servers send one.
+// deregister accepts a load, because older game servers send one.
 func (f face) deregister(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
-	note(ctx, in.Body.InstanceID)
+	logInstance(ctx, in.Body.InstanceID)
 	return rest.None{}, f.store.Deregister(ctx, in.Body.ref())
 }
 
@@ -102,11 +102,11 @@ func (r *drainRequest) Validate(c *rest.Check) {
 }
 
 func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, error) {
-	note(ctx, in.Body.InstanceID)
-	word := "ready"
+	logInstance(ctx, in.Body.InstanceID)
+	state := "ready"
 	if *in.Body.Drain {
-		word = "draining"
+		state = "draining"
 	}
 	available, err := f.store.SetDrain(ctx, in.Body.ref(), *in.Body.Drain)
-	return status{in.Body.InstanceID, word, available}, err
+	return status{in.Body.InstanceID, state, available}, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// The formats that only game servers send, as api/openapi.yaml has them.
+// The formats that only game servers send. api/openapi.yaml specifies them.
 var (
 	endpoint = matching(255, "host:port ([host]:port for IPv6) or a URL, up to 255 characters",
 		`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
@@ -27,20 +27,21 @@ var (
 	tokenID = text(1, 128)
 )
 
-// matching is for registrations, which are rare: regexp takes longer than a table.
-func matching(longest int, allowed, pattern string) rest.Format {
+// matching is a format of at most maxLen bytes that match the pattern. Only registrations use it: regexp is slower than
+// the tables of rest.Format.
+func matching(maxLen int, allowed, pattern string) rest.Format {
 	re := regexp.MustCompile(pattern)
-	return rest.Format{Allowed: allowed, Valid: func(s string) bool { return len(s) <= longest && re.MatchString(s) }}
+	return rest.Format{Allowed: allowed, Valid: func(s string) bool { return len(s) <= maxLen && re.MatchString(s) }}
 }
 
-// text has a length in characters, none of them a control character: Postgres has no place for U+0000, and terminals
-// do strange things with the others.
-func text(shortest, longest int) rest.Format {
+// text is a format of minLen to maxLen characters. Control characters are not allowed: Postgres cannot store U+0000, and
+// the others change how terminals display a log.
+func text(minLen, maxLen int) rest.Format {
 	return rest.Format{
-		Allowed: fmt.Sprintf("%d to %d characters without control characters", shortest, longest),
+		Allowed: fmt.Sprintf("%d to %d characters without control characters", minLen, maxLen),
 		Valid: func(s string) bool {
 			n := utf8.RuneCountInString(s)
-			return n >= shortest && n <= longest && !strings.ContainsFunc(s, unicode.IsControl)
+			return n >= minLen && n <= maxLen && !strings.ContainsFunc(s, unicode.IsControl)
 		},
 	}
 }

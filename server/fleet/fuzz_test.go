@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// sink takes what reaches the store, and wants it within the limits of the contract.
+// sink is a store that requires its arguments to be within the limits of the contract.
 type sink struct{ t *testing.T }
 
 func (s sink) Register(_ context.Context, r db.Registration) (db.Registered, error) {
@@ -53,7 +53,7 @@ func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResu
 
 func bad(f rest.Format) func(string) bool { return func(s string) bool { return !f.Valid(s) } }
 
-// storable is what Postgres takes as text.
+// storable requires texts that Postgres can store.
 func (s sink) storable(texts ...string) {
 	for _, text := range texts {
 		require.True(s.t, utf8.ValidString(text) && len(text) <= 4*255 && !strings.Contains(text, "\x00"), "%q", text)
@@ -67,7 +67,7 @@ func (s sink) load(load *float64) error {
 
 var paths = []string{"register", "heartbeat", "deregister", "seats", "drain"}
 
-// FuzzFleet pins a body that breaks the face, or that gets past it to the store and breaks that.
+// FuzzFleet checks that no body makes the face fail or reaches the store with invalid values.
 func FuzzFleet(f *testing.F) {
 	for _, body := range []string{
 		`{"instance_id":"a","endpoint":"[::1]:7","region":"eu","modes":["duel"],"capacity":8,"load":0.5,"labels":{"a":"b","c":null},"max_sessions":1,` +

@@ -18,7 +18,7 @@ type registerRequest struct {
 	Modes        []string           `json:"modes"`
 	Capacity     int                `json:"capacity"`
 	Load         *float64           `json:"load"`
-	Labels       map[string]*string `json:"labels"` // nil is no label
+	Labels       map[string]*string `json:"labels"` // a nil value means that the label is absent
 	MaxSessions  *int               `json:"max_sessions"`
 	Version      string             `json:"version"`
 	ReportsSeats bool               `json:"reports_seats"`
@@ -27,7 +27,7 @@ type registerRequest struct {
 	Replaces     *string            `json:"replaces"`
 }
 
-// noIncarnation is the value of replaces for a process that takes its id for new.
+// noIncarnation is the value of replaces for a process whose instance id should not be registered yet.
 const noIncarnation = "none"
 
 const maxCapacity = 100_000
@@ -85,7 +85,7 @@ func (r *registerRequest) replaces() *uuid.UUID {
 	if r.Replaces == nil {
 		return nil
 	}
-	id, _ := uuid.Parse(*r.Replaces) // "none" is the nil UUID.
+	id, _ := uuid.Parse(*r.Replaces) // "none" becomes the nil UUID.
 	return &id
 }
 
@@ -96,7 +96,7 @@ type registered struct {
 }
 
 func (f face) register(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
-	note(ctx, in.Body.InstanceID)
+	logInstance(ctx, in.Body.InstanceID)
 	r, err := f.store.Register(ctx, in.Body.registration())
 	return registered{status{r.InstanceID, "registered", r.Available}, r.Incarnation}, err
 }

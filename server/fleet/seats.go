@@ -19,7 +19,7 @@ type seatsRequest struct {
 	SessionID       string    `json:"session_id"`
 	Joined          []*joined `json:"joined"`
 	Left            []string  `json:"left"`
-	LeftConnections []*string `json:"left_connections"` // of those in Left, in their order; nil where none is named
+	LeftConnections []*string `json:"left_connections"` // one for each entry of Left, in the same order; nil if unnamed
 	Ended           bool      `json:"ended"`
 }
 
@@ -29,7 +29,7 @@ type joined struct {
 	Connection *string `json:"connection"`
 }
 
-// maxEntries of each list: a session has no more seats.
+// maxEntries bounds each list: a session has at most so many seats.
 const maxEntries = 1024
 
 // Validate implements rest.Validator.
@@ -52,18 +52,19 @@ func (r *seatsRequest) Validate(c *rest.Check) {
 	r.checkLeftConnections(c)
 }
 
-// checkLeftConnections complains of the list's length only where its entries are fine: one mistake, one complaint.
+// checkLeftConnections checks the length of the list only if its entries are valid, so that one mistake gives one error.
 func (r *seatsRequest) checkLeftConnections(c *rest.Check) {
-	fine := true
+	valid := true
 	for i, connection := range r.LeftConnections {
-		fine = checkConnection(c, fmt.Sprintf("left_connections[%d]", i), connection) && fine
+		valid = checkConnection(c, fmt.Sprintf("left_connections[%d]", i), connection) && valid
 	}
-	if fine && r.LeftConnections != nil {
+	if valid && r.LeftConnections != nil {
 		c.That(len(r.LeftConnections) == len(r.Left), "left_connections", "must have as many entries as left")
 	}
 }
 
-// checkConnection allows no empty name: a game server that sends one by mistake would not be protected, and not know it.
+// checkConnection refuses an empty name: it means "no connection named", so a game server that sends one by mistake would
+// lose the protection against replays without noticing.
 func checkConnection(c *rest.Check, field string, connection *string) (ok bool) {
 	if connection != nil {
 		c.Match(field, *connection, rest.ID)
@@ -100,17 +101,17 @@ type seatsAnswer struct {
 	Left        int          `json:"left"`
 	PlayerCount int          `json:"player_count"`
 	Closed      bool         `json:"closed"`
-	Results     []seatResult `json:"results"` // as asked, those who joined first
+	Results     []seatResult `json:"results"` // in the order of the request, entries of joined before those of left
 }
 
 type seatResult struct {
 	Sub    string        `json:"sub"`
-	JTI    string        `json:"jti,omitempty"` // of those who joined
+	JTI    string        `json:"jti,omitempty"` // for entries of joined
 	Result db.SeatResult `json:"result"`
 	Status int           `json:"status"`
 }
 
-// statuses say the results as HTTP would.
+// statuses maps each result to the HTTP status of the same meaning.
 var statuses = map[db.SeatResult]int{
 	db.SeatOK:        http.StatusOK,
 	db.SeatReplay:    http.StatusConflict,
@@ -120,8 +121,8 @@ var statuses = map[db.SeatResult]int{
 }
 
 func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
-	note(ctx, in.Body.InstanceID)
-	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil { // not a handle, sent by mistake
+	logInstance(ctx, in.Body.InstanceID)
+	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil { // Only ids are logged, not handles sent by mistake.
 		rest.AddLogAttrs(ctx, slog.String("session_id", in.Body.SessionID))
 	}
 	res, err := f.store.ReportSeats(ctx, in.Body.report())

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxOffset is how wrong a clock may be without being corrected: as much skew as access tokens are forgiven.
+	// maxOffset is how wrong this machine's clock may be without a recent correction: the skew that access tokens allow.
 	maxOffset = 30 * time.Second
-	// freshReading is the age up to which a measured offset still says how wrong the clock is now.
+	// freshReading is the age up to which a measured offset still corrects the clock.
 	freshReading = time.Minute
 )
 
-// Database is what of db.Store readiness asks.
+// Database is the part of db.Store that readiness needs.
 type Database interface {
 	SchemaVersion(ctx context.Context) (int64, error)
 	RestoredFromDump(ctx context.Context) (bool, error)
@@ -29,16 +29,16 @@ type Database interface {
 	Now() time.Time
 }
 
-// Readiness decides whether this replica should get traffic.
+// Readiness decides whether this replica should receive traffic.
 type Readiness struct {
 	Database Database
 	Keys     Keys
-	Schema   int64         // the oldest schema that this build runs on
+	Schema   int64         // the oldest schema version that this build runs on
 	Timeout  time.Duration // for the database's answer
 	Draining func() bool   // whether this replica is shutting down
 }
 
-// check is one thing that has to be so.
+// check is one condition of readiness and its result.
 type check struct {
 	Name   string `json:"name"`
 	Detail string `json:"detail"`
@@ -54,17 +54,18 @@ var errDraining = &rest.Problem{
 	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down", Retry: time.Second,
 }
 
-// shareFor is how old an answer of the database may be when a probe gets it. Probes need no token and no rate limits them.
+// shareFor is how long probes share one result of the database. Probes need no token and have no rate limit, so each must
+// not cost a query.
 const shareFor = 250 * time.Millisecond
 
-// probe answers /readyz. It asks the database one question at a time, which is not canceled when the callers that wait for it
-// leave. It is safe for concurrent use.
+// probe answers /readyz. It queries the database once at a time, and a query is not canceled when the callers that wait
+// for it disconnect. Safe for concurrent use.
 type probe struct {
 	Readiness
 
-	mu    sync.Mutex
-	found []check // what the database answered
-	at    time.Time
+	mu     sync.Mutex
+	latest []check // the last result of the database
+	at     time.Time
 }
 
 func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
@@ -78,18 +79,18 @@ func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, 
 	return readyAnswer{"ready", checks}, nil
 }
 
-// shared is what the database answered lately, or answers now.
+// shared returns the last result of the database, or a new one if that is too old.
 func (p *probe) shared(ctx context.Context) []check {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.found == nil || time.Since(p.at) >= shareFor {
-		p.found = p.database(context.WithoutCancel(ctx))
+	if p.latest == nil || time.Since(p.at) >= shareFor {
+		p.latest = p.database(context.WithoutCancel(ctx))
 		p.at = time.Now()
 	}
-	return p.found
+	return p.latest
 }
 
-// failures is a problem that names every check that failed, nil if none did.
+// failures returns a problem that names every failed check, nil if none failed.
 func failures(checks []check) error {
 	p := &rest.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable", Retry: time.Second}
 	var reasons []string
@@ -106,7 +107,7 @@ func failures(checks []check) error {
 	return p
 }
 
-// database asks whether there is an answer, what it is, and whether the rows are this server's.
+// database checks that the database answers, that the schema is new enough, and that no dump was restored into it.
 func (r Readiness) database(ctx context.Context) []check {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -127,7 +128,8 @@ func (r Readiness) database(ctx context.Context) []check {
 	return append(checks, r.restored(ctx))
 }
 
-// restored fails where feeds would hide rows. Whether they do is asked last: it takes a schema that can tell.
+// restored fails for a database that was restored from a dump, in which event feeds hide rows until 'director migrate up'
+// has run. It comes last, because the query needs the schema that was checked before.
 func (r Readiness) restored(ctx context.Context) check {
 	switch restored, err := r.Database.RestoredFromDump(ctx); {
 	case err != nil:
@@ -135,15 +137,15 @@ func (r Readiness) restored(ctx context.Context) check {
 	case restored:
 		return check{"restored", "the database was restored from a dump: run 'director migrate up'", true}
 	}
-	return check{"restored", "the database is no restored dump, or was migrated since", false}
+	return check{"restored", "the database was not restored from a dump, or was migrated since", false}
 }
 
-// pooler fails while a pooler breaks statements, which it does now to one call and then to another.
+// pooler fails while a connection pooler breaks prepared statements, which makes some calls fail at random.
 func (r Readiness) pooler() check {
 	if hint := r.Database.PoolerTrouble(); hint != "" {
 		return check{"pooler", hint, true}
 	}
-	return check{"pooler", "no pooler breaks statements", false}
+	return check{"pooler", "no connection pooler breaks prepared statements", false}
 }
 
 func (r Readiness) signingKey() check {
@@ -153,11 +155,12 @@ func (r Readiness) signingKey() check {
 	return check{"signing_key", "a signing key can be used", false}
 }
 
-// clock fails where access tokens would be judged by a time that is wrong and cannot be put right.
+// clock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at a wrong
+// time.
 func (r Readiness) clock() check {
 	reading, ok := r.Database.ClockReading()
 	if !ok {
-		return check{"clock", "the clock was not compared with the database's yet", true}
+		return check{"clock", "the clock has not been compared with the database's yet", true}
 	}
 	age := r.Database.Now().Sub(reading.At.Add(reading.Offset))
 	detail := fmt.Sprintf("the clock is %s off and corrected, compared %s ago", reading.Offset.Round(time.Millisecond), age.Round(time.Second))

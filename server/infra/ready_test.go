@@ -18,82 +18,82 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// world is what a replica finds around it; the one of a test that needs days or broken clocks.
-type world struct {
+// environment is the database, clock and keys of a replica, in states that a real one reaches rarely.
+type environment struct {
 	version  int64
 	database error
 	key      error
 	offset   time.Duration
 	age      time.Duration // of the measured offset
-	unread   bool          // it was never measured
+	unread   bool          // the offset was never measured
 	draining bool
 	restored bool
 	pooler   string
-	asked    *atomic.Int64 // how often the database was; nil: nobody counts
+	queries  *atomic.Int64 // counts queries; nil: not counted
 }
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) // by the database's clock
 
-func (w world) SchemaVersion(context.Context) (int64, error) {
-	if w.asked != nil {
-		w.asked.Add(1)
+func (e environment) SchemaVersion(context.Context) (int64, error) {
+	if e.queries != nil {
+		e.queries.Add(1)
 	}
-	return w.version, w.database
+	return e.version, e.database
 }
-func (w world) PoolerTrouble() string                          { return w.pooler }
-func (w world) RestoredFromDump(context.Context) (bool, error) { return w.restored, nil }
-func (w world) Now() time.Time                                 { return now }
-func (w world) Usable() error                                  { return w.key }
-func (w world) JWKS() ([]byte, string, error)                  { return []byte(`{"keys":[]}`), `"e"`, nil }
-func (w world) MaxAge() time.Duration                          { return time.Minute }
-func (w world) ClockReading() (db.ClockReading, bool) {
-	return db.ClockReading{Offset: w.offset, At: now.Add(-w.offset - w.age)}, !w.unread
+func (e environment) PoolerTrouble() string                          { return e.pooler }
+func (e environment) RestoredFromDump(context.Context) (bool, error) { return e.restored, nil }
+func (e environment) Now() time.Time                                 { return now }
+func (e environment) Usable() error                                  { return e.key }
+func (e environment) JWKS() ([]byte, string, error)                  { return []byte(`{"keys":[]}`), `"e"`, nil }
+func (e environment) MaxAge() time.Duration                          { return time.Minute }
+func (e environment) ClockReading() (db.ClockReading, bool) {
+	return db.ClockReading{Offset: e.offset, At: now.Add(-e.offset - e.age)}, !e.unread
 }
 
-func (w world) mount(t *testing.T) http.Handler {
+func (e environment) mount(t *testing.T) http.Handler {
 	t.Helper()
 	engine, err := rest.New(rest.Options{})
 	require.NoError(t, err)
-	infra.Mount(engine, w, infra.Readiness{Database: w, Keys: w, Schema: 3, Timeout: time.Second, Draining: func() bool { return w.draining }})
+	infra.Mount(engine, e, infra.Readiness{Database: e, Keys: e, Schema: 3, Timeout: time.Second, Draining: func() bool { return e.draining }})
 	return engine
 }
 
-func ask(t *testing.T, w world) (status int, body map[string]any) {
+func query(t *testing.T, e environment) (status int, body map[string]any) {
 	t.Helper()
-	engine := w.mount(t)
+	engine := e.mount(t)
 	recorder := httptest.NewRecorder()
 	engine.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &body))
 	return recorder.Code, body
 }
 
-// Pins a replica that gets traffic it cannot serve, and one that is taken out for nothing: the clock may be wrong as
-// long as it is corrected, and a small error needs no correction.
+// A replica that cannot serve is not ready, and one that can is. The clock may be wrong while its offset is known, and a
+// small offset needs no correction.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	away := &db.Error{Kind: db.Unavailable, Code: "unavailable"}
 	for name, row := range map[string]struct {
-		world
+		environment
 		failed []string
 	}{
-		"all is well":                 {world{version: 3}, nil},
-		"a newer schema":              {world{version: 4}, nil},
-		"an older schema":             {world{version: 2}, []string{"schema"}},
-		"no schema":                   {world{}, []string{"schema"}},
-		"the database is away":        {world{database: away}, []string{"database"}},
-		"the schema cannot be read":   {world{version: 3, database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
-		"restored from a dump":        {world{version: 3, restored: true}, []string{"restored"}},
-		"a pooler is in the way":      {world{version: 3, pooler: "set it"}, []string{"pooler"}},
-		"no key":                      {world{version: 3, key: errors.New("no signing key")}, []string{"signing_key"}},
-		"far off and corrected":       {world{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
-		"far behind and corrected":    {world{version: 3, offset: -time.Hour, age: 10 * time.Second}, nil},
-		"far off, corrected long ago": {world{version: 3, offset: 31 * time.Second, age: 2 * time.Minute}, []string{"clock"}},
-		"far behind, long ago":        {world{version: 3, offset: -31 * time.Second, age: 2 * time.Minute}, []string{"clock"}},
-		"a little off, long ago":      {world{version: 3, offset: 29 * time.Second, age: time.Hour}, nil},
-		"never measured":              {world{version: 3, unread: true}, []string{"clock"}},
-		"everything at once":          {world{database: away, key: errors.New("none"), unread: true}, []string{"database", "signing_key", "clock"}},
+		"all is well":                 {environment{version: 3}, nil},
+		"a newer schema":              {environment{version: 4}, nil},
+		"an older schema":             {environment{version: 2}, []string{"schema"}},
+		"no schema":                   {environment{}, []string{"schema"}},
+		"the database is away":        {environment{database: away}, []string{"database"}},
+		"the schema cannot be read":   {environment{version: 3, database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
+		"restored from a dump":        {environment{version: 3, restored: true}, []string{"restored"}},
+		"a pooler is in the way":      {environment{version: 3, pooler: "set it"}, []string{"pooler"}},
+		"no key":                      {environment{version: 3, key: errors.New("no signing key")}, []string{"signing_key"}},
+		"far off and corrected":       {environment{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
+		"far behind and corrected":    {environment{version: 3, offset: -time.Hour, age: 10 * time.Second}, nil},
+		"far off, corrected long ago": {environment{version: 3, offset: 31 * time.Second, age: 2 * time.Minute}, []string{"clock"}},
+		"far behind, long ago":        {environment{version: 3, offset: -31 * time.Second, age: 2 * time.Minute}, []string{"clock"}},
+		"a little off, long ago":      {environment{version: 3, offset: 29 * time.Second, age: time.Hour}, nil},
+		"never measured":              {environment{version: 3, unread: true}, []string{"clock"}},
+		"everything at once":          {environment{database: away, key: errors.New("none"), unread: true}, []string{"database", "signing_key", "clock"}},
 	} {
-		status, body := ask(t, row.world)
+		status, body := query(t, row.environment)
 		if row.failed == nil {
 			require.Equal(t, http.StatusOK, status, name)
 			require.Len(t, body["checks"], 6)
@@ -110,33 +110,32 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Pins a replica that is shutting down and asks a database for whether it is.
+// A replica that is shutting down is not ready and does not query the database.
 func TestDrainingComesFirst(t *testing.T) {
 	t.Parallel()
-	status, body := ask(t, world{version: 3, draining: true, database: errors.New("not asked")})
+	status, body := query(t, environment{version: 3, draining: true, database: errors.New("not asked")})
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "draining", body["code"])
 }
 
-// Pins probes that each ask the database, however many come and whether they wait for the answer, and an answer that is
-// shared for longer than it is true.
-func TestProbesShareAnAnswerOfTheDatabase(t *testing.T) {
+// Concurrent probes share one query, those that disconnect too, and a result is shared for 250 ms only.
+func TestProbesShareAQuery(t *testing.T) {
 	t.Parallel()
-	w := world{version: 3, asked: new(atomic.Int64)}
-	engine := w.mount(t)
-	gone, leave := context.WithCancel(t.Context())
-	leave()
+	e := environment{version: 3, queries: new(atomic.Int64)}
+	engine := e.mount(t)
+	gone, disconnect := context.WithCancel(t.Context())
+	disconnect()
 	probe := func(ctx context.Context) {
 		engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/readyz", nil).WithContext(ctx))
 	}
-	begun := time.Now()
+	start := time.Now()
 	var probes sync.WaitGroup
 	for range 500 {
 		probes.Go(func() { probe(t.Context()) })
 		probes.Go(func() { probe(gone) })
 	}
 	probes.Wait()
-	require.LessOrEqual(t, w.asked.Load(), 1+int64(time.Since(begun)/(250*time.Millisecond)))
-	before := w.asked.Load()
-	require.Eventually(t, func() bool { probe(t.Context()); return w.asked.Load() > before }, 10*time.Second, 10*time.Millisecond)
+	require.LessOrEqual(t, e.queries.Load(), 1+int64(time.Since(start)/(250*time.Millisecond)))
+	before := e.queries.Load()
+	require.Eventually(t, func() bool { probe(t.Context()); return e.queries.Load() > before }, 10*time.Second, 10*time.Millisecond)
 }

@@ -1,6 +1,13 @@
-// Package keyring keeps the signing keys of the key table in memory, opened: play signs session tokens with them, infra
-// publishes them. It decides nothing about keys: which one signs when is said by their rows (queries/key.sql), how
-// tokens are made by package token. It runs no loop of its own; server calls [Keeper.Refresh].
+// Package keyring keeps the unsealed signing keys in memory: play signs session tokens with them, and infra publishes
+// their public halves.
+//
+// Which key signs? Three places answer this, and this package is not one of them:
+//
+//   - queries/key.sql stores when each key signs (sign_from, sign_until); db/key.go plans these times.
+//   - token/ring.go picks the key by these times: Ring.signer.
+//   - worker/rotate.go makes the next key in time. [Keeper.Refresh] does so only when no key would be left.
+//
+// The package runs no loop: server calls [Keeper.Refresh].
 package keyring
 
 import (
@@ -16,42 +23,42 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Store is what of db.Store a [Keeper] needs.
+// Store is the part of db.Store that a [Keeper] needs.
 type Store interface {
 	Keys(ctx context.Context) ([]db.SigningKey, time.Time, error)
 	RotateKeys(ctx context.Context, policy db.KeyPolicy, force bool, mint db.MintFunc) ([]db.SigningKey, error)
 }
 
-// Keeper holds the last keys that could be read, for as long as no newer ones can be. Safe for concurrent use.
+// Keeper holds the keys of the last good reading of the key table. Safe for concurrent use.
 type Keeper struct {
 	store    Store
 	sealer   *token.Sealer
 	mint     db.MintFunc
 	schedule Schedule
 	wanted   chan struct{}
-	mu       sync.Mutex // one Refresh at a time
-	last     atomic.Pointer[reading]
-	refused  atomic.Pointer[error] // why the last reading was, where a key could not be opened; nil: it was not
+	mu       sync.Mutex // held by Refresh, so that one runs at a time
+	last     atomic.Pointer[snapshot]
+	openErr  atomic.Pointer[error] // why a key of the last reading could not be opened; nil: all could
 }
 
-// reading is one look at the key table. It never changes.
-type reading struct {
-	ring *token.Ring
-	keys []token.Key
-	at   time.Time // by the database's clock
-	seen time.Time // the same moment by ours, for what has passed since: this clock may be wrong, but it goes on
+// snapshot is one reading of the key table. It is immutable.
+type snapshot struct {
+	ring    *token.Ring
+	keys    []token.Key
+	readAt  time.Time // by the database's clock
+	localAt time.Time // the same moment by this machine's monotonic clock, to measure the time since
 }
 
-// New makes a Keeper without keys: Refresh reads them, and makes the first ones for alg (token.AlgEdDSA or
-// token.AlgEd25519) where there are none.
+// New makes a Keeper without keys. Refresh reads them, and makes the first ones for alg (token.AlgEdDSA or
+// token.AlgEd25519) if the table has none.
 func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keeper {
 	return &Keeper{
 		store: store, sealer: sealer, mint: keymint.With(sealer, alg), schedule: schedule.withDefaults(), wanted: make(chan struct{}, 1),
 	}
 }
 
-// Refresh reads the keys and, where none will sign any moment, makes one itself: that is a worker's job, but tokens
-// cannot wait for a worker. On an error the last good keys stay in use. Errors: token.ErrSealed for a key that no
+// Refresh reads the keys. If no key will be able to sign soon, it makes one: usually a worker does, but players cannot
+// wait for one. After an error the keys of the last good reading stay in use. Errors: token.ErrSealed for a key that no
 // configured key-encryption key opens, db.Unavailable.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	k.mu.Lock()
@@ -67,28 +74,28 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 }
 
 func (k *Keeper) read(ctx context.Context) error {
-	seen := time.Now()
-	rows, at, err := k.store.Keys(ctx)
+	localAt := time.Now()
+	rows, readAt, err := k.store.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	keys := make([]token.Key, len(rows))
 	for i, row := range rows {
-		keys[i] = turn(row)
+		keys[i] = inWholeSeconds(row)
 	}
-	ring, err := token.NewRing(keys, k.sealer, at, k.schedule.margins().MaxStale)
+	ring, err := token.NewRing(keys, k.sealer, readAt, k.schedule.margins().MaxStale)
 	if err != nil {
-		k.refused.Store(&err)
+		k.openErr.Store(&err)
 		return err
 	}
-	k.refused.Store(nil)
-	k.last.Store(&reading{ring: ring, keys: keys, at: at, seen: seen})
+	k.openErr.Store(nil)
+	k.last.Store(&snapshot{ring: ring, keys: keys, readAt: readAt, localAt: localAt})
 	return nil
 }
 
-// turn takes a row's turn in whole seconds, as tokens count them: a token issued in the second in which a key's turn
-// begins says that it was issued at the start of that second.
-func turn(row db.SigningKey) token.Key {
+// inWholeSeconds truncates the signing times of a row, because tokens hold whole seconds: the iat of a token that is
+// issued in the second in which a key starts to sign is the start of that second.
+func inWholeSeconds(row db.SigningKey) token.Key {
 	return token.Key{
 		Material:  token.Material(row.KeyMaterial),
 		PublishAt: row.PublishAt, VerifyUntil: row.VerifyUntil,
@@ -96,41 +103,40 @@ func turn(row db.SigningKey) token.Key {
 	}
 }
 
-// runsOut looks two readings ahead, so that a turn that nobody follows is continued before it ends.
+// runsOut reports whether no key can sign two refreshes from now, so that a missing successor is made before its turn.
 func (k *Keeper) runsOut() bool {
-	r := k.last.Load()
-	_, err := r.ring.Signer(r.now().Add(2 * k.schedule.Refresh))
+	s := k.last.Load()
+	_, err := s.ring.Signer(s.now().Add(2 * k.schedule.Refresh))
 	return err != nil
 }
 
-// now is the database's time.
-func (r *reading) now() time.Time { return r.at.Add(time.Since(r.seen)) }
+// now returns the time by the database's clock.
+func (s *snapshot) now() time.Time { return s.readAt.Add(time.Since(s.localAt)) }
 
-// Every is how often Refresh wants to be called.
+// Every returns the interval in which Refresh should be called.
 func (k *Keeper) Every() time.Duration { return k.schedule.Refresh }
 
-// Wanted receives when a token could not be signed: do not wait any longer to call Refresh.
+// Wanted returns a channel that receives when a token could not be signed, so that Refresh should be called at once.
 func (k *Keeper) Wanted() <-chan struct{} { return k.wanted }
 
-// MaxAge is for how long verifiers may keep the key set.
+// MaxAge returns how long verifiers may cache the key set.
 func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
 
-// Sign makes the session token of c. Only c.IssuedAt, which is the database's time (db.Resolved), decides which key
-// signs and whether the keys were read too long ago: this machine's clock has no say. Errors: db.Unavailable when no
-// key can be used.
+// Sign makes the session token of c. The database's time c.IssuedAt (see db.Resolved) decides which key signs and whether
+// the keys were read too long ago; this machine's clock is not used. Errors: db.Unavailable when no key can sign.
 func (k *Keeper) Sign(c token.SessionClaims) (string, error) {
-	r := k.last.Load()
-	if r == nil {
-		return "", k.unusable(errNoReading)
+	s := k.last.Load()
+	if s == nil {
+		return "", k.unusable(errNotRead)
 	}
-	raw, err := r.ring.Sign(c.IssuedAt, c)
+	raw, err := s.ring.Sign(c.IssuedAt, c)
 	if errors.Is(err, token.ErrNoKey) || errors.Is(err, token.ErrStale) {
 		return "", k.unusable(err)
 	}
 	return raw, err
 }
 
-var errNoReading = errors.New("the signing keys could not be read yet")
+var errNotRead = errors.New("the signing keys could not be read yet")
 
 func (k *Keeper) unusable(err error) error {
 	select {
@@ -140,36 +146,36 @@ func (k *Keeper) unusable(err error) error {
 	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: "no signing key can be used now", RetryAfter: time.Second, Err: err}
 }
 
-// Usable is nil when a token could be signed now, else it says why not.
+// Usable returns nil when a token could be signed now, else the reason why not.
 func (k *Keeper) Usable() error {
-	r := k.last.Load()
-	if r == nil {
-		if why := k.refused.Load(); why != nil {
-			return fmt.Errorf("%w: %w", errNoReading, *why)
+	s := k.last.Load()
+	if s == nil {
+		if openErr := k.openErr.Load(); openErr != nil {
+			return fmt.Errorf("%w: %w", errNotRead, *openErr)
 		}
-		return errNoReading
+		return errNotRead
 	}
-	_, err := r.ring.Signer(r.now())
+	_, err := s.ring.Signer(s.now())
 	return err
 }
 
-// JWKS is the key set to publish now, and its entity tag as the ETag header wants it. It needs no database, once keys
-// were read. Errors: db.Unavailable while there is no key to publish: verifiers would keep an empty set.
+// JWKS returns the key set to publish now, and its entity tag, quoted for the ETag header. Once keys were read it needs
+// no database. Errors: db.Unavailable when there is no key to publish, because verifiers would cache an empty set.
 func (k *Keeper) JWKS() (document []byte, etag string, err error) {
-	r := k.last.Load()
-	if r == nil {
-		return nil, "", k.unusable(errNoReading)
+	s := k.last.Load()
+	if s == nil {
+		return nil, "", k.unusable(errNotRead)
 	}
-	now := r.now()
-	if r.published(now) == 0 {
+	now := s.now()
+	if s.published(now) == 0 {
 		return nil, "", k.unusable(token.ErrNoKey)
 	}
-	document, etag = r.ring.JWKS(now)
+	document, etag = s.ring.JWKS(now)
 	return document, etag, nil
 }
 
-func (r *reading) published(now time.Time) (n int) {
-	for _, key := range r.keys {
+func (s *snapshot) published(now time.Time) (n int) {
+	for _, key := range s.keys {
 		if !now.Before(key.PublishAt) && now.Before(key.VerifyUntil) {
 			n++
 		}
@@ -177,26 +183,26 @@ func (r *reading) published(now time.Time) (n int) {
 	return n
 }
 
-// State is what is to be seen of a Keeper from outside.
+// State is the state of a Keeper, for metrics.
 type State struct {
 	Age       time.Duration // since the keys were read
 	Published int           // keys in the key set
-	TurnLeft  time.Duration // until another key has to sign; 0 when none signs now
+	TurnLeft  time.Duration // until another key must sign; 0 when none signs now
 }
 
-// State tells how things stand; ok is false before the first keys were read.
-func (k *Keeper) State() (s State, ok bool) {
-	r := k.last.Load()
-	if r == nil {
+// State returns the current state; ok is false before the first keys were read.
+func (k *Keeper) State() (state State, ok bool) {
+	s := k.last.Load()
+	if s == nil {
 		return State{}, false
 	}
-	now := r.now()
-	s = State{Age: now.Sub(r.at), Published: r.published(now)}
-	kid, err := r.ring.Signer(now)
-	for _, key := range r.keys {
+	now := s.now()
+	state = State{Age: now.Sub(s.readAt), Published: s.published(now)}
+	kid, err := s.ring.Signer(now)
+	for _, key := range s.keys {
 		if err == nil && key.KID == kid {
-			s.TurnLeft = key.SignUntil.Sub(now)
+			state.TurnLeft = key.SignUntil.Sub(now)
 		}
 	}
-	return s, true
+	return state, true
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Schedule is how signing keys take turns. Replicas and workers of one fleet must agree on it. The zero value is the
-// default schedule.
+// Schedule configures the rotation of signing keys. All replicas and workers of a fleet must use the same one. The zero
+// value is the default schedule.
 type Schedule struct {
-	Period   time.Duration // a key signs for so long; 0 means 24 h
-	MaxAge   time.Duration // verifiers keep the key set for so long (max-age of the JWKS); 0 means 5 min
-	Refresh  time.Duration // replicas read the keys so often; 0 means 5 s
-	TokenTTL time.Duration // life of a session token; 0 means 2 min. The same as db.Timing.TokenTTL
-	Skew     time.Duration // any two clocks are at most so far apart; 0 means 30 s
+	Period   time.Duration // how long a key signs; 0 means 24 h
+	MaxAge   time.Duration // how long verifiers cache the key set (max-age of the JWKS); 0 means 5 min
+	Refresh  time.Duration // interval in which replicas read the keys; 0 means 5 s
+	TokenTTL time.Duration // lifetime of a session token; must equal db.Timing.TokenTTL; 0 means 2 min
+	Skew     time.Duration // largest difference between any two clocks; 0 means 30 s
 }
 
 func (s Schedule) withDefaults() Schedule {
@@ -27,15 +27,15 @@ func (s Schedule) withDefaults() Schedule {
 	return s
 }
 
-// Policy is what keys are made by under this schedule.
+// Policy returns the rules by which db plans the times of new keys.
 func (s Schedule) Policy() db.KeyPolicy {
 	s = s.withDefaults()
 	m := s.margins()
 	return db.KeyPolicy{Period: s.Period, Lead: m.Lead(), Overlap: m.Overlap()}
 }
 
-// margins counts the refresh twice, because a reading takes some time itself. Keys older than the lead are not signed
-// with: a key that nobody here has heard of may sign by then.
+// margins counts the refresh interval twice, because a reading takes time too. A replica whose reading is older than the
+// lead stops signing, because a key that it has not read may have taken over.
 func (s Schedule) margins() token.Margins {
 	m := token.Margins{MaxAge: s.MaxAge, Refresh: 2 * s.Refresh, TokenTTL: s.TokenTTL, Skew: s.Skew}
 	m.MaxStale = m.Lead()

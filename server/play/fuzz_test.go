@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// sink takes what reaches the store, and wants it within the limits of the contract.
+// sink is a store that requires its arguments to be within the limits of the contract.
 type sink struct{ t *testing.T }
 
 func (s sink) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error) {
@@ -28,7 +28,7 @@ func (s sink) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error) 
 		require.True(s.t, rest.Sub.Valid(sub) && !seen[sub], "%+v", r)
 		seen[sub] = true
 	}
-	require.Equal(s.t, r.IdempotencyKey != "", len(r.RequestHash) == 32, "a hash only where a retry may be compared with it")
+	require.Equal(s.t, r.IdempotencyKey != "", len(r.RequestHash) == 32, "a hash only with an idempotency key")
 	return db.Placement{}, nil
 }
 
@@ -49,7 +49,7 @@ func engine(t *testing.T, caller string) *gin.Engine {
 	return e
 }
 
-// FuzzPlay pins a body that breaks the face, or that gets past it to the store and breaks that.
+// FuzzPlay checks that no body makes the face fail or reaches the store with invalid values.
 func FuzzPlay(f *testing.F) {
 	for _, body := range []string{
 		`{"region":"eu","mode":"duel"}`, `{"region":"eu","mode":"race","party":["alice","bob"],"max_players":2}`, `{"session_handle":"eu.x"}`,
@@ -70,8 +70,8 @@ func FuzzPlay(f *testing.F) {
 	})
 }
 
-// Pins a hash that depends on how a body is written, or that does not depend on what it says; idempotency rests on it.
-func TestTheHashMeansTheRequest(t *testing.T) {
+// The request hash depends on the meaning of the body and not on its spelling. Idempotency relies on it.
+func TestHashDependsOnTheMeaning(t *testing.T) {
 	t.Parallel()
 	hash := func(body string) string {
 		recorder := &hashes{sink: sink{t}}

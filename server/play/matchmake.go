@@ -16,7 +16,8 @@ const (
 	defaultPlayers = 8
 )
 
-// Modes gives the seats of a session, by mode, where the player names none: 1 to 1024. A mode that is not listed has 8.
+// Modes holds the number of seats of a session, by mode, for requests without max_players: 1 to 1024. A mode that is not
+// listed has 8.
 type Modes map[string]int
 
 func (m Modes) size(mode string) int {
@@ -26,7 +27,7 @@ func (m Modes) size(mode string) int {
 	return defaultPlayers
 }
 
-// Validate tells a size that no session can have.
+// Validate returns an error for an invalid mode or size.
 func (m Modes) Validate() error {
 	for mode, n := range m {
 		if !rest.Mode.Valid(mode) || n < 1 || n > maxPlayers {
@@ -39,7 +40,7 @@ func (m Modes) Validate() error {
 type matchmakeRequest struct {
 	Region     string   `json:"region"`
 	Mode       string   `json:"mode"`
-	Party      []string `json:"party"` // nil is the caller alone; an empty list is not
+	Party      []string `json:"party"` // nil means the caller alone; an empty list is invalid
 	MaxPlayers *int     `json:"max_players"`
 }
 
@@ -57,11 +58,11 @@ func (r *matchmakeRequest) Validate(c *rest.Check) {
 	}
 }
 
-// idempotencyKey is what a caller may choose as an Idempotency-Key.
+// idempotencyKey is the format of the Idempotency-Key header.
 var idempotencyKey = rest.JTI // the same alphabet and length
 
-// place is the request as the store wants it, checked for what only the caller's name and our defaults can tell.
-func (r *matchmakeRequest) place(caller, key string, modes Modes) (db.PlaceRequest, error) {
+// placeRequest translates the request for the store. It checks the rules that involve the caller or the default size.
+func (r *matchmakeRequest) placeRequest(caller, key string, modes Modes) (db.PlaceRequest, error) {
 	var c rest.Check
 	if key != "" {
 		c.Match("Idempotency-Key", key, idempotencyKey)
@@ -83,9 +84,9 @@ func (r *matchmakeRequest) place(caller, key string, modes Modes) (db.PlaceReque
 	return req, c.Err()
 }
 
-// hash is the same for two bodies that ask for the same, however they are written. It is taken before the default size
-// is filled in, which may change between a request and its retry. The retry may also meet another version of this code:
-// a field that is added to the request must stay out of the hash where it is absent.
+// hash returns the same value for bodies that mean the same request. It does not include the default size, which may
+// change between a request and its retry. Another version of this code may serve the retry, so a field that is added to
+// the request must not change the hash when it is absent.
 func (r *matchmakeRequest) hash(party []string) []byte {
 	canonical := *r
 	canonical.Party = slices.Sorted(slices.Values(party))
@@ -106,11 +107,11 @@ type placement struct {
 }
 
 func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (placement, error) {
-	req, err := in.Body.place(rest.Caller(ctx), in.Header("Idempotency-Key"), f.modes)
+	req, err := in.Body.placeRequest(rest.Caller(ctx), in.Header("Idempotency-Key"), f.modes)
 	if err != nil {
 		return placement{}, err
 	}
 	p, err := f.store.Place(ctx, req)
-	note(ctx, p.SessionID)
+	logSession(ctx, p.SessionID)
 	return placement(p), err
 }

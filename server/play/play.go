@@ -1,6 +1,6 @@
-// Package play is the face that players call: matchmake, resolve and a look at a session, as api/openapi.yaml describes
-// them. It translates JSON into calls of the store and has keyring sign session tokens. Where a party is seated is
-// decided in db; whose access token is believed, and how often somebody may call, is said where server mounts it.
+// Package play is the face that players call: matchmake, resolve and reading a session, as specified in api/openapi.yaml.
+// It translates JSON into calls of the store and has server/keyring sign session tokens. db decides where a party is
+// seated. Authentication, limits and deadlines are set where server mounts the routes.
 package play
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Store is what of db.Store this face calls.
+// Store is the part of db.Store that this face calls.
 type Store interface {
 	Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error)
 	Resolve(ctx context.Context, handle, sub string) (db.Resolved, error)
 	Session(ctx context.Context, id string) (db.Placement, error)
 }
 
-// Signer makes session tokens; keyring.Keeper does.
+// Signer signs session tokens; keyring.Keeper implements it.
 type Signer interface {
 	Sign(c token.SessionClaims) (string, error)
 }
@@ -35,7 +35,8 @@ type face struct {
 	modes Modes
 }
 
-// Mount adds the routes of this face. They belong behind rest.Bearer: the player is rest.Caller.
+// Mount adds the routes of this face. They belong behind rest.Bearer, because the handlers read the player with
+// rest.Caller.
 func Mount(r gin.IRouter, store Store, keys Signer, modes Modes) {
 	f := face{store, keys, modes}
 	r.POST("/matchmake", rest.Handle(http.StatusOK, f.matchmake))
@@ -43,14 +44,15 @@ func Mount(r gin.IRouter, store Store, keys Signer, modes Modes) {
 	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.session))
 }
 
-// note has the access log name the session that was found, if one was. What callers send is not logged: it may be a handle.
-func note(ctx context.Context, sessionID string) {
+// logSession adds the session to the access log line, if one was found. The id is the store's: text from the caller may
+// be a session handle and is not logged.
+func logSession(ctx context.Context, sessionID string) {
 	if sessionID != "" {
 		rest.AddLogAttrs(ctx, slog.String("session_id", sessionID))
 	}
 }
 
-// Serves tells whether a path belongs to this face.
+// Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
 	return path == "/matchmake" || path == "/resolve" || strings.HasPrefix(path, "/sessions/")
 }
@@ -59,7 +61,8 @@ type resolveRequest struct {
 	SessionHandle *string `json:"session_handle"`
 }
 
-// Validate implements rest.Validator. Of the handle itself nothing is asked: what does not parse is unknown.
+// Validate implements rest.Validator. It does not check the form of the handle: an invalid one is answered like an
+// unknown one.
 func (r *resolveRequest) Validate(c *rest.Check) {
 	c.That(r.SessionHandle != nil, "session_handle", "is required and must be a string")
 }
@@ -73,7 +76,7 @@ type resolveAnswer struct {
 func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error) {
 	sub := rest.Caller(ctx)
 	r, err := f.store.Resolve(ctx, *in.Body.SessionHandle, sub)
-	note(ctx, r.SessionID)
+	logSession(ctx, r.SessionID)
 	if err != nil {
 		return resolveAnswer{}, err
 	}
@@ -87,6 +90,6 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 
 func (f face) session(ctx context.Context, in rest.In[rest.None]) (placement, error) {
 	p, err := f.store.Session(ctx, in.Param("id"))
-	note(ctx, p.SessionID)
+	logSession(ctx, p.SessionID)
 	return placement(p), err
 }

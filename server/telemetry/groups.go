@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// groups are the grouped calls of db: under load the flights get larger, not more.
+// groups measures db's group commit, which decides calls in batches: under load batches become larger, not more.
 type groups struct {
 	calls, wait, took *prometheus.HistogramVec
 	panics            *prometheus.CounterVec
@@ -18,11 +18,11 @@ func newGroups() groups {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"group"})
 	}
 	return groups{
-		calls: histogram("director_group_calls", "Calls decided together in one flight.", prometheus.ExponentialBuckets(1, 2, 12)),
-		wait:  histogram("director_group_wait_seconds", "How long the oldest call of a flight had waited for it.", seconds),
-		took:  histogram("director_group_flight_seconds", "How long a flight took.", seconds),
+		calls: histogram("director_group_calls", "Calls decided together in one batch.", prometheus.ExponentialBuckets(1, 2, 12)),
+		wait:  histogram("director_group_wait_seconds", "How long the oldest call of a batch waited for it to begin.", seconds),
+		took:  histogram("director_group_flight_seconds", "How long a batch took.", seconds),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_group_panics_total", Help: "Batches that failed by a bug: their calls got an internal error, the log has the stack.",
+			Name: "director_group_panics_total", Help: "Batches that failed by a panic. Their calls got an internal error; the log has the stack.",
 		}, []string{"group"}),
 	}
 }
@@ -31,7 +31,7 @@ func (g groups) collectors() []prometheus.Collector {
 	return []prometheus.Collector{g.calls, g.wait, g.took, g.panics}
 }
 
-func (g groups) flight(group string, calls int, waited, took time.Duration) {
+func (g groups) batch(group string, calls int, waited, took time.Duration) {
 	g.calls.WithLabelValues(group).Observe(float64(calls))
 	g.wait.WithLabelValues(group).Observe(waited.Seconds())
 	g.took.WithLabelValues(group).Observe(took.Seconds())

@@ -1,5 +1,5 @@
-// Package telemetry is what Prometheus sees of a replica: requests, groups of calls, connections, signing keys, the
-// clock and what keeps the database from cleaning up. It measures and decides nothing. Workers count for themselves.
+// Package telemetry holds the Prometheus metrics of a replica: requests, batches of calls, database connections, signing
+// keys, the clock and the oldest snapshot, which holds vacuum back. Workers have metrics of their own.
 package telemetry
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Metrics counts what happens. It is made before everything else, because the store reports to it (db.GroupObserver).
-// Safe for concurrent use.
+// Metrics holds the metrics of a replica. It is made before the store, which reports its batches to it
+// (db.GroupObserver). Safe for concurrent use.
 type Metrics struct {
 	HTTP *rest.Metrics
 
@@ -26,7 +26,7 @@ type Metrics struct {
 	snapshot snapshotAge
 }
 
-// New registers the metrics of the process and of its build; it fails when some of their names are registered already.
+// New registers the metrics of the process and of its build. It fails when one of their names is already registered.
 func New(registry *prometheus.Registry, version string) (*Metrics, error) {
 	requests, err := rest.NewMetrics(registry)
 	if err != nil {
@@ -34,7 +34,7 @@ func New(registry *prometheus.Registry, version string) (*Metrics, error) {
 	}
 	m := &Metrics{HTTP: requests, registry: registry, groups: newGroups()}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "director_build_info", Help: "Always 1; the labels say what runs here.",
+		Name: "director_build_info", Help: "Always 1. The labels hold the version of the director and of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()},
 	})
 	build.Set(1)
@@ -54,13 +54,13 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 
 // Flight implements db.GroupObserver.
 func (m *Metrics) Flight(group string, calls int, waited, took time.Duration) {
-	m.groups.flight(group, calls, waited, took)
+	m.groups.batch(group, calls, waited, took)
 }
 
 // Panic implements db.GroupObserver.
 func (m *Metrics) Panic(group string) { m.groups.panics.WithLabelValues(group).Inc() }
 
-// Handler answers /metrics, and /debug/pprof/ with profiles of the process. It is for operators only.
+// Handler serves /metrics and, under /debug/pprof/, profiles of the process. It must be reachable for operators only.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))

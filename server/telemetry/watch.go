@@ -6,16 +6,29 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/keyring"
 )
 
-// Watch registers what is read from the store and the keys when somebody scrapes. Nothing of it asks the database. What
-// is not known is NaN.
-func (m *Metrics) Watch(store *db.Store, keys *keyring.Keeper) error {
-	all := append(poolCollectors(store), clockCollectors(store)...)
+// Store is the part of db.Store that is measured.
+type Store interface {
+	Pool() *pgxpool.Pool
+	ClockReading() (r db.ClockReading, ok bool)
+	Now() time.Time
+}
+
+// Keys is the state of the signing keys; keyring.Keeper implements it.
+type Keys interface {
+	State() (state keyring.State, ok bool)
+}
+
+// Watch registers the metrics that are read from the store and the keys at each scrape. Reading them needs no query.
+// Unknown values are NaN.
+func (m *Metrics) Watch(store Store, keys Keys) error {
+	all := append(poolCollectors(store.Pool()), clockCollectors(store)...)
 	return m.register(append(all, keyCollectors(keys)...)...)
 }
 
@@ -27,31 +40,30 @@ func counter(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
 }
 
-func poolCollectors(store *db.Store) []prometheus.Collector {
-	pool := store.Pool()
+func poolCollectors(pool *pgxpool.Pool) []prometheus.Collector {
 	return []prometheus.Collector{
-		gauge("director_db_connections_in_use", "Connections to the database that somebody uses now.",
+		gauge("director_db_connections_in_use", "Database connections in use.",
 			func() float64 { return float64(pool.Stat().AcquiredConns()) }),
-		gauge("director_db_connections_open", "Connections to the database, in use, idle and being made.",
+		gauge("director_db_connections_open", "Database connections in use, idle or being opened.",
 			func() float64 { return float64(pool.Stat().TotalConns()) }),
-		gauge("director_db_connections_max", "Connections that this process may open.",
+		gauge("director_db_connections_max", "Largest number of database connections of this process.",
 			func() float64 { return float64(pool.Stat().MaxConns()) }),
-		counter("director_db_connections_made_total", "Connections made since the start.",
+		counter("director_db_connections_made_total", "Database connections opened since the start.",
 			func() float64 { return float64(pool.Stat().NewConnsCount()) }),
-		counter("director_db_acquires_total", "How often a connection was taken from the pool.",
+		counter("director_db_acquires_total", "Connections acquired from the pool.",
 			func() float64 { return float64(pool.Stat().AcquireCount()) }),
-		counter("director_db_acquires_waited_total", "How often somebody had to wait for a connection.",
+		counter("director_db_acquires_waited_total", "Connections acquired from the pool after a wait.",
 			func() float64 { return float64(pool.Stat().EmptyAcquireCount()) }),
-		counter("director_db_acquires_given_up_total", "How often somebody gave up waiting for a connection.",
+		counter("director_db_acquires_given_up_total", "Waits for a connection that were canceled or timed out.",
 			func() float64 { return float64(pool.Stat().CanceledAcquireCount()) }),
 		counter("director_db_acquire_wait_seconds_total", "Time spent waiting for connections.",
 			func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() }),
 	}
 }
 
-func clockCollectors(store *db.Store) []prometheus.Collector {
+func clockCollectors(store Store) []prometheus.Collector {
 	return []prometheus.Collector{
-		gauge("director_clock_offset_seconds", "What is added to this machine's clock to have the database's.", func() float64 {
+		gauge("director_clock_offset_seconds", "Database time minus the time of this machine's clock.", func() float64 {
 			if r, ok := store.ClockReading(); ok {
 				return r.Offset.Seconds()
 			}
@@ -66,11 +78,11 @@ func clockCollectors(store *db.Store) []prometheus.Collector {
 	}
 }
 
-func keyCollectors(keys *keyring.Keeper) []prometheus.Collector {
-	of := func(read func(keyring.State) float64) func() float64 {
+func keyCollectors(keys Keys) []prometheus.Collector {
+	of := func(field func(keyring.State) float64) func() float64 {
 		return func() float64 {
 			if s, ok := keys.State(); ok {
-				return read(s)
+				return field(s)
 			}
 			return math.NaN()
 		}
@@ -78,29 +90,34 @@ func keyCollectors(keys *keyring.Keeper) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("director_signing_keys_age_seconds", "Time since the signing keys were last read.",
 			of(func(s keyring.State) float64 { return s.Age.Seconds() })),
-		gauge("director_signing_keys_published", "Keys in the key set: current, next and retiring.",
+		gauge("director_signing_keys_published", "Keys in the published key set: current, next and retiring.",
 			of(func(s keyring.State) float64 { return float64(s.Published) })),
-		gauge("director_signing_key_turn_seconds", "Time until the next key signs; 0 when none signs now.",
+		gauge("director_signing_key_turn_seconds", "Time until the next key signs, 0 when no key signs now.",
 			of(func(s keyring.State) float64 { return s.TurnLeft.Seconds() })),
 	}
 }
 
-// snapshotAge is sampled and not read when somebody scrapes: a database that is away would hold up the scrape.
+// snapshotAge is sampled and not read at each scrape: a scrape would have to wait for a database that does not answer.
 type snapshotAge struct{ seconds atomic.Uint64 }
 
 func (a *snapshotAge) collector() prometheus.Collector {
 	a.set(math.NaN())
-	return gauge("director_oldest_snapshot_age_seconds", "How long the oldest snapshot has kept vacuum from cleaning.",
+	return gauge("director_oldest_snapshot_age_seconds", "Age of the database's oldest snapshot, which holds vacuum back.",
 		func() float64 { return math.Float64frombits(a.seconds.Load()) })
 }
 
 func (a *snapshotAge) set(seconds float64) { a.seconds.Store(math.Float64bits(seconds)) }
 
-// SampleEvery is how often SampleSnapshot should be called.
+// SampleEvery is the interval in which SampleSnapshot should be called.
 const SampleEvery = 10 * time.Second
 
-// SampleSnapshot asks the database for the age of its oldest snapshot. Errors: db.Unavailable; the age is unknown then.
-func (m *Metrics) SampleSnapshot(ctx context.Context, store *db.Store) error {
+// SnapshotStore is the part of db.Store that SampleSnapshot needs.
+type SnapshotStore interface {
+	OldestSnapshotAge(ctx context.Context) (time.Duration, error)
+}
+
+// SampleSnapshot reads the age of the database's oldest snapshot. Errors: db.Unavailable, after which the age is unknown.
+func (m *Metrics) SampleSnapshot(ctx context.Context, store SnapshotStore) error {
 	age, err := store.OldestSnapshotAge(ctx)
 	if err != nil {
 		m.snapshot.set(math.NaN())
