@@ -1,33 +1,33 @@
 package match
 
-// Claim is what a match needs to become final, once an evaluator has accepted it.
+// Claim holds the requirements of a match that an evaluator has accepted. They must be met for it to become final.
 type Claim struct {
-	Tickets    []string // all of which must be free; one may come twice
-	Backfill   string   // which must be there; empty for none
-	Generation int64    // at which the backfill must be: the match was made of what it said then
+	Tickets    []string // must all be free; duplicates are allowed
+	Backfill   string   // must exist; empty for none
+	Generation int64    // required generation of the backfill, that from which the match was made
 }
 
-// Verdict is what becomes of a match that an evaluator has accepted.
+// Verdict is the decision about a match that an evaluator has accepted.
 type Verdict int
 
 // The verdicts. All but Kept are reasons why a match is dropped.
 const (
 	Kept               Verdict = iota
-	TicketGone                 // a ticket of it is in another match, or waits no more
-	BackfillGone               // its backfill is deleted, or expired
-	BackfillChanged            // its backfill says something else by now, or takes another match
-	BackfillUnreadable         // what it wants of a backfill cannot be understood
-	CallerGone                 // who proposed it is not there any more
+	TicketGone                 // a ticket is in another match, or no longer queued
+	BackfillGone               // the backfill was deleted or has expired
+	BackfillChanged            // the backfill has another generation, or another match uses it
+	BackfillUnreadable         // the proposal's backfill cannot be parsed
+	CallerGone                 // the caller that proposed the match has disconnected
 )
 
 var verdictNames = [...]string{"kept", "ticket_gone", "backfill_gone", "backfill_changed", "backfill_unreadable", "caller_gone"}
 
-// Verdicts lists them all.
+// Verdicts lists all verdicts.
 func Verdicts() []Verdict {
 	return []Verdict{Kept, TicketGone, BackfillGone, BackfillChanged, BackfillUnreadable, CallerGone}
 }
 
-// String names the verdict, as metrics do.
+// String returns the name of the verdict in metrics.
 func (v Verdict) String() string {
 	if v < 0 || int(v) >= len(verdictNames) {
 		return "unknown"
@@ -35,9 +35,9 @@ func (v Verdict) String() string {
 	return verdictNames[v]
 }
 
-// Keep decides which matches become final, in the order in which they were accepted: those that find all they need, after
-// those before them took theirs. One that is dropped takes nothing. free tells which tickets may be matched, backfills
-// which backfills there are, and their generations. It answers a verdict for each claim.
+// Keep decides which matches become final and returns a verdict for each claim. It goes through the claims in order and
+// keeps a match if its requirements are met and no match kept before uses its tickets or backfill. free reports whether a
+// ticket may be matched; backfills holds the generation of each existing backfill.
 func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]int64) []Verdict {
 	k := keeper{free: free, backfills: backfills, tickets: map[string]bool{}, filled: map[string]bool{}}
 	verdicts := make([]Verdict, len(claims))
@@ -49,18 +49,18 @@ func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]in
 	return verdicts
 }
 
-// keeper knows what is there, and what the matches so far have taken of it.
+// keeper tracks the tickets and backfills that the kept matches use.
 type keeper struct {
 	free      func(ticket string) bool
 	backfills map[string]int64
-	tickets   map[string]bool
-	filled    map[string]bool
+	tickets   map[string]bool // used by a kept match
+	filled    map[string]bool // backfills used by a kept match
 }
 
 func (k *keeper) judge(c Claim) Verdict {
 	if c.Backfill != "" {
-		switch generation, there := k.backfills[c.Backfill]; {
-		case !there:
+		switch generation, exists := k.backfills[c.Backfill]; {
+		case !exists:
 			return BackfillGone
 		case generation != c.Generation || k.filled[c.Backfill]:
 			return BackfillChanged

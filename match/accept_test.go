@@ -38,9 +38,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Whatever was accepted: nothing is in two matches that are kept, none that is kept misses anything, and what is dropped
-// missed something.
-func TestKeepKeepsWhatFindsAllItNeeds(t *testing.T) {
+// For any claims: no ticket or backfill is in two kept matches, and a match is kept exactly if its requirements are met.
+func TestKeepKeepsMatchesWithMetRequirements(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.MapOf(rapid.StringMatching("[a-e]"), rapid.Bool()).Draw(t, "free")

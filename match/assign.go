@@ -2,15 +2,15 @@ package match
 
 import "fmt"
 
-// AssignmentGroup is tickets that are to play in the same place.
+// AssignmentGroup is a list of tickets that get the same assignment.
 type AssignmentGroup struct {
 	Tickets       []string
-	HasAssignment bool // whether it says where
+	HasAssignment bool
 }
 
-// CheckAssignments judges a request to assign tickets, before anything is written. No groups at all are fine, and do
-// nothing. Otherwise groups are read in their order and the first fault is told: each says where, no ticket comes twice
-// in all of them, and there is at least one. Errors: [Invalid].
+// CheckAssignments validates a request to assign tickets. A request without groups is valid. Otherwise each group needs an
+// assignment, no ticket may occur twice in all groups, and there must be at least one ticket. The error reports the first
+// violation in the order of the groups. Errors: [Invalid].
 func CheckAssignments(groups []AssignmentGroup) error {
 	seen := map[string]bool{}
 	for _, g := range groups {

@@ -1,11 +1,12 @@
-// Package match holds what matchmaking computes from values already read: whether a pool holds a ticket, which proposals
-// become matches, whether an assignment is well-formed. The rules are Open Match's, exactly, so that programs written for
-// it meet the same decisions here.
+// Package match holds the pure decisions of matchmaking: whether a pool holds a ticket, which proposals become matches,
+// and whether an assignment request is valid. The rules are exactly those of Open Match, so that programs written for it
+// get the same results.
 //
-// A file per question: pool.go, evaluate.go, assign.go. index.go is what pool.go decides, for a store with an index, and
-// moment.go is time as the wire has it. Everything is pure: no database, no network, no protocol, no clock. Functions keep
-// none of their arguments and may be called from many goroutines.
+// Each decision has a file: pool.go (filters), evaluate.go (the default evaluator), accept.go (which accepted proposals
+// become final), assign.go (assignments). index.go translates pools and tickets for a store with an index, and moment.go
+// holds the wire's timestamps. The package knows no database, network, protocol or clock. Functions retain none of their
+// arguments and are safe for concurrent use.
 //
-// What a pool holds is also decided in SQL, where the tickets are. The cases and generators of matchtest are for both, and
-// hold the two together.
+// SQL decides pool membership too, where the tickets are stored. The cases and generators of matchtest test both, so that
+// they agree.
 package match

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Proposal is a match that a match function proposes, as the evaluator sees it.
+// Proposal is a match that a match function proposes, with the fields that the evaluator needs.
 type Proposal struct {
 	ID       string
-	Score    *float64 // nil where none was given, which is less than any number
+	Score    *float64 // nil if the proposal has none; it ranks below every number
 	Tickets  []string
-	Backfill string // the id of a backfill that exists; empty where there is none, or one that is still to be created
+	Backfill string // the id of an existing backfill; empty for none and for one that is still to be created
 }
 
-// Evaluate is the default evaluator: it accepts proposals by score, the greatest first, unless a ticket or an existing
-// backfill of theirs is in one accepted before. Of equal scores the one that was given first comes first; NaN comes last.
-// It answers the ids of those accepted, best first. A proposal whose score cannot be read must not be among those given:
-// it is dropped.
+// Evaluate is the default evaluator. It goes through the proposals by score, the highest first, and accepts each that
+// shares no ticket and no existing backfill with one accepted before. Proposals with equal scores keep their order; NaN
+// ranks last. It returns the ids of the accepted proposals in this order. The caller must drop proposals whose score
+// cannot be parsed.
 func Evaluate(proposals []Proposal) []string {
 	ranked := slices.SortedStableFunc(slices.Values(proposals), func(a, b Proposal) int {
 		return cmp.Compare(b.score(), a.score())

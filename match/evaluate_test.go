@@ -40,7 +40,7 @@ func TestEvaluate(t *testing.T) {
 			[]match.Proposal{{ID: "nan", Score: new(nan), Tickets: []string{"a"}}, {ID: "none", Tickets: []string{"a", "b"}}, {ID: "low", Score: new(-math.MaxFloat64), Tickets: []string{"b"}}},
 			[]string{"low", "nan"},
 		},
-		// What was refused takes nothing away from others.
+		// A refused proposal uses no tickets.
 		"a refused match frees its tickets": {
 			[]match.Proposal{{ID: "1", Score: new(3.0), Tickets: []string{"a"}}, {ID: "2", Score: new(2.0), Tickets: []string{"a", "b"}}, {ID: "3", Score: new(1.0), Tickets: []string{"b"}}},
 			[]string{"1", "3"},
@@ -64,13 +64,13 @@ func TestEvaluate(t *testing.T) {
 			given := slices.Clone(c.proposals)
 			require.Equal(t, c.accepted, match.Evaluate(c.proposals))
 			for i := range given {
-				require.Equal(t, given[i].ID, c.proposals[i].ID, "what was given stays in its order")
+				require.Equal(t, given[i].ID, c.proposals[i].ID, "the argument keeps its order")
 			}
 		})
 	}
 }
 
-// Sorting that shuffles equals does so only where there are many of them.
+// An unstable sort changes the order of equal scores only if there are many of them.
 func TestEvaluateKeepsTheOrderOfEqualScores(t *testing.T) {
 	t.Parallel()
 	var proposals []match.Proposal
@@ -82,7 +82,8 @@ func TestEvaluateKeepsTheOrderOfEqualScores(t *testing.T) {
 	require.Equal(t, ids, match.Evaluate(proposals))
 }
 
-// Whatever is proposed: nothing is used twice, what is refused is in the way of something better, and the best is accepted.
+// For any proposals: nothing is used twice, each refused proposal collides with a better accepted one, and the best is
+// accepted.
 func TestEvaluateIsGreedy(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,14 +124,14 @@ func collide(p, o match.Proposal) bool {
 		slices.ContainsFunc(p.Tickets, func(id string) bool { return slices.Contains(o.Tickets, id) })
 }
 
-// better tells whether the proposal at i has a greater score than o, or the same and was given before.
+// better reports whether the proposal at i has a higher score than o, or an equal one and an earlier position.
 func better(proposals []match.Proposal, i int, o match.Proposal) bool {
 	a, b := rankable(proposals[i]), rankable(o)
 	j := slices.IndexFunc(proposals, func(p match.Proposal) bool { return p.ID == o.ID })
 	return a[0] > b[0] || a[0] == b[0] && (a[1] > b[1] || a[1] == b[1] && i < j)
 }
 
-// rankable is a score as two numbers that compare without exceptions.
+// rankable returns a score as two numbers that can be compared without special cases.
 func rankable(p match.Proposal) [2]float64 {
 	switch {
 	case p.Score == nil:

@@ -10,18 +10,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Row is what a store keeps of [Fields], so that it can answer a [Query] with an index. Texts are terms: hashes of one
-// size, which can be indexed whatever the text is long and holds.
+// Row is the indexable form of [Fields] that a store keeps to answer a [Query]. Texts become terms: hashes of a fixed size,
+// which can be indexed for texts of any length and content.
 type Row struct {
 	Created int64       // nanoseconds since 1970
-	Terms   []uuid.UUID // one for each tag and for each string, each once
-	Keys    []uuid.UUID // one for the name of each double, beside it
+	Terms   []uuid.UUID // one for each tag and each string, without duplicates
+	Keys    []uuid.UUID // one for the name of each double, in the order of Doubles
 	Doubles []float64
 }
 
-// Query is what a [Pool] asks of rows. It holds a row when the row was created after After and before Before, has all of
-// Terms, has all of Present among its keys, and for each range has a double of that key from Low to High. A store may take
-// NaN for no number or, as Postgres does, for the greatest.
+// Query is a [Pool] in terms of rows. It holds a row that was created after After and before Before, has all of Terms, has
+// all of Present among its keys, and has for each range a double of that key from Low to High. A store may treat NaN as
+// outside every range or, as Postgres does, as greater than all numbers.
 type Query struct {
 	After, Before int64
 	Terms         []uuid.UUID
@@ -29,13 +29,13 @@ type Query struct {
 	Ranges        []QueryRange
 }
 
-// QueryRange has both its ends within it, and neither is NaN.
+// QueryRange includes both ends. Neither is NaN.
 type QueryRange struct {
 	Key       uuid.UUID
 	Low, High float64
 }
 
-// Row gives what a store keeps of the fields. Slices are never nil.
+// Row returns the indexable form of the fields. Its slices are never nil.
 func (f Fields) Row() Row {
 	doubles := len(f.Doubles)
 	r := Row{
@@ -57,9 +57,9 @@ func (f Fields) Row() Row {
 	return r
 }
 
-// Query gives what the pool asks, which holds the rows of those fields that the pool holds. Without some, the pool holds
-// nothing whatever there is: one of its ranges has no number in it. Slices are never nil.
-func (p Pool) Query() (q Query, some bool) {
+// Query returns the query that holds the rows of exactly those fields that the pool holds. possible is false if the pool
+// holds nothing at all, because one of its ranges is empty. Slices are never nil.
+func (p Pool) Query() (q Query, possible bool) {
 	q = Query{After: math.MinInt64, Before: math.MaxInt64, Terms: []uuid.UUID{}, Present: []uuid.UUID{}, Ranges: []QueryRange{}}
 	if p.CreatedAfter != nil {
 		q.After = p.CreatedAfter.UnixNano()
@@ -88,7 +88,7 @@ func (p Pool) Query() (q Query, some bool) {
 	return q, true
 }
 
-// ends gives the least and the greatest number in the range. Where there is none, low <= high is false.
+// ends returns the lowest and the highest number in the range. For an empty range, low <= high is false.
 func (r DoubleRange) ends() (low, high float64) {
 	low, high = r.Min, r.Max
 	if r.Exclude == ExcludeMin || r.Exclude == ExcludeBoth {
@@ -100,7 +100,7 @@ func (r DoubleRange) ends() (low, high float64) {
 	return low, high
 }
 
-// next is the number after x on the way to the end of all numbers, and NaN where x is that end already.
+// next returns the number after x in the direction of end, which is an infinity, and NaN if x is end.
 func next(x, end float64) float64 {
 	if x == end {
 		return math.NaN()
@@ -108,15 +108,15 @@ func next(x, end float64) float64 {
 	return math.Nextafter(x, end)
 }
 
-// The kinds of terms, so that a tag is not taken for a string.
+// The kinds of terms. They keep the term of a tag apart from that of a string with the same text.
 const (
 	tagTerm byte = iota + 1
 	stringTerm
 	doubleTerm
 )
 
-// term hashes a text with its kind and name. Half of a SHA-256 is enough: whoever wants two texts of one term has to try
-// 2^64 of them.
+// term hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term takes about
+// 2^64 attempts.
 func term(kind byte, name, text string) uuid.UUID {
 	b := make([]byte, 0, 64)
 	b = append(b, kind)

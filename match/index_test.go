@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/match/matchtest"
 )
 
-// A store that answers queries about rows decides like Holds.
+// A store that answers queries on rows decides as Holds does.
 func TestQueryOfRowDecidesLikeHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range matchtest.Cases() {
@@ -27,7 +27,7 @@ func TestQueryOfRowDecidesLikeHolds(t *testing.T) {
 	})
 }
 
-// answered is the store's part, as Query describes it.
+// answered is the decision of the store, as specified by Query.
 func answered(p match.Pool, f match.Fields) bool {
 	q, some := p.Query()
 	r := f.Row()
@@ -43,15 +43,15 @@ func answered(p match.Pool, f match.Fields) bool {
 	return all(q.Terms, r.Terms) && all(q.Present, r.Keys)
 }
 
-// notAfter is <= as Postgres has it: NaN is equal to itself and greater than all else.
+// notAfter is <= as in Postgres: NaN is equal to itself and greater than every number.
 func notAfter(a, b float64) bool { return math.IsNaN(b) || a <= b }
 
 func all(wanted, has []uuid.UUID) bool {
 	return !slices.ContainsFunc(wanted, func(u uuid.UUID) bool { return !slices.Contains(has, u) })
 }
 
-// Rows are kept by one release and asked by the next, so the terms of a text never change. These are what sha256sum says of
-// the kind, the length of the name, the name and the text.
+// One release stores rows and the next queries them, so the term of a text must never change. The expected values are
+// those of sha256sum for the kind, the length of the name, the name and the text.
 func TestTermsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := match.Fields{Tags: []string{"beta"}}.Row()
@@ -62,7 +62,7 @@ func TestTermsStayAsTheyAre(t *testing.T) {
 	require.Equal(t, []float64{3}, r.Doubles)
 }
 
-// What two texts or names could be taken for the same, when only joined.
+// Pairs of names and texts that would be equal if they were only concatenated.
 func TestTermsKeepTextsApart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

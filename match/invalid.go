@@ -1,6 +1,6 @@
 package match
 
-// Invalid is why a request is refused. The text is the protocol's: clients compare it, so it is told as it is.
+// Invalid is the reason why a request is refused. The text is that of Open Match, unchanged, because clients compare it.
 type Invalid string
 
 // Error implements error.

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// new64 is a number in other hands than the processor's: exact, and infinity included.
+// new64 converts a number exactly, infinities included, for arithmetic that is independent of float64.
 func new64(x float64) *big.Float { return big.NewFloat(x) }
 
 func TestMomentValid(t *testing.T) {
@@ -45,7 +45,7 @@ func TestMomentsAreOrderedLikeTimes(t *testing.T) {
 	})
 }
 
-// A store that compares nanoseconds decides like Before, for everything created in times that 64 bits reach.
+// A store that compares nanoseconds decides as Before does, for every creation time in the range of 64 bits.
 func TestUnixNanoDecidesLikeBefore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

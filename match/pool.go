@@ -2,35 +2,35 @@ package match
 
 import "slices"
 
-// Fields is what pools judge a ticket or a backfill by.
+// Fields holds the fields of a ticket or a backfill that pools filter by.
 type Fields struct {
-	Doubles map[string]float64 // any value may be there, NaN and infinities too
+	Doubles map[string]float64 // any values, NaN and infinities too
 	Strings map[string]string
 	Tags    []string // order and repetition do not matter
 	Created Moment
 }
 
-// Pool chooses tickets and backfills: those that all of its filters choose. The zero value chooses everything.
+// Pool holds the tickets and backfills that match all of its filters. The zero value holds everything.
 type Pool struct {
 	Doubles       []DoubleRange
 	Strings       []StringEquals
-	Tags          []string // all of these
-	CreatedBefore *Moment  // strictly; nil for any time
-	CreatedAfter  *Moment  // strictly; nil for any time
+	Tags          []string // all are required
+	CreatedBefore *Moment  // exclusive; nil for any time
+	CreatedAfter  *Moment  // exclusive; nil for any time
 }
 
-// DoubleRange chooses what has the double, within the range. A comparison with NaN is never true.
+// DoubleRange matches fields that have the double with a value in the range. NaN is in no range.
 type DoubleRange struct {
 	Arg      string
 	Min, Max float64
 	Exclude  Exclude
 }
 
-// Exclude says which ends do not belong to a range. Clients may send any number: with one that is not listed here the
-// range is not looked at, and having the double is enough.
+// Exclude selects the ends that a range excludes. Clients may send any number: with one that is not listed here the range
+// is ignored, and any value of the double matches.
 type Exclude int32
 
-// The numbers are the wire's.
+// The values of Open Match's protocol.
 const (
 	ExcludeNone Exclude = 0
 	ExcludeMin  Exclude = 1
@@ -38,12 +38,12 @@ const (
 	ExcludeBoth Exclude = 3
 )
 
-// StringEquals chooses what has the string, byte for byte the same.
+// StringEquals matches fields that have the string with exactly this value, byte for byte.
 type StringEquals struct {
 	Arg, Value string
 }
 
-// Check refuses what a request must not ask. Errors: [Invalid].
+// Check returns an error for a pool that a request must not have. Errors: [Invalid].
 func (p Pool) Check() error {
 	if p.CreatedBefore != nil && !p.CreatedBefore.Valid() {
 		return Invalid(".invalid created_before value")
@@ -54,7 +54,7 @@ func (p Pool) Check() error {
 	return nil
 }
 
-// Holds tells whether the pool, which passed [Pool.Check], chooses what has these fields.
+// Holds reports whether all filters of the pool match the fields. The pool must have passed [Pool.Check].
 func (p Pool) Holds(f Fields) bool {
 	if p.CreatedBefore != nil && !f.Created.Before(*p.CreatedBefore) ||
 		p.CreatedAfter != nil && !p.CreatedAfter.Before(f.Created) {

@@ -23,8 +23,8 @@ func TestPoolHolds(t *testing.T) {
 	}
 }
 
-// A table that lost a kind of its cases would still pass, here and in SQL.
-func TestCasesReachEveryFilterBothWays(t *testing.T) {
+// The table of cases covers every kind of filter with both results: if it lost some, its users would still pass.
+func TestCasesCoverEveryFilterBothWays(t *testing.T) {
 	t.Parallel()
 	type reach struct {
 		filter string
@@ -54,7 +54,7 @@ func pointers(m *match.Moment) int {
 	return 1
 }
 
-// Generators that never meet, or always do, would prove nothing about what they are for.
+// The generators produce pools that hold the fields and pools that do not: otherwise they would test nothing.
 func TestRandomPoolsHoldSomeAndNotOthers(t *testing.T) {
 	t.Parallel()
 	const tries = 400
@@ -68,7 +68,7 @@ func TestRandomPoolsHoldSomeAndNotOthers(t *testing.T) {
 	require.Less(t, held, tries*19/20)
 }
 
-// Filters are ANDed: a pool holds what each of its filters alone holds, in whatever order they come.
+// Filters are combined with AND: a pool holds what each of its filters alone holds, in any order of the filters.
 func TestPoolHoldsWhatEachFilterHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,7 +85,7 @@ func TestPoolHoldsWhatEachFilterHolds(t *testing.T) {
 	})
 }
 
-// singles are pools of one filter each.
+// singles returns pools with one filter each.
 func singles(p match.Pool) []match.Pool {
 	all := []match.Pool{{}, {CreatedBefore: p.CreatedBefore}, {CreatedAfter: p.CreatedAfter}}
 	for _, r := range p.Doubles {
@@ -106,8 +106,8 @@ func reversed[E any](s []E) []E {
 	return s
 }
 
-// Two pools that share an end of their ranges must neither both take a number nor both leave it, whatever it is.
-func TestNeighbouringRangesPartTheNumbers(t *testing.T) {
+// Of two adjacent ranges, one that includes their common end and one that excludes it, exactly one holds any number.
+func TestAdjacentRangesHoldEachNumberOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		end, x := rapid.Float64().Draw(t, "end"), rapid.Float64().Draw(t, "x")
@@ -140,7 +140,7 @@ func TestPoolCheck(t *testing.T) {
 	require.EqualError(t, match.Pool{CreatedBefore: bad, CreatedAfter: bad}.Check(), ".invalid created_before value")
 }
 
-// A range as strangers may send it, against the same said with Compare-like arithmetic: the sign of each end's distance.
+// FuzzDoubleRange compares the decision for any range with exact arithmetic on the distances from its ends.
 func FuzzDoubleRange(f *testing.F) {
 	for _, seed := range []float64{0, 1, math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), math.MaxFloat64} {
 		f.Add(seed, seed, seed, int32(0))

@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// DefaultAccessSkew is how far the clocks of the identity provider and of the database may be apart.
+// DefaultAccessSkew is the allowed difference between the clocks of the identity provider and of the database.
 const DefaultAccessSkew = 30 * time.Second
 
-// AccessConfig says whose access tokens are believed. The zero value of everything but Keys is usable.
+// AccessConfig configures which access tokens are accepted. Keys is required; every other zero value is usable.
 type AccessConfig struct {
 	Keys      *KeySource       // the identity provider's keys; required
-	Issuer    string           // iss must be this; empty asks for none
-	Audience  string           // aud must hold this; empty asks for none
-	Algs      []string         // allow-list; nil is EdDSA, ES256, RS256. Ed25519 may be named too, nothing else
-	Skew      time.Duration    // zero is DefaultAccessSkew, below zero is none
-	Now       func() time.Time // the clock tokens are judged by; nil is time.Now
-	CacheSize int              // verified tokens remembered; zero is 16,384 (about 5 MB when full), below zero is none
+	Issuer    string           // required iss; empty accepts any
+	Audience  string           // required in aud; empty accepts any
+	Algs      []string         // allow-list of EdDSA, Ed25519, ES256 and RS256; nil means all but Ed25519
+	Skew      time.Duration    // 0 means DefaultAccessSkew, below 0 none
+	Now       func() time.Time // the clock for exp, nbf and iat; nil means time.Now
+	CacheSize int              // number of cached tokens; 0 means 16,384 (about 5 MB when full), below 0 none
 }
 
-// AccessClaims is what a player's access token says.
+// AccessClaims holds the verified claims of a player's access token.
 type AccessClaims struct {
 	Subject string    // sub; see ValidSubject
-	Issuer  string    // iss; empty where the token has none
+	Issuer  string    // iss; empty if the token has none
 	Expires time.Time // exp
 }
 
-// AccessVerifier judges players' access tokens. Safe for concurrent use.
+// AccessVerifier verifies players' access tokens. Safe for concurrent use.
 //
-// It remembers tokens it found genuine, because players send the same one with every call. A remembered token is
-// still judged by the clock, and is forgotten as soon as the key set changes.
+// It caches tokens with a valid signature, because players send the same token with every call. The times of a cached
+// token are still checked, and a change of the key set invalidates the cache.
 type AccessVerifier struct {
 	cfg    AccessConfig
 	policy policy
 	cache  accessCache
 }
 
-// NewAccessVerifier refuses a configuration without keys and algorithms it cannot hold to public keys.
+// NewAccessVerifier makes a verifier. Errors: no keys, an alg that AccessConfig.Algs does not allow.
 func NewAccessVerifier(cfg AccessConfig) (*AccessVerifier, error) {
 	if cfg.Keys == nil {
 		return nil, errors.New("access tokens: no key source")
@@ -65,8 +65,8 @@ func NewAccessVerifier(cfg AccessConfig) (*AccessVerifier, error) {
 	return &AccessVerifier{cfg: cfg, policy: policy{algs: cfg.Algs}, cache: newAccessCache(cfg.CacheSize)}, nil
 }
 
-// Verify answers whose token raw is. The error is an Invalid, or ErrKeysUnavailable. It waits for the key set as
-// SessionVerifier.Verify does.
+// Verify returns the claims of a valid token. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key set
+// under the same conditions as SessionVerifier.Verify.
 func (v *AccessVerifier) Verify(ctx context.Context, raw string) (AccessClaims, error) {
 	if len(raw) > MaxTokenBytes {
 		return AccessClaims{}, TooLarge
@@ -76,19 +76,19 @@ func (v *AccessVerifier) Verify(ctx context.Context, raw string) (AccessClaims, 
 		return AccessClaims{}, err
 	}
 	sum := sha256.Sum256([]byte(raw))
-	if known := v.cache.get(sum, keys); known != nil {
-		return known.now(v.cfg.Now(), v.cfg.Skew)
+	if cached := v.cache.get(sum, keys); cached != nil {
+		return cached.claimsAt(v.cfg.Now(), v.cfg.Skew)
 	}
-	fresh, err := v.judge(ctx, raw)
+	entry, err := v.verify(ctx, raw)
 	if err != nil {
 		return AccessClaims{}, err
 	}
-	fresh.sum = sum
-	v.cache.put(fresh)
-	return fresh.claims, nil
+	entry.sum = sum
+	v.cache.put(entry)
+	return entry.claims, nil
 }
 
-func (v *AccessVerifier) judge(ctx context.Context, raw string) (*accessEntry, error) {
+func (v *AccessVerifier) verify(ctx context.Context, raw string) (*accessEntry, error) {
 	payload, keys, err := v.policy.verified(ctx, raw, v.cfg.Keys)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (v *AccessVerifier) judge(ctx context.Context, raw string) (*accessEntry, e
 		return nil, err
 	}
 	claims := AccessClaims{
-		Subject: strings.Clone(r.sub.value), // not the whole payload, which lives as long as a piece of it
+		Subject: strings.Clone(r.sub.value), // A substring would keep the whole payload in memory.
 		Issuer:  strings.Clone(r.iss.value),
 		Expires: r.times.exp.time(),
 	}

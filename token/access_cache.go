@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// accessCache remembers verified tokens by their SHA-256, each in the one slot its hash points to: the size is fixed, the
-// last to come wins a slot, and nobody waits for a lock. Only genuine tokens get in, so strangers cannot push others out.
+// accessCache caches verified tokens by their SHA-256. The hash selects one slot, where a newer entry replaces an older
+// one, so the size is fixed and no lock is needed. Only tokens with a valid signature enter, so that strangers cannot
+// evict them.
 type accessCache struct{ slots []atomic.Pointer[accessEntry] }
 
 type accessEntry struct {
 	sum    [sha256.Size]byte
-	keys   *KeySet // the set that verified it; another set has not
+	keys   *KeySet // the set that verified it; the entry is invalid for any other
 	claims AccessClaims
 	times  times
 }
 
-// now answers the claims if the token still counts.
-func (e *accessEntry) now(now time.Time, skew time.Duration) (AccessClaims, error) {
+// claimsAt returns the claims if the token is valid at that time.
+func (e *accessEntry) claimsAt(now time.Time, skew time.Duration) (AccessClaims, error) {
 	if err := e.times.check(now, skew); err != nil {
 		return AccessClaims{}, err
 	}

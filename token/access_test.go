@@ -56,7 +56,7 @@ func TestAccessClaims(t *testing.T) {
 	v := access(t, AccessConfig{Issuer: "https://id.example", Audience: "game"})
 	for _, c := range []struct {
 		name  string
-		value any // nil takes the claim away
+		value any // nil removes the claim
 		want  Invalid
 	}{
 		{"exp", nil, MissingClaim}, {"sub", nil, MissingClaim},
@@ -83,7 +83,7 @@ func TestAccessClaims(t *testing.T) {
 	}
 }
 
-// iss and aud are asked for only where they are configured, but are never of the wrong type.
+// iss and aud are compared only if they are configured, but a wrong type is always refused.
 func TestAccessWithoutIssuerAndAudience(t *testing.T) {
 	t.Parallel()
 	v := access(t, AccessConfig{})
@@ -95,7 +95,7 @@ func TestAccessWithoutIssuerAndAudience(t *testing.T) {
 	require.ErrorIs(t, err, BadClaim)
 }
 
-// Without a kid a token counts only if one key of the set, and no other, fits its algorithm.
+// Without a kid a token is accepted only if exactly one key of the set fits its algorithm.
 func TestAccessWithoutKid(t *testing.T) {
 	t.Parallel()
 	i := theIssuer()
@@ -134,8 +134,8 @@ func mintPublic(t *testing.T) any {
 	return private.Public()
 }
 
-// A remembered token expires all the same, to the second, and comes back to life for no clock that is set back.
-func TestRememberedTokenIsStillJudgedByTheClock(t *testing.T) {
+// A cached token expires at the same second as an uncached one, also after the clock was set back.
+func TestCachedTokenExpires(t *testing.T) {
 	t.Parallel()
 	now := newClock()
 	v := access(t, AccessConfig{Now: now.Now, Skew: -1})
@@ -153,8 +153,8 @@ func TestRememberedTokenIsStillJudgedByTheClock(t *testing.T) {
 	}
 }
 
-// A key that leaves the set takes the tokens it signed with it, remembered or not.
-func TestRememberedTokenIsForgottenWithItsKey(t *testing.T) {
+// When a key leaves the set, the tokens that it signed are refused, cached ones too.
+func TestCachedTokenIsInvalidWithoutItsKey(t *testing.T) {
 	t.Parallel()
 	now := newClock()
 	document := Document{JSON: theIssuer().jwks(t), MaxAge: time.Minute}
@@ -171,7 +171,7 @@ func TestRememberedTokenIsForgottenWithItsKey(t *testing.T) {
 	require.ErrorIs(t, err, UnknownKey)
 }
 
-// The cache is bounded, holds nothing that was refused, and never answers for another token.
+// The cache is bounded, holds no refused tokens, and never returns the claims of another token.
 func TestAccessCache(t *testing.T) {
 	t.Parallel()
 	v := access(t, AccessConfig{CacheSize: 2})
@@ -204,7 +204,7 @@ func TestAccessCache(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Trouble with the keys is ours and must not read as a bad token, which would log every player out.
+// An unreadable key set must not look like an invalid token, which would log every player out.
 func TestAccessWithoutKeysIsUnavailable(t *testing.T) {
 	t.Parallel()
 	v := access(t, AccessConfig{Keys: fixed(Document{JSON: []byte(`{"error":"maintenance"}`)})})

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// target is a verifier under attack: what it is given, and a payload that it would take from the right key.
+// target is a verifier under attack, with the key that it trusts and a payload that it accepts under this key.
 type target struct {
 	name    string
 	kid     string
@@ -67,7 +67,7 @@ func (on target) header(more string) string {
 	return fmt.Sprintf(`{"alg":"EdDSA","kid":%q%s}`, on.kid, more)
 }
 
-// Unsigned tokens, in every spelling of none that a parser ever took.
+// Unsigned tokens, in every spelling of "none" that parsers have accepted.
 func TestAttackAlgNone(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
@@ -81,7 +81,7 @@ func TestAttackAlgNone(t *testing.T) {
 	})
 }
 
-// An HMAC keyed with the public key, which everybody has: as raw bytes, base64url, DER, PEM and JWK.
+// An HMAC whose secret is the public key, which everybody knows: as raw bytes, base64url, DER, PEM and JWK.
 func TestAttackHMACWithPublicKey(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
@@ -103,7 +103,7 @@ func TestAttackHMACWithPublicKey(t *testing.T) {
 	})
 }
 
-// A symmetric key in the set must never come to verify anything.
+// A symmetric key in the set is never used.
 func TestAttackSymmetricKeyInTheSet(t *testing.T) {
 	t.Parallel()
 	secret := []byte("0123456789abcdef0123456789abcdef")
@@ -118,7 +118,7 @@ func TestAttackSymmetricKeyInTheSet(t *testing.T) {
 	}
 }
 
-// Keys that travel inside the token are refused even when the token is genuine otherwise.
+// A token that carries a key is refused even if its signature is valid.
 func TestAttackEmbeddedKeys(t *testing.T) {
 	t.Parallel()
 	_, mallory, err := ed25519.GenerateKey(nil)
@@ -138,8 +138,8 @@ func TestAttackEmbeddedKeys(t *testing.T) {
 	})
 }
 
-// crit names what a verifier must understand (RFC 7515 section 4.1.11), and we understand none of it; b64 (RFC 7797)
-// would change what is signed.
+// crit lists extensions that a verifier must support (RFC 7515 section 4.1.11), and this one supports none. b64 (RFC 7797)
+// changes the bytes that are signed.
 func TestAttackCriticalExtensions(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
@@ -184,8 +184,8 @@ func TestAttackNoKid(t *testing.T) {
 	require.ErrorIs(t, on.verify(forge(on.key, `{"alg":"EdDSA"}`, on.payload)), UnknownKey)
 }
 
-// What is not a compact JWS of three parts in strict base64url: JSON serialization with one or several signatures, JWE,
-// white space, padding, the standard alphabet, stray bits.
+// Everything but a compact JWS of three parts in strict base64url is refused: JSON serialization with one or several
+// signatures, JWE, white space, padding, the standard alphabet, non-zero padding bits.
 func TestAttackSerializations(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
@@ -221,21 +221,21 @@ func TestAttackPayloads(t *testing.T) {
 	})
 }
 
-// The bound is on the bytes that were sent, before anything is decoded.
+// The limit applies to the received bytes, before anything is decoded.
 func TestAttackGiantTokens(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
 		padded := func(size int) string {
 			return forge(on.key, on.header(""), strings.TrimSuffix(on.payload, "}")+`,"pad":"`+strings.Repeat("x", size)+`"}`)
 		}
-		size := (MaxTokenBytes - len(padded(0))) / 4 * 3 // base64 makes four bytes of three
+		size := (MaxTokenBytes - len(padded(0))) / 4 * 3 // Base64 encodes three bytes as four.
 		require.NoError(t, on.verify(padded(size)))
 		require.ErrorIs(t, on.verify(padded(size+6)), TooLarge)
 		require.ErrorIs(t, on.verify(strings.Repeat("a", 1<<20)), TooLarge)
 	})
 }
 
-// No byte of a token can be changed, dropped or doubled.
+// A token is refused after any of its bytes is changed, removed or repeated.
 func TestAttackEveryByte(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
@@ -252,8 +252,8 @@ func TestAttackEveryByte(t *testing.T) {
 	})
 }
 
-// A key is used for its own algorithm only: each key's token says another alg, signed with that key or with one the
-// attacker owns, and PSS is not taken for PKCS #1.
+// A key is used with its own algorithm only. The tokens name another alg and are signed with that key or with one of the
+// attacker; RSA-PSS is not accepted as PKCS #1.
 func TestAttackKeyOfAnotherAlgorithm(t *testing.T) {
 	t.Parallel()
 	on := targets(t)[1]
@@ -280,7 +280,7 @@ func TestAttackKeyOfAnotherAlgorithm(t *testing.T) {
 	}
 }
 
-// ECDSA signatures of zeros (CVE-2022-21449), in DER instead of the fixed form, or of another curve.
+// ECDSA signatures of zeros (CVE-2022-21449), in DER instead of the fixed form, or of another curve, are refused.
 func TestAttackES256Signatures(t *testing.T) {
 	t.Parallel()
 	on := targets(t)[1]
@@ -298,8 +298,8 @@ func TestAttackES256Signatures(t *testing.T) {
 	}
 }
 
-// What is shown to the caller is one of a few words and nothing of the token.
-func TestReasonsSayNothingOfTheToken(t *testing.T) {
+// The reason for a refusal is a fixed code and reveals nothing of the token.
+func TestReasonsRevealNothingOfTheToken(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {
 		err := on.verify(forge(on.key, `{"alg":"EdDSA","kid":"s3cret"}`, on.payload))

@@ -7,18 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSubjectBytes bounds a player's name, the claim `sub`.
+// MaxSubjectBytes bounds a player's id, the claim sub.
 const MaxSubjectBytes = 255
 
-// ValidSubject tells whether sub may name a player: 1 to MaxSubjectBytes bytes of UTF-8 without control characters.
-// The replacement character U+FFFD is refused too: it is what decoders make of anything they cannot read, so two
-// players could come to share a name that holds it.
+// ValidSubject reports whether sub may identify a player: 1 to MaxSubjectBytes bytes of UTF-8 without control characters.
+// U+FFFD is not allowed either: decoders replace invalid bytes with it, so that two different ids could become equal.
 func ValidSubject(sub string) bool {
-	unfit := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
-	return sub != "" && len(sub) <= MaxSubjectBytes && !strings.ContainsFunc(sub, unfit)
+	invalid := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
+	return sub != "" && len(sub) <= MaxSubjectBytes && !strings.ContainsFunc(sub, invalid)
 }
 
-// registered are the claims of RFC 7519 section 4.1 that both kinds of token carry.
+// registered holds the claims of RFC 7519 section 4.1 that both kinds of token have.
 type registered struct {
 	iss, sub text
 	aud      audience
@@ -43,7 +42,7 @@ func (r *registered) member(name string) member {
 	return nil
 }
 
-// check judges the claims; an empty iss or aud is not asked for.
+// check returns an Invalid if a claim is wrong. An empty iss or aud accepts any value.
 func (r *registered) check(now time.Time, skew time.Duration, iss, aud string) error {
 	switch {
 	case !r.sub.set:
@@ -58,7 +57,7 @@ func (r *registered) check(now time.Time, skew time.Duration, iss, aud string) e
 	return r.times.check(now, skew)
 }
 
-// times are the moments between which a token counts; exp is required.
+// times holds the claims that bound a token's validity; exp is required.
 type times struct{ exp, nbf, iat date }
 
 func (t *times) check(now time.Time, skew time.Duration) error {

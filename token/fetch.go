@@ -17,26 +17,25 @@ import (
 
 const (
 	maxDocumentBytes = 1 << 20                      // a JWK Set with a thousand RSA keys is half of this
-	fileAge          = 5 * time.Second              // after which a file is looked at again
-	defaultURLAge    = 5 * time.Minute              // for answers that do not say
-	minURLAge        = 5 * time.Second              // no-store would mean one request per token
-	maxURLAge        = 24 * time.Hour               // withdrawn keys must go some day
-	forever          = time.Duration(math.MaxInt64) // age of what cannot change
+	fileAge          = 5 * time.Second              // max-age of a file
+	defaultURLAge    = 5 * time.Minute              // max-age of answers without one
+	minURLAge        = 5 * time.Second              // honouring no-store would mean one request per token
+	maxURLAge        = 24 * time.Hour               // so that withdrawn keys expire some day
+	forever          = time.Duration(math.MaxInt64) // max-age of text, which cannot change
 )
 
 // Document is one reading of a key set.
 type Document struct {
 	JSON        []byte
-	ETag        string        // handed to the next reading
-	MaxAge      time.Duration // how long the reading counts
-	NotModified bool          // the set with the etag asked about still counts; JSON and ETag are not looked at
+	ETag        string        // passed to the next reading
+	MaxAge      time.Duration // how long the reading is fresh
+	NotModified bool          // the set with the given etag is still current; JSON and ETag are ignored
 }
 
-// Fetch reads a key set; etag is that of the last good reading, or empty. Its context ends after
-// SourceOptions.Timeout.
+// Fetch reads a key set. etag is that of the last good reading, or empty. The context ends after SourceOptions.Timeout.
 type Fetch func(ctx context.Context, etag string) (Document, error)
 
-// fetchSpec tells the three kinds apart: no path starts with a brace, and none of ours holds "://".
+// fetchSpec distinguishes the three kinds of source: text starts with a brace, a URL holds "://", a path does neither.
 func fetchSpec(spec string, opt SourceOptions) (Fetch, error) {
 	spec = strings.TrimSpace(spec)
 	switch {
@@ -62,14 +61,14 @@ func fetchText(spec string) (Fetch, error) {
 	return func(context.Context, string) (Document, error) { return document, nil }, nil
 }
 
-// fetchFile reads the file every time: comparing its content, which KeySource does, is safer than comparing times of change.
+// fetchFile reads the file at each reading. KeySource compares the content, which is safer than modification times.
 func fetchFile(path string) Fetch {
 	return func(context.Context, string) (Document, error) {
 		info, err := os.Stat(path)
 		if err != nil {
 			return Document{}, err
 		}
-		if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		if !info.Mode().IsRegular() { // Opening a pipe would block until it has a writer.
 			return Document{}, fmt.Errorf("key set %s: not a regular file", path)
 		}
 		file, err := os.Open(path)
@@ -88,13 +87,13 @@ func fetchURL(spec string, opt SourceOptions) (Fetch, error) {
 		return nil, errors.New("key source: not a URL")
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !opt.PlainHTTP && !loopback(u.Hostname())) {
-		return nil, fmt.Errorf("key source: %s://%s: keys that travel in the clear can be swapped on the way; use https", u.Scheme, u.Host)
+		return nil, fmt.Errorf("key source: %s://%s: keys sent without TLS can be replaced on the way; use https", u.Scheme, u.Host)
 	}
 	client := http.Client{}
 	if opt.Client != nil {
 		client = *opt.Client
 	}
-	// A key set is where the operator said it is.
+	// Redirects are not followed: the key set is trusted at the configured URL only.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return func(ctx context.Context, etag string) (Document, error) {
 		document, err := get(ctx, &client, u, etag)
@@ -120,7 +119,7 @@ func get(ctx context.Context, client *http.Client, u *url.URL, etag string) (Doc
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return Document{}, bare(err)
+		return Document{}, withoutURL(err)
 	}
 	defer response.Body.Close()
 	document := Document{ETag: response.Header.Get("ETag"), MaxAge: freshness(response.Header)}
@@ -135,16 +134,16 @@ func get(ctx context.Context, client *http.Client, u *url.URL, etag string) (Doc
 	return document, err
 }
 
-// bare drops the URL from an error of net/http: its query may hold a secret.
-func bare(err error) error {
+// withoutURL removes the URL from an error of net/http, because its query may hold a secret.
+func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
 }
 
-// freshness is max-age less the Age that the answer already spent in shared caches (RFC 9111 section 4.2): a verifier
-// that forgot the latter would hold keys for up to twice as long as the issuer reckons with.
+// freshness returns max-age minus Age, the time that the answer has already spent in shared caches (RFC 9111 section 4.2).
+// Without the subtraction a verifier would keep keys up to twice as long as the issuer expects.
 func freshness(h http.Header) time.Duration {
 	age := defaultURLAge
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNewKeySourceTellsTextFileAndURL(t *testing.T) {
+func TestNewKeySourceDistinguishesTextFileAndURL(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
 		string(keysNamed("a").JSON), "  " + string(keysNamed("a").JSON) + "\n", "/etc/keys.json", "keys.json",
@@ -51,7 +51,8 @@ func TestTextSource(t *testing.T) {
 	require.True(t, has(t, s, "a"))
 }
 
-// A file is read anew when it changed, also by the renaming that mounted secrets use; a half-written one is left alone.
+// A changed file is read again, also after the rename by which Kubernetes updates mounted secrets. A half-written file does
+// not replace the last good set.
 func TestFileSource(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jwks.json")
@@ -69,7 +70,7 @@ func TestFileSource(t *testing.T) {
 	require.True(t, has(t, s, "a"))
 	step()
 	write(keysNamed("b").JSON)
-	require.True(t, has(t, s, "b"), "same length, perhaps the same time of change")
+	require.True(t, has(t, s, "b"), "same length, possibly the same modification time")
 	step()
 	write(keysNamed("c").JSON[:20])
 	require.True(t, has(t, s, "b"))
@@ -88,7 +89,7 @@ func TestFileSource(t *testing.T) {
 	require.ErrorContains(t, err, "not a regular file")
 }
 
-// identityProvider is one provider over https whose handler tests choose.
+// identityProvider starts an https server with the test's handler, and makes a source that reads from it.
 func identityProvider(t *testing.T, handler http.HandlerFunc) (*KeySource, *clock) {
 	t.Helper()
 	srv := httptest.NewTLSServer(handler)
@@ -145,11 +146,11 @@ func TestURLSourceRefusesBadAnswers(t *testing.T) {
 	}
 }
 
-// A certificate nobody vouches for is refused.
+// A server certificate of an unknown authority is refused.
 func TestURLSourceChecksCertificates(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
-	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // it would report the handshake that we break off
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // The server would log the failed handshake.
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	s, err := NewKeySource(srv.URL, SourceOptions{})
@@ -167,14 +168,14 @@ func TestFreshness(t *testing.T) {
 		{"max-age=60", "", time.Minute},
 		{"Public, Max-Age=60, must-revalidate", "", time.Minute},
 		{`max-age="60"`, "", time.Minute},
-		{"max-age=60", "20", 40 * time.Second}, // a shared cache held it for 20 s
+		{"max-age=60", "20", 40 * time.Second}, // 20 s old in a shared cache
 		{"max-age=60", "100", minURLAge},
 		{"", "", defaultURLAge}, {"public", "", defaultURLAge},
 		{"no-store", "", minURLAge}, {"no-cache, max-age=600", "", minURLAge}, {"max-age=0", "", minURLAge},
 		{"max-age=junk", "", minURLAge}, {"max-age=-5", "", minURLAge}, {"max-age", "", minURLAge},
 		{"max-age=31536000", "", maxURLAge}, {"max-age=99999999999999999999", "", minURLAge},
 		{"max-age=60", "junk", time.Minute},
-		{"s-maxage=5", "", defaultURLAge}, // for shared caches, not for us
+		{"s-maxage=5", "", defaultURLAge}, // for shared caches only
 	} {
 		h := http.Header{}
 		h.Set("Cache-Control", c.control)

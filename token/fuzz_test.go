@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fuzzKey is the same in every process, so that a corpus stays meaningful; its public half is published as "k".
+// fuzzKey is the same in every process, so that a stored corpus stays valid. Its public key has the kid "k".
 var fuzzKey = ed25519.NewKeyFromSeed(secretOf(42))
 
 const fuzzHeader = `{"alg":"EdDSA","kid":"k"}`
@@ -22,9 +22,9 @@ func fuzzSource(t require.TestingT) *KeySource {
 	return fixed(Document{MaxAge: forever, JSON: jwksOf(t, jwkOf(t, fuzzKey.Public(), map[string]any{"kid": "k"}))})
 }
 
-// fuzzTokens gives a verifier three things: a raw token, which it may take only if it is the one we signed; header and payload
-// under the right signature, where what is taken must be what encoding/json reads; and the same under another key's
-// signature, which is never taken.
+// fuzzTokens checks a verifier with three kinds of token. It may accept a raw token only if that is the one that was signed
+// here. If it accepts a fuzzed header and payload with a valid signature, its claims must be those that encoding/json
+// reads. It must refuse the same with the signature of another key.
 func fuzzTokens(f *testing.F, payload string, verify func(t *testing.T, raw string) (sub string, exp time.Time, err error)) {
 	genuine := forge(fuzzKey, fuzzHeader, payload)
 	mallory := ed25519.NewKeyFromSeed(secretOf(43))
@@ -83,8 +83,8 @@ func FuzzSessionToken(f *testing.F) {
 	})
 }
 
-// The walk over members does without bounds checks once a text is known to be JSON. It must not panic, and must find what
-// encoding/json finds, of members with one name at least one.
+// members has no bounds checks, because the text is valid JSON. It must not panic, and must find the members that
+// encoding/json finds.
 func FuzzReadObject(f *testing.F) {
 	for _, object := range []string{`{}`, ` { "a" : [ {"b":"]\\"} , 1e5 ] , "\u0061":null}`, `{"a":"\"","b":-0.1,"c":true}`, `[]`, `7`, ``} {
 		f.Add([]byte(object))
@@ -114,8 +114,8 @@ func (c collector) read(value string) bool {
 	return true
 }
 
-// A published set is an identity provider's, but a broken or hostile one must not take the director down: neither reading it
-// nor verifying with any key it holds panics.
+// A broken or hostile key set of an identity provider must not crash the director: neither parsing it nor verifying with
+// any of its keys panics.
 func FuzzJWKS(f *testing.F) {
 	f.Add(theIssuer().jwks(f), []byte("signature"))
 	for _, key := range []string{edX, `"kty":"OKP","crv":"Ed25519","x":"AAAA"`, `"kty":"EC","crv":"P-256","x":"AAAA","y":"AAAA"`, `"kty":"RSA","n":"AQAB","e":""`, `"kty":"oct","k":""`} {
@@ -132,13 +132,13 @@ func FuzzJWKS(f *testing.F) {
 			for _, alg := range key.algs {
 				found, err := set.find(header{alg: text{alg, true}, kid: text{key.kid, true}})
 				require.NoError(t, err)
-				require.Same(t, key, found, "two keys answer to one kid and alg")
+				require.Same(t, key, found, "two keys with one kid and alg")
 			}
 		}
 	})
 }
 
-// Only what was sealed for a kid opens as that kid's key.
+// Only bytes that were sealed for a kid open as the key of that kid.
 func FuzzSealOpen(f *testing.F) {
 	sealer, genuine := sealedThen(f)
 	f.Add(genuine.KID, genuine.Sealed)

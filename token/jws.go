@@ -8,27 +8,26 @@ import (
 	"strings"
 )
 
-// MaxTokenBytes bounds every token, signed or verified here. Those of identity providers are 0.5 to 3 KiB.
+// MaxTokenBytes bounds every token that is signed or verified. Identity providers issue tokens of 0.5 to 3 KiB.
 const MaxTokenBytes = 8 << 10
 
-// b64 is the encoding of RFC 7515 section 2. Strict refuses stray bits at the end, with which one signature could be
-// written in several ways.
+// b64 is the encoding of RFC 7515 section 2. Strict refuses non-zero padding bits, which would allow several encodings of
+// one signature.
 var b64 = base64.RawURLEncoding.Strict()
 
-// compact is a token in JWS compact serialization (RFC 7515 section 7.1), taken apart and not yet verified.
+// compact is a parsed but not yet verified token in JWS compact serialization (RFC 7515 section 7.1).
 type compact struct {
 	header    header
-	signed    []byte // header and payload as they were sent
+	signed    []byte // header and payload as received
 	payload   []byte
 	signature []byte
 }
 
-// header holds what counts of a JOSE header.
+// header holds the parameters of a JOSE header that are used.
 type header struct{ alg, kid text }
 
-// member refuses parameters that bring a key along (jwk, jku, x5c, x5u), since keys come from configuration alone, and
-// those that change what the signature covers or that must be understood (b64, crit). Thumbprints, typ and cty say
-// nothing we rely on.
+// member refuses parameters that carry a key (jwk, jku, x5c, x5u), because keys come from configuration only, and those
+// that change what the signature covers or need an extension (b64, crit). Others, such as typ and thumbprints, are ignored.
 func (h *header) member(name string) member {
 	switch name {
 	case "alg":
@@ -41,12 +40,12 @@ func (h *header) member(name string) member {
 	return nil
 }
 
-// split takes a token apart. The JSON serializations, which can carry several signatures, do not parse here.
+// split parses a token. It does not accept the JSON serializations, which can hold several signatures.
 func split(raw string) (c compact, err error) {
 	if len(raw) > MaxTokenBytes {
 		return c, TooLarge
 	}
-	if strings.ContainsAny(raw, "\r\n") { // the base64 decoder would skip them
+	if strings.ContainsAny(raw, "\r\n") { // The base64 decoder would skip them.
 		return c, Malformed
 	}
 	dot, last := strings.IndexByte(raw, '.'), strings.LastIndexByte(raw, '.')
@@ -76,15 +75,15 @@ func (h *header) parse(raw []byte) error {
 	return nil
 }
 
-// policy is what a verifier asks of a header.
+// policy is what a verifier requires of a header.
 type policy struct {
 	algs    []string
 	needKID bool
 }
 
-// verified answers the payload of a token whose signature is genuine, and the key set that says so. The key is looked
-// up by kid in keys; a kid that is not there asks for the set again, as often as keys allows. The header's alg is
-// compared with the policy and with the key before anything is verified.
+// verified returns the payload of a token with a valid signature, and the key set that verified it. It looks the key up by
+// kid; an unknown kid has the set read again, at the rate that keys allows. It compares the header's alg with the policy
+// and with the key before it verifies the signature.
 func (p policy) verified(ctx context.Context, raw string, keys *KeySource) ([]byte, *KeySet, error) {
 	c, err := split(raw)
 	switch {
@@ -114,7 +113,7 @@ func lookUp(ctx context.Context, keys *KeySource, h header) (*KeySet, *publicKey
 	if !errors.Is(err, UnknownKey) {
 		return set, key, err
 	}
-	if set, err = keys.again(ctx); err != nil {
+	if set, err = keys.reread(ctx); err != nil {
 		return nil, nil, err
 	}
 	key, err = set.find(h)

@@ -10,8 +10,8 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwk"
 )
 
-// Algorithms as JOSE headers name them. EdDSA (RFC 8037) and Ed25519 (RFC 9864, which names the curve too) make
-// the same signatures; a key is published for one of the two names and tokens must use that one.
+// Algorithms by their names in JOSE headers. EdDSA (RFC 8037) and Ed25519 (RFC 9864) are two names for the same
+// signatures; a key is published under one of them, and its tokens must use the same name.
 const (
 	AlgEdDSA   = "EdDSA"
 	AlgEd25519 = "Ed25519"
@@ -19,27 +19,27 @@ const (
 	AlgRS256   = "RS256"
 )
 
-// Material is a signing key as a row of the key table stores it.
+// Material is a signing key as stored in a row of the key table.
 type Material struct {
 	KID       string // RFC 7638 thumbprint, base64url
-	Alg       string // AlgEdDSA or AlgEd25519: what headers and the JWK say
+	Alg       string // AlgEdDSA or AlgEd25519: the alg of token headers and of the JWK
 	PublicJWK []byte // JSON
 	Sealed    []byte // see Sealer
 	SealedBy  string // names the key-encryption key, in hex
 }
 
-// Key is Material with the times that the rotation gave it, all by the database's clock:
+// Key is Material with the times that the rotation planned for it, by the database's clock:
 // PublishAt ≤ SignFrom < SignUntil ≤ VerifyUntil.
 type Key struct {
 	Material
-	PublishAt   time.Time // in the JWKS from here on
-	SignFrom    time.Time // signs from here on
-	SignUntil   time.Time // does not sign from here on
-	VerifyUntil time.Time // leaves the JWKS
-	Tainted     bool      // neither signs nor is published, whatever the times say
+	PublishAt   time.Time // start of its publication in the JWKS
+	SignFrom    time.Time // start of its signing time
+	SignUntil   time.Time // end of its signing time, exclusive
+	VerifyUntil time.Time // end of its publication, exclusive
+	Tainted     bool      // neither signs nor is published at any time
 }
 
-// Mint makes a new Ed25519 key and seals it.
+// Mint makes and seals a new Ed25519 key.
 func (s *Sealer) Mint(alg string) (Material, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

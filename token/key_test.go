@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMintPublishesThePublicHalfOnly(t *testing.T) {
+func TestMintPublishesThePublicKeyOnly(t *testing.T) {
 	t.Parallel()
 	for _, alg := range []string{AlgEdDSA, AlgEd25519} {
 		sealer := newSealer(t)

@@ -24,14 +24,13 @@ type KeySet struct {
 
 type publicKey struct {
 	kid, thumbprint string
-	algs            []string // what the key may be used for; never empty
+	algs            []string // algorithms that the key may be used with; never empty
 	verify          func(signed, signature []byte) bool
 }
 
-// ParseKeySet reads a JWK Set (RFC 7517 section 5). Keys that are no public Ed25519, P-256 or RSA key (2048 to
-// 8192 bits) for signatures are left out, as the RFC asks; private and symmetric ones too. The result may be empty:
-// an issuer that withdrew all its keys means it. An error comes for a document that is no JWK Set and for one in which two
-// different keys answer to the same kid and alg.
+// ParseKeySet reads a JWK Set (RFC 7517 section 5). It keeps public Ed25519, P-256 and RSA keys (2048 to 8192 bits) for
+// signatures and, as the RFC asks, ignores all others, private and symmetric keys too. The result may be empty, because
+// an issuer may withdraw all its keys. Errors: the document is no JWK Set; two different keys have the same kid and alg.
 func ParseKeySet(document []byte) (*KeySet, error) {
 	var doc struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -51,7 +50,7 @@ func ParseKeySet(document []byte) (*KeySet, error) {
 	return set, nil
 }
 
-// Len is the number of usable keys.
+// Len returns the number of usable keys.
 func (s *KeySet) Len() int { return len(s.keys) }
 
 func (s *KeySet) add(key *publicKey) error {
@@ -72,7 +71,7 @@ func (s *KeySet) add(key *publicKey) error {
 	return nil
 }
 
-// find answers the one key a header can mean.
+// find returns the key for a header. Without a kid, exactly one key of the set must fit the alg.
 func (s *KeySet) find(h header) (*publicKey, error) {
 	fits := func(k *publicKey) bool { return k.fits(h.alg.value) }
 	if !h.kid.set {
@@ -98,7 +97,7 @@ func (s *KeySet) lone(fits func(*publicKey) bool) (*publicKey, error) {
 
 func (k *publicKey) fits(alg string) bool { return slices.Contains(k.algs, alg) }
 
-// parseKey answers nil for a key that cannot serve.
+// parseKey returns nil for a key that is not usable.
 func parseKey(raw []byte) *publicKey {
 	parsed, err := jwk.ParseKey(raw)
 	if err != nil || !forVerifying(parsed) {
@@ -128,7 +127,7 @@ func forVerifying(key jwk.Key) bool {
 	return (use == "" || use == string(jwk.ForSignature)) && (len(ops) == 0 || slices.Contains(ops, jwk.KeyOpVerify))
 }
 
-// newPublicKey checks what jwx leaves to the caller: lengths, curves and sizes.
+// newPublicKey checks lengths, curves and sizes, which jwx does not.
 func newPublicKey(material any) *publicKey {
 	switch pub := material.(type) {
 	case ed25519.PublicKey:
@@ -151,7 +150,7 @@ func verifyEd25519(pub ed25519.PublicKey) func(signed, signature []byte) bool {
 	return func(signed, signature []byte) bool { return ed25519.Verify(pub, signed, signature) }
 }
 
-// verifyES256 takes the two integers as RFC 7518 section 3.4 writes them: 32 bytes each.
+// verifyES256 reads the two integers in the form of RFC 7518 section 3.4: 32 bytes each.
 func verifyES256(pub *ecdsa.PublicKey) func(signed, signature []byte) bool {
 	return func(signed, signature []byte) bool {
 		if len(signature) != 64 {

@@ -15,7 +15,7 @@ import (
 
 const edX = `"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"`
 
-func TestParseKeySetLeavesOutWhatCannotServe(t *testing.T) {
+func TestParseKeySetIgnoresUnusableKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
 		`null`, `7`, `{}`, `{"kty":"new"}`, `{"kty":"oct","k":"AAAA"}`,
@@ -23,7 +23,7 @@ func TestParseKeySetLeavesOutWhatCannotServe(t *testing.T) {
 		`{"kty":"OKP","crv":"Ed25519"}`, `{"kty":"OKP","crv":"Ed448","x":"AAAA"}`,
 		`{"kty":"OKP","crv":"X25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`,
 		`{` + edX + `,"use":"enc"}`, `{` + edX + `,"key_ops":["sign"]}`, `{` + edX + `,"alg":"HS256"}`, `{` + edX + `,"alg":"ES256"}`,
-		`{` + edX + `,"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}`, // private: no longer anybody's own
+		`{` + edX + `,"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}`, // a private key that was published
 		`{"kty":"EC","crv":"P-256","x":"AAAA","y":"AAAA"}`,                // not on the curve
 		`{"kty":"EC","crv":"P-256"}`, `{"kty":"RSA","n":"","e":""}`, `{"kty":"RSA","n":"AQAB","e":"AQAB"}`,
 	} {
@@ -51,7 +51,7 @@ func TestParseKeySetBoundsKeySizes(t *testing.T) {
 	require.Equal(t, 2, set.Len())
 }
 
-// A kid that means two keys would make acceptance depend on their order.
+// With two keys under one kid, the result of a verification would depend on their order.
 func TestParseKeySetRefusesAmbiguousKids(t *testing.T) {
 	t.Parallel()
 	other := strings.Replace(edX, `"11q`, `"12q`, 1)
@@ -71,7 +71,7 @@ func TestParseKeySetRefusesAmbiguousKids(t *testing.T) {
 	require.Equal(t, 2, set.Len(), "one key under both names of its algorithm")
 }
 
-// RFC 7517 section 4.5: one kid may name equivalent keys of several types; alg tells which is meant.
+// One kid may name equivalent keys of several types (RFC 7517 section 4.5); alg selects one of them.
 func TestKeysOfSeveralTypesMayShareAKid(t *testing.T) {
 	t.Parallel()
 	i := theIssuer()
@@ -84,7 +84,7 @@ func TestKeysOfSeveralTypesMayShareAKid(t *testing.T) {
 	}
 }
 
-func TestParseKeySetRefusesWhatIsNoSet(t *testing.T) {
+func TestParseKeySetRefusesOtherDocuments(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{"", "null", "[]", "{}", `{"keys":null}`, `{"keys":{}}`, `{"keys":"x"}`, "<html>", `{` + edX + `}`} {
 		_, err := ParseKeySet([]byte(document))

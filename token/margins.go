@@ -2,20 +2,20 @@ package token
 
 import "time"
 
-// Margins are the delays on the way from the key table to a game server, out of which follow the two waits that make a
-// rotation invisible. All of them count in full: each can happen at its longest.
+// Margins holds the delays between the key table and a game server. Lead and Overlap follow from them; with both waits no
+// verifier ever meets an unknown key. All delays are upper bounds.
 type Margins struct {
 	MaxAge   time.Duration // max-age of the published JWKS
-	Refresh  time.Duration // longest age of a ring that the JWKS is served from while other replicas may be rotating
+	Refresh  time.Duration // age of the ring that a replica serves the JWKS from
 	TokenTTL time.Duration // lifetime of a session token
-	MaxStale time.Duration // age at which a ring stops signing; above Lead, it would run out of keys first
-	Skew     time.Duration // of any two clocks
+	MaxStale time.Duration // age at which a ring stops signing; more than Lead has no effect, since the ring's keys end before
+	Skew     time.Duration // difference between any two clocks
 }
 
-// Lead is how long a key must be published before it may sign: a replica that read the table just before publishes the
-// old set for Refresh more, and a verifier that asks at the end of that keeps it for MaxAge.
+// Lead returns how long a key must be published before it may sign. A replica that read the table just before the key was
+// added publishes the old set for Refresh, and a verifier that fetches it at the end of that time keeps it for MaxAge.
 func (m Margins) Lead() time.Duration { return m.MaxAge + m.Refresh + m.Skew }
 
-// Overlap is how long a key must stay published after it may no longer sign: a replica that has not seen the end of
-// its turn signs for MaxStale more, and that token lives for TokenTTL.
+// Overlap returns how long a key must stay published after it may no longer sign. A replica that has not read the new end
+// of its signing time signs with it for up to MaxStale, and such a token is valid for TokenTTL.
 func (m Margins) Overlap() time.Duration { return m.TokenTTL + m.MaxStale + m.Skew }

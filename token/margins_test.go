@@ -14,17 +14,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a fleet on a virtual clock: a key table in rotation, replicas that read it now and then, and game servers
-// that keep the JWKS for the whole of its max-age and never ask for an unknown key.
-type world struct {
+// simulation is a fleet on a virtual clock: a key table in rotation, replicas that read it at intervals, and game servers
+// that cache the JWKS for its whole max-age and never fetch it again for an unknown kid.
+type simulation struct {
 	Margins
 	lead, overlap time.Duration // the waits under test
 	turns         []turn
 	now           *clock
 }
 
-// turn is one key's row. Its signing ends, and the next one's begins, at the planned time or, where a rotation was
-// forced, earlier; the table does not know that before it happens.
+// turn is the row of one key. Its signing time ends, and that of the next key begins, as planned or, if a rotation is
+// forced, earlier. The table does not show the earlier end before that moment.
 type turn struct {
 	key             ringKey
 	publish         time.Time
@@ -38,7 +38,7 @@ func (u turn) end(at time.Time) time.Time {
 	return u.actual
 }
 
-// someKeys are opened once for all worlds; which keys they are does not matter.
+// someKeys returns keys that all simulations share; making them is slow.
 var someKeys = sync.OnceValues(func() (keys []ringKey, err error) {
 	sealer, err := NewSealer(secretOf(7))
 	for range 5 {
@@ -49,8 +49,8 @@ var someKeys = sync.OnceValues(func() (keys []ringKey, err error) {
 	return keys, err
 })
 
-// ring is what a replica makes of the table as the database shows it at a time: published and not past verify_until.
-func (w *world) ring(loadedAt time.Time) *Ring {
+// ring returns the ring of a replica that read the table at loadedAt, without keys that were not published then.
+func (w *simulation) ring(loadedAt time.Time) *Ring {
 	r := &Ring{loadedAt: loadedAt, maxStale: w.MaxStale}
 	from := start.Add(-1000 * time.Hour)
 	for _, u := range w.turns {
@@ -64,42 +64,43 @@ func (w *world) ring(loadedAt time.Time) *Ring {
 	return r
 }
 
-// gameServer verifies; age and off are those of the ring and of the clock of the replica it would ask now.
+// gameServer verifies tokens. When it fetches the JWKS, age is the age of the replica's ring, and off the offset of the
+// replica's clock.
 type gameServer struct {
 	*SessionVerifier
 	age, off time.Duration
 }
 
-func (w *world) newServer() *gameServer {
+func (w *simulation) newServer() *gameServer {
 	var s gameServer
 	source := NewKeySourceFunc(func(context.Context, string) (Document, error) {
 		now := w.now.Now()
 		document, etag := w.ring(now.Add(-s.age)).JWKS(now.Add(s.off))
 		return Document{JSON: document, ETag: etag, MaxAge: w.MaxAge}, nil
 	}, SourceOptions{Now: w.now.Now, RetryEvery: 10000 * time.Hour})
-	source.ahead = 1
+	source.staleAt = 1
 	s.SessionVerifier = NewSessionVerifier(source, w.Skew)
 	return &s
 }
 
-// sign has a replica sign whose ring has that age.
-func (w *world) sign(age time.Duration) (string, error) {
+// sign makes a token on a replica whose ring has the age.
+func (w *simulation) sign(age time.Duration) (string, error) {
 	now := w.now.Now()
 	c := someClaims()
 	c.IssuedAt, c.Expires = now, now.Add(w.TokenTTL)
 	return w.ring(now.Add(-age)).Sign(now, c)
 }
 
-func newWorld(m Margins, lead, overlap time.Duration) *world {
-	return &world{Margins: m, lead: lead, overlap: overlap, now: newClock()}
+func newSimulation(m Margins, lead, overlap time.Duration) *simulation {
+	return &simulation{Margins: m, lead: lead, overlap: overlap, now: newClock()}
 }
 
-// draw is a number of seconds between two durations, from rapid or from a seeded generator.
+// draw returns a whole number of seconds between two durations, from rapid or from a seeded generator.
 type draw func(name string, least, most time.Duration) time.Duration
 
-// days plays several turns of keys, some forced, and answers the first refusal of a token that was valid.
+// days simulates several turns of keys, some forced, and returns the error of the first valid token that is refused.
 func days(m Margins, lead, overlap time.Duration, draw draw) error {
-	w := newWorld(m, lead, overlap)
+	w := newSimulation(m, lead, overlap)
 	keys, err := someKeys()
 	from, publish := start, start.Add(-500*time.Hour)
 	for _, key := range keys[:4] {
@@ -118,8 +119,8 @@ func days(m Margins, lead, overlap time.Duration, draw draw) error {
 	return errors.Join(err, w.play(draw))
 }
 
-// play signs and judges around every change of turn, where anything can go wrong; far from them nothing changes.
-func (w *world) play(draw draw) error {
+// play signs and verifies tokens around every change of key; at other times nothing changes.
+func (w *simulation) play(draw draw) error {
 	var moments []time.Time
 	for _, u := range w.turns[:len(w.turns)-1] {
 		for range 4 {
@@ -151,7 +152,7 @@ func (w *world) play(draw draw) error {
 	return nil
 }
 
-// issued is a token that is out.
+// issued is a token that was signed.
 type issued struct {
 	raw     string
 	expires time.Time
@@ -166,8 +167,8 @@ func drawMargins(draw draw) Margins {
 	return m
 }
 
-// With Lead and Overlap no game server ever meets a key it does not know or refuses a valid token, whatever the
-// periods, ages, phases and clocks are, though it never asks for a set before its max-age is over.
+// With Lead and Overlap no game server ever sees an unknown kid or refuses a valid token, for any periods, ages, phases
+// and clocks, although it never fetches the set before its max-age ends.
 func TestRotationIsInvisible(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -179,8 +180,8 @@ func TestRotationIsInvisible(t *testing.T) {
 	})
 }
 
-// The test above would notice: it fails within some dozens of tries when either wait is cut short.
-func TestRotationCutShortIsNoticed(t *testing.T) {
+// The test above can fail: with a shorter lead or overlap the simulation finds a refused token within some dozens of runs.
+func TestShortMarginsAreDetected(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(m Margins) (lead, overlap time.Duration){
 		"half the lead": func(m Margins) (time.Duration, time.Duration) { return m.Lead() / 2, m.Overlap() },
@@ -193,7 +194,7 @@ func TestRotationCutShortIsNoticed(t *testing.T) {
 		var err error
 		for range 200 {
 			m := drawMargins(draw)
-			m.MaxStale = min(m.MaxStale, m.Lead()/2) // not to run out of keys instead
+			m.MaxStale = min(m.MaxStale, m.Lead()/2) // Otherwise signing would fail first, without a key.
 			lead, overlap := cut(m)
 			if err = days(m, lead, overlap, draw); err != nil {
 				break
@@ -203,13 +204,13 @@ func TestRotationCutShortIsNoticed(t *testing.T) {
 	}
 }
 
-// The worst case of a lead: a replica reads the table a moment before the key is there, publishes the old set for
-// Refresh, a game server asks at the end of that and keeps it for max-age. Not a second less would do.
+// The worst case for the lead: a replica reads the table just before the key is added and publishes the old set for
+// Refresh; a game server fetches it at the end of that time and keeps it for max-age. A shorter lead would fail.
 func TestLeadIsTight(t *testing.T) {
 	t.Parallel()
 	m := Margins{MaxAge: 10 * time.Minute, Refresh: 30 * time.Second, TokenTTL: 2 * time.Minute, MaxStale: time.Minute}
 	late := func(lead time.Duration) error {
-		w := newWorld(m, lead, m.Overlap())
+		w := newSimulation(m, lead, m.Overlap())
 		keys, err := someKeys()
 		require.NoError(t, err)
 		w.turns = []turn{{keys[0], start.Add(-time.Hour), start, start}, {keys[1], start.Add(-lead), start.Add(time.Hour), start.Add(time.Hour)}}
@@ -219,7 +220,7 @@ func TestLeadIsTight(t *testing.T) {
 		if _, err := server.keys.Keys(context.Background()); err != nil {
 			return err
 		}
-		w.now.Set(w.now.Now().Add(m.MaxAge - 1)) // the last moment of that set
+		w.now.Set(w.now.Now().Add(m.MaxAge - 1)) // the last moment at which the set is fresh
 		if w.now.Now().Before(start) {
 			w.now.Set(start)
 		}
@@ -235,13 +236,14 @@ func TestLeadIsTight(t *testing.T) {
 	require.ErrorIs(t, late(m.Lead()-2*time.Second-1), UnknownKey)
 }
 
-// The worst case of an overlap: a rotation is forced, a replica has just read the table and hears of nothing more, and signs
-// with the old key until it goes stale; that token is shown in its last second to a server that asks anew.
+// The worst case for the overlap: a rotation is forced just after a replica has read the table, and the replica cannot
+// read it again and signs with the old key until its ring is stale. The last such token is verified in its last second by
+// a server that fetches the set then.
 func TestOverlapIsTight(t *testing.T) {
 	t.Parallel()
 	m := Margins{MaxAge: 10 * time.Minute, Refresh: 30 * time.Second, TokenTTL: 2 * time.Minute, MaxStale: time.Minute}
 	late := func(overlap time.Duration) error {
-		w := newWorld(m, m.Lead(), overlap)
+		w := newSimulation(m, m.Lead(), overlap)
 		keys, err := someKeys()
 		require.NoError(t, err)
 		w.turns = []turn{

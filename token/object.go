@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// member is a place for one member of a JSON object. read takes the member's JSON text and answers false when the
-// type is wrong or the member was seen before: of two members with one name, parsers disagree on which counts
-// (RFC 8725 section 2.6), so neither does.
+// member is the destination of one member of a JSON object. read parses the member's JSON text. It returns false for a
+// wrong type, and for a member that was read before: parsers disagree on which of two members with one name counts, so
+// the object is refused.
 type member interface{ read(json string) bool }
 
-// readObject reads the members that want knows from a JSON object; want answers nil for the others. Names are
-// compared exactly: encoding/json would take "SUB" for "sub".
+// readObject reads the members of a JSON object for which want returns a destination; want returns nil for the others.
+// Names are compared exactly, whereas encoding/json would accept "SUB" for "sub".
 func readObject(raw []byte, want func(name string) member) error {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return Malformed
@@ -32,8 +32,8 @@ func readObject(raw []byte, want func(name string) member) error {
 	return nil
 }
 
-// members walks name and JSON text of each member of a JSON object, which must be valid: there are no bounds to
-// check then.
+// members yields the name and JSON text of each member of a JSON object. The text must be valid JSON, which makes bounds
+// checks unnecessary.
 func members(object string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		i := skipSpace(object, skipSpace(object, 0)+1)
@@ -120,7 +120,7 @@ func (t *text) read(value string) (ok bool) {
 	return t.set
 }
 
-// count is a member that counts something: a whole number, not negative.
+// count is an integer member that must not be negative.
 type count struct {
 	value int
 	set   bool
@@ -135,10 +135,10 @@ func (c *count) read(value string) bool {
 	return err == nil && n >= 0
 }
 
-// lastDate is the last second of the year 9999, beyond which RFC 3339 and time.Time's JSON form have no notation.
+// lastDate is the last second of the year 9999. RFC 3339 cannot express later times, nor can the JSON form of time.Time.
 const lastDate = 253402300799
 
-// date is a NumericDate (RFC 7519 section 2) in whole seconds; a fraction is cut off.
+// date is a NumericDate (RFC 7519 section 2), truncated to whole seconds.
 type date struct {
 	unix int64
 	set  bool
@@ -181,7 +181,7 @@ func (a *audience) holds(name string) bool {
 	return slices.ContainsFunc(a.list, func(s *string) bool { return *s == name })
 }
 
-// refused is a member that must not be there at all.
+// refused is a member that must be absent.
 type refused struct{}
 
 func (refused) read(string) bool { return false }

@@ -8,13 +8,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keep takes any value once.
-type keep struct {
+// anyMember accepts any value once.
+type anyMember struct {
 	json string
 	set  bool
 }
 
-func (k *keep) read(json string) bool {
+func (k *anyMember) read(json string) bool {
 	if k.set {
 		return false
 	}
@@ -22,17 +22,17 @@ func (k *keep) read(json string) bool {
 	return true
 }
 
-// Our walk finds the members that encoding/json finds, with any white space, nesting and escapes between them.
+// readObject finds the members that encoding/json finds, for any white space, nesting and escapes.
 func TestReadObjectAgreesWithEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		object := drawObject(t)
 		var want map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(object), &want), object)
-		got := map[string]*keep{}
+		got := map[string]*anyMember{}
 		err := readObject([]byte(object), func(name string) member {
 			require.NotContains(t, got, name)
-			got[name] = &keep{}
+			got[name] = &anyMember{}
 			return got[name]
 		})
 		require.NoError(t, err)

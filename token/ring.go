@@ -14,12 +14,12 @@ import (
 var (
 	// ErrNoKey means that no key may sign at this time.
 	ErrNoKey = errors.New("no signing key for this time")
-	// ErrStale means that the ring is too old to be trusted with the question which key signs now.
+	// ErrStale means that the ring is too old to know which key signs now.
 	ErrStale = errors.New("signing keys were read too long ago")
 )
 
-// Ring is an immutable snapshot of the key table, opened. It switches from key to key by their times alone, so
-// replicas agree without talking. Safe for concurrent use.
+// Ring is an immutable snapshot of the key table with unsealed keys. It picks the signing key by the times in the rows
+// alone (see signer), so replicas agree without communication. Safe for concurrent use.
 type Ring struct {
 	keys     []ringKey // oldest SignFrom first
 	loadedAt time.Time
@@ -29,14 +29,14 @@ type Ring struct {
 type ringKey struct {
 	Key
 	private ed25519.PrivateKey
-	header  string // encoded, with the dot after it
+	header  string // encoded, including the dot after it
 	jwk     []byte
 }
 
-// NewRing opens every key that is not tainted, the merely published ones too: what this ring publishes was sealed by us,
-// so that whoever can write to the key table, without a key-encryption key, cannot make verifiers trust a key of theirs. A key
-// that does not open is therefore an error (ErrSealed) rather than left out; to go on without it, taint it.
-// loadedAt is when keys were read, maxStale (above zero) for how long Sign believes them.
+// NewRing unseals every key that is not tainted, including keys that are only published. An attacker who can write to the
+// key table but has no key-encryption key can therefore not make verifiers trust a planted key. A key that cannot be
+// unsealed is an error (ErrSealed) and is not skipped; an operator can taint it. loadedAt is the time at which the keys
+// were read, and maxStale (above zero) is the age from which Sign fails.
 func NewRing(keys []Key, sealer *Sealer, loadedAt time.Time, maxStale time.Duration) (*Ring, error) {
 	if maxStale <= 0 {
 		return nil, fmt.Errorf("key ring: maxStale must be above zero, not %s", maxStale)
@@ -45,7 +45,7 @@ func NewRing(keys []Key, sealer *Sealer, loadedAt time.Time, maxStale time.Durat
 	seen := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		if seen[key.KID] {
-			return nil, fmt.Errorf("key ring: kid %q comes twice", key.KID)
+			return nil, fmt.Errorf("key ring: kid %q occurs twice", key.KID)
 		}
 		seen[key.KID] = true
 		if key.Tainted {
@@ -76,10 +76,11 @@ func openKey(key Key, sealer *Sealer) (ringKey, error) {
 	return ringKey{Key: key, private: private, jwk: public, header: b64.EncodeToString([]byte(header)) + "."}, nil
 }
 
-// LoadedAt is when the keys were read.
+// LoadedAt returns the time at which the keys were read.
 func (r *Ring) LoadedAt() time.Time { return r.loadedAt }
 
-// Signer names the key that signs a token issued at now, for readiness and metrics. ErrStale, ErrNoKey.
+// Signer returns the kid of the key that signs a token issued at now, for readiness and metrics. Errors: ErrStale,
+// ErrNoKey.
 func (r *Ring) Signer(now time.Time) (kid string, err error) {
 	key, err := r.signer(now, now)
 	if err != nil {
@@ -88,7 +89,8 @@ func (r *Ring) Signer(now time.Time) (kid string, err error) {
 	return key.KID, nil
 }
 
-// signer takes the youngest key whose time has come.
+// signer decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before its
+// SignUntil. now is compared with the age of the ring only.
 func (r *Ring) signer(now, issued time.Time) (*ringKey, error) {
 	if now.Sub(r.loadedAt) > r.maxStale {
 		return nil, ErrStale
@@ -101,8 +103,8 @@ func (r *Ring) signer(now, issued time.Time) (*ringKey, error) {
 	return nil, ErrNoKey
 }
 
-// Sign makes the session token of c with the key whose time c.IssuedAt falls in; now is compared with the ring's age
-// only. ErrStale, ErrNoKey, or an Invalid where SessionVerifier would refuse such claims at any time.
+// Sign makes the session token of c with the key that signs at c.IssuedAt; now is compared with the age of the ring only.
+// Errors: ErrStale, ErrNoKey, or an Invalid for claims that SessionVerifier would refuse at any time.
 func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
 	key, err := r.signer(now, c.IssuedAt)
 	if err != nil {
@@ -123,9 +125,9 @@ func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
 	return string(b64.AppendEncode(token, signature)), nil
 }
 
-// JWKS is the JWK Set to publish at now (the next key, the current one and the retiring ones, never a tainted one)
-// and its strong entity tag, quoted as the ETag header wants it. It is answered however old the ring is: the keys it
-// knows stay good to verify with while the database is away.
+// JWKS returns the JWK Set to publish at now (the next key, the current one and the retiring ones, never a tainted one)
+// and its strong entity tag, quoted for the ETag header. The age of the ring does not matter: while the database is
+// unavailable, its keys can still verify tokens.
 func (r *Ring) JWKS(now time.Time) (document []byte, etag string) {
 	var published [][]byte
 	for _, k := range r.keys {

@@ -30,7 +30,8 @@ func kidsOf(t *testing.T, document []byte) []string {
 	return kids
 }
 
-// turns are three keys that follow each other every hour, published an hour ahead and an hour behind.
+// turns makes three keys that sign for an hour each, one after the other, and are published from an hour before to an hour
+// after that.
 func turns(t *testing.T, sealer *Sealer) []Key {
 	t.Helper()
 	keys := make([]Key, 3)
@@ -43,7 +44,7 @@ func turns(t *testing.T, sealer *Sealer) []Key {
 	return keys
 }
 
-// The turn changes at the row's time to the nanosecond, in whatever order the rows came.
+// The signing key changes exactly at the times in the rows, to the nanosecond, for any order of the rows.
 func TestRingSwitchesByTheTimesOfTheRows(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -87,8 +88,8 @@ func TestRingPublishesNextCurrentAndRetiring(t *testing.T) {
 	}
 }
 
-// A ring that does not hear from the database may have missed that its key was withdrawn; it goes on publishing,
-// since game servers must still judge the tokens that are out.
+// The key of a stale ring may have been tainted, so it does not sign. It still publishes its keys, because game servers
+// must be able to verify existing tokens.
 func TestStaleRingRefusesToSignButPublishes(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -105,10 +106,10 @@ func TestStaleRingRefusesToSignButPublishes(t *testing.T) {
 	require.Equal(t, start, ring.LoadedAt())
 
 	_, err = NewRing(nil, sealer, start, 0)
-	require.Error(t, err, "a ring that never goes stale would be the zero value's trap")
+	require.Error(t, err, "zero must not mean a ring that is never stale")
 }
 
-// A tainted key is gone at once; the next one takes over if it is its turn. It need not even open.
+// A tainted key neither signs nor is published, even if it cannot be unsealed. Another key signs if its time has come.
 func TestTaintedKeyNeitherSignsNorIsPublished(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -116,7 +117,7 @@ func TestTaintedKeyNeitherSignsNorIsPublished(t *testing.T) {
 	fresh.SignFrom = old.SignFrom.Add(-time.Hour)
 	kid, err := newRing(t, sealer, old, fresh).Signer(start)
 	require.NoError(t, err)
-	require.Equal(t, old.KID, kid, "the key whose turn began last signs")
+	require.Equal(t, old.KID, kid, "the key with the latest SignFrom signs")
 
 	old.Tainted, old.Sealed = true, nil
 	ring := newRing(t, sealer, old, fresh)
@@ -134,8 +135,8 @@ func TestTaintedKeyNeitherSignsNorIsPublished(t *testing.T) {
 	require.JSONEq(t, `{"keys":[]}`, string(document))
 }
 
-// Whoever can write to the table but has no key-encryption key cannot get a key of theirs published, and a JWK column
-// that says something else than the sealed key is not what gets published.
+// An attacker who can write to the table but has no key-encryption key cannot have a key published. The published JWK is
+// that of the sealed key, whatever the JWK column holds.
 func TestRingPublishesOnlyWhatWasSealed(t *testing.T) {
 	t.Parallel()
 	sealer, theirs := newSealer(t), newSealer(t)
@@ -162,7 +163,7 @@ func TestRingRefusesRepeatedKidAndForeignAlg(t *testing.T) {
 	require.ErrorContains(t, err, "HS256")
 }
 
-// The tag depends on the content alone, so that every replica answers 304 to what another one handed out.
+// The entity tag depends on the content only, so that every replica can answer 304 for the tag of another.
 func TestEntityTagFollowsTheContent(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -175,12 +176,12 @@ func TestEntityTagFollowsTheContent(t *testing.T) {
 	documentB, tagB := b.JWKS(start.Add(time.Minute))
 	require.Equal(t, documentA, documentB)
 	require.Equal(t, tagA, tagB)
-	require.Regexp(t, `^"[A-Za-z0-9_-]{22}"$`, tagA, "strong: no W/ before it")
+	require.Regexp(t, `^"[A-Za-z0-9_-]{22}"$`, tagA, "a strong tag, without W/")
 	_, later := a.JWKS(start.Add(time.Hour))
 	require.NotEqual(t, tagA, later)
 }
 
-// A token that Sign makes is one that Verify takes: claims it would refuse are refused before they are signed.
+// Sign refuses the claims that Verify would refuse.
 func TestSignRefusesWhatVerifyWould(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -216,7 +217,7 @@ func TestSignRefusesWhatVerifyWould(t *testing.T) {
 	}
 }
 
-// Signing is Ed25519's own: deterministic, and verified by the standard library over exactly what was sent.
+// The signature is plain Ed25519: it is deterministic, and the standard library verifies it over header and payload.
 func TestSignatureCoversHeaderAndPayload(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)

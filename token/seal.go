@@ -16,21 +16,21 @@ import (
 // KEKBytes is the length of a key-encryption key: AES-256.
 const KEKBytes = 32
 
-// ErrSealed means that a sealed private key cannot be opened: its key-encryption key is not configured, or the
-// sealed bytes were altered or belong to another kid.
+// ErrSealed means that a sealed private key cannot be opened: its key-encryption key is not configured, or the sealed
+// bytes were changed or belong to another kid.
 var ErrSealed = errors.New("sealed key cannot be opened")
 
-// The sealed form: one byte of version, eight that name the key-encryption key, a random 96-bit nonce, and the
-// 32-byte Ed25519 seed under AES-256-GCM with its tag. The kid is authenticated along with it, so a sealed key that is moved
-// to another row does not open. A random nonce is safe for 2^32 keys under one key-encryption key.
+// The sealed form: one byte for the version, eight bytes that identify the key-encryption key, a random 96-bit nonce, and
+// the 32-byte Ed25519 seed, encrypted with AES-256-GCM, with its tag. The kid is authenticated data, so a sealed key that
+// is copied to another row does not open. Random nonces are safe for 2^32 keys under one key-encryption key.
 const (
 	sealVersion = 1
 	kekIDBytes  = 8
 	sealHeader  = 1 + kekIDBytes
 )
 
-// Sealer keeps private keys under key-encryption keys. The first of these seals, any opens, which is how they are
-// rotated: put the new one first, reseal every row, take the old one away. Safe for concurrent use.
+// Sealer encrypts private keys with key-encryption keys. The first of these seals, and all of them open. To rotate them,
+// put the new one first, reseal every row, and remove the old one. Safe for concurrent use.
 type Sealer struct {
 	first kek
 	byID  map[string]kek
@@ -41,7 +41,7 @@ type kek struct {
 	aead cipher.AEAD
 }
 
-// NewSealer wants at least one key-encryption key of KEKBytes.
+// NewSealer makes a Sealer of one or more key-encryption keys of KEKBytes each.
 func NewSealer(keks ...[]byte) (*Sealer, error) {
 	if len(keks) == 0 {
 		return nil, errors.New("no key-encryption key")
@@ -60,8 +60,8 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// ParseKEKs reads key-encryption keys from a setting: base64, standard or URL alphabet, padded or not,
-// comma-separated. Errors name the position, never the value.
+// ParseKEKs reads comma-separated key-encryption keys in base64, with the standard or the URL alphabet, padded or not.
+// Errors hold the position and never the value.
 func ParseKEKs(setting string) ([][]byte, error) {
 	var keks [][]byte
 	alphabet := strings.NewReplacer("-", "+", "_", "/")
@@ -92,8 +92,8 @@ func newKEK(secret []byte) (kek, error) {
 	return kek{id: string(name[:kekIDBytes]), aead: aead}, nil
 }
 
-// Open gives the private key of m, and has proved then that it was sealed here for this kid and that the kid is its
-// thumbprint. ErrSealed otherwise.
+// Open returns the private key of m. It checks that the key was sealed for this kid, and that the kid is its thumbprint.
+// Errors: ErrSealed.
 func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
 	if len(m.Sealed) < sealHeader || m.Sealed[0] != sealVersion {
 		return nil, fmt.Errorf("%w: kid %q: not in a known format", ErrSealed, m.KID)
@@ -104,7 +104,7 @@ func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
 	}
 	seed, err := k.aead.Open(nil, nil, m.Sealed[sealHeader:], []byte(m.KID))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%w: kid %q: altered, or of another kid", ErrSealed, m.KID)
+		return nil, fmt.Errorf("%w: kid %q: changed, or sealed for another kid", ErrSealed, m.KID)
 	}
 	private := ed25519.NewKeyFromSeed(seed)
 	if kid, err := thumbprint(private); err != nil || kid != m.KID {
@@ -113,7 +113,7 @@ func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// Reseal puts m under the first key-encryption key; false means that it was already.
+// Reseal seals m with the first key-encryption key; false means that it already was.
 func (s *Sealer) Reseal(m Material) (Material, bool, error) {
 	private, err := s.Open(m)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Sealer) Reseal(m Material) (Material, bool, error) {
 	return m, true, nil
 }
 
-// seal also names the key-encryption key beside the sealed bytes, for people who read the table.
+// seal encrypts the key. It also sets SealedBy, for people who read the table.
 func (s *Sealer) seal(m *Material, private ed25519.PrivateKey) {
 	sealed := append([]byte{sealVersion}, s.first.id...)
 	m.Sealed = s.first.aead.Seal(sealed, nil, private.Seed(), []byte(m.KID)) //nolint:gosec // G407: this AEAD makes its own random nonces

@@ -13,7 +13,7 @@ import (
 
 func secretOf(b byte) []byte { return bytes.Repeat([]byte{b}, KEKBytes) }
 
-// sealedThen is fuzzKey as it was sealed when the format was made, and a sealer with its key-encryption key.
+// sealedThen returns fuzzKey as sealed by the first version of the format, and a sealer with its key-encryption key.
 func sealedThen(t require.TestingT) (*Sealer, Material) {
 	sealer, err := NewSealer(secretOf(2), secretOf(1))
 	require.NoError(t, err)
@@ -23,7 +23,7 @@ func sealedThen(t require.TestingT) (*Sealer, Material) {
 	return sealer, Material{KID: "RdsIdO3CsMDzCjNZvzh9oqMmTgMASg3jgoAi8dXZLIQ", Alg: AlgEdDSA, Sealed: sealed}
 }
 
-// Keys that are in a table today open with every later build.
+// Every later build must open keys that were sealed by this format.
 func TestSealedFormatStays(t *testing.T) {
 	t.Parallel()
 	sealer, m := sealedThen(t)
@@ -39,12 +39,12 @@ func TestSealRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	private, err := sealer.Open(m)
 	require.NoError(t, err)
-	require.NotContains(t, string(m.Sealed), string(private.Seed()), "sealed bytes hold the seed in the clear")
+	require.NotContains(t, string(m.Sealed), string(private.Seed()), "the seed is encrypted")
 	require.Equal(t, hex.EncodeToString(m.Sealed[1:9]), m.SealedBy)
 	require.NotContains(t, m.SealedBy, hex.EncodeToString(secretOf(0)[:8]))
 }
 
-// Two seals of one key must differ: a repeated nonce gives away a GCM key.
+// Two seals of one key must differ: a repeated nonce would reveal the key of GCM.
 func TestSealIsRandomised(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -57,8 +57,8 @@ func TestSealIsRandomised(t *testing.T) {
 	require.NotEqual(t, m.Sealed, again.Sealed)
 }
 
-// A sealed key that was copied to another row, or cut, or changed by any bit, does not open.
-func TestSealRefusesWhatWasTamperedWith(t *testing.T) {
+// A sealed key does not open after it was copied to another row, truncated, or changed in any bit.
+func TestOpenRefusesChangedKeys(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
 	a, err := sealer.Mint(AlgEdDSA)
@@ -84,7 +84,7 @@ func TestSealRefusesWhatWasTamperedWith(t *testing.T) {
 	})
 }
 
-// A kid that is not the thumbprint of its key would let one key pose as another.
+// If the kid were not the thumbprint of the key, one key could replace another.
 func TestOpenRefusesKidThatIsNotTheThumbprint(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -98,7 +98,7 @@ func TestOpenRefusesKidThatIsNotTheThumbprint(t *testing.T) {
 	require.ErrorIs(t, err, ErrSealed)
 }
 
-// The way a key-encryption key is replaced: new one first, reseal, old one away.
+// The rotation of a key-encryption key: put the new one first, reseal, remove the old one.
 func TestResealRotatesKeyEncryptionKeys(t *testing.T) {
 	t.Parallel()
 	before, err := NewSealer(secretOf(1))
@@ -142,7 +142,7 @@ func TestNewSealerRefusesWrongLengths(t *testing.T) {
 
 func TestParseKEKs(t *testing.T) {
 	t.Parallel()
-	a, b := secretOf(0xfb), secretOf(0xff) // their base64 needs the two letters in which the alphabets differ
+	a, b := secretOf(0xfb), secretOf(0xff) // Their base64 holds the two characters in which the alphabets differ.
 	std, url := base64.StdEncoding.EncodeToString(a), base64.RawURLEncoding.EncodeToString(b)
 	keks, err := ParseKEKs(" " + std + " , " + url + "\n")
 	require.NoError(t, err)

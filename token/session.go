@@ -12,13 +12,14 @@ const (
 	Audience = "lattice-gameserver"
 )
 
-// SessionClaims say that a player may take a seat of a session. All fields are required but Mode, MaxPlayers and Party,
-// which older directors do not write. Times count in whole seconds in the token; what is below is cut off.
+// SessionClaims holds the claims of a session token, which allows a player to take a seat of a session. All fields are
+// required except Mode, MaxPlayers and Party, which older directors do not write. The token holds times in whole seconds,
+// truncated.
 type SessionClaims struct {
 	Subject   string    // sub: the player; see ValidSubject
 	SessionID string    // sid
-	Handle    string    // hdl: the session handle that was exchanged for the token
-	Endpoint  string    // ep: where the game server listens
+	Handle    string    // hdl: the session handle that the player exchanged for the token
+	Endpoint  string    // ep: the address of the game server
 	Region    string    // region
 	ID        string    // jti: unique to the token
 	IssuedAt  time.Time // iat, by the database's clock
@@ -26,10 +27,10 @@ type SessionClaims struct {
 
 	Mode       string // mode: of the session
 	MaxPlayers int    // max_players: seats of the session; 0 is unknown
-	Party      string // party: the same for all who were seated together
+	Party      string // party: the same for all players who were seated together
 }
 
-// sessionJSON is the payload in the order in which it is written.
+// sessionJSON is the payload, in the order of its members.
 type sessionJSON struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -58,8 +59,8 @@ func (c SessionClaims) encode() ([]byte, error) {
 	})
 }
 
-// check holds for every token that Sign makes and Verify accepts. Invalid UTF-8 would be replaced when it is
-// written, and the token would then name somebody else.
+// check is applied by Sign and by Verify. Invalid UTF-8 is refused because the JSON encoder would replace it, and the
+// token would then name another player.
 func (c SessionClaims) check() error {
 	for _, s := range [...]string{c.SessionID, c.Handle, c.Endpoint, c.Region, c.ID} {
 		if s == "" {
@@ -79,7 +80,7 @@ func (c SessionClaims) check() error {
 	return nil
 }
 
-// sessionMembers are the places into which a payload is read.
+// sessionMembers holds the destinations of the members of a payload.
 type sessionMembers struct {
 	registered
 	sid, hdl, ep, region, jti, mode, party text

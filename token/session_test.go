@@ -30,13 +30,13 @@ func drawClaims(t *rapid.T) SessionClaims {
 	}
 }
 
-// inSeconds is what a token keeps of claims.
+// inSeconds truncates the times of claims as a token does.
 func inSeconds(c SessionClaims) SessionClaims {
 	c.IssuedAt, c.Expires = c.IssuedAt.Truncate(time.Second), c.Expires.Truncate(time.Second)
 	return c
 }
 
-// signing is a ring with one key, and a verifier of what it publishes.
+// signing is a ring with one key, and a verifier that uses the key set of the ring.
 type signing struct {
 	*Ring
 	*SessionVerifier
@@ -54,7 +54,7 @@ func setup(t *testing.T, alg string) signing {
 	return signing{ring, NewSessionVerifier(published(ring), 0), key.KID, private}
 }
 
-func TestVerifyGivesBackWhatWasSigned(t *testing.T) {
+func TestVerifyReturnsTheSignedClaims(t *testing.T) {
 	t.Parallel()
 	for _, alg := range []string{AlgEdDSA, AlgEd25519} {
 		s := setup(t, alg)
@@ -69,7 +69,7 @@ func TestVerifyGivesBackWhatWasSigned(t *testing.T) {
 	}
 }
 
-// jwx, with the set we publish and every check it has, takes our tokens and reads the same claims in them.
+// jwx accepts our tokens with our published set and all its checks, and reads the same claims.
 func TestJWXVerifiesOurTokens(t *testing.T) {
 	t.Parallel()
 	s := setup(t, AlgEdDSA)
@@ -103,7 +103,7 @@ func TestJWXVerifiesOurTokens(t *testing.T) {
 	})
 }
 
-// A token named Ed25519 (RFC 9864) is the same signature, which jwx verifies when it is told the algorithm.
+// A token with alg Ed25519 (RFC 9864) has the same signature; jwx verifies it when the algorithm is given.
 func TestJWXVerifiesOurEd25519Tokens(t *testing.T) {
 	t.Parallel()
 	s := setup(t, AlgEd25519)
@@ -116,7 +116,7 @@ func TestJWXVerifiesOurEd25519Tokens(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"alg":"Ed25519","kid":%q,"typ":"JWT"}`, s.kid), string(header))
 }
 
-// We take what jwx signs with the same key, whatever order and escapes it writes.
+// We accept the tokens that jwx signs with the same key, for any order of members and any escapes.
 func TestVerifyTakesTokensOfJWX(t *testing.T) {
 	t.Parallel()
 	s := setup(t, AlgEdDSA)
@@ -163,7 +163,7 @@ func TestSessionTokenTimes(t *testing.T) {
 	require.ErrorIs(t, err, Expired)
 }
 
-// Genuine signatures over wrong claims: what a stolen or misused key, or a bug of ours, could make.
+// Wrong claims are refused despite a valid signature, which a stolen or misused key, or a bug, could make.
 func TestSessionTokenClaims(t *testing.T) {
 	t.Parallel()
 	s := setup(t, AlgEdDSA)
@@ -214,7 +214,7 @@ func TestSessionTokenClaims(t *testing.T) {
 		}
 	}
 	lone := strings.Replace(string(good), `"alice"`, `"a\ud800"`, 1)
-	require.ErrorIs(t, verify(lone), BadClaim, "half a surrogate pair would read as the replacement character")
+	require.ErrorIs(t, verify(lone), BadClaim, "an unpaired surrogate would decode as U+FFFD")
 }
 
 func TestSubjects(t *testing.T) {

@@ -11,33 +11,33 @@ import (
 	"time"
 )
 
-// SourceOptions tune a KeySource; every zero value is usable.
+// SourceOptions configure a KeySource; every zero value is usable.
 type SourceOptions struct {
-	Timeout    time.Duration    // of one reading; zero is 5 s
-	RetryEvery time.Duration    // least pause after a failed reading, and between readings that unknown kids cause; zero is 10 s
-	PlainHTTP  bool             // take http URLs of other hosts too, where the network itself is trusted
-	Client     *http.Client     // nil is one of its own; redirects are not followed either way
-	Now        func() time.Time // judges ages alone; nil is time.Now
-	Log        *slog.Logger     // failed and changed readings; nil logs nothing
+	Timeout    time.Duration    // of one reading; 0 means 5 s
+	RetryEvery time.Duration    // shortest pause after a failed reading, and between readings for unknown kids; 0 means 10 s
+	PlainHTTP  bool             // also accept http URLs of other hosts, for networks that are trusted
+	Client     *http.Client     // nil means a new one; redirects are never followed
+	Now        func() time.Time // the clock for ages only; nil means time.Now
+	Log        *slog.Logger     // logs failed readings and changed sets; nil logs nothing
 }
 
-// KeySource is a key set that is read again as it ages. Safe for concurrent use.
+// KeySource is a key set that is read again before it expires. Safe for concurrent use.
 //
-// A set counts for as long as its reading said (a URL's Cache-Control, a few seconds for a file, forever for
-// text). In the last quarter of that time a request starts the next reading and does not wait for it; after it, the
-// first requests wait. A reading that fails changes nothing: the last good set stays in use, is tried again every
-// RetryEvery, and nobody waits meanwhile. There is no goroutine between readings and nothing to close.
+// A set is fresh for the max-age of its reading (a URL's Cache-Control, a few seconds for a file, forever for text). In the
+// last quarter of that time a call of Keys starts the next reading and does not wait for it; after that time calls wait.
+// After a failed reading the last good set stays in use, the reading is retried every RetryEvery, and no call waits. There
+// is no goroutine between readings, so there is nothing to close.
 type KeySource struct {
-	fetch Fetch
-	opt   SourceOptions
-	ahead float64 // share of its age after which a set is read anew
-	state atomic.Pointer[sourceState]
+	fetch   Fetch
+	opt     SourceOptions
+	staleAt float64 // share of max-age after which the set is read again
+	state   atomic.Pointer[sourceState]
 
-	mu     sync.Mutex    // guards flight, and with it changes of state
-	flight chan struct{} // closed when the reading under way ends; nil without one
+	mu      sync.Mutex    // guards reading and changes of state
+	reading chan struct{} // closed when the current reading ends; nil without one
 }
 
-// sourceState is immutable. A failed reading keeps the set and its age.
+// sourceState is the result of the readings so far. It is immutable. A failed reading keeps the set and its age.
 type sourceState struct {
 	set      *KeySet // nil before the first good reading
 	sum      [sha256.Size]byte
@@ -48,8 +48,8 @@ type sourceState struct {
 	err      error // of the last reading
 }
 
-// NewKeySource takes a JWK Set as JSON text, an https URL of one, or the path of a file. Text is parsed at once and must
-// hold a usable key; the others are first read when they are needed (call Keys to do so early).
+// NewKeySource makes a source of a JWK Set as JSON text, its https URL, or the path of its file. Text is parsed at once and
+// must hold a usable key. A URL or file is read at the first use; call Keys to read it early.
 func NewKeySource(spec string, opt SourceOptions) (*KeySource, error) {
 	fetch, err := fetchSpec(spec, opt)
 	if err != nil {
@@ -58,7 +58,7 @@ func NewKeySource(spec string, opt SourceOptions) (*KeySource, error) {
 	return NewKeySourceFunc(fetch, opt), nil
 }
 
-// NewKeySourceFunc takes key sets from fetch, for tests and for sets that live in memory.
+// NewKeySourceFunc makes a source that reads with fetch, for tests and for sets in memory.
 func NewKeySourceFunc(fetch Fetch, opt SourceOptions) *KeySource {
 	if opt.Timeout == 0 {
 		opt.Timeout = 5 * time.Second
@@ -72,17 +72,17 @@ func NewKeySourceFunc(fetch Fetch, opt SourceOptions) *KeySource {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &KeySource{fetch: fetch, opt: opt, ahead: 0.75}
+	s := &KeySource{fetch: fetch, opt: opt, staleAt: 0.75}
 	s.state.Store(&sourceState{})
 	return s
 }
 
-// Keys answers the current set, and ErrKeysUnavailable while there has not been one. ctx bounds the wait for a reading, not
-// the reading, which others may wait for too.
+// Keys returns the current set, or ErrKeysUnavailable if no reading has succeeded yet. ctx bounds the wait for a reading
+// and not the reading itself, which other callers may wait for.
 func (s *KeySource) Keys(ctx context.Context) (*KeySet, error) {
 	st := s.state.Load()
 	switch now := s.opt.Now(); {
-	case st.fresh(now, s.ahead), st.failedSince(now.Add(-s.opt.RetryEvery)):
+	case st.fresh(now, s.staleAt), st.failedSince(now.Add(-s.opt.RetryEvery)):
 	case st.set != nil && now.Sub(st.triedAt) < st.maxAge:
 		s.read(ctx, st)
 	default:
@@ -92,15 +92,15 @@ func (s *KeySource) Keys(ctx context.Context) (*KeySet, error) {
 	return st.keys()
 }
 
-// again reads the set anew because a token names a key that is not in it, at most once per RetryEvery.
-func (s *KeySource) again(ctx context.Context) (*KeySet, error) {
+// reread reads the set again, at most once per RetryEvery, because a token has a kid that is not in it.
+func (s *KeySource) reread(ctx context.Context) (*KeySet, error) {
 	if st := s.state.Load(); s.opt.Now().Sub(st.triedAt) >= s.opt.RetryEvery {
 		wait(ctx, s.read(ctx, st))
 	}
 	return s.state.Load().keys()
 }
 
-// Err is the error of the last reading, nil if it was good or there was none. The set may be usable all the same.
+// Err returns the error of the last reading, nil if it succeeded or there was none. An earlier set may still be in use.
 func (s *KeySource) Err() error { return s.state.Load().err }
 
 func (st *sourceState) keys() (*KeySet, error) {
@@ -113,7 +113,8 @@ func (st *sourceState) keys() (*KeySet, error) {
 	return nil, ErrKeysUnavailable
 }
 
-// fresh also answers false for a set from the future: the clock was set back and says nothing about its age.
+// fresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the clock was
+// set back, so the age is unknown.
 func (st *sourceState) fresh(now time.Time, share float64) bool {
 	age := now.Sub(st.loadedAt)
 	return st.set != nil && age >= 0 && float64(age) < share*float64(st.maxAge)
@@ -123,35 +124,35 @@ func (st *sourceState) failedSince(moment time.Time) bool {
 	return st.err != nil && st.triedAt.After(moment)
 }
 
-// read starts a reading, unless one is under way or has ended since the caller saw seen; nil if so. The reading
-// outlives ctx.
+// read starts a reading, unless one is running or the state is no longer seen. It returns the channel of the running
+// reading, nil if there is none. The reading continues after ctx ends.
 func (s *KeySource) read(ctx context.Context, seen *sourceState) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flight == nil && s.state.Load() == seen {
-		s.flight = make(chan struct{})
-		go s.land(context.WithoutCancel(ctx), seen)
+	if s.reading == nil && s.state.Load() == seen {
+		s.reading = make(chan struct{})
+		go s.runReading(context.WithoutCancel(ctx), seen)
 	}
-	return s.flight
+	return s.reading
 }
 
-func (s *KeySource) land(ctx context.Context, old *sourceState) {
+func (s *KeySource) runReading(ctx context.Context, old *sourceState) {
 	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
 	defer cancel()
-	began := s.opt.Now() // the set is as old as the question, however long the answer takes
+	began := s.opt.Now() // The age counts from the request, however long the answer takes.
 	document, err := s.fetch(ctx, old.etag)
 	next := old.next(document, err, began)
-	s.report(old, next)
+	s.logReading(old, next)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Store(next)
-	close(s.flight)
-	s.flight = nil
+	close(s.reading)
+	s.reading = nil
 }
 
-// next is the state after a reading. An unchanged document keeps the very same set, by which callers see that
-// nothing changed.
+// next returns the state after a reading. An unchanged document keeps the same *KeySet: callers compare pointers to detect
+// a change.
 func (st *sourceState) next(d Document, err error, now time.Time) *sourceState {
 	n := *st
 	n.triedAt, n.err = now, err
@@ -179,7 +180,7 @@ func (st *sourceState) next(d Document, err error, now time.Time) *sourceState {
 	return &n
 }
 
-func (s *KeySource) report(old, next *sourceState) {
+func (s *KeySource) logReading(old, next *sourceState) {
 	switch {
 	case next.err != nil:
 		s.opt.Log.Warn("key set could not be read", slog.Any("error", next.err), slog.Bool("last_good_kept", next.set != nil))

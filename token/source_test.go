@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// origin is where a source reads from: a document that tests change, and a count of readings.
+// origin is what a source reads from: a document that tests change, with a count of the readings.
 type origin struct {
 	mu       sync.Mutex
 	document Document
@@ -47,7 +47,7 @@ func (o *origin) count() int {
 	return o.reads
 }
 
-// keysNamed is a set of one key for each kid, counting for a minute.
+// keysNamed makes a set of one key for each kid, with a max-age of a minute.
 func keysNamed(kids ...string) Document {
 	var list []string
 	for _, kid := range kids {
@@ -66,10 +66,10 @@ func join(list []string) (joined string) {
 	return joined
 }
 
-// settle waits for a reading in the background.
+// settle waits for the end of a reading in the background.
 func settle(s *KeySource) {
 	s.mu.Lock()
-	flight := s.flight
+	flight := s.reading
 	s.mu.Unlock()
 	wait(context.Background(), flight)
 }
@@ -86,7 +86,8 @@ func newSource(o *origin) (*KeySource, *clock) {
 	return NewKeySourceFunc(o.fetch, SourceOptions{Now: now.Now}), now
 }
 
-// A set is used for its max-age, read anew in the last quarter without anybody waiting, and never beyond it unread.
+// A set is used for its max-age. In the last quarter it is read again without a caller waiting, and after its max-age it
+// is not used before another reading.
 func TestSourceKeepsASetForItsMaxAge(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}
@@ -105,10 +106,10 @@ func TestSourceKeepsASetForItsMaxAge(t *testing.T) {
 
 	o.set(keysNamed("c"), nil)
 	now.Add(time.Minute)
-	require.True(t, has(t, s, "c"), "past its age a set is not used before it was asked for again")
+	require.True(t, has(t, s, "c"), "after its max-age a set is not used before another reading")
 }
 
-// 304 renews the age and keeps the very set, so that what was verified with it stays remembered.
+// A 304 renews the age and keeps the same set, so that cached tokens stay valid.
 func TestSourceRenewsByETag(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}
@@ -125,16 +126,16 @@ func TestSourceRenewsByETag(t *testing.T) {
 	require.Equal(t, 2, o.count(), "the 304 counts as a reading")
 	now.Add(time.Minute)
 	require.True(t, has(t, s, "a"))
-	require.Equal(t, []string{"", "[a]", "[a]"}, o.etags, "a 304 need not repeat the tag")
+	require.Equal(t, []string{"", "[a]", "[a]"}, o.etags, "the tag is kept if a 304 does not repeat it")
 
 	o.set(Document{JSON: o.document.JSON, MaxAge: time.Minute, ETag: "other"}, nil)
 	now.Add(time.Minute)
 	again, err = s.Keys(context.Background())
 	require.NoError(t, err)
-	require.Same(t, first, again, "the same content under another tag is no change")
+	require.Same(t, first, again, "the same content with another tag is no change")
 }
 
-// With the director away the last good set stays, is asked for again every RetryEvery, and no request waits for that.
+// While the origin fails, the last good set stays in use, a reading is tried every RetryEvery, and no caller waits for it.
 func TestSourceKeepsTheLastGoodSet(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]struct {
@@ -165,15 +166,15 @@ func TestSourceKeepsTheLastGoodSet(t *testing.T) {
 
 		o.set(keysNamed("b"), nil)
 		now.Add(10 * time.Second)
-		require.True(t, has(t, s, "a"), "nobody waits while the origin is known to be in trouble")
+		require.True(t, has(t, s, "a"), "no caller waits while readings fail")
 		settle(s)
 		require.True(t, has(t, s, "b"), name)
 		require.NoError(t, s.Err())
 	}
 }
 
-// After a failure and a long silence the next request waits for a reading: a key may have been withdrawn meanwhile.
-func TestSourceAsksAfterALongSilence(t *testing.T) {
+// After a failure and a long time without calls the next call waits for a reading, because a key may have been withdrawn.
+func TestSourceReadsAfterALongPause(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}
 	s, now := newSource(o)
@@ -186,8 +187,8 @@ func TestSourceAsksAfterALongSilence(t *testing.T) {
 	require.False(t, has(t, s, "a"))
 }
 
-// Without any set there is an error that is not the caller's fault, and the origin is not asked for every request.
-func TestSourceThatNeverAnswered(t *testing.T) {
+// Before the first good reading Keys returns ErrKeysUnavailable, and the origin is not read for every call.
+func TestSourceWithoutAGoodReading(t *testing.T) {
 	t.Parallel()
 	o := &origin{err: errors.New("no such host")}
 	s, now := newSource(o)
@@ -203,11 +204,11 @@ func TestSourceThatNeverAnswered(t *testing.T) {
 
 	broken, _ := newSource(&origin{document: Document{NotModified: true}})
 	_, err := broken.Keys(context.Background())
-	require.ErrorIs(t, err, ErrKeysUnavailable, "a 304 to nothing")
+	require.ErrorIs(t, err, ErrKeysUnavailable, "a 304 without an earlier set")
 }
 
-// A clock that was set back makes the age unknown: the set is read anew.
-func TestSourceReadsAnewWhenTheClockWasSetBack(t *testing.T) {
+// After the clock was set back, the age is unknown and the set is read again.
+func TestSourceReadsAgainAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}
 	s, now := newSource(o)
@@ -218,9 +219,9 @@ func TestSourceReadsAnewWhenTheClockWasSetBack(t *testing.T) {
 	require.Equal(t, 2, o.count())
 }
 
-// A key published after the last reading is found by asking again; a stream of made-up kids costs one reading per
-// RetryEvery.
-func TestUnknownKidIsAskedForOnceInAWhile(t *testing.T) {
+// A key that was published after the last reading is found by reading the set again. A stream of invented kids causes one
+// reading per RetryEvery.
+func TestUnknownKidCausesOneReadingPerRetryEvery(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
 	a, b := mint(t, sealer, AlgEdDSA), mint(t, sealer, AlgEdDSA)
@@ -242,7 +243,7 @@ func TestUnknownKidIsAskedForOnceInAWhile(t *testing.T) {
 	require.NoError(t, verify(old))
 	o.set(publish(both), nil)
 	for range 10 {
-		require.ErrorIs(t, verify(both), UnknownKey, "read a moment ago")
+		require.ErrorIs(t, verify(both), UnknownKey, "the set was read just before")
 	}
 	require.Equal(t, 1, o.count())
 	now.Add(10 * time.Second)
@@ -258,11 +259,11 @@ func TestUnknownKidIsAskedForOnceInAWhile(t *testing.T) {
 	o.set(Document{}, errors.New("away"))
 	now.Add(10 * time.Second)
 	require.ErrorIs(t, verify(other), UnknownKey)
-	require.NoError(t, verify(both), "the last good set outlives a failed question")
+	require.NoError(t, verify(both), "the last good set stays after a failed reading")
 }
 
-// Any number of requests share one reading.
-func TestSourceReadsOnceForAll(t *testing.T) {
+// Concurrent callers share one reading.
+func TestConcurrentCallersShareAReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
@@ -289,8 +290,8 @@ func TestSourceReadsOnceForAll(t *testing.T) {
 	})
 }
 
-// A caller that judged a set which was replaced meanwhile does not have it read once more.
-func TestSourceReadsOnceForTheSlowToo(t *testing.T) {
+// A caller whose set was replaced in the meantime does not start another reading.
+func TestSlowCallerStartsNoSecondReading(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}
 	s, _ := newSource(o)
@@ -300,7 +301,7 @@ func TestSourceReadsOnceForTheSlowToo(t *testing.T) {
 	require.Equal(t, 1, o.count())
 }
 
-// A caller that gives up does not end the reading others wait for, and a reading that hangs ends by itself.
+// A caller whose context ends does not end the reading that others wait for. A reading that hangs ends by its timeout.
 func TestSourceBoundsEveryWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -320,8 +321,8 @@ func TestSourceBoundsEveryWait(t *testing.T) {
 	})
 }
 
-// A slow answer describes the set as it was when it was asked for.
-func TestSourceCountsAgeFromTheQuestion(t *testing.T) {
+// The age of a set counts from the request: a slow answer may describe the set as it was then.
+func TestSourceCountsAgeFromTheRequest(t *testing.T) {
 	t.Parallel()
 	now := newClock()
 	reads := 0
@@ -330,7 +331,7 @@ func TestSourceCountsAgeFromTheQuestion(t *testing.T) {
 		now.Add(4 * time.Second)
 		return keysNamed("a"), nil
 	}, SourceOptions{Now: now.Now})
-	s.ahead = 1
+	s.staleAt = 1
 	require.True(t, has(t, s, "a"))
 	now.Set(start.Add(time.Minute - 1))
 	require.True(t, has(t, s, "a"))
@@ -340,7 +341,7 @@ func TestSourceCountsAgeFromTheQuestion(t *testing.T) {
 	require.Equal(t, 2, reads)
 }
 
-func TestSourceLogsTroubleAndChange(t *testing.T) {
+func TestSourceLogsFailuresAndChanges(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	o := &origin{document: keysNamed("a")}

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// start is when virtual clocks begin. It lies in the past, so that a call that looks at the real clock by
-// mistake finds every token expired.
+// start is the initial time of virtual clocks. It is in the past, so that every token is expired for code that uses the
+// real clock by mistake.
 var start = time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
 
 // clock is a clock that tests set.
@@ -55,7 +55,7 @@ func newSealer(t require.TestingT) *Sealer {
 	return sealer
 }
 
-// mint makes a key that signs and is published around start, for a day each way.
+// mint makes a key that signs and is published from a day before start to a day after it.
 func mint(t require.TestingT, sealer *Sealer, alg string) Key {
 	m, err := sealer.Mint(alg)
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func someClaims() SessionClaims {
 	}
 }
 
-// published is a source of what ring publishes at start.
+// published makes a source of the key set that ring publishes at start.
 func published(ring *Ring) *KeySource {
 	document, etag := ring.JWKS(start)
 	return fixed(Document{JSON: document, ETag: etag, MaxAge: forever})
@@ -95,7 +95,7 @@ type issuer struct {
 	rsa *rsa.PrivateKey
 }
 
-// theIssuer is made once: an RSA key costs a fair part of a second under the race detector.
+// theIssuer is shared by all tests: making an RSA key takes much of a second under the race detector.
 var theIssuer = sync.OnceValue(func() issuer {
 	_, ed, _ := ed25519.GenerateKey(nil)
 	ec, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -103,7 +103,7 @@ var theIssuer = sync.OnceValue(func() issuer {
 	return issuer{ed: ed, ec: ec, rsa: rs}
 })
 
-// jwkOf is the JWK of a key, with fields such as kid and alg.
+// jwkOf returns the JWK of a key, with fields such as kid and alg.
 func jwkOf(t require.TestingT, key any, fields map[string]any) jwk.Key {
 	k, err := jwk.FromRaw(key)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func (i issuer) key(alg string) (any, string) {
 	return i.ed, "ed"
 }
 
-// sign makes a token with jwx, as an identity provider would.
+// sign makes a token with jwx, as an identity provider does.
 func (i issuer) sign(t require.TestingT, alg string, claims map[string]any) string {
 	key, kid := i.key(alg)
 	payload, err := json.Marshal(claims)
@@ -156,7 +156,7 @@ func (i issuer) sign(t require.TestingT, alg string, claims map[string]any) stri
 	return string(signed)
 }
 
-// forge signs any header and payload text with an Ed25519 key, the sound and the absurd.
+// forge signs any texts as header and payload with an Ed25519 key.
 func forge(key ed25519.PrivateKey, header, payload string) string {
 	signed := b64.EncodeToString([]byte(header)) + "." + b64.EncodeToString([]byte(payload))
 	return signed + "." + b64.EncodeToString(ed25519.Sign(key, []byte(signed)))

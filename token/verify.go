@@ -5,27 +5,28 @@ import (
 	"time"
 )
 
-// DefaultSessionSkew is how far the clocks of a game server and of the database may be apart.
+// DefaultSessionSkew is the allowed difference between the clocks of a game server and of the database.
 const DefaultSessionSkew = 5 * time.Second
 
-// sessionPolicy admits the names of the one algorithm that Ring signs with.
+// sessionPolicy allows both names of the one algorithm that Ring signs with.
 var sessionPolicy = policy{algs: []string{AlgEdDSA, AlgEd25519}, needKID: true}
 
-// SessionVerifier judges session tokens where a game server admits players. Safe for concurrent use.
+// SessionVerifier verifies session tokens on a game server that admits players. Safe for concurrent use.
 type SessionVerifier struct {
 	keys *KeySource
 	skew time.Duration
 }
 
-// NewSessionVerifier takes the director's published keys. A skew of zero is DefaultSessionSkew, below zero is none.
+// NewSessionVerifier makes a verifier with the director's published keys. A skew of 0 means DefaultSessionSkew, below 0
+// none.
 func NewSessionVerifier(keys *KeySource, skew time.Duration) *SessionVerifier {
 	return &SessionVerifier{keys: keys, skew: skewOr(skew, DefaultSessionSkew)}
 }
 
-// Verify answers what a genuine token of ours says at now. It does not know which game server asks: the caller
-// compares SessionID and Endpoint with its own, and reports ID so that a token is redeemed once. The error is an Invalid, or
-// ErrKeysUnavailable. It waits for the key set only where there is none yet, it is too old, or the token names a key that is
-// not in it; ctx bounds the wait.
+// Verify returns the claims of a session token that is valid at now. It does not check that the token is for this game
+// server: the caller compares SessionID and Endpoint with its own, and reports ID to the director so that each token is
+// redeemed once. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key set only if there is none yet,
+// it is too old, or the token has an unknown kid; ctx bounds the wait.
 func (v *SessionVerifier) Verify(ctx context.Context, raw string, now time.Time) (SessionClaims, error) {
 	payload, _, err := sessionPolicy.verified(ctx, raw, v.keys)
 	if err != nil {
@@ -48,9 +49,10 @@ func (v *SessionVerifier) Verify(ctx context.Context, raw string, now time.Time)
 	return claims, nil
 }
 
-func skewOr(skew, zero time.Duration) time.Duration {
+// skewOr returns the skew, or def if it is 0. A negative skew means none.
+func skewOr(skew, def time.Duration) time.Duration {
 	if skew == 0 {
-		return zero
+		return def
 	}
 	return max(skew, 0)
 }

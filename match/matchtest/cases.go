@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Case is a pool, the fields of a ticket or a backfill, and whether the one holds the other.
+// Case is a pool, the fields of a ticket or a backfill, and whether the pool holds them.
 type Case struct {
 	Name   string
 	Pool   match.Pool
@@ -17,18 +17,18 @@ type Case struct {
 	Held   bool
 }
 
-// Cases gives every rule of the filters at its edges. Names are unique. The pools pass their Check.
+// Cases returns the edge cases of every filter. Names are unique, and all pools pass their Check.
 func Cases() []Case {
 	return slices.Concat(ranges(), doubles(), stringArgs(), tags(), times(), combinations())
 }
 
 var (
 	nan, inf = math.NaN(), math.Inf(1)
-	// unlisted are numbers that a client may send for Exclude though the protocol lists none of them.
+	// unlisted holds values of Exclude that the protocol does not list but a client may send.
 	unlisted = []match.Exclude{4, -1, math.MaxInt32, math.MinInt32}
 )
 
-// ranges holds rows of values up against each way to exclude the ends: + is held, - is not.
+// ranges combines values with each way to exclude the ends: + is in the range, - is not.
 func ranges() (cases []Case) {
 	around := func(lo, hi float64) []float64 {
 		return []float64{math.Nextafter(lo, -inf), lo, lo + (hi-lo)/2, hi, math.Nextafter(hi, inf)}
@@ -49,7 +49,7 @@ func ranges() (cases []Case) {
 		{"infinity alone", inf, inf, []float64{-inf, 0, math.MaxFloat64, inf, nan}, "---+-", "-----", "-----", "-----"},
 		{"the smallest numbers", 0, math.SmallestNonzeroFloat64, []float64{-math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1, -1}, "-++--", "--+--", "-+---", "-----"},
 		{"zeros of either sign", math.Copysign(0, -1), 0, []float64{math.Copysign(0, -1), 0, 1, -1, nan}, "++---", "-----", "-----", "-----"},
-		// Numbers that decimal or integer arithmetic takes for one another.
+		// Numbers that decimal or integer arithmetic would treat as equal.
 		{"tenths", 0.30000000000000004, 1, []float64{0.3, 0.30000000000000004, 0.5, 1, 1.1}, "-+++-", "--++-", "-++--", "--+--"},
 		{"past 2^53", 1 << 53, 1<<53 + 2, []float64{1<<53 - 1, 1 << 53, 1<<53 + 2, 1<<53 + 4, 0}, "-++--", "--+--", "-+---", "-----"},
 		{"NaN in the ticket", -inf, inf, []float64{nan, nan, nan, nan, nan}, "-----", "-----", "-----", "-----"},
@@ -71,7 +71,7 @@ func ranges() (cases []Case) {
 	return cases
 }
 
-// withUnlisted goes through all ways to exclude: the four listed ones, and others, with which every value is held.
+// withUnlisted yields all ways to exclude: the four listed ones, and unlisted ones, with which every value matches.
 func withUnlisted(listed ...string) iter.Seq2[match.Exclude, string] {
 	return func(yield func(match.Exclude, string) bool) {
 		for i, signs := range listed {
@@ -87,7 +87,7 @@ func withUnlisted(listed ...string) iter.Seq2[match.Exclude, string] {
 	}
 }
 
-// doubles is about which double a range looks at.
+// doubles returns cases about which double a range applies to.
 func doubles() (cases []Case) {
 	all := match.DoubleRange{Arg: "x", Min: -inf, Max: inf}
 	either := func(name string, f match.Fields, held bool, ranges ...match.DoubleRange) {
@@ -135,7 +135,7 @@ func tags() (cases []Case) {
 	return cases
 }
 
-// combinations has filters of several kinds together: each must choose.
+// combinations returns cases with filters of several kinds, all of which must match.
 func combinations() (cases []Case) {
 	before, after := match.Moment{Seconds: 200}, match.Moment{Seconds: 100}
 	pool := match.Pool{

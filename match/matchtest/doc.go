@@ -1,3 +1,3 @@
-// Package matchtest holds what every implementation of a pool's decision is tested with, the one in Go and the one in
-// SQL: Cases, a table of what is most easily got wrong, and generators of random fields and pools for properties.
+// Package matchtest holds the shared tests of pool membership, which Go and SQL decide separately: Cases, a table of edge
+// cases, and generators of random fields and pools for property tests.
 package matchtest

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Few names and values, so that pools and fields meet.
+// There are few names and values, so that random pools often hold random fields.
 var (
 	names   = rapid.SampledFrom([]string{"", "a", "b", "A", "mode", "a\x00"})
 	texts   = rapid.OneOf(rapid.SampledFrom([]string{"", "a", "A", "b", "a\x00", "é", "{}", "NULL"}), rapid.StringN(0, 3, -1))
@@ -30,7 +30,7 @@ var (
 	}))
 )
 
-// Fields generates what tickets and backfills may have, created within two seconds of each other.
+// Fields generates fields of tickets and backfills, created within two seconds of each other.
 func Fields() *rapid.Generator[match.Fields] {
 	return rapid.Custom(func(t *rapid.T) match.Fields {
 		return match.Fields{
@@ -42,12 +42,11 @@ func Fields() *rapid.Generator[match.Fields] {
 	})
 }
 
-// Pools generates pools that pass their Check and hold some of [Fields]: a pool with filters is made to fit one of them
-// in about half of all cases.
+// Pools generates pools that pass their Check and hold some of [Fields]: about half of them are made by Fitting.
 func Pools() *rapid.Generator[match.Pool] {
 	return rapid.Custom(func(t *rapid.T) match.Pool {
 		if rapid.Bool().Draw(t, "fitting") {
-			return Fitting(Fields().Draw(t, "somebody")).Draw(t, "pool")
+			return Fitting(Fields().Draw(t, "fields")).Draw(t, "pool")
 		}
 		return match.Pool{
 			Doubles:       rapid.SliceOfN(doubleRanges(names), 0, 2).Draw(t, "doubles"),
@@ -59,8 +58,8 @@ func Pools() *rapid.Generator[match.Pool] {
 	})
 }
 
-// Fitting generates pools whose strings and tags are some of those that f has, and whose ranges are of doubles that f
-// has, though with ends of their own. They often hold f.
+// Fitting generates pools that often hold f: their strings and tags are some of those of f, and their ranges, with random
+// ends, are of doubles that f has.
 func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 	return rapid.Custom(func(t *rapid.T) match.Pool {
 		var p match.Pool
@@ -96,7 +95,7 @@ func equals() *rapid.Generator[match.StringEquals] {
 	})
 }
 
-// some keeps each element or not.
+// some returns a random subset of the elements.
 func some[E any](t *rapid.T, label string, all []E) (kept []E) {
 	for _, e := range all {
 		if rapid.Bool().Draw(t, label) {
@@ -106,5 +105,5 @@ func some[E any](t *rapid.T, label string, all []E) (kept []E) {
 	return kept
 }
 
-// keys are a map's keys in an order that a failure can be repeated with.
+// keys returns the keys of a map in a fixed order, so that a failure can be reproduced.
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -46,10 +46,10 @@ func stringArgs() (cases []Case) {
 
 type oddText struct{ name, text string }
 
-// oddTexts are allowed by the wire, and stores stumble over them: Postgres has no U+0000 in its texts, and no index entry
-// of more than a third of a page.
+// oddTexts returns texts that the protocol allows and that stores often handle wrongly: Postgres text cannot hold U+0000,
+// and an index entry cannot be larger than a third of a page.
 func oddTexts() []oddText {
-	var long strings.Builder // which does not compress
+	var long strings.Builder // a text that does not compress
 	for sum := sha256.Sum256(nil); long.Len() < 9000; sum = sha256.Sum256(sum[:]) {
 		long.WriteString(hex.EncodeToString(sum[:]))
 	}

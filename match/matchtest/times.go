@@ -2,13 +2,13 @@ package matchtest
 
 import "github.com/lattice-director/director/match"
 
-// times is about the two bounds of create_time, which are strict and count nanoseconds.
+// times returns cases about the two bounds of create_time, which are exclusive and have nanoseconds.
 func times() (cases []Case) {
 	at := match.Moment{Seconds: 1_790_000_000, Nanos: 123_456_789}
 	for _, c := range []struct {
 		name          string
 		bound         match.Moment
-		before, after bool // whether a ticket of at is held by created_before, by created_after
+		before, after bool // whether a ticket created at the time at matches created_before, created_after
 	}{
 		{"equal", at, false, false},
 		{"a nanosecond later", match.Moment{Seconds: at.Seconds, Nanos: at.Nanos + 1}, true, false},

@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// bundle is a key table and what keeps its keys.
+// bundle is a key table and a Keeper of its keys.
 type bundle struct {
 	*keyring.Keeper
 	t     *testing.T
@@ -55,7 +55,7 @@ func one[T any](b *bundle, sql string) (v T) {
 	return v
 }
 
-// claims of a token that is issued some time from now, by the database's clock.
+// claims makes claims of a token that is issued some time from now, by the database's clock.
 func (b *bundle) claims(from time.Duration) token.SessionClaims {
 	b.t.Helper()
 	issued := one[time.Time](b, "SELECT now()").Add(from).Truncate(time.Second)
@@ -65,7 +65,7 @@ func (b *bundle) claims(from time.Duration) token.SessionClaims {
 	}
 }
 
-// published is the kids of the key set, which has to be good.
+// published returns the kids of the key set.
 func (b *bundle) published() (kids []string) {
 	b.t.Helper()
 	document, etag, err := b.JWKS()
@@ -79,7 +79,7 @@ func (b *bundle) published() (kids []string) {
 	return kids
 }
 
-// Pins a first start that waits for a worker, and several replicas that each make a first key.
+// Replicas that start on an empty table make the first keys without a worker, and together make only one pair.
 func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -100,12 +100,12 @@ func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	}
 	all.Wait()
 	b.refresh()
-	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM signing_keys"), "one that signs, one to come")
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM signing_keys"), "the signing key and the next one")
 	require.NoError(t, b.Usable())
 	require.Len(t, b.published(), 2)
 }
 
-// Pins a token that cannot be signed in the very second in which its key's turn began: tokens count in whole seconds.
+// Tokens hold whole seconds, so a key must sign from the start of the second in which its signing time begins.
 func TestAKeySignsFromItsFirstSecondOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -116,8 +116,8 @@ func TestAKeySignsFromItsFirstSecondOn(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Pins replicas that stop issuing tokens when no worker follows a turn: the next key is there before the last one ends.
-func TestATurnThatNobodyFollows(t *testing.T) {
+// Without a worker, a replica makes the next key before the last one stops signing.
+func TestLastKeyWithoutSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]string{"is about to end": "8 seconds", "has ended": "-1 hour"} {
 		t.Run(name, func(t *testing.T) {
@@ -136,9 +136,9 @@ func TestATurnThatNobodyFollows(t *testing.T) {
 	}
 }
 
-// Pins an outage in which the keys are lost that were read before it, and one in which they are believed for too long:
-// another key may sign by then, and a tainted one would go on.
-func TestKeysThatCannotBeReadAnew(t *testing.T) {
+// During an outage a replica signs with the keys that it has read, but not beyond the lead: another key may have taken
+// over, or the key may have been tainted.
+func TestKeysDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.refresh()
@@ -156,10 +156,10 @@ func TestKeysThatCannotBeReadAnew(t *testing.T) {
 	_, err = b.Sign(beyond)
 	require.True(t, db.IsKind(err, db.Unavailable))
 	require.ErrorIs(t, err, token.ErrStale)
-	<-b.Wanted() // the loop shall not wait for its next turn
+	<-b.Wanted() // The refresh loop is woken.
 }
 
-// Pins a key that this replica cannot open, after which it serves less than before.
+// A new key that this replica cannot open does not replace the keys that it has.
 func TestAKeyUnderAnotherKeyEncryptionKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -179,8 +179,8 @@ func TestAKeyUnderAnotherKeyEncryptionKey(t *testing.T) {
 	require.ErrorContains(t, started.Usable(), foreign.KID, "readyz says why")
 }
 
-// Pins a tainted key that goes on signing, or stays published, after the next reading.
-func TestATaintedKeyIsOutAtOnce(t *testing.T) {
+// From the next reading on, a tainted key neither signs nor is published.
+func TestATaintedKeyIsNotPublished(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.refresh()
@@ -190,7 +190,7 @@ func TestATaintedKeyIsOutAtOnce(t *testing.T) {
 	require.NotContains(t, b.published(), kid)
 }
 
-// Pins what dashboards are told about keys.
+// State reports the values of the metrics.
 func TestState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -204,7 +204,7 @@ func TestState(t *testing.T) {
 	require.Equal(t, 5*time.Second, b.Every())
 }
 
-// Pins a schedule whose waits do not cover what happens on the way from the key table to a game server.
+// The lead and overlap of a schedule cover the delays between the key table and a game server.
 func TestTheScheduleCoversItsDelays(t *testing.T) {
 	t.Parallel()
 	p := keyring.Schedule{}.Policy()
