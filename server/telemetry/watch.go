@@ -6,20 +6,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/keyring"
 )
 
-// Store is the part of db.Store that is measured.
-type Store interface {
-	Pool() *pgxpool.Pool
+// Clock is the database's clock; db.Store implements it.
+type Clock interface {
 	ClockReading() (r db.ClockReading, ok bool)
 	Now() time.Time
 }
-
 // Keys is the state of the signing keys; keyring.Keeper implements it.
 type Keys interface {
 	State() (state keyring.State, ok bool)
@@ -27,8 +24,8 @@ type Keys interface {
 
 // Watch registers the metrics that are read from the store and the keys at each scrape. Reading them needs no query.
 // Unknown values are NaN.
-func (m *Metrics) Watch(store Store, keys Keys) error {
-	all := append(poolCollectors(store.Pool()), clockCollectors(store)...)
+func (m *Metrics) Watch(store *db.Store, keys Keys) error {
+	all := append(poolCollectors(store), clockCollectors(store)...)
 	return m.register(append(all, keyCollectors(keys)...)...)
 }
 
@@ -40,7 +37,8 @@ func counter(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
 }
 
-func poolCollectors(pool *pgxpool.Pool) []prometheus.Collector {
+func poolCollectors(store *db.Store) []prometheus.Collector {
+	pool := store.Pool()
 	return []prometheus.Collector{
 		gauge("director_db_connections_in_use", "Database connections in use.",
 			func() float64 { return float64(pool.Stat().AcquiredConns()) }),
@@ -61,17 +59,17 @@ func poolCollectors(pool *pgxpool.Pool) []prometheus.Collector {
 	}
 }
 
-func clockCollectors(store Store) []prometheus.Collector {
+func clockCollectors(clock Clock) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("director_clock_offset_seconds", "Database time minus the time of this machine's clock.", func() float64 {
-			if r, ok := store.ClockReading(); ok {
+			if r, ok := clock.ClockReading(); ok {
 				return r.Offset.Seconds()
 			}
 			return math.NaN()
 		}),
 		gauge("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.", func() float64 {
-			if r, ok := store.ClockReading(); ok {
-				return store.Now().Sub(r.At.Add(r.Offset)).Seconds()
+			if r, ok := clock.ClockReading(); ok {
+				return clock.Now().Sub(r.At.Add(r.Offset)).Seconds()
 			}
 			return math.NaN()
 		}),
