@@ -17,6 +17,7 @@ type Clock interface {
 	ClockReading() (r db.ClockReading, ok bool)
 	Now() time.Time
 }
+
 // Keys is the state of the signing keys; keyring.Keeper implements it.
 type Keys interface {
 	State() (state keyring.State, ok bool)
