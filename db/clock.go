@@ -2,11 +2,8 @@ package db
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // clock corrects this pod's clock by its measured offset to the database's.
@@ -62,33 +59,4 @@ func (s *Store) ReadClock(ctx context.Context) error {
 func (s *Store) Pulse(ctx context.Context) error {
 	_, err := s.q.Pulse(ctx, s.cfg.Timing.LeaseTTL)
 	return classify(err)
-}
-
-// OldestSnapshotAge tells how long the oldest snapshot has kept vacuum from cleaning. Errors: Unavailable.
-func (s *Store) OldestSnapshotAge(ctx context.Context) (time.Duration, error) {
-	seconds, err := s.q.OldestSnapshotAge(ctx)
-	return time.Duration(seconds * float64(time.Second)), classify(err)
-}
-
-// Regions lists the regions that instances were registered in. Errors: Unavailable.
-func (s *Store) Regions(ctx context.Context) ([]string, error) {
-	regions, err := s.q.Regions(ctx)
-	return regions, classify(err)
-}
-
-// SchemaVersion is the newest migration the database has; 0 when it has none. Errors: Unavailable.
-func (s *Store) SchemaVersion(ctx context.Context) (int64, error) {
-	version, err := s.q.SchemaVersion(ctx)
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42883" { // undefined_function: the first migration makes it
-		return 0, nil
-	}
-	return version, classify(err)
-}
-
-// RestoredFromDump tells whether the database was restored from a dump and its rows name transactions that this server has not
-// counted up to yet: feeds hide them until 'director migrate up' numbers them anew. Errors: Unavailable.
-func (s *Store) RestoredFromDump(ctx context.Context) (bool, error) {
-	restored, err := s.q.RestoredFromDump(ctx)
-	return restored, classify(err)
 }

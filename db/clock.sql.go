@@ -10,17 +10,6 @@ import (
 	"time"
 )
 
-const analyzeGrown = `-- name: AnalyzeGrown :one
-SELECT analyze_grown()::int AS analyzed
-`
-
-func (q *Queries) AnalyzeGrown(ctx context.Context) (int32, error) {
-	row := q.db.QueryRow(ctx, analyzeGrown)
-	var analyzed int32
-	err := row.Scan(&analyzed)
-	return analyzed, err
-}
-
 const clockReading = `-- name: ClockReading :one
 SELECT clock_timestamp()::timestamptz AS now
 `
@@ -30,18 +19,6 @@ func (q *Queries) ClockReading(ctx context.Context) (time.Time, error) {
 	var now time.Time
 	err := row.Scan(&now)
 	return now, err
-}
-
-const oldestSnapshotAge = `-- name: OldestSnapshotAge :one
-SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot
-`
-
-// Seconds vacuum has been kept from cleaning behind the hot tables.
-func (q *Queries) OldestSnapshotAge(ctx context.Context) (float64, error) {
-	row := q.db.QueryRow(ctx, oldestSnapshotAge)
-	var seconds float64
-	err := row.Scan(&seconds)
-	return seconds, err
 }
 
 const pulse = `-- name: Pulse :execrows
@@ -66,75 +43,4 @@ func (q *Queries) Pulse(ctx context.Context, ttl time.Duration) (int64, error) {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const regions = `-- name: Regions :many
-SELECT fleet_regions()::text AS region
-`
-
-// Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
-func (q *Queries) Regions(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, regions)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var region string
-		if err := rows.Scan(&region); err != nil {
-			return nil, err
-		}
-		items = append(items, region)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const restoredFromDump = `-- name: RestoredFromDump :one
-SELECT restored_from_dump()::bool AS restored
-`
-
-func (q *Queries) RestoredFromDump(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, restoredFromDump)
-	var restored bool
-	err := row.Scan(&restored)
-	return restored, err
-}
-
-const schemaVersion = `-- name: SchemaVersion :one
-SELECT schema_version()::bigint AS version
-`
-
-func (q *Queries) SchemaVersion(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, schemaVersion)
-	var version int64
-	err := row.Scan(&version)
-	return version, err
-}
-
-const wornTables = `-- name: WornTables :many
-SELECT worn_tables()::text AS name
-`
-
-func (q *Queries) WornTables(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, wornTables)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		items = append(items, name)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

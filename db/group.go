@@ -96,7 +96,7 @@ func newGroup[Req, Res any](cfg Config, name string, limits groupLimits[Req],
 ) *group[Req, Res] {
 	return &group[Req, Res]{
 		name: name, run: run, limits: limits, maxWait: cfg.MaxWaiting, maxBytes: cfg.MaxWaitingBytes,
-		timeout: cfg.FlightTimeout, observer: cfg.Observer, log: cfg.Log, queues: map[string][]*call[Req, Res]{},
+		timeout: cfg.BatchTimeout, observer: cfg.Observer, log: cfg.Log, queues: map[string][]*call[Req, Res]{},
 	}
 }
 

@@ -25,7 +25,7 @@ type hangar struct {
 }
 
 func groupConfig(maxWaiting int) Config {
-	return Config{FlightTimeout: time.Minute, MaxWaiting: maxWaiting, MaxWaitingBytes: 1000}.withDefaults()
+	return Config{BatchTimeout: time.Minute, MaxWaiting: maxWaiting, MaxWaitingBytes: 1000}.withDefaults()
 }
 
 // kilobytes is how large a call is: one that asks for 1000 or more takes place, others none.

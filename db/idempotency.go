@@ -2,6 +2,7 @@ package db
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 )
@@ -53,4 +54,10 @@ func (p placing) storeAnswers(out *pipeline, decided []*wish) error {
 	}
 	tell(out, (*Queries).StoreAnswers, arg)
 	return nil
+}
+
+// PruneIdempotencyKeys removes stored answers past their time, at most batch. Errors: Unavailable.
+func (s *Store) PruneIdempotencyKeys(ctx context.Context, batch int) (int, error) {
+	n, err := s.q.PruneIdempotencyKeys(ctx, int32(batch))
+	return int(n), classify(err)
 }

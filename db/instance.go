@@ -348,3 +348,9 @@ func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (avai
 	})
 	return available, err
 }
+
+// Regions lists the regions that instances were registered in. Errors: Unavailable.
+func (s *Store) Regions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.Regions(ctx)
+	return regions, classify(err)
+}

@@ -490,6 +490,31 @@ func (q *Queries) RefreshShares(ctx context.Context, arg RefreshSharesParams) er
 	return err
 }
 
+const regions = `-- name: Regions :many
+SELECT fleet_regions()::text AS region
+`
+
+// Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
+func (q *Queries) Regions(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, regions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var region string
+		if err := rows.Scan(&region); err != nil {
+			return nil, err
+		}
+		items = append(items, region)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const setDrain = `-- name: SetDrain :one
 WITH changed AS (
     UPDATE instances i SET status = CASE WHEN $1::bool THEN 'draining' ELSE 'ready' END

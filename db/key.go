@@ -245,3 +245,9 @@ func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte, b
 	n, err := s.q.ResealKey(ctx, ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
 	return n == 1, classify(err)
 }
+
+// PruneKeys removes signing keys that no token needed for longer than keep. Errors: Unavailable.
+func (s *Store) PruneKeys(ctx context.Context, keep time.Duration) (int, error) {
+	n, err := s.q.PruneKeys(ctx, keep)
+	return int(n), classify(err)
+}

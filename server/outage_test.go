@@ -13,7 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -28,7 +28,7 @@ func cluster(t *testing.T) *pglocal.Cluster {
 
 // production sets the default timeouts.
 func production(c *config) {
-	c.CallTimeout, c.ReadyTimeout, c.db.FlightTimeout, c.db.HoldTimeout = 0, 0, 0, 0
+	c.CallTimeout, c.ReadyTimeout, c.db.BatchTimeout, c.db.HoldTimeout = 0, 0, 0, 0
 }
 
 // During an outage of the database callers get errors within the deadline, and routes that do not need it still work.

@@ -24,7 +24,7 @@ import (
 
 // TestMain fails if a stopped replica leaves goroutines running.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
 const fleetToken = "the secret of the fleet"
@@ -77,7 +77,7 @@ func start(t *testing.T, url string, change ...func(*config)) *bundle {
 func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
-		db:      db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, HoldTimeout: time.Minute},
+		db:      db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute},
 		Options: server.Options{FleetTokens: []string{fleetToken}, Listener: listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
 	}
 }

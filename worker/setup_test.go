@@ -16,7 +16,7 @@ import (
 
 // A private test cluster keeps one goroutine of its own until the process ends.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
 // bundle is a test's own database, and a store on it.
@@ -35,7 +35,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) replica(url string) *db.Store {
 	b.t.Helper()
-	s, err := db.Open(b.t.Context(), db.Config{URL: url, MaxConns: 4, FlightTimeout: time.Minute, HoldTimeout: time.Minute})
+	s, err := db.Open(b.t.Context(), db.Config{URL: url, MaxConns: 4, BatchTimeout: time.Minute, HoldTimeout: time.Minute})
 	require.NoError(b.t, err)
 	b.t.Cleanup(s.Close)
 	return s

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 func tablesLeft(t *testing.T, url string) (n int) {

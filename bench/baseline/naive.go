@@ -82,7 +82,7 @@ func (n Naive) common(r db.PlaceRequest) []any {
 	return []any{r.Region, r.Mode, r.MaxPlayers, r.Caller, partyKey(r.Party), r.Party, n.Timing().SeatTTL}
 }
 
-// The forms below are those of db/ident.go and db/resume.go, which keep them to themselves.
+// The forms below are those of db/session_id.go and db/placement_resume.go, which keep them to themselves.
 
 func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/db/pglocal"
 	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 // runningDirector is what a load has to know of a director that runs already. Secrets are variables only, those that the

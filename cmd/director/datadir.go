@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lattice-director/director/db/pglocal"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/token"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db/pglocal"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 )

@@ -61,7 +61,7 @@ func knownVariables() []string {
 	return names
 }
 
-// ofOthers knows variables that are not settings: those of one mode each, those of db/pglocal, db/dbtest and the
+// ofOthers knows variables that are not settings: those of one mode each, those of internal/pglocal, db/dbtest and the
 // examples, and those that Kubernetes sets in every pod beside a Service named "director".
 func ofOthers(name string) bool {
 	return strings.HasPrefix(name, modePrefix) && name != modePrefix ||

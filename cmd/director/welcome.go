@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/server"
 )
 

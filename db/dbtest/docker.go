@@ -18,8 +18,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/modules/postgres"
 	"github.com/testcontainers/testcontainers-go/wait"
 
-	"github.com/lattice-director/director/db/internal/lastwill"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/lastwill"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 const image = "postgres:17-alpine"

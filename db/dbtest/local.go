@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/lattice-director/director/db/internal/lastwill"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/lastwill"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 // roomForTests is what the databases of a large test run take: about nine megabytes each.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 // holdEnv makes this test binary a process that starts its cluster, says its address and waits.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 const (

@@ -19,9 +19,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lattice-director/director/db/pglocal"
 	"github.com/lattice-director/director/examples/arena/bots"
 	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/internal/subprocess"
 )
 

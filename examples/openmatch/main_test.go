@@ -19,12 +19,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
 // replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its address.
 func replica(t *testing.T, url string) string {
-	store, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, Timing: db.DefaultTiming()})
+	store, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, Timing: db.DefaultTiming()})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	require.NoError(t, store.ReadClock(t.Context()))

@@ -24,7 +24,7 @@ const universe = "global"
 
 // A private test cluster keeps a goroutine of its own for as long as the process lives.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
 // bundle is a database of its own for a test, with a store on it.
@@ -45,7 +45,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 8, FlightTimeout: time.Minute, HoldTimeout: time.Minute, Timing: b.timing, Log: slog.New(slog.DiscardHandler)}
+	cfg := db.Config{URL: b.url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: b.timing, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -20,7 +20,7 @@ import (
 
 // A private test cluster keeps a goroutine of its own for as long as the process lives.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
 const region = "eu"
@@ -122,7 +122,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 4, FlightTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
+	cfg := db.Config{URL: b.url, MaxConns: 4, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
 	for _, c := range change {
 		c(&cfg)
 	}

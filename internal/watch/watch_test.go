@@ -12,7 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/migrations"
 )
 

@@ -31,7 +31,7 @@ import (
 
 // Pins whatever a stopped server leaves running.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/db/pglocal.(*process).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
 // config is what a test may change before its server starts.
@@ -69,7 +69,7 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	}
 	b := &bundle{t: t, url: url}
 	var err error
-	b.store, err = db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, FlightTimeout: time.Minute, HoldTimeout: time.Minute, Timing: c.Timing, Log: slog.New(slog.DiscardHandler)})
+	b.store, err = db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: c.Timing, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(b.store.Close)
 	require.NoError(t, b.store.ReadClock(t.Context()))

@@ -52,8 +52,8 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 	return nil
 }
 
-// Flight implements db.GroupObserver.
-func (m *Metrics) Flight(group string, calls int, waited, took time.Duration) {
+// Batch implements db.GroupObserver.
+func (m *Metrics) Batch(group string, calls int, waited, took time.Duration) {
 	m.groups.batch(group, calls, waited, took)
 }
 

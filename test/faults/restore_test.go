@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/pglocal"
+	"github.com/lattice-director/director/internal/pglocal"
 )
 
 // A dump is restored into a new server, whose transaction ids start again. No replica becomes ready until 'migrate up' has

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/lattice-director/director/db/internal/lastwill"
+	"github.com/lattice-director/director/internal/lastwill"
 )
 
 // bind can ask nothing of this kernel; guard does it.

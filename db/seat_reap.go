@@ -6,48 +6,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// ReapInstances ends instances of a region whose lease is past, and closes sessions that ended instances left behind,
-// at most batch of each. It waits for nobody: what is being written comes next time. Errors: Unavailable.
-func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
-	err = s.inBulkTx(ctx, func(q *Queries) error {
-		expired, err := q.ExpiredInstances(ctx, ExpiredInstancesParams{Region: region, Batch: int32(batch)})
-		if err != nil {
-			return err
-		}
-		for _, id := range expired {
-			n, err := q.EndInstance(ctx, EndInstanceParams{Region: region, ID: id, Reason: "lease expired"})
-			if err != nil {
-				return err
-			}
-			ended, sessions = ended+1, sessions+int(n)
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, 0, classify(err)
-	}
-	n, err := s.reapStranded(ctx, region, batch)
-	return ended, sessions + n, classify(err)
-}
-
-func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
-	err = s.inBulkTx(ctx, func(q *Queries) error {
-		stranded, err := q.StrandedInstances(ctx, StrandedInstancesParams{Region: region, Batch: int32(batch)})
-		if err != nil {
-			return err
-		}
-		for _, id := range stranded {
-			n, err := q.CloseStranded(ctx, CloseStrandedParams{Region: region, ID: id, Reason: "instance gone"})
-			if err != nil {
-				return err
-			}
-			sessions += int(n)
-		}
-		return nil
-	})
-	return sessions, err
-}
-
 // ReapedSeats is what ReapSeats did.
 type ReapedSeats struct {
 	Looked int // at seats whose time it was: freed, or held on to because they were resolved since
@@ -90,4 +48,11 @@ func (q *Queries) releaseExpired(ctx context.Context, region string, sessions []
 	}
 	freed, err := q.ReleaseSeats(ctx, p)
 	return len(freed), err
+}
+
+// PruneRedeemedTokens removes token ids of a region that no valid token can carry any more, at most batch. Errors:
+// Unavailable.
+func (s *Store) PruneRedeemedTokens(ctx context.Context, region string, batch int) (int, error) {
+	n, err := s.q.PruneRedeemedTokens(ctx, PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
+	return int(n), classify(err)
 }

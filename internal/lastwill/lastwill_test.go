@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/internal/lastwill"
+	"github.com/lattice-director/director/internal/lastwill"
 )
 
 // testatorEnv makes this test binary a process that leaves a will and waits.

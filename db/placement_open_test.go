@@ -15,7 +15,7 @@ import (
 // smallFleet is a store on a database of its own, in which instances of that capacity offer duels.
 func smallFleet(t *testing.T, capacity int, instances ...string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{URL: dbtest.New(t), FlightTimeout: time.Minute, HoldTimeout: 2 * time.Minute})
+	s, err := Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	for _, id := range instances {
@@ -262,7 +262,7 @@ func TestWhatIsHeldForLongIsNoReasonToRefuse(t *testing.T) {
 func TestNobodyWaitsForEver(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "a")
-	s.cfg.FlightTimeout = 500 * time.Millisecond
+	s.cfg.BatchTimeout = 500 * time.Millisecond
 	holdOpener(t, s, 8)
 	_, err := s.Place(t.Context(), duelFor(8, "ann"))
 	require.True(t, IsKind(err, Unavailable), "%v", err)

@@ -45,7 +45,7 @@ func (s *Store) openTogether(ctx context.Context, region string, calls []*placeC
 // refuseOld answers calls that have been waiting for as long as a batch may take, and returns the others.
 func (s *Store) refuseOld(calls []*placeCall) []*placeCall {
 	for _, c := range calls {
-		if time.Since(c.since) > s.cfg.FlightTimeout {
+		if time.Since(c.since) > s.cfg.BatchTimeout {
 			c.answer(Placement{}, unavailable("no decision in time", nil))
 		}
 	}

@@ -1,0 +1,54 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// ReapInstances ends instances of a region whose lease is past, and closes sessions that ended instances left behind,
+// at most batch of each. It waits for nobody: what is being written comes next time. Errors: Unavailable.
+func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
+	err = s.inBulkTx(ctx, func(q *Queries) error {
+		expired, err := q.ExpiredInstances(ctx, ExpiredInstancesParams{Region: region, Batch: int32(batch)})
+		if err != nil {
+			return err
+		}
+		for _, id := range expired {
+			n, err := q.EndInstance(ctx, EndInstanceParams{Region: region, ID: id, Reason: "lease expired"})
+			if err != nil {
+				return err
+			}
+			ended, sessions = ended+1, sessions+int(n)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, classify(err)
+	}
+	n, err := s.reapStranded(ctx, region, batch)
+	return ended, sessions + n, classify(err)
+}
+
+func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
+	err = s.inBulkTx(ctx, func(q *Queries) error {
+		stranded, err := q.StrandedInstances(ctx, StrandedInstancesParams{Region: region, Batch: int32(batch)})
+		if err != nil {
+			return err
+		}
+		for _, id := range stranded {
+			n, err := q.CloseStranded(ctx, CloseStrandedParams{Region: region, ID: id, Reason: "instance gone"})
+			if err != nil {
+				return err
+			}
+			sessions += int(n)
+		}
+		return nil
+	})
+	return sessions, err
+}
+
+// ForgetInstances removes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.
+func (s *Store) ForgetInstances(ctx context.Context, region string, keep time.Duration, batch int) (int, error) {
+	n, err := s.q.ForgetInstances(ctx, ForgetInstancesParams{Region: region, Keep: keep, Batch: int32(batch)})
+	return int(n), classify(err)
+}
