@@ -59,8 +59,9 @@ lint: $(BIN)/golangci-lint ## Check style and the import direction of the house
 	@$(BIN)/golangci-lint run $(PKGS)
 
 .PHONY: generate
-generate: protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go from queries/ and migrations/, api/openmatch/pb, and the page of the API
+generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/openmatch/pb, and the page of the API
 	@$(BIN)/sqlc generate
+	@go run ./db/dbtest/dumpschema db/schema.sql
 	@api/openmatch/generate.sh api/openmatch/pb
 	@go generate ./...
 
@@ -69,8 +70,9 @@ reference: postgres ## Write docs/reference/ and the tables of docs/configuratio
 	@go test ./cmd/director -run '^(TestReference|TestConfigurationPage)' -count=1 -update
 
 .PHONY: generate-check
-generate-check: protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not what its sources say (a test looks after the page)
+generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not what its sources say (a test looks after the page)
 	@$(BIN)/sqlc diff
+	@go run ./db/dbtest/dumpschema -check db/schema.sql
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; api/openmatch/generate.sh "$$fresh"; \
 	diff -ru -x doc.go -x '*_test.go' api/openmatch/pb "$$fresh" || { echo "api/openmatch/pb is not current: make generate" >&2; exit 1; }
 

@@ -37,7 +37,7 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 	if len(p.Ids) == 0 {
 		return foreign, nil
 	}
-	err = s.inTxAgain(ctx, func(q *Queries) (err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) (err error) {
 		missing, err = q.settle(ctx, p, s.cfg.Timing.AssignedFor)
 		if err == nil && allOrNone && len(missing) > 0 {
 			return errSomeMissing
@@ -77,16 +77,6 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-// inTxAgain is inBulkTx for what locks many rows: when it lost against another transaction it is tried again.
-func (s *Store) inTxAgain(ctx context.Context, fn func(q *Queries) error) (err error) {
-	for range maxConflictRetries {
-		if err = s.inBulkTx(ctx, fn); !isConflict(err) {
-			return err
-		}
-	}
-	return err
-}
-
 // ReleaseTickets gives tickets of matches back to the queue. Others, and ids that are not known, are left as they are.
 // Errors: Unavailable.
 func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string) error {
@@ -94,11 +84,11 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 	if len(ids) == 0 {
 		return nil
 	}
-	return classify(s.inTxAgain(ctx, func(q *Queries) error {
+	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error {
 		if err := q.HoldMatched(ctx, HoldMatchedParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}
-		tell(q.putOff(), (*Queries).ReleaseTickets, ReleaseTicketsParams{Region: region, Ids: ids})
+		queueExec(q.deferred(), (*Queries).ReleaseTickets, ReleaseTicketsParams{Region: region, Ids: ids})
 		return nil
 	}))
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // Settled is what became of a ticket.
@@ -50,17 +52,17 @@ const settledPage = 1000
 // the order in which transactions end; a ticket may come twice, and is the same then. From the zero point on it tells
 // nothing but the point of now. What it reads is bounded by what is new. Errors: Unavailable.
 func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
-	var p pipeline
+	var p tx.Pipeline
 	var now SettledNowRow
 	var late []SettledLateRow
 	var young []SettledSinceRow
-	ask(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.after+1)
-		ask(&p, &late, (*Queries).SettledLate, SettledLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
-		ask(&p, &young, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: from, Page: settledPage})
+		queue(&p, &late, (*Queries).SettledLate, SettledLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
+		queue(&p, &young, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
-	if err := p.send(ctx, s.q); err != nil {
+	if err := s.q.send(ctx, &p); err != nil {
 		return SettledPage{Next: since}, classify(err)
 	}
 	if since.read == "" || since.isOf(now) {

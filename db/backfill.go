@@ -104,7 +104,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		return Backfill{}, backfillUnknown(id)
 	}
 	var out Backfill
-	err := s.inTxAgain(ctx, func(q *Queries) error {
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
 		old, _, err := q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		}
 		row, body := b.row(id, old.Created)
 		out = Backfill{ID: id, Body: body, Generation: old.Generation + 1, Created: old.Created}
-		tell(q.putOff(), (*Queries).PutBackfill, PutBackfillParams{
+		queueExec(q.deferred(), (*Queries).PutBackfill, PutBackfillParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 		})
 		return nil
@@ -148,7 +148,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 		return Backfill{}, nil, backfillUnknown(id)
 	}
 	var matched []string
-	err = s.inTxAgain(ctx, func(q *Queries) (err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) (err error) {
 		var earlier []string
 		b, earlier, err = q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
 		if err != nil {
@@ -180,7 +180,7 @@ func (q *Queries) acknowledge(ctx context.Context, region, id string, tickets []
 	for _, ticket := range assigned {
 		p.Acknowledged = append(p.Acknowledged, ticket.ID)
 	}
-	tell(q.putOff(), (*Queries).AckBackfill, p)
+	queueExec(q.deferred(), (*Queries).AckBackfill, p)
 	return assigned, nil
 }
 
@@ -209,7 +209,7 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, BackfillID, id) {
 		return nil
 	}
-	return classify(s.inTxAgain(ctx, func(q *Queries) error {
+	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error {
 		held, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillFor()})
 		if err != nil || len(held) == 0 {
 			return err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // The states of a cycle, in their order.
@@ -47,17 +49,17 @@ func cycleLost() error { return newError(Superseded, "cycle_lost", "another repl
 // nobody in: then in is false. Callers have ids that were never used before. Errors: Unavailable, after which the callers
 // may be in it or not.
 func (s *Store) EnterCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n NewCycle) (c Cycle, in bool, err error) {
-	var p pipeline
+	var p tx.Pipeline
 	var joined, joinedLater []JoinCycleRow
 	var opened []OpenCycleRow
 	join := JoinCycleParams{Region: region, Replica: replica, Callers: callers}
-	tell(&p, (*Queries).EndDesertedCycle, EndDesertedCycleParams{Region: region, Lease: n.Lease})
-	ask(&p, &joined, (*Queries).JoinCycle, join)
-	ask(&p, &opened, (*Queries).OpenCycle, OpenCycleParams{
+	queueExec(&p, (*Queries).EndDesertedCycle, EndDesertedCycleParams{Region: region, Lease: n.Lease})
+	queue(&p, &joined, (*Queries).JoinCycle, join)
+	queue(&p, &opened, (*Queries).OpenCycle, OpenCycleParams{
 		Region: region, ID: newID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
 	})
-	ask(&p, &joinedLater, (*Queries).JoinCycle, join) // what another replica opened while ours waited for it
-	if err := p.send(ctx, s.q); err != nil {
+	queue(&p, &joinedLater, (*Queries).JoinCycle, join) // what another replica opened while ours waited for it
+	if err := s.q.send(ctx, &p); err != nil {
 		return Cycle{}, false, classify(err)
 	}
 	for _, row := range append(joined, joinedLater...) {
@@ -88,12 +90,12 @@ type CycleVerdict struct {
 
 // LookAtCycle tells how a cycle is and what was decided about proposals of some callers. Errors: Unavailable.
 func (s *Store) LookAtCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (now CycleNow, err error) {
-	var p pipeline
+	var p tx.Pipeline
 	var cycles []CycleNowRow
 	var verdicts []VerdictsRow
-	ask(&p, &cycles, (*Queries).CycleNow, CycleNowParams{Region: ref.Region, ID: ref.ID})
-	ask(&p, &verdicts, (*Queries).Verdicts, VerdictsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers}) // after its end nothing is added
-	if err := p.send(ctx, s.q); err != nil {
+	queue(&p, &cycles, (*Queries).CycleNow, CycleNowParams{Region: ref.Region, ID: ref.ID})
+	queue(&p, &verdicts, (*Queries).Verdicts, VerdictsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers}) // after its end nothing is added
+	if err := s.q.send(ctx, &p); err != nil {
 		return now, classify(err)
 	}
 	for _, row := range cycles {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/match"
 )
 
@@ -55,7 +56,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 		}
 		switch {
 		case err == nil:
-			a.tell()
+			a.queueExec()
 			return a.final, nil
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil, cycleLost()
@@ -117,7 +118,7 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.alive) {
 		a.final[of[n]].Verdict = v
 	}
-	out := q.putOff()
+	out := q.deferred()
 	associate := AssociateParams{Region: a.ref.Region}
 	for i, m := range a.matches {
 		if a.final[i].Verdict != match.Kept {
@@ -141,22 +142,22 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 
 // hold fences the cycle and holds backfills and tickets, and answers which tickets are free.
 func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool, err error) {
-	var p pipeline
+	var p tx.Pipeline
 	var state string
 	var backfills []LockBackfillsRow
 	var ids []string
 	var callers []CallersOfRow
-	ask(&p, &state, (*Queries).HoldCycle, HoldCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
+	queue(&p, &state, (*Queries).HoldCycle, HoldCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
 	if wanted := a.wantedBackfills(); len(wanted) > 0 {
-		ask(&p, &backfills, (*Queries).LockBackfills, LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillFor()})
+		queue(&p, &backfills, (*Queries).LockBackfills, LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillFor()})
 	}
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
-		ask(&p, &ids, (*Queries).FreeTickets, FreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
+		queue(&p, &ids, (*Queries).FreeTickets, FreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
 	}
 	if a.toldElsewhere() { // who leaves from now on waits for us
-		ask(&p, &callers, (*Queries).CallersOf, CallersOfParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
+		queue(&p, &callers, (*Queries).CallersOf, CallersOfParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
 	}
-	if err := p.send(ctx, q); err != nil {
+	if err := q.send(ctx, &p); err != nil {
 		return nil, err
 	}
 	for _, c := range callers {
@@ -206,7 +207,7 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 func (a *acceptance) mark(m AcceptedMatch) []byte { return append(a.ref.ID[:], m.ID...) }
 
 // fill creates or changes the backfill of a match, and answers its id; or drops the match, where it cannot be understood.
-func (a *acceptance) fill(out *pipeline, i int) (id string) {
+func (a *acceptance) fill(out *tx.Pipeline, i int) (id string) {
 	b := a.matches[i].Backfill
 	if b == nil {
 		return ""
@@ -223,12 +224,12 @@ func (a *acceptance) fill(out *pipeline, i int) (id string) {
 	}
 	if old == nil {
 		created, p := a.draftBackfill(a.ref.Region, says)
-		tell(out, (*Queries).CreateBackfills, p)
+		queueExec(out, (*Queries).CreateBackfills, p)
 		a.final[i].Created, a.filled[created.ID] = &created, created
 		return created.ID
 	}
 	row, body := says.row(old.ID, old.Created)
-	tell(out, (*Queries).PutBackfill, PutBackfillParams{
+	queueExec(out, (*Queries).PutBackfill, PutBackfillParams{
 		Region: a.ref.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 	})
 	a.filled[old.ID] = Backfill{ID: old.ID, Body: body, Generation: old.Generation + 1}
@@ -236,12 +237,12 @@ func (a *acceptance) fill(out *pipeline, i int) (id string) {
 }
 
 // write puts off marks, associations and verdicts. The lease is counted from here on again: the marks may have taken long.
-func (a *acceptance) write(out *pipeline, associate AssociateParams) {
+func (a *acceptance) write(out *tx.Pipeline, associate AssociateParams) {
 	if len(a.marks.Ids) > 0 {
-		tell(out, (*Queries).MarkPending, a.marks)
+		queueExec(out, (*Queries).MarkPending, a.marks)
 	}
 	if len(associate.Tickets) > 0 {
-		tell(out, (*Queries).Associate, associate)
+		queueExec(out, (*Queries).Associate, associate)
 	}
 	judge := JudgeParams{Region: a.ref.Region, Cycle: a.ref.ID}
 	for i, m := range a.matches {
@@ -258,10 +259,10 @@ func (a *acceptance) write(out *pipeline, associate AssociateParams) {
 		judge.CreatedBackfills, judge.BackfillsCreated = append(judge.CreatedBackfills, id), append(judge.BackfillsCreated, created)
 	}
 	if len(judge.Seqs) > 0 {
-		tell(out, (*Queries).Judge, judge)
+		queueExec(out, (*Queries).Judge, judge)
 	}
 	var renewed int64
-	ask(out, &renewed, (*Queries).RenewCycle, RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
+	queue(out, &renewed, (*Queries).RenewCycle, RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
 }
 
 // happened finds out whether the decision was committed: all of it was, or nothing. It waits for the lost transaction,
@@ -275,7 +276,10 @@ func (a *acceptance) happened(ctx context.Context) (done bool, err error) {
 		if err == nil || ctx.Err() != nil {
 			return done, err
 		}
-		pause(ctx, 20*time.Millisecond)
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -322,7 +326,7 @@ func (a *acceptance) toldElsewhere() bool {
 }
 
 // tell wakes the replicas whose callers wait.
-func (a *acceptance) tell() {
+func (a *acceptance) queueExec() {
 	if a.toldElsewhere() {
 		a.Notify(TopicCycle, a.ref.Region)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // CycleProposal is a match that a caller proposes, as it travels to the replica that runs the cycle.
@@ -62,15 +64,15 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 // NewsOfCycle tells an owner of all callers, and of proposals after those it has: seen is the last of each caller.
 // Errors: Unavailable.
 func (s *Store) NewsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleNews, error) {
-	return s.newsOfCycle(ctx, ref, seen, &pipeline{})
+	return s.newsOfCycle(ctx, ref, seen, &tx.Pipeline{})
 }
 
 // AdvanceCycle puts a cycle into a state, and tells all there is from before: who joined or proposed until then is in it,
 // and nobody comes after. Errors: Superseded when the replica is the owner no more, Unavailable.
 func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleNews, error) {
-	var p pipeline
+	var p tx.Pipeline
 	var advanced int64
-	ask(&p, &advanced, (*Queries).AdvanceCycle, AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
+	queue(&p, &advanced, (*Queries).AdvanceCycle, AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
 	news, err := s.newsOfCycle(ctx, ref, seen, &p)
 	if err == nil && advanced == 0 {
 		return CycleNews{}, cycleLost()
@@ -78,16 +80,16 @@ func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, se
 	return news, err
 }
 
-func (s *Store) newsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *pipeline) (CycleNews, error) {
+func (s *Store) newsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *tx.Pipeline) (CycleNews, error) {
 	var callers []CallersOfRow
 	var rows []ProposalsSinceRow
 	since := ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{}, Seqs: []int32{}}
 	for caller, seq := range seen {
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
-	ask(p, &callers, (*Queries).CallersOf, CallersOfParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
-	ask(p, &rows, (*Queries).ProposalsSince, since) // after the callers: who was done then has nothing that is missing here
-	if err := p.send(ctx, s.q); err != nil {
+	queue(p, &callers, (*Queries).CallersOf, CallersOfParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
+	queue(p, &rows, (*Queries).ProposalsSince, since) // after the callers: who was done then has nothing that is missing here
+	if err := s.q.send(ctx, p); err != nil {
 		return CycleNews{}, classify(err)
 	}
 	var news CycleNews

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/panics"
 )
 
 // Kind says what sort of answer an [Error] is. Each protocol has one table from Kind to its own statuses.
@@ -93,13 +95,26 @@ func retryableState(code string) bool {
 	return retryableStates[code] || class == "08" || class == "53" || class == "57"
 }
 
+// isConflict reports that a transaction lost against another one and that a retry is all it takes: a serialization failure, a
+// deadlock, or a unique key that another transaction wrote between read and write, such as a seat of the same player.
+func isConflict(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23505")
+}
+
+// isDataError reports that Postgres rejected the data of a statement.
+func isDataError(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && !retryableState(pg.Code)
+}
+
 // classify turns what pgx returned into what callers are told: a lost or refusing server is Unavailable, an
 // *Error passes, everything else stays as it is and is internal.
 func classify(err error) error {
 	var e *Error
 	var pg *pgconn.PgError
 	switch {
-	case err == nil, errors.As(err, &e), isPanic(err):
+	case err == nil, errors.As(err, &e), panics.Is(err):
 		return err
 	case errors.As(err, &pg):
 		if retryableState(pg.Code) {

@@ -5,13 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // answersOf asks for the stored answers of the calls that have an idempotency key.
 func answersOf(calls []*placeCall) (arg StoredAnswersParams) {
 	for _, c := range calls {
-		if c.req.IdempotencyKey != "" {
-			arg.Callers, arg.Keys = append(arg.Callers, c.req.Caller), append(arg.Keys, c.req.IdempotencyKey)
+		if c.Req.IdempotencyKey != "" {
+			arg.Callers, arg.Keys = append(arg.Callers, c.Req.Caller), append(arg.Keys, c.Req.IdempotencyKey)
 		}
 	}
 	return arg
@@ -36,7 +38,7 @@ func replay(wishes []*wish, stored []StoredAnswersRow) error {
 }
 
 // storeAnswers keeps the answers of those who will ask for them by their idempotency key.
-func (p placing) storeAnswers(out *pipeline, decided []*wish) error {
+func (p placing) storeAnswers(out *tx.Pipeline, decided []*wish) error {
 	arg := StoreAnswersParams{Keep: p.cfg.Timing.IdempotencyTTL}
 	for _, w := range decided {
 		if w.req.IdempotencyKey == "" || w.answer == nil {
@@ -52,7 +54,7 @@ func (p placing) storeAnswers(out *pipeline, decided []*wish) error {
 	if len(arg.Keys) == 0 {
 		return nil
 	}
-	tell(out, (*Queries).StoreAnswers, arg)
+	queueExec(out, (*Queries).StoreAnswers, arg)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/batch"
 )
 
 // Registration is what an instance says of itself. A register replaces all of it.
@@ -178,26 +180,25 @@ type beat struct {
 // together are one statement. Errors: NotFound when the instance is unknown or its lease is past (register again),
 // Superseded, Unavailable.
 func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (available int, err error) {
-	return s.beats.do(ctx, "", beat{ref, load})
+	return s.groups.heartbeats.Do(ctx, "", beat{ref, load})
 }
 
-func (s *Store) beatTogether(ctx context.Context, _ string, calls []*call[beat, int]) error {
-	// In the order of their ids, so that two replicas never wait for each other. Of two beats of one instance in a flight
-	// one decides, and the other comes next.
-	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *call[beat, int]) int { return cmp.Compare(a.req.ref.InstanceID, b.req.ref.InstanceID) })
+func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*batch.Call[beat, int]) error {
+	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second stays for
+	// the next batch.
+	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *batch.Call[beat, int]) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
 	seen := make(map[string]bool, len(calls))
 	var p HeartbeatsParams
-	batch := make([]*call[beat, int], 0, len(calls))
-	var refused []*call[beat, int]
+	var decided, refused []*batch.Call[beat, int]
 	for _, c := range calls {
-		id := c.req.ref.InstanceID
+		id := c.Req.ref.InstanceID
 		switch {
-		case c.req.ref.isNobody():
+		case c.Req.ref.isNobody():
 			refused = append(refused, c)
 		case !seen[id]:
 			seen[id] = true
-			p.add(c.req)
-			batch = append(batch, c)
+			p.add(c.Req)
+			decided = append(decided, c)
 		}
 	}
 	rows, err := s.q.Heartbeats(ctx, p)
@@ -208,9 +209,9 @@ func (s *Store) beatTogether(ctx context.Context, _ string, calls []*call[beat, 
 	for _, r := range rows {
 		available[r.ID] = int(r.Available)
 	}
-	for _, c := range batch {
-		if n, ok := available[c.req.ref.InstanceID]; ok {
-			c.answer(n, nil)
+	for _, c := range decided {
+		if n, ok := available[c.Req.ref.InstanceID]; ok {
+			c.Answer(n, nil)
 		} else {
 			refused = append(refused, c)
 		}
@@ -223,22 +224,22 @@ func (s *Store) beatTogether(ctx context.Context, _ string, calls []*call[beat, 
 func (r InstanceRef) isNobody() bool { return r.Incarnation != nil && *r.Incarnation == uuid.Nil }
 
 // refuseBeats tells callers why their heartbeats were not heard.
-func (s *Store) refuseBeats(ctx context.Context, calls []*call[beat, int]) error {
+func (s *Store) refuseBeats(ctx context.Context, calls []*batch.Call[beat, int]) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
-		refs[i] = c.req.ref
+		refs[i] = c.Req.ref
 	}
 	known, err := s.q.findInstances(ctx, refs...)
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
-		_, err := known.live(c.req.ref)
+		_, err := known.live(c.Req.ref)
 		if err == nil {
 			// It lives now: a registration came in between. The next beat will be heard.
 			err = unavailable("the instance was just being registered", nil)
 		}
-		c.answer(0, err)
+		c.Answer(0, err)
 	}
 	return nil
 }

@@ -9,12 +9,12 @@ import (
 	"context"
 )
 
-const notify = `-- name: Notify :exec
+const sendNotification = `-- name: SendNotification :exec
 SELECT pg_notify('director', $1)
 `
 
 // Alone in its transaction: those that notify commit one after the other.
-func (q *Queries) Notify(ctx context.Context, payload string) error {
-	_, err := q.db.Exec(ctx, notify, payload)
+func (q *Queries) SendNotification(ctx context.Context, payload string) error {
+	_, err := q.db.Exec(ctx, sendNotification, payload)
 	return err
 }

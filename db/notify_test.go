@@ -1,76 +1,204 @@
 package db
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
 )
 
-// A call a microsecond must not make a transaction a microsecond, and the last one must not be left out.
-func TestNoticesLeaveTogether(t *testing.T) {
-	t.Parallel()
-	sent, letGo := make(chan notice), make(chan struct{})
-	n := newNotifier(func(_ context.Context, what notice) { sent <- what; <-letGo }, slog.New(slog.DiscardHandler))
-	for range 1000 {
-		n.mark(notice{"tickets", "eu"})
+// ears is a store that listens, and what it logged.
+type ears struct {
+	*Store
+	logged *logged
+}
+
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+func newEars(t *testing.T, url string, change ...func(*Config)) ears {
+	t.Helper()
+	e := ears{logged: &logged{}}
+	cfg := Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(e.logged, nil))}
+	for _, c := range change {
+		c(&cfg)
 	}
-	require.Equal(t, notice{"tickets", "eu"}, <-sent, "the first waits for nobody")
-	n.mark(notice{"tickets", "us"})
-	require.Equal(t, notice{"tickets", "us"}, <-sent, "nor does another region's")
-	for range 1000 {
-		n.mark(notice{"tickets", "eu"}) // while it is on its way, perhaps too late for it
-	}
-	close(letGo)
-	require.Equal(t, notice{"tickets", "eu"}, <-sent, "what was marked meanwhile leaves once more")
-	n.close()
+	var err error
+	e.Store, err = Open(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// hears waits until notices of others arrive. The wake that comes with a new connection is swallowed.
+func (e ears) hears(t *testing.T, wake <-chan struct{}) {
+	t.Helper()
+	require.Eventually(t, func() bool { return e.logged.count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
+	<-wake
+}
+
+func requireWoken(t *testing.T, wake <-chan struct{}, why string) {
+	t.Helper()
 	select {
-	case what := <-sent:
-		t.Fatalf("%v left for nothing", what)
+	case <-wake:
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "was not woken", why)
+	}
+}
+
+func requireAsleep(t *testing.T, wake <-chan struct{}, why string) {
+	t.Helper()
+	select {
+	case <-wake:
+		require.Fail(t, "was woken", why)
 	default:
 	}
 }
 
-func TestNoticesLeaveBeforeTheEnd(t *testing.T) {
+func TestReplicasHearEachOther(t *testing.T) {
 	t.Parallel()
-	sent := make(chan notice, 3)
-	n := newNotifier(func(_ context.Context, what notice) { sent <- what }, slog.New(slog.DiscardHandler))
-	n.mark(notice{"tickets", "eu"})
-	n.close()
-	require.Len(t, sent, 1)
-	n.mark(notice{"tickets", "eu"})
-	n.close()
-	require.Len(t, sent, 1, "after the end there is nobody to send it")
+	url := dbtest.New(t)
+	here, there := newEars(t, url), newEars(t, url)
+	eu, stop := there.Subscribe(TopicTickets, "eu")
+	us, _ := there.Subscribe(TopicTickets, "us")
+	cycle, _ := there.Subscribe(TopicCycle, "eu")
+	there.hears(t, eu)
+	drained(us)
+	drained(cycle)
+
+	here.Notify(TopicTickets, "eu")
+	requireWoken(t, eu, "another replica has news")
+	here.Notify(TopicCycle, "eu")
+	requireWoken(t, cycle, "another topic's notices come by the same connection")
+	requireAsleep(t, us, "nothing happened in this region")
+	requireAsleep(t, eu, "its news came once")
+
+	there.Notify(TopicTickets, "us")
+	requireWoken(t, us, "a replica hears itself")
+	stop()
+	here.Notify(TopicTickets, "eu")
+	here.Notify(TopicCycle, "eu")
+	requireWoken(t, cycle, "the others go on")
+	requireAsleep(t, eu, "this one has stopped")
+	require.Equal(t, 1, listening(t, url), "one connection a replica, where somebody subscribed")
 }
 
-func TestNoticesHaveATimeout(t *testing.T) {
+// A replica that shuts down right after a commit must not leave the others to their slow look.
+func TestTheLastNoticeIsHeard(t *testing.T) {
 	t.Parallel()
-	n := newNotifier(func(ctx context.Context, _ notice) {
-		end, ok := ctx.Deadline()
-		if !ok || time.Until(end) > noticeTimeout {
-			t.Error("a database that does not answer would keep the store from closing")
-		}
-	}, slog.New(slog.DiscardHandler))
-	n.mark(notice{"cycle", "eu"})
-	n.close()
+	url := dbtest.New(t)
+	here, there := newEars(t, url), newEars(t, url)
+	wake, _ := there.Subscribe(TopicTickets, "eu")
+	there.hears(t, wake)
+	here.Notify(TopicTickets, "eu")
+	here.Close()
+	requireWoken(t, wake, "")
 }
 
-// A panic in a goroutine of its own would end the process.
-func TestNoticesSurviveAPanic(t *testing.T) {
+// What is notified of while nobody listens must not be lost.
+func TestAKilledListenerComesBack(t *testing.T) {
 	t.Parallel()
-	sent := make(chan notice, 1)
-	panics := true
-	n := newNotifier(func(_ context.Context, what notice) {
-		if panics {
-			panics = false
-			panic("a bug")
-		}
-		sent <- what
-	}, slog.New(slog.DiscardHandler))
-	n.mark(notice{"cycle", "eu"})
-	n.mark(notice{"cycle", "eu"})
-	require.Equal(t, notice{"cycle", "eu"}, <-sent)
-	n.close()
+	url := dbtest.New(t)
+	here, there := newEars(t, url), newEars(t, url)
+	wake, _ := there.Subscribe(TopicTickets, "eu")
+	there.hears(t, wake)
+	for range 3 {
+		n := there.logged.count("notifications arrive")
+		require.Equal(t, 1, kill(t, url))
+		here.Notify(TopicTickets, "eu") // perhaps to nobody
+		requireWoken(t, wake, "what was missed is read after each new connection")
+		require.Eventually(t, func() bool { return there.logged.count("notifications arrive") > n }, 20*time.Second, time.Millisecond)
+		drained(wake)
+		here.Notify(TopicTickets, "eu")
+		requireWoken(t, wake, "the new connection listens")
+	}
+	require.Equal(t, 3, there.logged.count("notifications do not arrive"), "each outage is told once")
+}
+
+func drained(wake <-chan struct{}) {
+	select {
+	case <-wake:
+	default:
+	}
+}
+
+// A pooler that lends sessions passes no notices on: LISTEN would only look as if it worked.
+func TestBehindAPoolerNobodyListens(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here, there := newEars(t, url, pooled), newEars(t, url, pooled)
+	mine, _ := here.Subscribe(TopicTickets, "eu")
+	others, _ := there.Subscribe(TopicTickets, "eu")
+	_, _ = there.Subscribe(TopicCycle, "eu")
+	here.Notify(TopicTickets, "eu")
+	requireWoken(t, mine, "its own news take no way over the database")
+	require.Eventually(t, func() bool { return there.logged.count("level=WARN") == 1 }, 5*time.Second, time.Millisecond)
+	here.Close()
+	there.Close()
+	requireAsleep(t, others, "")
+	require.Equal(t, 1, there.logged.count("DATABASE_URL_DIRECT"), "said once")
+	require.Zero(t, listening(t, url))
+}
+
+func TestAroundAPoolerItListens(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here := newEars(t, url, pooled)
+	there := newEars(t, url, pooled, func(c *Config) { c.DirectURL = url })
+	wake, _ := there.Subscribe(TopicTickets, "eu")
+	there.hears(t, wake)
+	here.Notify(TopicTickets, "eu")
+	requireWoken(t, wake, "")
+	require.Zero(t, there.logged.count("level=WARN"))
+}
+
+func pooled(c *Config) { c.Pooler = "pgbouncer" }
+
+func TestAWrongDirectURLIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Open(t.Context(), Config{URL: "postgres://h/d", DirectURL: "postgres://h:port/d"})
+	require.ErrorContains(t, err, "DATABASE_URL_DIRECT")
+}
+
+// listening counts the connections that listen in a database.
+func listening(t *testing.T, url string) (n int) {
+	t.Helper()
+	askDirectly(t, url, "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
+	return n
+}
+
+func kill(t *testing.T, url string) (n int) {
+	t.Helper()
+	askDirectly(t, url, "SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
+	return n
+}
+
+func askDirectly(t *testing.T, url, sql string, into any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(context.Background()) }()
+	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(into))
 }

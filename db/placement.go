@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // PlaceRequest asks for seats for a party in one session.
@@ -33,14 +36,14 @@ type Placement struct {
 // transaction does not hold up the others, and those that need not wait may overtake it. Errors: NoCapacity, Conflict when a member holds
 // an own seat elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
-	p, err := s.placer.do(ctx, r.Region, r)
+	p, err := s.groups.placements.Do(ctx, r.Region, r)
 	if IsKind(err, NoCapacity) {
 		err = s.catalogue.explain(ctx, r, err)
 	}
 	return p, err
 }
 
-type placeCall = call[PlaceRequest, Placement]
+type placeCall = batch.Call[PlaceRequest, Placement]
 
 // wish is a call while one transaction decides it.
 type wish struct {
@@ -51,10 +54,10 @@ type wish struct {
 	room     int  // index in the packed rooms, or -1
 }
 
-// placeTogether decides calls of one region without waiting for anybody's lock, which is all that most calls need. Those
-// that it has to leave go on in the group that may wait (openTogether), and the next calls of the region do not wait for
+// placeBatch decides calls of one region without waiting for anybody's lock, which is all that most calls need. Those
+// that it has to leave go on in the group that may wait (openBatch), and the next calls of the region do not wait for
 // them. Calls about players that another transaction decides about right now go into the next batch.
-func (s *Store) placeTogether(ctx context.Context, region string, calls []*placeCall) error {
+func (s *Store) placeBatch(ctx context.Context, region string, calls []*placeCall) error {
 	if len(calls) == 1 {
 		if done, err := s.placeOne(ctx, region, calls[0]); done || err != nil {
 			return err
@@ -65,7 +68,7 @@ func (s *Store) placeTogether(ctx context.Context, region string, calls []*place
 		return err
 	}
 	for _, c := range left {
-		c.moveTo(s.opener, region)
+		c.MoveTo(s.groups.openings, region)
 	}
 	letThrough(ctx, left)
 	return nil
@@ -81,7 +84,7 @@ func letThrough(ctx context.Context, calls []*placeCall) {
 	defer cancel()
 	for _, c := range calls {
 		select {
-		case <-c.out.done:
+		case <-c.Done():
 		case <-ctx.Done():
 			return
 		}
@@ -91,7 +94,7 @@ func letThrough(ctx context.Context, calls []*placeCall) {
 // placeOne seats a party that waits alone, where nothing is in the way: most calls of an installation that is not busy
 // are like that, and they take one round trip. A party that fills a session by itself finds no open one.
 func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done bool, err error) {
-	r := c.req
+	r := c.Req
 	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved {
 		return false, nil
 	}
@@ -102,7 +105,7 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
-	c.answer(Placement{
+	c.Answer(Placement{
 		SessionID: sessionID(region, rows[0].ID), SessionHandle: rows[0].Handle, Endpoint: rows[0].Endpoint, Region: region,
 		Mode: r.Mode, PlayerCount: int(rows[0].PlayerCount), MaxPlayers: r.MaxPlayers,
 	}, nil)
@@ -138,7 +141,7 @@ func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCa
 	}
 	answerAll(decided)
 	for _, w := range open {
-		if !w.call.answered {
+		if !w.call.Answered() {
 			left = append(left, w.call)
 		}
 	}
@@ -175,21 +178,21 @@ func (p placing) withSpare(counts []int32) []int32 {
 // claim asks all at once for what a flight begins with, and for the rooms that its calls may need. What players hold
 // already is only known with the answer: a few rooms too many are locked for those who need none.
 func (p placing) claim(ctx context.Context, c *claim, calls []*placeCall, opening []shape) error {
-	var out pipeline
-	c.ask(&out, p.region, calls, opening)
+	var out tx.Pipeline
+	c.queue(&out, p.region, calls, opening)
 	k := keys{}
 	for _, call := range calls {
-		k.add(call.req, 1)
+		k.add(call.Req, 1)
 	}
-	ask(&out, &c.rooms, (*Queries).FillOpenSessions, FillOpenSessionsParams{
+	queue(&out, &c.rooms, (*Queries).FillOpenSessions, FillOpenSessionsParams{
 		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withSpare(k.parties),
 	})
-	return out.send(ctx, p.q)
+	return p.q.send(ctx, &out)
 }
 
 func shapesOf(calls []*placeCall) (shapes []shape) {
 	for _, c := range calls {
-		if sh := c.req.shape(); !slices.Contains(shapes, sh) {
+		if sh := c.Req.shape(); !slices.Contains(shapes, sh) {
 			shapes = append(shapes, sh)
 		}
 	}
@@ -231,9 +234,9 @@ func answerAll(wishes []*wish) {
 	for _, w := range wishes {
 		switch {
 		case w.err != nil:
-			w.call.answer(Placement{}, w.err)
+			w.call.Answer(Placement{}, w.err)
 		case w.answer != nil:
-			w.call.answer(*w.answer, nil)
+			w.call.Answer(*w.answer, nil)
 		}
 	}
 }
@@ -291,10 +294,10 @@ func (k *keys) sessions() []int32 {
 // asked for again. It is put off until somebody has to see it.
 func (p placing) write(b *board, seated, decided []*wish) error {
 	if len(seated) > 0 {
-		b.decided(seated, p.cfg.Timing.SeatTTL).write(p.q.putOff())
+		b.decided(seated, p.cfg.Timing.SeatTTL).write(p.q.deferred())
 	}
 	for _, w := range seated {
 		w.answer = b.placement(w.room)
 	}
-	return p.storeAnswers(p.q.putOff(), append(slices.Clip(decided), seated...))
+	return p.storeAnswers(p.q.deferred(), append(slices.Clip(decided), seated...))
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // board is what one placement transaction has locked, and what it decided about it: the bridge between the rows and
@@ -93,13 +95,13 @@ func (b *board) decided(seated []*wish, seatTTL time.Duration) decided {
 }
 
 // write puts it into a pipeline, in the lock order.
-func (d decided) write(out *pipeline) {
+func (d decided) write(out *tx.Pipeline) {
 	if len(d.fill.Ids) > 0 {
-		tell(out, (*Queries).FillSessions, d.fill)
+		queueExec(out, (*Queries).FillSessions, d.fill)
 	}
-	tell(out, (*Queries).TakeSeats, d.seats)
+	queueExec(out, (*Queries).TakeSeats, d.seats)
 	if len(d.open.Ids) > 0 {
-		tell(out, (*Queries).OpenSessions, d.open)
+		queueExec(out, (*Queries).OpenSessions, d.open)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // claim is what the calls of a flight need before anything is decided about them.
@@ -16,17 +18,17 @@ type claim struct {
 
 // ask puts what all transactions of placement begin with into a pipeline. The locks come first, so that the rest sees
 // what their last holders did.
-func (c *claim) ask(p *pipeline, region string, calls []*placeCall, opening []shape) {
-	ask(p, &c.granted, (*Queries).TryLocks, locksOf(region, calls, opening))
+func (c *claim) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []shape) {
+	queue(p, &c.granted, (*Queries).TryLocks, locksOf(region, calls, opening))
 	if arg := answersOf(calls); len(arg.Keys) > 0 {
-		ask(p, &c.stored, (*Queries).StoredAnswers, arg)
+		queue(p, &c.stored, (*Queries).StoredAnswers, arg)
 	}
 	arg := SeatsAroundParams{Region: region}
 	for _, call := range calls {
-		arg.Subs = append(arg.Subs, call.req.Party...)
-		arg.Callers = append(arg.Callers, call.req.Caller)
+		arg.Subs = append(arg.Subs, call.Req.Party...)
+		arg.Callers = append(arg.Callers, call.Req.Caller)
 	}
-	ask(p, &c.around, (*Queries).SeatsAround, arg)
+	queue(p, &c.around, (*Queries).SeatsAround, arg)
 }
 
 // locksOf are the locks of a flight: those of call i are request i, and the right to open sessions of the i-th shape is
@@ -35,7 +37,7 @@ func locksOf(region string, calls []*placeCall, opening []shape) TryLocksParams 
 	var arg TryLocksParams
 	taken := map[int64]bool{}
 	for i, c := range calls {
-		locks := playerLocks(c.req)
+		locks := playerLocks(c.Req)
 		if slices.ContainsFunc(locks, func(l int64) bool { return taken[l] }) {
 			continue
 		}
@@ -68,7 +70,7 @@ func (p placing) judge(calls []*placeCall, c *claim) ([]*wish, error) {
 	var wishes []*wish
 	for _, n := range c.granted {
 		if int(n) < len(calls) {
-			wishes = append(wishes, &wish{call: calls[n], req: calls[n].req, room: -1})
+			wishes = append(wishes, &wish{call: calls[n], req: calls[n].Req, room: -1})
 		}
 	}
 	if err := replay(wishes, c.stored); err != nil {

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // errKeepSeats rolls a transaction back that would give seats up for nothing.
@@ -15,12 +18,12 @@ var errKeepSeats = errors.New("no seat to get for the seats given up")
 // impatient is how long a batch waits for a lock when it has waited in vain for another before.
 const impatient = time.Millisecond
 
-// openTogether decides calls of one region that must wait for other transactions: for the right to open sessions, for
+// openBatch decides calls of one region that must wait for other transactions: for the right to open sessions, for
 // sessions that others fill, or to give seats up. All of them share one transaction, however many shapes they ask for, so
 // that transactions grow with regions. Its waiting is bounded by the LockWait: after it, whatever can be decided
 // without the lock that somebody sits on is decided, and the rest goes into the next batch, which waits for it anew. Calls
 // that must give a seat up are decided alone, so that they keep it when there is none to get.
-func (s *Store) openTogether(ctx context.Context, region string, calls []*placeCall) error {
+func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall) error {
 	calls = s.refuseOld(calls)
 	if len(calls) == 0 {
 		return nil
@@ -45,11 +48,11 @@ func (s *Store) openTogether(ctx context.Context, region string, calls []*placeC
 // refuseOld answers calls that have been waiting for as long as a batch may take, and returns the others.
 func (s *Store) refuseOld(calls []*placeCall) []*placeCall {
 	for _, c := range calls {
-		if time.Since(c.since) > s.cfg.BatchTimeout {
-			c.answer(Placement{}, unavailable("no decision in time", nil))
+		if time.Since(c.Queued) > s.cfg.BatchTimeout {
+			c.Answer(Placement{}, unavailable("no decision in time", nil))
 		}
 	}
-	return unanswered(calls)
+	return batch.Unanswered(calls)
 }
 
 // placeWaiting is one transaction that holds the opener locks, so that no other opens sessions of these shapes meanwhile,
@@ -60,11 +63,11 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	var decided, open []*wish
 	err = s.inTx(ctx, func(q *Queries) error {
 		p := placing{Store: s, q: q, region: region, wait: true}
-		var out pipeline
+		var out tx.Pipeline
 		c := &claim{}
-		tell(&out, (*Queries).LimitLockWait, max(1, int32(patience.Milliseconds())))
-		c.ask(&out, region, calls, nil)
-		if err := out.send(ctx, q); err != nil {
+		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(patience.Milliseconds())))
+		c.queue(&out, region, calls, nil)
+		if err := q.send(ctx, &out); err != nil {
 			return err
 		}
 		wishes, err := p.judge(calls, c)

@@ -10,12 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/internal/batch"
 )
 
 // smallFleet is a store on a database of its own, in which instances of that capacity offer duels.
 func smallFleet(t *testing.T, capacity int, instances ...string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute})
+	return observedFleet(t, nil, capacity, instances...)
+}
+
+func observedFleet(t *testing.T, observer GroupObserver, capacity int, instances ...string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute, Observer: observer})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	for _, id := range instances {
@@ -59,13 +65,23 @@ func waitBlocked(t *testing.T, s *Store, n int) {
 	}, 30*time.Second, 5*time.Millisecond)
 }
 
-func callsOf[Req, Res any](t *testing.T, reqs ...Req) []*call[Req, Res] {
+func callsOf[Req, Res any](t *testing.T, reqs ...Req) []*batch.Call[Req, Res] {
 	t.Helper()
-	calls := make([]*call[Req, Res], len(reqs))
+	calls := make([]*batch.Call[Req, Res], len(reqs))
 	for i, r := range reqs {
-		calls[i] = newCall[Req, Res](t.Context(), r, 0)
+		calls[i] = batch.NewCall[Req, Res](t.Context(), r)
 	}
 	return calls
+}
+
+func errorOf[Req, Res any](c *batch.Call[Req, Res]) error {
+	_, err := c.Result()
+	return err
+}
+
+func resultOf[Req, Res any](c *batch.Call[Req, Res]) Res {
+	res, _ := c.Result()
+	return res
 }
 
 // A session in which a member of one party plays was taken for full on behalf of the whole batch.
@@ -86,8 +102,8 @@ func TestOnePartysSessionIsRoomForOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, filling.Commit(t.Context()))
 	require.NoError(t, <-done)
-	require.True(t, IsKind(calls[0].out.err, NoCapacity), "there is no other session for ann and her friend: %v", calls[0].out.err)
-	require.NoError(t, calls[1].out.err, "ann's session has room for somebody else")
+	require.True(t, IsKind(errorOf(calls[0]), NoCapacity), "there is no other session for ann and her friend: %v", errorOf(calls[0]))
+	require.NoError(t, errorOf(calls[1]), "ann's session has room for somebody else")
 	require.Equal(t, anns.SessionID, s.mustPlace(t, duelFor(8, "jon")).SessionID)
 }
 
@@ -161,25 +177,25 @@ func TestAHeldOpenerHoldsUpOnlyThoseWhoNeedIt(t *testing.T) {
 	frozen := holdOpener(t, s, 4)
 
 	calls := callsOf[PlaceRequest, Placement](t, duelFor(4, "ann"), duelFor(8, "bob"), duelFor(2, "cid"))
-	require.NoError(t, s.placeTogether(t.Context(), "eu", calls))
+	require.NoError(t, s.placeBatch(t.Context(), "eu", calls))
 	for _, c := range calls[1:] {
-		<-c.out.done
-		require.NoError(t, c.out.err)
+		<-c.Done()
+		require.NoError(t, errorOf(c))
 	}
-	require.Equal(t, open.SessionID, calls[1].out.res.SessionID)
-	require.NotEqual(t, open.SessionID, calls[2].out.res.SessionID, "another size opens its session at once")
+	require.Equal(t, open.SessionID, resultOf(calls[1]).SessionID)
+	require.NotEqual(t, open.SessionID, resultOf(calls[2]).SessionID, "another size opens its session at once")
 
 	waitBlocked(t, s, 1)
 	require.Equal(t, open.SessionID, s.mustPlace(t, duelFor(8, "dan")).SessionID, "the next batches do not wait either")
 	s.mustPlace(t, duelFor(16, "eve"))
 	select {
-	case <-calls[0].out.done:
+	case <-calls[0].Done():
 		require.Fail(t, "nobody else may open a session of this size now")
 	default:
 	}
 	require.NoError(t, frozen.Rollback(t.Context()))
-	<-calls[0].out.done
-	require.NoError(t, calls[0].out.err)
+	<-calls[0].Done()
+	require.NoError(t, errorOf(calls[0]))
 }
 
 // One size that waits for a frozen replica does not keep another one waiting that goes by the same batch.
@@ -190,7 +206,7 @@ func TestAHeldOpenerHoldsUpNoOtherThatWaited(t *testing.T) {
 	ann := s.placing(t.Context(), duelFor(4, "ann"))
 	waitBlocked(t, s, 1)
 	bob := s.placing(t.Context(), duelFor(8, "bob"))
-	require.Eventually(t, func() bool { s.opener.mu.Lock(); defer s.opener.mu.Unlock(); return s.opener.waiting > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.groups.openings.Waiting() > 0 }, 10*time.Second, time.Millisecond)
 	require.NoError(t, busy.Rollback(t.Context()))
 	require.NoError(t, (<-bob).err)
 	requireWaiting(t, ann)
@@ -223,8 +239,8 @@ type openings struct{ atomic.Int64 }
 // Panic implements GroupObserver.
 func (*openings) Panic(string) {}
 
-// Flight implements GroupObserver.
-func (o *openings) Flight(group string, _ int, _, _ time.Duration) {
+// Batch implements GroupObserver.
+func (o *openings) Batch(group string, _ int, _, _ time.Duration) {
 	if group == "opening" {
 		o.Add(1)
 	}
@@ -233,9 +249,8 @@ func (o *openings) Flight(group string, _ int, _, _ time.Duration) {
 // The last seat of a region may be in a session that somebody holds: then nobody is refused.
 func TestWhatIsHeldForLongIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
-	s := smallFleet(t, 8, "a")
 	seen := &openings{}
-	s.opener.observer = seen
+	s := observedFleet(t, seen, 8, "a")
 	last := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7"))
 	frozen := holdSession(t, s, last)
 	ann, bob := s.placing(t.Context(), duelFor(8, "ann")), s.placing(t.Context(), duelFor(8, "ann"))

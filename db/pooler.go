@@ -15,8 +15,8 @@ const (
 	hintStartup  = "the pooler refuses a start-up parameter: take it out of DATABASE_URL, set it on the role instead, or list it in the pooler's ignore_startup_parameters"
 )
 
-// PoolerHint says what to set where err is one that only a pooler causes, set up differently than the director was told; "" for
-// any other error.
+// PoolerHint returns the setting to change when err is one that only a pooler causes, because the director's settings do not
+// match it; "" for any other error.
 func PoolerHint(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -35,7 +35,7 @@ func poolerHint(pg *pgconn.PgError) string {
 	return ""
 }
 
-// hinted puts the hint before the error, for logs.
+// hinted adds the hint to the text of the error, for logs.
 func hinted(err error) error {
 	if hint := PoolerHint(err); hint != "" {
 		return fmt.Errorf("%s: %w", hint, err)
@@ -43,19 +43,19 @@ func hinted(err error) error {
 	return err
 }
 
-// poolerTroubleLasts is for how long an error of a pooler counts: with the wrong setting several calls fail each second.
-const poolerTroubleLasts = 10 * time.Second
+// poolerErrorLasts is how long an error of a pooler counts: with the wrong setting, several calls fail each second.
+const poolerErrorLasts = 10 * time.Second
 
-// poolerTrouble remembers the last error that a pooler caused on any connection. It is safe for concurrent use.
-type poolerTrouble struct{ last atomic.Pointer[poolerError] }
+// poolerErrors keeps the last error that a pooler caused on any connection. It is safe for concurrent use.
+type poolerErrors struct{ last atomic.Pointer[poolerError] }
 
 type poolerError struct {
 	hint string
 	at   time.Time
 }
 
-// watch is the handler of a connection's errors that looks at them before next does.
-func (p *poolerTrouble) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
+// watch returns a handler of a connection's errors that keeps those of poolers and then calls next.
+func (p *poolerErrors) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
 	return func(conn *pgconn.PgConn, pg *pgconn.PgError) bool {
 		if hint := poolerHint(pg); hint != "" {
 			p.last.Store(&poolerError{hint, time.Now()})
@@ -64,10 +64,10 @@ func (p *poolerTrouble) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler 
 	}
 }
 
-// PoolerTrouble says what to set when a pooler has broken a statement or a connection in the last 10 seconds; "" when it has not.
-// It asks nobody.
+// PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10 seconds; ""
+// when none has. It does not query the database.
 func (s *Store) PoolerTrouble() string {
-	if e := s.pooler.last.Load(); e != nil && time.Since(e.at) < poolerTroubleLasts {
+	if e := s.pooler.last.Load(); e != nil && time.Since(e.at) < poolerErrorLasts {
 		return e.hint
 	}
 	return ""

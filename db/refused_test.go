@@ -49,20 +49,20 @@ func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	reports = append(reports, SeatReport{Ref: InstanceRef{"a", &stale}, SessionID: reports[0].SessionID})
 
 	heard := callsOf[beat, int](t, beats...)
-	require.NoError(t, s.beatTogether(t.Context(), "", heard))
-	require.NoError(t, heard[0].out.err)
+	require.NoError(t, s.heartbeatBatch(t.Context(), "", heard))
+	require.NoError(t, errorOf(heard[0]))
 	for _, c := range heard[1:] {
-		require.True(t, IsKind(c.out.err, NotFound), "%v", c.out.err)
+		require.True(t, IsKind(errorOf(c), NotFound), "%v", errorOf(c))
 	}
 	require.Equal(t, int64(1), seen.n.Swap(0))
 
 	told := callsOf[SeatReport, SeatReportResult](t, reports...)
-	require.NoError(t, s.reportTogether(t.Context(), "eu", told))
-	require.Equal(t, []SeatOutcome{{"ann", "t", SeatUnknown}}, told[0].out.res.Outcomes)
+	require.NoError(t, s.reportBatch(t.Context(), "eu", told))
+	require.Equal(t, []SeatOutcome{{"ann", "t", SeatUnknown}}, resultOf(told[0]).Outcomes)
 	for _, c := range told[1:41] {
-		require.True(t, IsKind(c.out.err, NotFound), "%v", c.out.err)
+		require.True(t, IsKind(errorOf(c), NotFound), "%v", errorOf(c))
 	}
-	require.True(t, IsKind(told[41].out.err, Superseded), "%v", told[41].out.err)
+	require.True(t, IsKind(errorOf(told[41]), Superseded), "%v", errorOf(told[41]))
 	require.Equal(t, int64(1), seen.n.Swap(0))
 
 	_, err = s.Heartbeat(t.Context(), InstanceRef{"a", &nobody}, nil)

@@ -58,7 +58,7 @@ func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult
 		}
 		return known.reportOnNothing(r)
 	}
-	return s.reporter.do(ctx, region, r)
+	return s.groups.seatReports.Do(ctx, region, r)
 }
 
 // reportOnNothing answers a report about a session that is not the instance's.

@@ -6,16 +6,19 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // errTokenRace takes a transaction back that lost a token id to another one between look and write.
 var errTokenRace = &pgconn.PgError{Code: "40001", Message: "a token id was redeemed meanwhile"}
 
-type reportCall = call[SeatReport, SeatReportResult]
+type reportCall = batch.Call[SeatReport, SeatReportResult]
 
-// reportTogether decides reports of one region in one transaction, those about one session in their order. What would
+// reportBatch decides reports of one region in one transaction, those about one session in their order. What would
 // follow a report that closes its session, or is about a player of an earlier one, is left to the next flight.
-func (s *Store) reportTogether(ctx context.Context, region string, calls []*reportCall) error {
+func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportCall) error {
 	var strangers []*reportCall
 	var reports []*report
 	var started []string
@@ -39,7 +42,7 @@ func (s *Store) reportTogether(ctx context.Context, region string, calls []*repo
 		}
 	}
 	for _, r := range reports {
-		r.call.answer(r.result, nil)
+		r.call.Answer(r.result, nil)
 	}
 	return s.answerStrangers(ctx, strangers)
 }
@@ -48,14 +51,14 @@ func (s *Store) reportTogether(ctx context.Context, region string, calls []*repo
 func (s *Store) answerStrangers(ctx context.Context, calls []*reportCall) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
-		refs[i] = c.req.Ref
+		refs[i] = c.Req.Ref
 	}
 	known, err := s.q.findInstances(ctx, refs...)
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
-		c.answer(known.reportOnNothing(c.req))
+		c.Answer(known.reportOnNothing(c.Req))
 	}
 	return nil
 }
@@ -73,24 +76,24 @@ func (rt reporting) look(ctx context.Context, calls []*reportCall) (reported, er
 	seats := ReportedSeatsParams{Region: rt.region}
 	tokens := RedeemedTokensParams{Region: rt.region}
 	for _, c := range calls {
-		_, id, _ := parseSessionID(c.req.SessionID)
+		_, id, _ := parseSessionID(c.Req.SessionID)
 		sessions.Ids = append(sessions.Ids, id)
-		for _, j := range c.req.Joined {
+		for _, j := range c.Req.Joined {
 			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.Sub)
 			tokens.Jtis = append(tokens.Jtis, j.JTI)
 		}
-		for _, l := range c.req.Left {
+		for _, l := range c.Req.Left {
 			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, l.Sub)
 		}
 	}
-	var out pipeline
+	var out tx.Pipeline
 	var locked []LockReportedSessionsRow
 	var seated []ReportedSeatsRow
 	var redeemed []RedeemedTokensRow
-	ask(&out, &locked, (*Queries).LockReportedSessions, sessions) // the first: the others see what its last holders did
-	ask(&out, &seated, (*Queries).ReportedSeats, seats)
-	ask(&out, &redeemed, (*Queries).RedeemedTokens, tokens)
-	err := out.send(ctx, rt.q)
+	queue(&out, &locked, (*Queries).LockReportedSessions, sessions) // the first: the others see what its last holders did
+	queue(&out, &seated, (*Queries).ReportedSeats, seats)
+	queue(&out, &redeemed, (*Queries).RedeemedTokens, tokens)
+	err := rt.q.send(ctx, &out)
 	return reportedOf(rt.region, locked, seated, redeemed), err
 }
 
@@ -101,23 +104,23 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	if len(reports) == 0 {
 		return nil, nil
 	}
-	var out pipeline
+	var out tx.Pipeline
 	var fresh []string
 	var released []ReleaseSeatsRow
 	redeem, connect := rt.connects(reports)
 	release, visits := rt.releases(reports)
 	if len(release.Subs) > 0 {
-		ask(&out, &released, (*Queries).ReleaseSeats, release)
+		queue(&out, &released, (*Queries).ReleaseSeats, release)
 	}
 	if len(redeem.Jtis) > 0 {
-		ask(&out, &fresh, (*Queries).RedeemTokens, redeem)
-		tell(&out, (*Queries).ConnectSeats, connect)
+		queue(&out, &fresh, (*Queries).RedeemTokens, redeem)
+		queueExec(&out, (*Queries).ConnectSeats, connect)
 	}
 	if len(visits.Subs) > 0 {
-		ask(&out, &released, (*Queries).ReleaseSeats, visits)
+		queue(&out, &released, (*Queries).ReleaseSeats, visits)
 	}
 	rt.closes(&out, reports, &started)
-	if err := out.send(ctx, rt.q); err != nil {
+	if err := rt.q.send(ctx, &out); err != nil {
 		return nil, err
 	}
 	if len(fresh) < len(redeem.Jtis) {
@@ -128,7 +131,7 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 
 // closes puts into the pipeline what closes sessions that ended or are empty, and what marks instances whose first
 // report this is.
-func (rt reporting) closes(out *pipeline, reports []*report, started *[]string) {
+func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]string) {
 	var ended, emptied []uuid.UUID
 	var silent, touched []string
 	for _, r := range reports {
@@ -138,7 +141,7 @@ func (rt reporting) closes(out *pipeline, reports []*report, started *[]string) 
 		switch {
 		case !r.result.Closed:
 			continue
-		case r.call.req.Ended:
+		case r.call.Req.Ended:
 			ended = append(ended, r.session.ID)
 		default:
 			emptied = append(emptied, r.session.ID)
@@ -148,16 +151,16 @@ func (rt reporting) closes(out *pipeline, reports []*report, started *[]string) 
 	if len(silent)+len(touched) == 0 {
 		return
 	}
-	tell(out, (*Queries).HoldInstances, HoldInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
+	queueExec(out, (*Queries).HoldInstances, HoldInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
 	var closed []uuid.UUID
 	if len(ended) > 0 {
-		ask(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
+		queue(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
 	}
 	if len(emptied) > 0 {
-		ask(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
+		queue(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
 	}
 	if len(silent) > 0 {
-		ask(out, started, (*Queries).StartReporting, StartReportingParams{Region: rt.region, InstanceIds: silent})
+		queue(out, started, (*Queries).StartReporting, StartReportingParams{Region: rt.region, InstanceIds: silent})
 	}
 }
 

@@ -59,11 +59,11 @@ type report struct {
 // their instance's.
 func (k reported) decide(calls []*reportCall) (reports []*report, strangers []*reportCall) {
 	for _, c := range calls {
-		s := k.sessions[c.req.SessionID]
+		s := k.sessions[c.Req.SessionID]
 		switch {
-		case s == nil || !speaksFor(c.req.Ref, s.LockReportedSessionsRow):
+		case s == nil || !speaksFor(c.Req.Ref, s.LockReportedSessionsRow):
 			strangers = append(strangers, c)
-		case !s.awaits(c.req):
+		case !s.awaits(c.Req):
 			reports = append(reports, k.judge(c, s))
 		}
 	}
@@ -83,16 +83,16 @@ func (s *reportedSession) awaits(r SeatReport) bool {
 // judge decides each entry by what is known of the seats and the token ids.
 func (k reported) judge(c *reportCall, s *reportedSession) *report {
 	r := &report{call: c, session: s}
-	for _, j := range c.req.Joined {
+	for _, j := range c.Req.Joined {
 		r.join(j, k)
 	}
-	for _, l := range c.req.Left {
+	for _, l := range c.Req.Left {
 		r.leave(l, k)
 	}
 	for _, o := range r.result.Outcomes {
 		s.decided[o.Sub] = true
 	}
-	if c.req.Ended || len(r.release) > 0 && s.players == 0 {
+	if c.Req.Ended || len(r.release) > 0 && s.players == 0 {
 		r.result.Closed, s.closed, s.players = true, true, 0
 	}
 	r.result.PlayerCount = s.players

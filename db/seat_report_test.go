@@ -21,7 +21,7 @@ func TestReportsOfOneFlight(t *testing.T) {
 		if left != "" {
 			r.Left = []Left{{Sub: left}}
 		}
-		return &reportCall{req: r}
+		return &reportCall{Req: r}
 	}
 	row := LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2, MaxPlayers: 3, Live: true}
 	seats := []ReportedSeatsRow{{id, "ann", "reserved", "", true}, {id, "bob", "connected", "", true}, {id, "cid", "", "", true}, {id, "dan", "", "", true}, {id, "eve", "", "", false}}
@@ -74,10 +74,10 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 	s.mustPlace(t, duelFor(2, "cid"))
 
 	calls := callsOf[SeatReport, SeatReportResult](t, leave("cid"), join("bob", "t3"))
-	require.NoError(t, s.reportTogether(t.Context(), "eu", calls), "one transaction decides both")
+	require.NoError(t, s.reportBatch(t.Context(), "eu", calls), "one transaction decides both")
 	for i, outcome := range []SeatOutcome{{"cid", "", SeatOK}, {"bob", "t3", SeatOK}} {
-		require.NoError(t, calls[i].out.err)
-		require.Equal(t, []SeatOutcome{outcome}, calls[i].out.res.Outcomes)
+		require.NoError(t, errorOf(calls[i]))
+		require.Equal(t, []SeatOutcome{outcome}, resultOf(calls[i]).Outcomes)
 	}
 
 	// One report may say that a player came and went. Its seat is free afterwards, and its visit is remembered; the next
@@ -87,14 +87,14 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 	s.mustPlace(t, duelFor(2, "dan"))
 	cameAndWent.Left = []Left{{Sub: "dan"}}
 	calls = callsOf[SeatReport, SeatReportResult](t, cameAndWent, join("cid", "t5"))
-	require.NoError(t, s.reportTogether(t.Context(), "eu", calls))
-	require.True(t, calls[0].answered)
-	require.False(t, calls[1].answered)
+	require.NoError(t, s.reportBatch(t.Context(), "eu", calls))
+	require.True(t, calls[0].Answered())
+	require.False(t, calls[1].Answered())
 	var connected bool
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT connected_at IS NOT NULL FROM seat_history WHERE sub = 'dan'").Scan(&connected))
 	require.True(t, connected)
-	require.NoError(t, s.reportTogether(t.Context(), "eu", calls[1:]))
-	require.Equal(t, SeatOK, calls[1].out.res.Outcomes[0].Result)
+	require.NoError(t, s.reportBatch(t.Context(), "eu", calls[1:]))
+	require.Equal(t, SeatOK, resultOf(calls[1]).Outcomes[0].Result)
 }
 
 func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {

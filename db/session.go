@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/batch"
 )
 
 // Resolved is the way to a seat, and what a session token about it says. The times are the database's, to the second.
@@ -32,7 +34,7 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 	if !ok {
 		return Resolved{}, sessionUnknown()
 	}
-	return s.resolver.do(ctx, region, resolveRequest{handle, sub})
+	return s.groups.resolves.Do(ctx, region, resolveRequest{handle, sub})
 }
 
 func sessionUnknown() error { return newError(NotFound, "session_unknown", "no such session") }
@@ -41,11 +43,11 @@ func sessionClosed() error {
 	return newError(Gone, "session_closed", "the session has ended: ask for a match again")
 }
 
-func (s *Store) resolveTogether(ctx context.Context, region string, calls []*call[resolveRequest, Resolved]) error {
+func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	t := s.cfg.Timing
 	p := ResolveSeatsParams{Region: region, TokenHold: t.TokenTTL + t.ConnectGrace, LongestHold: t.LongestHold, UnreportedHold: t.UnreportedSeatTTL}
 	for _, c := range calls {
-		p.Handles, p.Subs = append(p.Handles, c.req.handle), append(p.Subs, c.req.sub)
+		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
 	}
 	rows, err := s.q.ResolveSeats(ctx, p)
 	if err != nil {
@@ -59,10 +61,10 @@ func (s *Store) resolveTogether(ctx context.Context, region string, calls []*cal
 			Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
 		}
 	}
-	var missing []*call[resolveRequest, Resolved]
+	var missing []*batch.Call[resolveRequest, Resolved]
 	for _, c := range calls {
-		if r, ok := found[c.req]; ok {
-			c.answer(r, nil)
+		if r, ok := found[c.Req]; ok {
+			c.Answer(r, nil)
 		} else {
 			missing = append(missing, c)
 		}
@@ -72,13 +74,13 @@ func (s *Store) resolveTogether(ctx context.Context, region string, calls []*cal
 
 // explainMissing answers those who have no seat: the session never was, has ended, or holds none for them. A seat that
 // was being changed while it was asked for is left to the next flight.
-func (s *Store) explainMissing(ctx context.Context, region string, calls []*call[resolveRequest, Resolved]) error {
+func (s *Store) explainMissing(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	if len(calls) == 0 {
 		return nil
 	}
 	p := UnresolvedParams{Region: region, Memory: s.cfg.Timing.ClosedMemory}
 	for _, c := range calls {
-		p.Handles, p.Subs = append(p.Handles, c.req.handle), append(p.Subs, c.req.sub)
+		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
 	}
 	rows, err := s.q.Unresolved(ctx, p)
 	if err != nil {
@@ -89,8 +91,8 @@ func (s *Store) explainMissing(ctx context.Context, region string, calls []*call
 		why[resolveRequest{r.Handle, r.Sub}] = r.reason()
 	}
 	for _, c := range calls {
-		if err := why[c.req]; err != nil {
-			c.answer(Resolved{}, err)
+		if err := why[c.Req]; err != nil {
+			c.Answer(Resolved{}, err)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/match"
 )
 
@@ -59,7 +60,7 @@ type created struct {
 // as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", where the player has a live ticket;
 // Unavailable.
 func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (Ticket, error) {
-	return s.creator.do(ctx, region, s.draft(region, t))
+	return s.groups.newTickets.Do(ctx, region, s.draft(region, t))
 }
 
 func (s *Store) draft(region string, t NewTicket) *created {
@@ -71,10 +72,7 @@ func (s *Store) draft(region string, t NewTicket) *created {
 	return c
 }
 
-// weigh makes a flight of creations end at about a mebibyte.
-func (c *created) weigh() int { return 1 + len(c.body)/1024 }
-
-func (s *Store) createTogether(ctx context.Context, region string, calls []*call[*created, Ticket]) error {
+func (s *Store) createBatch(ctx context.Context, region string, calls []*batch.Call[*created, Ticket]) error {
 	rows, err := s.putTickets(ctx, region, calls)
 	if err != nil {
 		return err
@@ -83,10 +81,10 @@ func (s *Store) createTogether(ctx context.Context, region string, calls []*call
 	for _, id := range rows {
 		taken[id] = true
 	}
-	var left []*call[*created, Ticket]
+	var left []*batch.Call[*created, Ticket]
 	for _, c := range calls {
-		if taken[c.req.id] {
-			c.answer(Ticket{ID: c.req.id, Body: c.req.body}, nil)
+		if taken[c.Req.id] {
+			c.Answer(Ticket{ID: c.Req.id, Body: c.Req.body}, nil)
 			continue
 		}
 		left = append(left, c)
@@ -95,7 +93,7 @@ func (s *Store) createTogether(ctx context.Context, region string, calls []*call
 }
 
 // putTickets writes those that clash with nothing, and tells which.
-func (s *Store) putTickets(ctx context.Context, region string, calls []*call[*created, Ticket]) (ids []string, err error) {
+func (s *Store) putTickets(ctx context.Context, region string, calls []*batch.Call[*created, Ticket]) (ids []string, err error) {
 	p, players, plain := paramsOf(region, calls)
 	if plain {
 		err := s.q.QueueTickets(ctx, QueueTicketsParams{
@@ -127,12 +125,12 @@ func (s *Store) putTickets(ctx context.Context, region string, calls []*call[*cr
 
 // paramsOf spells tickets as the statements want them, with the players among them, and tells whether nobody asked for
 // anything besides.
-func paramsOf(region string, calls []*call[*created, Ticket]) (p CreateTicketsParams, players []string, plain bool) {
+func paramsOf(region string, calls []*batch.Call[*created, Ticket]) (p CreateTicketsParams, players []string, plain bool) {
 	n, terms, doubles := len(calls), 0, 0
 	plain = true
 	for _, c := range calls {
-		terms, doubles = terms+len(c.req.row.Terms), doubles+len(c.req.row.Doubles)
-		plain = plain && c.req.TTL == 0 && c.req.Player == ""
+		terms, doubles = terms+len(c.Req.row.Terms), doubles+len(c.Req.row.Doubles)
+		plain = plain && c.Req.TTL == 0 && c.Req.Player == ""
 	}
 	p = CreateTicketsParams{
 		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
@@ -140,7 +138,7 @@ func paramsOf(region string, calls []*call[*created, Ticket]) (p CreateTicketsPa
 		Terms: make([]uuid.UUID, 0, terms), DoubleKeys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
 	}
 	for _, c := range calls {
-		t := c.req
+		t := c.Req
 		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
 		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom, int32(len(p.Doubles)+1))
 		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys, t.row.Keys...), append(p.Doubles, t.row.Doubles...)
@@ -158,24 +156,24 @@ func paramsOf(region string, calls []*call[*created, Ticket]) (p CreateTicketsPa
 
 // tellClashes answers those whose player waits already. The others met an id that was given to somebody else: they get
 // another, and stay for the next flight.
-func (s *Store) tellClashes(ctx context.Context, region string, left []*call[*created, Ticket]) error {
+func (s *Store) tellClashes(ctx context.Context, region string, left []*batch.Call[*created, Ticket]) error {
 	if len(left) == 0 {
 		return nil
 	}
 	var players []string
 	for _, c := range left {
-		players = append(players, c.req.Player)
+		players = append(players, c.Req.Player)
 	}
 	waiting, err := s.q.PlayersWaiting(ctx, PlayersWaitingParams{Region: region, Players: players})
 	if err != nil {
 		return err
 	}
 	for _, c := range left {
-		if slices.Contains(waiting, c.req.Player) {
-			c.answer(Ticket{}, newError(Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
+		if slices.Contains(waiting, c.Req.Player) {
+			c.Answer(Ticket{}, newError(Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
 			continue
 		}
-		c.req = s.draft(region, c.req.NewTicket)
+		c.Req = s.draft(region, c.Req.NewTicket)
 	}
 	return nil
 }
@@ -190,13 +188,13 @@ func (s *Store) GetTicket(ctx context.Context, region, id string) (Ticket, error
 	if !IssuedHere(region, TicketID, id) {
 		return Ticket{}, ticketUnknown(id)
 	}
-	return s.getter.do(ctx, region, id)
+	return s.groups.ticketReads.Do(ctx, region, id)
 }
 
-func (s *Store) getTogether(ctx context.Context, region string, calls []*call[string, Ticket]) error {
+func (s *Store) getBatch(ctx context.Context, region string, calls []*batch.Call[string, Ticket]) error {
 	var ids []string
 	for _, c := range calls {
-		ids = append(ids, c.req)
+		ids = append(ids, c.Req)
 	}
 	all, err := s.q.tickets(ctx, region, ids, s.cfg.Timing)
 	if err != nil {
@@ -207,11 +205,11 @@ func (s *Store) getTogether(ctx context.Context, region string, calls []*call[st
 		found[t.ID] = t
 	}
 	for _, c := range calls {
-		if t, ok := found[c.req]; ok {
-			c.answer(t, nil)
+		if t, ok := found[c.Req]; ok {
+			c.Answer(t, nil)
 			continue
 		}
-		c.answer(Ticket{}, ticketUnknown(c.req))
+		c.Answer(Ticket{}, ticketUnknown(c.Req))
 	}
 	return nil
 }
@@ -257,26 +255,26 @@ func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, TicketID, id) {
 		return nil
 	}
-	_, err := s.leaver.do(ctx, region, id)
+	_, err := s.groups.ticketLeaves.Do(ctx, region, id)
 	return err
 }
 
-func (s *Store) leaveTogether(ctx context.Context, region string, calls []*call[string, struct{}]) error {
+func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.Call[string, struct{}]) error {
 	var ids []string
 	for _, c := range calls {
-		ids = append(ids, c.req)
+		ids = append(ids, c.Req)
 	}
 	err := s.inTx(ctx, func(q *Queries) error {
 		// Two statements: the second has to see what was assigned while the first waited for it.
 		_, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: ids})
-		tell(q.putOff(), (*Queries).DeleteAssigned, DeleteAssignedParams{Region: region, Ids: ids})
+		queueExec(q.deferred(), (*Queries).DeleteAssigned, DeleteAssignedParams{Region: region, Ids: ids})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
-		c.answer(struct{}{}, nil)
+		c.Answer(struct{}{}, nil)
 	}
 	s.Notify(TopicTickets, region)
 	return nil
@@ -329,7 +327,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		t.Fields.Created = match.MomentOf(at)
 		row := t.Fields.Row()
 		out = Ticket{ID: id, Body: t.Encode(id, at)}
-		tell(q.putOff(), (*Queries).PutTicket, PutTicketParams{
+		queueExec(q.deferred(), (*Queries).PutTicket, PutTicketParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: out.Body,
 		})
 		return nil

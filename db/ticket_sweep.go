@@ -35,7 +35,7 @@ func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (in
 // SweepBackfills takes out backfills that were not heard of for too long, at most batch, and lets their tickets wait again.
 // Errors: Unavailable.
 func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inTxAgain(ctx, func(q *Queries) error {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
 		ids, err := q.ExpiredBackfills(ctx, ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillFor()})
 		if n = len(ids); err != nil || n == 0 {
 			return err

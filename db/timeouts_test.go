@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/internal/tx"
 )
 
 // hasty is a store whose transactions Postgres ends soon. It has one connection.
@@ -102,9 +103,9 @@ func TestAStandstillLosesItsLocks(t *testing.T) {
 		for beginning, first := range map[string]func(context.Context, *Queries) error{
 			"a statement": func(ctx context.Context, q *Queries) error { return q.WaitForOpeners(ctx, []int64{1}) },
 			"a pipeline": func(ctx context.Context, q *Queries) error {
-				var p pipeline
-				tell(&p, (*Queries).WaitForOpeners, []int64{1})
-				return p.send(ctx, q)
+				var p tx.Pipeline
+				queueExec(&p, (*Queries).WaitForOpeners, []int64{1})
+				return q.send(ctx, &p)
 			},
 		} {
 			t.Run(name+" after "+beginning, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestAStandstillLosesItsLocks(t *testing.T) {
 					// It stands still until somebody else has its lock.
 					_, err := other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 					require.NoError(t, err)
-					tell(q.putOff(), (*Queries).WaitForOpeners, []int64{2})
+					queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{2})
 					return nil
 				})
 				require.True(t, IsKind(classify(err), Unavailable), "%v", err)
@@ -193,7 +194,7 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	s := hasty(t, dbtest.New(t))
 	for name, last := range map[string]func(q *Queries){
 		"alone":                func(*Queries) {},
-		"behind what is asked": func(q *Queries) { tell(q.putOff(), (*Queries).WaitForOpeners, []int64{1}) },
+		"behind what is asked": func(q *Queries) { queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{1}) },
 	} {
 		err := s.inTx(t.Context(), func(q *Queries) error {
 			_, err := q.db.Exec(t.Context(), "SELECT 1/0")
@@ -221,7 +222,7 @@ func TestAPutOffStatementThatFailsCommitsNothing(t *testing.T) {
 	err = s.inTx(t.Context(), func(q *Queries) error {
 		_, err := q.db.Exec(t.Context(), "INSERT INTO notes VALUES (1)")
 		require.NoError(t, err)
-		tell(q.putOff(), func(q *Queries, ctx context.Context, _ struct{}) error {
+		queueExec(q.deferred(), func(q *Queries, ctx context.Context, _ struct{}) error {
 			_, err := q.db.Exec(ctx, "SELECT 1/0")
 			return err
 		}, struct{}{})

@@ -98,8 +98,8 @@ func kindOf(err error) string {
 	return "not sent"
 }
 
-// Flight implements [db.GroupObserver].
-func (b *beats) Flight(_ string, calls int, _, _ time.Duration) {
+// Batch implements [db.GroupObserver].
+func (b *beats) Batch(_ string, calls int, _, _ time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.batches++

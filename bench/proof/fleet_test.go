@@ -75,7 +75,7 @@ func TestFleetFindings(t *testing.T) {
 		f.add(time.Millisecond, nil)
 	}
 	f.add(0, &db.Error{Kind: db.Unavailable, Code: "unavailable"})
-	f.Flight("heartbeat", 8, 0, 0)
+	f.Batch("heartbeat", 8, 0, 0)
 	f.tables = []weighed{at(0, 100, 100, 10<<20), at(9, 0, 0, 11<<20), at(11, 1000, 900, 20<<20), at(20, 2100, 2080, 30<<20)}
 	f.used = bench.Reading{PostgresCPU: 30 * time.Second}
 	found := f.findings(bench.Result{})

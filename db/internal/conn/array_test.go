@@ -1,4 +1,4 @@
-package db
+package conn
 
 import (
 	"math"
@@ -11,12 +11,12 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
-// TestFlatArrays sends what pgx sends, byte for byte.
-func TestFlatArrays(t *testing.T) {
+// TestArraysAreEncodedAsPgxDoes compares byte for byte.
+func TestArraysAreEncodedAsPgxDoes(t *testing.T) {
 	t.Parallel()
 	pgxs, ours := pgtype.NewMap(), pgtype.NewMap()
 	pgxuuid.Register(pgxs)
-	registerTypes(ours)
+	RegisterTypes(ours)
 	for _, c := range []struct {
 		oid    uint32
 		values any

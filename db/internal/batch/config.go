@@ -1,0 +1,45 @@
+package batch
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Observer is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long the batch
+// took) and of each panic, which fails the batch in which it happens. Methods are called from many goroutines.
+type Observer interface {
+	Batch(group string, calls int, waited, took time.Duration)
+	Panic(group string)
+}
+
+// Errors is what the errors of a database mean to a group.
+type Errors struct {
+	// IsConflict reports that the transaction lost against another one and that a retry is all it takes.
+	IsConflict func(error) bool
+	// IsData reports that the database refused the data of at least one call of the batch.
+	IsData func(error) bool
+	// Classify returns the error that callers get.
+	Classify func(error) error
+	// Unavailable returns the error that callers get when their call was not decided.
+	Unavailable func(detail string, cause error) error
+}
+
+// Config is what all groups of a store have in common.
+type Config struct {
+	MaxWaiting      int           // calls that may wait in one group
+	MaxWaitingBytes int           // memory that the requests of these calls may take
+	Timeout         time.Duration // of a batch
+	Errors          Errors
+	Observer        Observer // may be nil
+	Log             *slog.Logger
+}
+
+// Limits bounds the batches of one kind of call.
+type Limits[Req any] struct {
+	MaxWeight int           // of a batch
+	Weight    func(Req) int // of a call
+	Bytes     func(Req) int // of memory that a waiting call takes, about
+}
+
+// One is the Weight of calls that all weigh the same.
+func One[Req any](Req) int { return 1 }

@@ -1,0 +1,184 @@
+package batch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Decide decides the calls of a batch, in one transaction where it can, and answers each call after the commit. A call
+// that it leaves unanswered, without an error, goes to the head of the next batch.
+type Decide[Req, Res any] func(ctx context.Context, key string, calls []*Call[Req, Res]) error
+
+// Group collects calls into batches. Make one with [New]; it is safe for concurrent use.
+type Group[Req, Res any] struct {
+	name   string
+	decide Decide[Req, Res]
+	limits Limits[Req]
+	cfg    Config
+
+	mu      sync.Mutex
+	queues  map[string][]*Call[Req, Res] // a key is present while a goroutine runs its batches
+	waiting int
+	bytes   int // of the calls that wait
+	runners sync.WaitGroup
+}
+
+// New makes a group. Its name is the one in metrics, traces and logs.
+func New[Req, Res any](cfg Config, name string, limits Limits[Req], decide Decide[Req, Res]) *Group[Req, Res] {
+	return &Group[Req, Res]{name: name, decide: decide, limits: limits, cfg: cfg, queues: map[string][]*Call[Req, Res]{}}
+}
+
+// Do puts a call into the key's next batch and waits for the answer. When ctx ends first, Do returns Errors.Unavailable, and
+// the call may or may not have been decided.
+func (g *Group[Req, Res]) Do(ctx context.Context, key string, req Req) (Res, error) {
+	var none Res
+	c := newCall[Req, Res](ctx, req, g.limits.Bytes(req))
+	if err := g.enqueue(key, c); err != nil {
+		return none, err
+	}
+	select {
+	case <-c.outcome.done:
+		return c.outcome.res, c.outcome.err
+	case <-ctx.Done():
+		return none, g.cfg.Errors.Unavailable("no decision in time", ctx.Err())
+	}
+}
+
+func (g *Group[Req, Res]) enqueue(key string, c *Call[Req, Res]) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting >= g.cfg.MaxWaiting || g.bytes+c.bytes > g.cfg.MaxWaitingBytes {
+		return g.cfg.Errors.Unavailable("too many calls are waiting", nil)
+	}
+	g.waiting, g.bytes = g.waiting+1, g.bytes+c.bytes
+	queue, running := g.queues[key]
+	g.queues[key] = append(queue, c)
+	if !running {
+		g.runners.Add(1)
+		go g.runQueue(key)
+	}
+	return nil
+}
+
+// runQueue runs batches of a key until its queue is empty.
+func (g *Group[Req, Res]) runQueue(key string) {
+	defer g.runners.Done()
+	for {
+		calls := g.dequeue(key)
+		if calls == nil {
+			return
+		}
+		if live := g.dropCanceled(calls); len(live) > 0 {
+			g.runBatch(key, live)
+		}
+	}
+}
+
+// dequeue takes the calls of the next batch off the queue, oldest first, as many as MaxWeight allows.
+func (g *Group[Req, Res]) dequeue(key string) []*Call[Req, Res] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	queue := g.queues[key]
+	if len(queue) == 0 {
+		delete(g.queues, key)
+		return nil
+	}
+	n, weight := 0, 0
+	for n < len(queue) && (n == 0 || weight+g.limits.Weight(queue[n].Req) <= g.limits.MaxWeight) {
+		weight += g.limits.Weight(queue[n].Req)
+		g.bytes -= queue[n].bytes
+		n++
+	}
+	g.queues[key] = queue[n:]
+	g.waiting -= n
+	return queue[:n:n]
+}
+
+// dropCanceled leaves out calls whose callers left before the batch began: nothing is decided for them.
+func (g *Group[Req, Res]) dropCanceled(calls []*Call[Req, Res]) []*Call[Req, Res] {
+	live := calls[:0]
+	for _, c := range calls {
+		if err := c.ctx.Err(); err != nil {
+			var none Res
+			c.Answer(none, g.cfg.Errors.Unavailable("no decision in time", err))
+			continue
+		}
+		live = append(live, c)
+	}
+	return live
+}
+
+// requeue puts calls at the head of the key's queue.
+func (g *Group[Req, Res]) requeue(key string, calls []*Call[Req, Res]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.queues[key] = append(calls, g.queues[key]...)
+	g.waiting += len(calls)
+	for _, c := range calls {
+		g.bytes += c.bytes
+	}
+}
+
+// Waiting returns how many calls wait for a batch.
+func (g *Group[Req, Res]) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting
+}
+
+// Drain waits until no batch runs and no call waits, or until ctx ends.
+func (g *Group[Req, Res]) Drain(ctx context.Context) error {
+	idle := make(chan struct{})
+	go func() { g.runners.Wait(); close(idle) }()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// busyPause is about the length of one transaction.
+const busyPause = 2 * time.Millisecond
+
+// runBatch decides calls and puts those that stay undecided back into the queue.
+func (g *Group[Req, Res]) runBatch(key string, calls []*Call[Req, Res]) {
+	// The context of a caller would end the batch for all when that caller leaves.
+	ctx, cancel := context.WithDeadline(context.Background(), g.deadline(calls))
+	defer cancel()
+	ctx, endSpan := startSpan(ctx, g.name, calls)
+	defer endSpan()
+	start := time.Now()
+	undecided := g.try(ctx, key, calls, 0)
+	if g.cfg.Observer != nil {
+		g.cfg.Observer.Batch(g.name, len(calls), start.Sub(calls[0].Queued), time.Since(start))
+	}
+	if len(undecided) == 0 {
+		return
+	}
+	if len(undecided) == len(calls) {
+		// Another replica is deciding about the same players: its transaction needs a moment to end.
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+		}
+	}
+	g.requeue(key, undecided)
+}
+
+// deadline is when a batch ends: once all of its callers have given up, it holds no connection and no lock.
+func (g *Group[Req, Res]) deadline(calls []*Call[Req, Res]) time.Time {
+	longest := time.Now().Add(g.cfg.Timeout)
+	var last time.Time
+	for _, c := range calls {
+		d, limited := c.ctx.Deadline()
+		if !limited || d.After(longest) {
+			return longest
+		}
+		if d.After(last) {
+			last = d
+		}
+	}
+	return last
+}

@@ -1,0 +1,46 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/lattice-director/director/db/internal/panics"
+)
+
+const maxConflictRetries = 5
+
+// try decides the calls, handles errors, and returns the calls that stay for the next batch. After an error of the data it
+// retries the unanswered calls in halves, so that one bad call fails alone. After a conflict it retries all of them. Any
+// other error, such as a commit of unknown outcome, is the answer to all of them.
+func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req, Res], conflicts int) []*Call[Req, Res] {
+	err := panics.Catch(func() error { return g.decide(ctx, key, calls) })
+	left := Unanswered(calls)
+	switch {
+	case err == nil || len(left) == 0:
+		return left
+	case g.cfg.Errors.IsConflict(err) && conflicts < maxConflictRetries:
+		return g.try(ctx, key, left, conflicts+1)
+	case g.cfg.Errors.IsData(err) && len(left) > 1:
+		half := len(left) / 2
+		return append(g.try(ctx, key, left[:half:half], conflicts), g.try(ctx, key, left[half:], conflicts)...)
+	}
+	g.reportPanic(ctx, err)
+	var none Res
+	for _, c := range left {
+		c.Answer(none, g.cfg.Errors.Classify(err))
+	}
+	return nil
+}
+
+func (g *Group[Req, Res]) reportPanic(ctx context.Context, err error) {
+	p, ok := errors.AsType[*panics.Error](err)
+	if !ok {
+		return
+	}
+	g.cfg.Log.LogAttrs(ctx, slog.LevelError, "a batch panicked: its calls are answered with an internal error",
+		append(p.Attrs(), slog.String("group", g.name))...)
+	if g.cfg.Observer != nil {
+		g.cfg.Observer.Panic(g.name)
+	}
+}

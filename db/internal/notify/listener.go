@@ -1,0 +1,213 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/panics"
+)
+
+type subscription struct {
+	notice
+
+	wake chan struct{}
+}
+
+func (s *subscription) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // a signal is in the channel already
+	}
+}
+
+// listener holds one connection that receives the notices of other replicas, and wakes subscribers. A connection can be dead,
+// or lead through a pooler that lends it a session per transaction, and never return an error. So the listener sends itself
+// an echo through the pool when the connection has been quiet, and makes a new connection when the echo does not arrive.
+type listener struct {
+	cfg         Config
+	self        string // the sender of this replica's notices, which woke its subscribers already
+	echo        func() // sends a notice that the connection must receive
+	quietTime   time.Duration
+	echoTimeout time.Duration
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	subs    map[*subscription]struct{}
+	started bool
+}
+
+// topicEcho is the topic of notices that a listener has sent to itself.
+const topicEcho = "echo"
+
+const (
+	quietTime   = 30 * time.Second // after which a silent connection must prove that it is alive
+	echoTimeout = 5 * time.Second
+)
+
+func newListener(cfg Config, self string, echo func()) *listener {
+	l := &listener{
+		cfg: cfg, self: self, echo: echo, quietTime: quietTime, echoTimeout: echoTimeout, subs: map[*subscription]struct{}{},
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+func (l *listener) add(sub *subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subs[sub] = struct{}{}
+	if !l.started && l.ctx.Err() == nil {
+		l.started = true
+		l.running.Go(l.run)
+	}
+}
+
+func (l *listener) remove(sub *subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.subs, sub)
+}
+
+func (l *listener) wake(what notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for sub := range l.subs {
+		if sub.notice == what {
+			sub.signal()
+		}
+	}
+}
+
+func (l *listener) wakeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for sub := range l.subs {
+		sub.signal()
+	}
+}
+
+func (l *listener) close() {
+	l.mu.Lock()
+	l.cancel()
+	l.mu.Unlock()
+	l.running.Wait()
+}
+
+// run listens until the listener is closed. It logs once when notices stop arriving and once when they arrive again.
+func (l *listener) run() {
+	if l.cfg.Unreachable {
+		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn, "other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
+		return
+	}
+	retry := backoff.NewExponentialBackOff()
+	retry.InitialInterval, retry.Multiplier, retry.MaxInterval = 50*time.Millisecond, 2, 5*time.Second
+	failing := false
+	for l.ctx.Err() == nil {
+		received, err := l.listenSafely(l.ctx)
+		if received {
+			retry.Reset()
+		}
+		if (received || !failing) && l.ctx.Err() == nil {
+			failing = true
+			l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn, "other replicas' changes are found by polling: notifications do not arrive", slog.Any("error", err))
+		}
+		wait(retry.NextBackOff(), l.ctx.Done())
+	}
+}
+
+// listenSafely is listen, with a panic as an error of the connection.
+func (l *listener) listenSafely(ctx context.Context) (received bool, err error) {
+	err = panics.Catch(func() (err error) { received, err = l.listen(ctx); return err })
+	if p, ok := errors.AsType[*panics.Error](err); ok {
+		l.cfg.Log.LogAttrs(l.ctx, slog.LevelError, "listening for notices panicked", p.Attrs()...)
+	}
+	return received, err
+}
+
+// listen listens on one connection until it fails, and reports whether any notice arrived. It wakes all subscribers first,
+// because nothing listened until now.
+func (l *listener) listen(ctx context.Context) (received bool, err error) {
+	conn, err := pgx.ConnectConfig(ctx, l.cfg.Listen)
+	if err != nil {
+		return false, err
+	}
+	defer disconnect(conn)
+	if err := l.cfg.Prepare(ctx, conn); err != nil {
+		return false, err
+	}
+	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
+		return false, err
+	}
+	l.wakeAll()
+	for {
+		if err := l.awaitEcho(ctx, conn); err != nil {
+			return received, err
+		}
+		if !received {
+			received = true
+			l.cfg.Log.LogAttrs(l.ctx, slog.LevelInfo, "notifications arrive")
+		}
+		if err := l.receiveUntilQuiet(ctx, conn); err != nil {
+			return true, err
+		}
+	}
+}
+
+var errNoEcho = errors.New("the connection does not receive notifications: does it lead through a pooler?")
+
+// awaitEcho sends an echo and waits for a notice. Any notice proves that the connection is alive.
+func (l *listener) awaitEcho(ctx context.Context, conn *pgx.Conn) error {
+	l.echo()
+	err := l.receive(ctx, conn, l.echoTimeout)
+	if pgconn.Timeout(err) {
+		return errNoEcho
+	}
+	return err
+}
+
+// receiveUntilQuiet returns nil when no notice has arrived for quietTime.
+func (l *listener) receiveUntilQuiet(ctx context.Context, conn *pgx.Conn) error {
+	for {
+		err := l.receive(ctx, conn, l.quietTime)
+		if pgconn.Timeout(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receive waits for the next notice and wakes its subscribers. After a timeout the connection is still usable.
+func (l *listener) receive(ctx context.Context, conn *pgx.Conn, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	n, err := conn.WaitForNotification(ctx)
+	if err != nil {
+		return err
+	}
+	topic, rest, _ := strings.Cut(n.Payload, ":")
+	region, sender, _ := strings.Cut(rest, ":")
+	if sender != l.self {
+		l.wake(notice{topic, region})
+	}
+	return nil
+}
+
+// disconnect closes the connection in order, so that Postgres does not log a lost client; it does not wait for a dead one.
+func disconnect(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx)
+}

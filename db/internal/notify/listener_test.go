@@ -1,0 +1,102 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+)
+
+// logged is the log of a bus.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+// newBus sends to one database and listens on another, or on the same.
+func newBus(t *testing.T, sendTo, listenTo string, change func(*listener)) (*Bus, *logged) {
+	t.Helper()
+	log := &logged{}
+	pool, err := pgxpool.New(t.Context(), sendTo)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	listen, err := pgx.ParseConfig(listenTo)
+	require.NoError(t, err)
+	b := New(Config{
+		Send: func(ctx context.Context, payload string) error {
+			_, err := pool.Exec(ctx, "SELECT pg_notify($1, $2)", Channel, payload)
+			return err
+		},
+		Listen: listen, Prepare: func(context.Context, *pgx.Conn) error { return nil }, Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	change(b.listener)
+	t.Cleanup(b.Close)
+	return b, log
+}
+
+func requireWoken(t *testing.T, wake <-chan struct{}, why string) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "was not woken", why)
+	}
+}
+
+// A connection on which LISTEN succeeds may still receive nothing: it leads through an unknown pooler, or to another
+// database. The listener detects that, logs it once, and reconnects.
+func TestAListenerWithoutAnEchoReconnects(t *testing.T) {
+	t.Parallel()
+	b, log := newBus(t, dbtest.New(t), dbtest.New(t), func(l *listener) { l.echoTimeout = 20 * time.Millisecond })
+	wake, _ := b.Subscribe("tickets", "eu")
+	requireWoken(t, wake, "the first time")
+	requireWoken(t, wake, "and again")
+	require.Equal(t, 1, log.count("does it lead through a pooler"))
+	b.Notify("tickets", "eu")
+	requireWoken(t, wake, "its own notices wake it all the same")
+}
+
+// A connection may be dead without an error: a quiet one must prove that it is alive.
+func TestAQuietListenerSendsAnEcho(t *testing.T) {
+	t.Parallel()
+	sent := make(chan struct{}, 5)
+	url := dbtest.New(t)
+	b, log := newBus(t, url, url, func(l *listener) {
+		l.quietTime = time.Millisecond
+		echo := l.echo
+		l.echo = func() {
+			echo()
+			select {
+			case sent <- struct{}{}:
+			default:
+			}
+		}
+	})
+	_, stop := b.Subscribe("tickets", "eu")
+	defer stop()
+	for range 5 {
+		<-sent
+	}
+	require.Zero(t, log.count("level=WARN"), "the echo of a live connection arrives")
+}

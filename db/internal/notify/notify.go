@@ -1,0 +1,88 @@
+// Package notify wakes subscribers on all replicas through LISTEN and NOTIFY. A notice names a topic and a region and has no
+// content: a subscriber that wakes up reads what is new from the tables. A notice may arrive twice and may be lost, so
+// subscribers also poll.
+//
+// The [listener] holds one connection, which receives the notices of other replicas. The [notifier] sends notices, and
+// merges those that come in quick succession.
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Channel is the channel of Postgres on which notices travel.
+const Channel = "director"
+
+// notice says that there is something new to read about a topic in a region.
+type notice struct{ topic, region string }
+
+// payload is a notice as it is sent. sender lets a replica ignore its own notices.
+func (n notice) payload(sender string) string { return n.topic + ":" + n.region + ":" + sender }
+
+// Config says how a [Bus] reaches Postgres.
+type Config struct {
+	// Send runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one after
+	// the other.
+	Send func(ctx context.Context, payload string) error
+	// Listen is the connection that listens. It must not lead through a transaction pooler, which passes no notices on.
+	Listen *pgx.ConnConfig
+	// Prepare sets up the listening connection.
+	Prepare func(context.Context, *pgx.Conn) error
+	// Unreachable means that only a pooler leads to the database: the bus does not listen, and logs that once.
+	Unreachable bool
+	Log         *slog.Logger
+}
+
+// Bus sends and receives notices. It is safe for concurrent use.
+type Bus struct {
+	listener *listener
+	notifier *notifier
+}
+
+// New makes a bus. It connects when the first subscriber comes.
+func New(cfg Config) *Bus {
+	sender := rand.Text()
+	b := &Bus{}
+	b.notifier = newNotifier(func(ctx context.Context, n notice) {
+		if err := cfg.Send(ctx, n.payload(sender)); err != nil {
+			cfg.Log.LogAttrs(ctx, slog.LevelDebug, "other replicas find out by polling: they could not be notified",
+				slog.String("topic", n.topic), slog.String("region", n.region), slog.Any("error", err))
+		}
+	}, cfg.Log)
+	b.listener = newListener(cfg, sender, func() { b.notifier.mark(notice{topic: topicEcho}) })
+	return b
+}
+
+// Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. It does not block.
+func (b *Bus) Notify(topic, region string) {
+	n := notice{topic, region}
+	b.listener.wake(n)
+	b.notifier.mark(n)
+}
+
+// Subscribe returns a wake-up channel that holds one signal: there may be something new about the topic in the region. It
+// also wakes when notices may have been lost, which is each time the listening connection is made. Call stop when done.
+func (b *Bus) Subscribe(topic, region string) (wake <-chan struct{}, stop func()) {
+	sub := &subscription{notice: notice{topic, region}, wake: make(chan struct{}, 1)}
+	b.listener.add(sub)
+	return sub.wake, func() { b.listener.remove(sub) }
+}
+
+// Close closes the listening connection and returns when all notices have been sent.
+func (b *Bus) Close() {
+	b.listener.close()
+	b.notifier.close()
+}
+
+// wait returns after d, or when done is closed.
+func wait(d time.Duration, done <-chan struct{}) {
+	select {
+	case <-time.After(d):
+	case <-done:
+	}
+}

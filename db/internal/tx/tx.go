@@ -1,0 +1,137 @@
+// Package tx runs short transactions at READ COMMITTED in few round trips: BEGIN travels with the first pipeline, and COMMIT
+// with the statements that were deferred. Timeouts bound how long Postgres waits for a client in the middle of one.
+//
+// Each statement sees what was committed before it began, which a decision under a lock needs.
+package tx
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Tx is a transaction, for one goroutine.
+type Tx struct {
+	conn     *pgx.Conn
+	timeouts Timeouts
+	begun    bool
+	deferred Pipeline
+}
+
+// Run runs fn in a transaction on a connection of the pool. An error of fn rolls back. Errors: fn's; why the transaction could
+// not be committed; or that its outcome is unknown.
+func Run(ctx context.Context, pool *pgxpool.Pool, limits Timeouts, fn func(*Tx) error) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // closes a connection that is still inside a transaction
+	t := &Tx{conn: conn.Conn(), timeouts: limits}
+	if err = fn(t); err == nil {
+		err = t.commit(ctx)
+	}
+	if err != nil {
+		t.rollback(ctx)
+	}
+	return err
+}
+
+// Deferred returns the pipeline of statements whose results the transaction does not need: they are sent with COMMIT, or
+// by Flush.
+func (t *Tx) Deferred() *Pipeline { return &t.deferred }
+
+// Flush runs the deferred statements, for a statement that must see what they wrote.
+func (t *Tx) Flush(ctx context.Context) error {
+	defer func() { t.deferred = Pipeline{} }()
+	return t.deferred.Send(ctx, t)
+}
+
+func (t *Tx) commit(ctx context.Context) error {
+	if !t.begun && t.deferred.Empty() {
+		return nil
+	}
+	Queue(&t.deferred, &struct{}{}, func(ctx context.Context, db DB) (struct{}, error) {
+		tag, err := db.Exec(ctx, "commit")
+		if err == nil && tag.String() == "ROLLBACK" {
+			// A statement failed before, and fn ignored its error.
+			err = pgx.ErrTxCommitRollback
+		}
+		return struct{}{}, err
+	})
+	return t.deferred.Send(ctx, t)
+}
+
+// rollbackTimeout bounds a rollback, which must work after ctx has ended.
+const rollbackTimeout = time.Second
+
+func (t *Tx) rollback(ctx context.Context) {
+	if t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_, _ = t.conn.Exec(ctx, "rollback") // when it fails, Release closes the connection
+}
+
+func (t *Tx) begin(ctx context.Context) error {
+	if t.begun {
+		return nil
+	}
+	t.begun = true
+	_, err := t.conn.Exec(ctx, strings.Join(t.timeouts.begin(t.conn), "; "))
+	return err
+}
+
+// Exec implements [DB].
+func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := t.begin(ctx); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return t.conn.Exec(ctx, sql, args...)
+}
+
+// Query implements [DB].
+func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	return t.conn.Query(ctx, sql, args...)
+}
+
+// QueryRow implements [DB].
+func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if err := t.begin(ctx); err != nil {
+		return failedRow{err}
+	}
+	return t.conn.QueryRow(ctx, sql, args...)
+}
+
+// SendBatch implements [Sender]. BEGIN is the first statement of the batch when the transaction has not begun.
+func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if t.begun {
+		return t.conn.SendBatch(ctx, b)
+	}
+	t.begun = true
+	var first []*pgx.QueuedQuery
+	for _, sql := range t.timeouts.begin(t.conn) {
+		first = append(first, &pgx.QueuedQuery{SQL: sql})
+	}
+	b.QueuedQueries = append(first, b.QueuedQueries...)
+	results := t.conn.SendBatch(ctx, b)
+	for range first {
+		if _, err := results.Exec(); err != nil {
+			_ = results.Close() // the statements that follow return the error as well
+			break
+		}
+	}
+	return results
+}
+
+type failedRow struct{ err error }
+
+// Scan implements pgx.Row.
+func (r failedRow) Scan(...any) error { return r.err }

@@ -1,0 +1,108 @@
+package db
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/batch"
+)
+
+// Timing is how long things last. Replicas of one fleet must agree on it.
+type Timing struct {
+	LeaseTTL          time.Duration // an instance counts as alive this long after a heartbeat
+	SeatTTL           time.Duration // a reserved seat that is not resolved is freed
+	TokenTTL          time.Duration // a session token is valid
+	ConnectGrace      time.Duration // after TokenTTL before a resolved seat is freed: for clock skew and the time to join
+	LongestHold       time.Duration // a seat without a connection is freed at the latest, where the instance reports seats
+	UnreportedSeatTTL time.Duration // a resolved seat is held, where the instance does not report seats
+	ClosedMemory      time.Duration // a closed session is answered as closed; later it is unknown
+	IdempotencyTTL    time.Duration // an answer is replayed to the same Idempotency-Key
+	PendingFor        time.Duration // a matched ticket that is neither assigned nor released stays out of other matches
+	AssignedFor       time.Duration // an assigned ticket is kept, with its assignment
+}
+
+// DefaultTiming returns the defaults: 15 s leases, 60 s seats, 2 min tokens with 30 s grace, 10 min longest hold, 2 h
+// unreported seats, 24 h for closed sessions and idempotency keys, 1 min to assign a match, 10 min for assigned tickets.
+func DefaultTiming() Timing {
+	return Timing{
+		LeaseTTL:          15 * time.Second,
+		SeatTTL:           60 * time.Second,
+		TokenTTL:          2 * time.Minute,
+		ConnectGrace:      30 * time.Second,
+		LongestHold:       10 * time.Minute,
+		UnreportedSeatTTL: 2 * time.Hour,
+		ClosedMemory:      24 * time.Hour,
+		IdempotencyTTL:    24 * time.Hour,
+		PendingFor:        time.Minute,
+		AssignedFor:       10 * time.Minute,
+	}
+}
+
+// Config says which database a Store uses and how.
+type Config struct {
+	// URL is a PostgreSQL connection string; it may lead through a transaction pooler.
+	URL string
+	// DirectURL leads to the same database without a pooler, since poolers pass no notifications on. Empty means URL where
+	// there is no Pooler; with a Pooler, changes by other replicas are then found by polling only.
+	DirectURL string
+	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, and "pgbouncer" for one that does
+	// not: statements are then described, not prepared.
+	Pooler string
+	// MaxConns bounds the pool; 0 means 16. Frequent calls share transactions, so few connections serve many callers.
+	MaxConns int32
+	Timing   Timing
+	// MaxReserved bounds how many players one caller may hold reserved in a region; 0 means 1024.
+	MaxReserved int
+	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Calls beyond it are refused at once as
+	// Unavailable.
+	MaxWaiting int
+	// MaxWaitingBytes bounds the memory that the requests of these calls take; 0 means 32 MiB. Calls beyond it are refused at
+	// once as Unavailable.
+	MaxWaitingBytes int
+	// BatchTimeout bounds one batch of grouped calls, which ends earlier when the deadlines of all its callers have passed; 0
+	// means 5 s.
+	BatchTimeout time.Duration
+	// HoldTimeout bounds how long a process that stops in the middle of a transaction can block others: Postgres ends its
+	// transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
+	HoldTimeout time.Duration
+	// LockWait is how long a placement waits for a lock that another transaction holds, such as that of a session that is
+	// being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some milliseconds. It
+	// must be less than half of HoldTimeout.
+	LockWait time.Duration
+	Tracer   pgx.QueryTracer  // may be nil
+	Observer GroupObserver    // may be nil
+	Log      *slog.Logger     // nil means slog.Default
+	PodClock func() time.Time // nil means time.Now; a test may pass a clock that is wrong
+}
+
+// GroupObserver is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long the
+// batch took) and of each panic, which fails the batch in which it happens. Methods are called from many goroutines.
+type GroupObserver = batch.Observer
+
+func (c Config) withDefaults() Config {
+	c.MaxConns = orDefault(c.MaxConns, 16)
+	c.MaxReserved = orDefault(c.MaxReserved, 1024)
+	c.MaxWaiting = orDefault(c.MaxWaiting, 32768)
+	c.MaxWaitingBytes = orDefault(c.MaxWaitingBytes, 32<<20)
+	c.BatchTimeout = orDefault(c.BatchTimeout, 5*time.Second)
+	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
+	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
+	c.Timing = orDefault(c.Timing, DefaultTiming())
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.PodClock == nil {
+		c.PodClock = time.Now
+	}
+	return c
+}
+
+func orDefault[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}

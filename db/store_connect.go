@@ -1,0 +1,85 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lattice-director/director/db/internal/conn"
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// openPools makes the pool of short transactions and the pool of large reads. Neither connects yet.
+func (s *Store) openPools(ctx context.Context) error {
+	pc, err := poolConfig(s.cfg)
+	if err != nil {
+		return err
+	}
+	pc.ConnConfig.OnPgError = s.pooler.watch(pc.ConnConfig.OnPgError)
+	rc := pc.Copy()
+	rc.AfterConnect = s.cfg.prepareReader
+	rc.MaxConns = max(2, s.cfg.MaxConns/4)
+	if s.pool, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
+		return fmt.Errorf("database pool: %w", err)
+	}
+	if s.readers, err = pgxpool.NewWithConfig(ctx, rc); err != nil {
+		return fmt.Errorf("database pool: %w", err)
+	}
+	s.q = New(s.pool)
+	return nil
+}
+
+func poolConfig(cfg Config) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	switch cfg.Pooler {
+	case "":
+	case "pgbouncer":
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	default:
+		return nil, fmt.Errorf("pooler %q: allowed are \"\" and \"pgbouncer\"", cfg.Pooler)
+	}
+	pc.MaxConns = cfg.MaxConns
+	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.ConnConfig.Tracer = cfg.Tracer
+	nameConn(pc.ConnConfig)
+	pc.ConnConfig.BuildContextWatcherHandler = conn.NewCancelHandler
+	pc.AfterConnect = cfg.prepareConn
+	return pc, nil
+}
+
+// nameConn makes a connection appear as director in pg_stat_activity, unless the URL names it.
+func nameConn(c *pgx.ConnConfig) {
+	c.ConnectTimeout = 2 * time.Second
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "director"
+	}
+}
+
+func (c Config) prepareConn(ctx context.Context, to *pgx.Conn) error {
+	conn.RegisterTypes(to.TypeMap())
+	return tx.InitSession(ctx, to, c.sessionTimeouts(), hotPlans)
+}
+
+func (c Config) prepareReader(ctx context.Context, to *pgx.Conn) error {
+	conn.RegisterTypes(to.TypeMap())
+	return tx.InitSession(ctx, to, c.readerTimeouts(), readerPlans)
+}
+
+// hotPlans makes Postgres keep one plan per hot statement, because planning each batch of arguments anew costs more than
+// running it. Rows are found by index however small the table was when the plan was made: it may grow by thousands of rows
+// before Postgres collects statistics again, and hot tables are in memory. Bitmap scans are off because a plain index scan
+// marks the dead entries that it finds, so that the next scan skips them. Nothing is compiled. Where a pooler does not keep
+// these settings, statements are only slower.
+//
+// readerPlans leaves the choice of scan to the planner: a large read may select a large part of a table, by an index of
+// terms or by a scan of the table.
+const (
+	hotPlans    = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET random_page_cost = 1.1; SET jit = off"
+	readerPlans = "SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off"
+)

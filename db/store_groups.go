@@ -1,0 +1,114 @@
+package db
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/internal/batch"
+)
+
+// groups are the frequent calls: those of one kind that wait together share a transaction. A new group is a field here and
+// a line in newGroups.
+type groups struct {
+	heartbeats   *batch.Group[beat, int]
+	placements   *batch.Group[PlaceRequest, Placement]
+	openings     *batch.Group[PlaceRequest, Placement] // requests of placements that must wait for locks
+	resolves     *batch.Group[resolveRequest, Resolved]
+	seatReports  *batch.Group[SeatReport, SeatReportResult]
+	newTickets   *batch.Group[*created, Ticket]
+	ticketReads  *batch.Group[string, Ticket]
+	ticketLeaves *batch.Group[string, struct{}]
+
+	all []interface {
+		Drain(ctx context.Context) error
+	}
+}
+
+// newGroups makes the groups of a store. Those that move calls to another group come before it, since Drain goes through
+// them in this order.
+func (s *Store) newGroups() (g groups) {
+	placements := batch.Limits[PlaceRequest]{MaxWeight: 256, Weight: PlaceRequest.players, Bytes: PlaceRequest.bytes}
+	tickets := batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}
+	g.heartbeats = addGroup(s, &g, "heartbeat", batch.Limits[beat]{MaxWeight: 2048, Weight: batch.One[beat], Bytes: beat.bytes}, s.heartbeatBatch)
+	g.placements = addGroup(s, &g, "placement", placements, s.placeBatch)
+	g.openings = addGroup(s, &g, "opening", placements, s.openBatch)
+	g.resolves = addGroup(s, &g, "resolve", batch.Limits[resolveRequest]{MaxWeight: 512, Weight: batch.One[resolveRequest], Bytes: resolveRequest.bytes}, s.resolveBatch)
+	g.seatReports = addGroup(s, &g, "seats", batch.Limits[SeatReport]{MaxWeight: 512, Weight: SeatReport.entries, Bytes: SeatReport.bytes}, s.reportBatch)
+	g.newTickets = addGroup(s, &g, "ticket", batch.Limits[*created]{MaxWeight: 1024, Weight: (*created).weight, Bytes: (*created).bytes}, s.createBatch)
+	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
+	g.ticketLeaves = addGroup(s, &g, "ticket leaves", tickets, s.deleteBatch)
+	return g
+}
+
+// addGroup makes a group and adds it to those that Drain waits for. The name is the one in metrics.
+func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limits[Req], decide batch.Decide[Req, Res]) *batch.Group[Req, Res] {
+	made := batch.New(s.cfg.batches(), name, limits, decide)
+	g.all = append(g.all, made)
+	return made
+}
+
+// batches is what all groups have in common.
+func (c Config) batches() batch.Config {
+	return batch.Config{
+		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer, Log: c.Log,
+		Errors: batch.Errors{
+			IsConflict: isConflict, IsData: isDataError, Classify: classify,
+			Unavailable: func(detail string, cause error) error { return unavailable(detail, cause) },
+		},
+	}
+}
+
+// Drain waits until no grouped call is waiting or being decided, or until ctx ends. Call it when no new calls arrive.
+func (s *Store) Drain(ctx context.Context) error {
+	for _, g := range s.groups.all {
+		if err := g.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The methods named bytes estimate the memory that a waiting request takes: its texts, and the headers that point to them.
+
+// headerBytes is the size of a string or slice header, rounded up.
+const headerBytes = 24
+
+func textBytes(texts ...string) (n int) {
+	for _, t := range texts {
+		n += headerBytes + len(t)
+	}
+	return n
+}
+
+func idBytesOf(id string) int { return textBytes(id) }
+
+func (b beat) bytes() int { return textBytes(b.ref.InstanceID) }
+
+func (r PlaceRequest) players() int { return len(r.Party) }
+
+func (r PlaceRequest) bytes() int {
+	return textBytes(r.Caller, r.Region, r.Mode, r.IdempotencyKey) + len(r.RequestHash) + textBytes(r.Party...)
+}
+
+func (r resolveRequest) bytes() int { return textBytes(r.handle, r.sub) }
+
+func (r SeatReport) entries() int { return 1 + len(r.Joined) + len(r.Left) }
+
+func (r SeatReport) bytes() int {
+	n := textBytes(r.Ref.InstanceID, r.SessionID)
+	for _, j := range r.Joined {
+		n += textBytes(j.Sub, j.JTI, j.Connection)
+	}
+	for _, l := range r.Left {
+		n += textBytes(l.Sub, l.Connection)
+	}
+	return n
+}
+
+// weight bounds a batch of new tickets to about a mebibyte.
+func (c *created) weight() int { return 1 + len(c.body)/1024 }
+
+// bytes counts the body twice: as the caller sent it, which stays until the answer, and as it is stored.
+func (c *created) bytes() int {
+	const term, double = 16, 24
+	return 2*len(c.body) + term*len(c.row.Terms) + double*len(c.row.Doubles)
+}
