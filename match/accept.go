@@ -42,7 +42,7 @@ func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]in
 	k := keeper{free: free, backfills: backfills, tickets: map[string]bool{}, filled: map[string]bool{}}
 	verdicts := make([]Verdict, len(claims))
 	for i, c := range claims {
-		if verdicts[i] = k.judge(c); verdicts[i] == Kept {
+		if verdicts[i] = k.decide(c); verdicts[i] == Kept {
 			k.take(c)
 		}
 	}
@@ -57,7 +57,7 @@ type keeper struct {
 	filled    map[string]bool // backfills used by a kept match
 }
 
-func (k *keeper) judge(c Claim) Verdict {
+func (k *keeper) decide(c Claim) Verdict {
 	if c.Backfill != "" {
 		switch generation, exists := k.backfills[c.Backfill]; {
 		case !exists:

@@ -20,18 +20,18 @@ func TestCheckAssignments(t *testing.T) {
 		groups []match.AssignmentGroup
 		err    string
 	}{
-		"nothing at all":                   {nil, ""},
-		"two groups":                       {[]match.AssignmentGroup{to("a", "b"), to("c")}, ""},
-		"one of the groups is empty":       {[]match.AssignmentGroup{to(), to("a")}, ""},
-		"an empty id":                      {[]match.AssignmentGroup{to("")}, ""},
-		"no assignment":                    {[]match.AssignmentGroup{to("a"), nowhere}, "AssignmentGroup.Assignment is required"},
-		"no assignment and no tickets":     {[]match.AssignmentGroup{{}}, "AssignmentGroup.Assignment is required"},
-		"twice in a group":                 {[]match.AssignmentGroup{to("a", "b", "a")}, "Ticket id a is assigned multiple times in one assign tickets call"},
-		"twice in two groups":              {[]match.AssignmentGroup{to("a"), to("b", "a")}, "Ticket id a is assigned multiple times in one assign tickets call"},
-		"an empty id twice":                {[]match.AssignmentGroup{to("", "")}, "Ticket id  is assigned multiple times in one assign tickets call"},
-		"no ids":                           {[]match.AssignmentGroup{to(), to()}, "AssignmentGroupTicketIds is empty"},
-		"two faults, of which one is told": {[]match.AssignmentGroup{to("a", "a"), nowhere}, "Ticket id a is assigned multiple times in one assign tickets call"},
-		"two faults, the other way around": {[]match.AssignmentGroup{nowhere, to("a", "a")}, "AssignmentGroup.Assignment is required"},
+		"nothing at all":                    {nil, ""},
+		"two groups":                        {[]match.AssignmentGroup{to("a", "b"), to("c")}, ""},
+		"one of the groups is empty":        {[]match.AssignmentGroup{to(), to("a")}, ""},
+		"an empty id":                       {[]match.AssignmentGroup{to("")}, ""},
+		"no assignment":                     {[]match.AssignmentGroup{to("a"), nowhere}, "AssignmentGroup.Assignment is required"},
+		"no assignment and no tickets":      {[]match.AssignmentGroup{{}}, "AssignmentGroup.Assignment is required"},
+		"twice in a group":                  {[]match.AssignmentGroup{to("a", "b", "a")}, "Ticket id a is assigned multiple times in one assign tickets call"},
+		"twice in two groups":               {[]match.AssignmentGroup{to("a"), to("b", "a")}, "Ticket id a is assigned multiple times in one assign tickets call"},
+		"an empty id twice":                 {[]match.AssignmentGroup{to("", "")}, "Ticket id  is assigned multiple times in one assign tickets call"},
+		"no ids":                            {[]match.AssignmentGroup{to(), to()}, "AssignmentGroupTicketIds is empty"},
+		"two faults, the first is reported": {[]match.AssignmentGroup{to("a", "a"), nowhere}, "Ticket id a is assigned multiple times in one assign tickets call"},
+		"two faults, the other way around":  {[]match.AssignmentGroup{nowhere, to("a", "a")}, "AssignmentGroup.Assignment is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

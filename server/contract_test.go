@@ -14,9 +14,10 @@ import (
 	"github.com/lattice-director/director/server/play"
 )
 
-// Every answer that any test of this package gets is compared with the contract (answers_test.go). Here is the rest.
+// Every answer in the tests of this package is validated against the contract (answers_test.go). The tests here cover
+// routes and requests.
 
-// Pins a route that is served and not described, or described and not served.
+// The mounted routes are those of the contract.
 func TestRoutesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -25,7 +26,7 @@ func TestRoutesAreThoseOfTheContract(t *testing.T) {
 	forBrowsers := []string{"/", "/favicon.ico"}
 	for _, r := range b.server.Routes() {
 		if r.Method == http.MethodHead || slices.Contains(forBrowsers, r.Path) {
-			continue // TestHead and TestBrowsers look at these
+			continue // TestHead and TestBrowsers cover these.
 		}
 		served = append(served, r.Method+" "+parameter.ReplaceAllString(r.Path, "{$1}"))
 	}
@@ -38,8 +39,8 @@ func TestRoutesAreThoseOfTheContract(t *testing.T) {
 	require.ElementsMatch(t, described, served)
 }
 
-// bodies calls f in a subtest for each operation that takes a body.
-func bodies(t *testing.T, f func(t *testing.T, path string, s *openapi3.Schema)) {
+// forEachBody calls f in a subtest for each operation that takes a body.
+func forEachBody(t *testing.T, f func(t *testing.T, path string, s *openapi3.Schema)) {
 	for path, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			if op.RequestBody == nil {
@@ -54,10 +55,10 @@ func bodies(t *testing.T, f func(t *testing.T, path string, s *openapi3.Schema))
 	}
 }
 
-// Pins a server that asks for more than the contract does.
+// A server requires no more than the contract: it accepts the smallest valid body and the example of each operation.
 func TestTheSmallestBodiesAreAccepted(t *testing.T) {
 	t.Parallel()
-	bodies(t, func(t *testing.T, path string, s *openapi3.Schema) {
+	forEachBody(t, func(t *testing.T, path string, s *openapi3.Schema) {
 		b := setup(t)
 		a := b.post(path, contracttest.Smallest(s))
 		require.NotEqual(t, http.StatusBadRequest, a.status, "%s", a.body)
@@ -66,17 +67,17 @@ func TestTheSmallestBodiesAreAccepted(t *testing.T) {
 	})
 }
 
-// Pins a server that takes what the contract refuses, or that does not say where the mistake is.
-func TestEachBrokenConstraintIsNamed(t *testing.T) {
+// A server refuses every body that violates a constraint of the contract, and names the field.
+func TestEachViolatedConstraintIsNamed(t *testing.T) {
 	t.Parallel()
-	bodies(t, func(t *testing.T, path string, s *openapi3.Schema) {
+	forEachBody(t, func(t *testing.T, path string, s *openapi3.Schema) {
 		b := setup(t)
 		before := rows(b)
 		for _, c := range contracttest.Broken(s) {
 			a := b.post(path, c.Body)
 			require.Equal(t, http.StatusBadRequest, a.status, "%s: %s", c.Name, a.body)
 			if c.Field == "" {
-				continue // the body as a whole: there is no field to name
+				continue // The error concerns the whole body, so there is no field to name.
 			}
 			for _, name := range a.named() {
 				require.True(t, within(name, c.Field), "%s: names %s", c.Name, name)
@@ -86,7 +87,7 @@ func TestEachBrokenConstraintIsNamed(t *testing.T) {
 	})
 }
 
-// within tells whether a name is that of the field or of something in it.
+// within reports whether a name is that of the field or of a value inside it.
 func within(name, field string) bool {
 	rest, found := strings.CutPrefix(name, field)
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -19,7 +19,7 @@ func (s *Server) httpServer(handler http.Handler) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,                                                    // an access token has up to 8 KiB
-		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // mostly strangers who speak no TLS
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // mostly failed TLS handshakes of scanners
 	}
 }
 

@@ -150,7 +150,7 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 		claims, err := access.Verify(ctx, raw)
 		if errors.Is(err, token.ErrKeysUnavailable) {
 			err = &db.Error{
-				Kind: db.Unavailable, Code: "unavailable", Detail: "access tokens cannot be judged now", RetryAfter: time.Second, Err: err,
+				Kind: db.Unavailable, Code: "unavailable", Detail: "access tokens cannot be verified now", RetryAfter: time.Second, Err: err,
 			}
 		}
 		return claims.Subject, err
