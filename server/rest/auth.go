@@ -11,15 +11,13 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token"
 )
 
 const (
 	headerFleetToken = "X-Fleet-Token"
 	fleetChallenge   = `FleetToken realm="director"`
 	bearerChallenge  = `Bearer realm="director"`
-
-	// maxToken is the longest access token that is verified, in bytes. Real ones are a tenth of it.
-	maxToken = 8 << 10
 )
 
 // FleetToken accepts requests that carry one of the secrets as X-Fleet-Token; several secrets allow rotation. Without
@@ -66,7 +64,7 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 			refuse(c, failures, bearerChallenge, "An access token is required: Authorization: Bearer <token>.")
 			return
 		}
-		if len(raw) > maxToken {
+		if len(raw) > token.MaxTokenBytes {
 			refuseToken(c, failures, "the token is too long")
 			return
 		}
@@ -93,10 +91,10 @@ func Caller(ctx context.Context) string {
 }
 
 // bearerToken reads "Bearer <token>". The scheme is case-insensitive (RFC 9110 section 11.1).
-func bearerToken(header string) (token string, ok bool) {
-	scheme, token, _ := strings.Cut(header, " ")
-	token = strings.Trim(token, " ")
-	return token, strings.EqualFold(scheme, "Bearer") && token != ""
+func bearerToken(header string) (raw string, ok bool) {
+	scheme, raw, _ := strings.Cut(header, " ")
+	raw = strings.Trim(raw, " ")
+	return raw, strings.EqualFold(scheme, "Bearer") && raw != ""
 }
 
 // saysNothingAboutToken reports whether verification failed for a reason other than the token.

@@ -63,7 +63,7 @@ func (b *Bodies) read(c *gin.Context) (*bodyBuffer, error) {
 	return body, nil
 }
 
-// begin adds a body to those being read. If there are too many, it ends the oldest by a deadline of now.
+// begin adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends it.
 func (b *Bodies) begin(control *http.ResponseController) (entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Routes in logs and metrics that are no patterns.
+// Values of the label route that are not patterns.
 const (
 	routeUnmatched = "unmatched" // no route matched the request
 	routeRefused   = "refused"   // [Gate.Guard] refused the request before routing
