@@ -51,7 +51,8 @@ const lockKeys = `-- name: LockKeys :exec
 SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'))
 `
 
-// Which key signs now? The untainted one with sign_from ≤ now < sign_until; a constraint allows no second.
+// Which key signs now? The untainted one with sign_from ≤ now < sign_until; a constraint allows only one. Replicas apply this rule to the
+// rows that they have read: signer in token/ring.go.
 // Rotation, tainting and resealing come one after the other, over all replicas and operators.
 func (q *Queries) LockKeys(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, lockKeys)

@@ -1,4 +1,5 @@
--- Which key signs now? The untainted one with sign_from ≤ now < sign_until; a constraint allows no second.
+-- Which key signs now? The untainted one with sign_from ≤ now < sign_until; a constraint allows only one. Replicas apply this rule to the
+-- rows that they have read: signer in token/ring.go.
 
 -- name: LockKeys :exec
 -- Rotation, tainting and resealing come one after the other, over all replicas and operators.
