@@ -127,5 +127,5 @@ func TestOpenMatchIsNotOpenByAccident(t *testing.T) {
 		OpenMatch: &openmatch.Options{Addrs: []string{"127.0.0.1:50504"}},
 	}
 	_, err := server.New(good)
-	require.ErrorContains(t, err, "anybody who reaches :8080 would be let in")
+	require.ErrorContains(t, err, "clients that reach :8080 need no credentials")
 }

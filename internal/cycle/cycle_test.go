@@ -23,7 +23,7 @@ func TestTheBestMatchesAreDeliveredAndTheirTicketsPending(t *testing.T) {
 	d := proposes(proposal("low", 1, ids[0], ids[1]), proposal("high", 2, ids[1], ids[2]), proposal("other", 0, ids[3]))
 	d.deliver = func(m cycle.Accepted) error {
 		for _, id := range m.Tickets {
-			require.NotContains(t, b.waiting(), id, "pending is committed before a match is told of")
+			require.NotContains(t, b.waiting(), id, "pending is committed before a match is delivered")
 		}
 		return nil
 	}
@@ -34,7 +34,7 @@ func TestTheBestMatchesAreDeliveredAndTheirTicketsPending(t *testing.T) {
 	require.Equal(t, "high", one[string](b, "SELECT convert_from(substr(matched_in, 17), 'UTF8') FROM tickets WHERE id = $1", ids[1]))
 }
 
-// Pins a call that ends before its window: what others propose in it would be lost.
+// Pins a call that ends before registration: other callers could still join the cycle.
 func TestNothingToMatchEndsAfterTheWindow(t *testing.T) {
 	t.Parallel()
 	r := setup(t).replica(window(200 * time.Millisecond))
@@ -44,7 +44,7 @@ func TestNothingToMatchEndsAfterTheWindow(t *testing.T) {
 	require.Less(t, time.Since(began), 2*time.Second)
 }
 
-// Pins a window of nothing that waits for something all the same.
+// Pins a registration interval of zero that still waits.
 func TestWithoutAWindowNobodyWaits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,8 +79,8 @@ func TestACycleSeesWhatItsCallersProposeTogether(t *testing.T) {
 	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
 }
 
-// Pins matches whose tickets left while they were made, and ids that nobody knows: the first are dropped, the others are
-// the match function's affair.
+// Pins matches with tickets that are no longer free, which are dropped, and matches with ids that were never issued, which are
+// kept.
 func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -101,7 +101,7 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	)
 	require.NoError(t, b.replica(func(o *cycle.Options) { o.Metrics = metrics }).fetch(d))
 	require.Equal(t, []string{"pending too long", "strangers", "none"}, d.ids())
-	require.Equal(t, []string{ids[5]}, b.waiting(), "what a dropped match holds waits on")
+	require.Equal(t, []string{ids[5]}, b.waiting(), "the tickets of a dropped match stay free")
 	count := func(verdict string) float64 { return metricOf(t, metrics, "director_match_verdicts_total", verdict) }
 	require.InDelta(t, 4, count("ticket_gone"), 0)
 	require.InDelta(t, 3, count("kept"), 0)
@@ -121,7 +121,7 @@ func metricOf(t *testing.T, from prometheus.Gatherer, name, label string) float6
 	return -1
 }
 
-// stream accepts everything at once, and streams.
+// stream accepts each proposal at once.
 type stream struct{}
 
 func (stream) Evaluate(_ context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
@@ -133,7 +133,7 @@ func (stream) Evaluate(_ context.Context, in <-chan cycle.Proposal, accept func(
 	return nil
 }
 
-// evaluator is one of a few lines.
+// evaluator is an evaluator that is a function.
 type evaluator func(ctx context.Context, in <-chan cycle.Proposal, accept func(string) error) error
 
 func (e evaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
@@ -142,8 +142,8 @@ func (e evaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accep
 
 func by(e cycle.Evaluator) func(*cycle.Options) { return func(o *cycle.Options) { o.Evaluator = e } }
 
-// Pins an evaluator that is shown proposals only when all are there: it may stream.
-func TestMatchesArriveWhileTheWindowIsOpen(t *testing.T) {
+// Pins an evaluator that gets no proposals before all have arrived.
+func TestMatchesAreDeliveredDuringRegistration(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(2)
@@ -159,7 +159,7 @@ func TestMatchesArriveWhileTheWindowIsOpen(t *testing.T) {
 	require.ErrorIs(t, f.wait(t), context.Canceled)
 }
 
-func TestWhatGoesWrongIsToldInTheProtocolsWords(t *testing.T) {
+func TestErrorsHaveTheProtocolsTexts(t *testing.T) {
 	t.Parallel()
 	broken := func(all ...cycle.Proposal) *director {
 		d := proposes(all...)
@@ -175,7 +175,7 @@ func TestWhatGoesWrongIsToldInTheProtocolsWords(t *testing.T) {
 			for range in {
 			}
 			for _, id := range ids {
-				_ = accept(id) // it says nothing of what went wrong
+				_ = accept(id) // the evaluator ignores the error
 			}
 			return nil
 		})
@@ -240,7 +240,7 @@ func TestWhatGoesWrongIsToldInTheProtocolsWords(t *testing.T) {
 				if c.evaluator != nil {
 					options = append(options, by(c.evaluator))
 				}
-				// The rows of a table share directors' functions, not what they got.
+				// The subtests share the directors' functions, but not the matches.
 				call, other := &director{run: c.call.run}, &director{run: c.other.run}
 				first := b.replica(options...)
 				second := first
@@ -261,7 +261,7 @@ func TestWhatGoesWrongIsToldInTheProtocolsWords(t *testing.T) {
 	}
 }
 
-// Pins a score that cannot be read: only an evaluator of one's own may know better.
+// Pins a proposal whose score cannot be decoded: only a custom evaluator gets it.
 func TestUnreadableScores(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -279,14 +279,14 @@ func TestUnreadableScores(t *testing.T) {
 	}
 }
 
-// Pins a match function that fills the memory of a replica, or the rows of tickets.
+// Pins match functions that fill the memory of a replica, or the rows of tickets.
 func TestMatchFunctionsAreBounded(t *testing.T) {
 	t.Parallel()
 	many := func(each func(n int) cycle.Proposal) *director {
 		return &director{run: func(_ context.Context, propose func(cycle.Proposal) error) error {
 			for n := 0; ; n++ {
 				if err := propose(each(n)); err != nil {
-					return errors.New("not what is told")
+					return errors.New("not the error of the call")
 				}
 			}
 		}}
@@ -311,13 +311,13 @@ func TestMatchFunctionsAreBounded(t *testing.T) {
 			f, other := r.start(d), r.start(proposes(proposal("other", 1)))
 			requireText(t, f.wait(t), "<nil>", want)
 			require.NoError(t, other.wait(t))
-			require.Equal(t, []string{"other"}, other.ids(), "nobody else notices")
+			require.Equal(t, []string{"other"}, other.ids(), "other calls are not affected")
 		})
 	}
 }
 
-// Pins a director that reads slowly, or not at all, and the cycles after its own.
-func TestASlowDirectorIsInNobodysWay(t *testing.T) {
+// Pins cycles that wait for a director that reads its matches slowly, or not at all.
+func TestASlowDirectorDelaysNobody(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.replica(window(0))
@@ -338,7 +338,7 @@ func TestASlowDirectorIsInNobodysWay(t *testing.T) {
 	require.ErrorContains(t, b.replica(window(time.Hour), by(stream{})).fetch(gone), "it hung up")
 }
 
-func TestNewRefusesWhatCannotWork(t *testing.T) {
+func TestNewRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := cycle.New(cycle.Options{Store: b.Store, Region: universe})

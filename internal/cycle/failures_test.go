@@ -14,31 +14,31 @@ import (
 	"github.com/lattice-director/director/internal/cycle"
 )
 
-// patient makes nobody count as silent but who is buried: machines that run tests are slow at times.
+// patient sets a long lease, which only bury ends early: machines that run tests are slow at times.
 func patient(o *cycle.Options) { o.Lease = time.Minute }
 
-// bury makes a replica silent for longer than any lease.
+// bury makes a replica's leases expire.
 func (b *bundle) bury(r *replica) {
 	b.t.Helper()
 	b.exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
 	b.exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
 }
 
-// kill makes a replica reach the database no more, without a word, and be silent for long.
+// kill cuts a replica off from the database, and makes its leases expire.
 func (b *bundle) kill(r *replica) {
 	b.t.Helper()
 	r.store.Close()
 	b.bury(r)
 }
 
-// advance makes it later for whoever reads the row.
+// advance moves the cycle's row to a state.
 func (b *bundle) advance(state string) {
 	b.t.Helper()
 	b.exec("UPDATE match_cycles SET state = $1, registers_until = clock_timestamp()", state)
 }
 
-// Pins a cycle that dies with the replica that runs it, in each of its states.
-func TestAnotherReplicaGoesOn(t *testing.T) {
+// Pins a cycle that ends with its owner, in each of its states.
+func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{db.CycleRegisters, db.CycleCollects, db.CycleEvaluates} {
 		for name, die := range map[string]func(*bundle, *replica){
@@ -89,8 +89,8 @@ func TestAnotherReplicaGoesOn(t *testing.T) {
 	}
 }
 
-// Pins a match that two owners accept one after the other: what the first made final is told once, and taken from nobody.
-func TestWhatADeadOwnerAcceptedIsTold(t *testing.T) {
+// Pins a match that two owners accept one after the other: a match that the first committed is delivered once.
+func TestMatchesOfADeadOwnerAreDelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(2)
@@ -112,8 +112,8 @@ func TestWhatADeadOwnerAcceptedIsTold(t *testing.T) {
 	require.Equal(t, []string{"1", "2"}, s.ids())
 }
 
-// Pins an owner that slept and goes on as if nothing had been: the row's fence has to stop it.
-func TestASleeperDecidesNothing(t *testing.T) {
+// Pins an owner that was paused and then commits matches of a cycle that it has lost.
+func TestAPausedOwnerCommitsNothing(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
 		"replaced": "UPDATE match_cycles SET owner = gen_random_uuid(), lease_until = clock_timestamp() + interval '1 hour'",
@@ -125,18 +125,18 @@ func TestASleeperDecidesNothing(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			ids := b.tickets(1)
-			asleep, wake := make(chan struct{}), make(chan struct{})
+			paused, resume := make(chan struct{}), make(chan struct{})
 			judge := evaluator(func(_ context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
 				p := <-in
-				close(asleep)
-				<-wake
+				close(paused)
+				<-resume
 				return accept(p.ID)
 			})
 			r := b.replica(window(0), by(judge), patient)
 			f := r.start(proposes(proposal("1", 1, ids[0])))
-			<-asleep
+			<-paused
 			b.exec(sql)
-			close(wake)
+			close(resume)
 			err := f.wait(t)
 			require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
 			require.Empty(t, f.ids())
@@ -145,8 +145,8 @@ func TestASleeperDecidesNothing(t *testing.T) {
 	}
 }
 
-// Pins a region where nothing is matched any more, because the one replica that ran a cycle is gone.
-func TestADeadCycleIsInNobodysWay(t *testing.T) {
+// Pins a region without matches for ever, because the only replica in a cycle is gone.
+func TestTheNextCycleBeginsAfterADeadOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(1)
@@ -159,8 +159,8 @@ func TestADeadCycleIsInNobodysWay(t *testing.T) {
 	require.Equal(t, []string{"1"}, d.ids())
 }
 
-// Pins callers who wait for ever for a cycle that Postgres has forgotten.
-func TestAForgottenCycleEndsItsCallers(t *testing.T) {
+// Pins calls that wait for ever for a cycle whose row is lost.
+func TestALostCycleEndsItsCalls(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	quick := func(o *cycle.Options) { o.Lease = time.Second }
@@ -176,7 +176,7 @@ func TestAForgottenCycleEndsItsCallers(t *testing.T) {
 	}
 }
 
-// Pins calls that outlive their replica, or are let in when nobody will serve them.
+// Pins calls that outlive their replica, or that a stopped replica accepts.
 func TestAReplicaThatStopsEndsItsCalls(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -189,7 +189,7 @@ func TestAReplicaThatStopsEndsItsCalls(t *testing.T) {
 	}
 }
 
-// Whoever dies, and whenever: each call ends, nothing is told twice, and a match that was told of has its tickets.
+// Whichever replica dies at whatever time: each call ends, no ticket is delivered twice, and a delivered match has its tickets.
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -203,7 +203,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 		return replicas[n%len(replicas)]
 	}
 	has := map[string]string{}
-	told := 0
+	delivered := 0
 	ctx, end := context.WithTimeout(t.Context(), 4*time.Second)
 	defer end()
 	var wait sync.WaitGroup
@@ -221,7 +221,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 				}
 				mu.Lock()
 				for _, m := range f.got {
-					told++
+					delivered++
 					for _, id := range m.Tickets {
 						if has[id] != "" {
 							t.Errorf("%s is in %s and in %s", id, has[id], m.ID)
@@ -249,16 +249,16 @@ func TestReplicasComeAndGo(t *testing.T) {
 		}
 	}
 	wait.Wait()
-	require.Greater(t, told, 10)
+	require.Greater(t, delivered, 10)
 	free := b.waiting()
 	for id := range has {
 		require.NotContains(t, free, id)
 	}
-	t.Logf("%d matches were told, %d of %d tickets are free", told, len(free), len(ids))
+	t.Logf("%d matches were delivered, %d of %d tickets are free", delivered, len(free), len(ids))
 }
 
-// Pins tickets that become pending for a call that has failed: whoever releases them after it would release too early.
-func TestNothingIsDecidedForACallThatHasFailed(t *testing.T) {
+// Pins tickets that become pending for a call that has failed: a director that releases them after the error would be too early.
+func TestNothingIsCommittedForACallThatHasFailed(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []int{1, 2} {
 		for _, underWay := range []bool{false, true} {

@@ -8,9 +8,9 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Pins a replica that serves no FetchMatches any more after a statement of one cycle got no answer: each call to the
-// database has a deadline, at the latest of which the callers get an error and the lock on entering is free.
-func TestADatabaseThatHangsEndsCallsAndStopsNoOthers(t *testing.T) {
+// Pins a replica that serves no FetchMatches after a statement of one cycle got no answer: each statement has a deadline, after
+// which the calls get an error and others can join a cycle.
+func TestAHangingDatabaseEndsCallsAndBlocksNoOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(1)

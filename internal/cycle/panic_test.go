@@ -20,7 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/panics"
 )
 
-// recorder is what a guard has recovered.
+// recorder records what a guard has recovered.
 type recorder struct {
 	log      bytes.Buffer
 	counted  *prometheus.CounterVec
@@ -41,7 +41,7 @@ func guarded(r *recorder) func(*cycle.Options) {
 	return func(o *cycle.Options) { o.Guard = panics.New(slog.New(slog.NewTextHandler(&r.log, nil)), r.counted) }
 }
 
-// requireOne waits for nothing: the calls have ended, so the panic was reported before.
+// requireOne does not wait: the calls have ended, so the panic has been reported.
 func (r *recorder) requireOne(t *testing.T, goroutine, stack string) {
 	t.Helper()
 	require.InDelta(t, 1, metricOf(t, r.registry, "panics_total", goroutine), 0)
@@ -49,7 +49,7 @@ func (r *recorder) requireOne(t *testing.T, goroutine, stack string) {
 	require.Equal(t, 1, strings.Count(r.log.String(), "level=ERROR"))
 }
 
-// requireServes says that the replica goes on.
+// requireServes checks that the replica still runs cycles.
 func (r *replica) requireServes(ids []string) {
 	t := r.b.t
 	t.Helper()
@@ -58,7 +58,7 @@ func (r *replica) requireServes(ids []string) {
 	require.Equal(t, []string{"after"}, d.ids())
 }
 
-// Pins a replica that one match function's answer ends: its own caller alone gets an error.
+// Pins a replica that crashes by one match function's answer: only its caller gets an error.
 func TestAPanicOfACallersRunIsThatCallersError(t *testing.T) {
 	t.Parallel()
 	b, recovered := setup(t), newRecorder()
@@ -88,7 +88,7 @@ func TestAPanicOfTheEvaluatorFailsItsCycleOnly(t *testing.T) {
 	r.requireServes(ids)
 }
 
-// The goroutine of Deliver is the caller's, whose own recovery stands there: what is left behind must hold up nobody.
+// Deliver runs in the caller's goroutine, which recovers panics itself: the engine must not wait for that call.
 func TestAPanicOfDeliverLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -100,7 +100,7 @@ func TestAPanicOfDeliverLeavesNothingBehind(t *testing.T) {
 	r.requireServes(ids[1:])
 }
 
-// trap is a tracer that panics once, where a method of the store asks for a connection.
+// trap is a tracer that panics once, when a method of the store acquires a connection.
 type trap struct {
 	method string
 	sprung atomic.Bool
@@ -121,12 +121,12 @@ func (*trap) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryS
 
 func (*trap) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// trapped gives a replica a store that panics in a method.
+// trapped gives a replica a store of which one method panics.
 func (b *bundle) trapped(method string) func(*cycle.Options) {
 	return func(o *cycle.Options) { o.Store = b.store(func(c *db.Config) { c.Tracer = &trap{method: method} }) }
 }
 
-// Pins a replica that a defect in one of an engine's own goroutines ends.
+// Pins a replica that crashes by a panic in one of the engine's own goroutines.
 func TestAPanicOfACycleEndsItsCallersOnly(t *testing.T) {
 	t.Parallel()
 	for method, goroutine := range map[string]string{
@@ -149,7 +149,7 @@ func TestAPanicOfACycleEndsItsCallersOnly(t *testing.T) {
 	}
 }
 
-// A replica that panics leaves the cycle to the one that runs it.
+// A panic of a follower does not affect the owner.
 func TestAPanicOfAFollowerIsItsOwn(t *testing.T) {
 	t.Parallel()
 	b, recovered := setup(t), newRecorder()

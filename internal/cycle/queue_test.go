@@ -8,9 +8,9 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Pins turns that change which of two matches with a common ticket comes first, and a batch that is never made because its
-// first match is too large.
-func TestCallersTakeTurns(t *testing.T) {
+// Pins turns that change the order of two matches with a common ticket, and a batch that is never made because its first match
+// exceeds the limit.
+func TestProposersTakeTurns(t *testing.T) {
 	t.Parallel()
 	many, few := &remoteCall{}, &remoteCall{}
 	var q queue
@@ -28,7 +28,7 @@ func TestCallersTakeTurns(t *testing.T) {
 		add(many, id, "t")
 	}
 	add(few, "x", "t")
-	require.Equal(t, []string{"a", "b", "x"}, next(6), "both have their turns, in the order of acceptance")
+	require.Equal(t, []string{"a", "b", "x"}, next(6), "both have turns; the batch is in the order of acceptance")
 	add(many, "large", "t", "t", "t", "t", "t", "t")
 	require.Equal(t, []string{"c", "d"}, next(6))
 	require.Equal(t, 1, q.size)

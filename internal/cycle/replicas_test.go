@@ -19,13 +19,13 @@ func (b *bundle) owned(r *replica) {
 	b.eventually("SELECT EXISTS (SELECT FROM match_cycles WHERE owner = $1 AND state <> 'ended')", r.id)
 }
 
-// callers waits until so many are in a cycle.
+// callers waits until n callers are in the cycle.
 func (b *bundle) callers(n int) {
 	b.t.Helper()
 	b.eventually("SELECT count(*) = $1 FROM match_callers", n)
 }
 
-// Pins replicas that each run a cycle of their own, and matches that get lost on the way between them.
+// Pins replicas that each run a cycle of their own, and proposals that are lost between replicas.
 func TestCallersOfAllReplicasAreInOneCycle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -61,8 +61,8 @@ func TestCallersOfAllReplicasAreInOneCycle(t *testing.T) {
 	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
 }
 
-// Pins evaluators that are not shown what callers elsewhere propose, or only at the end.
-func TestMatchesOfOtherReplicasArriveWhileTheWindowIsOpen(t *testing.T) {
+// Pins an evaluator that gets no proposals of other replicas, or only at the end.
+func TestMatchesOfOtherReplicasAreDeliveredDuringRegistration(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(1)
@@ -86,7 +86,7 @@ func TestMatchesOfOtherReplicasArriveWhileTheWindowIsOpen(t *testing.T) {
 	d.deliver = func(cycle.Accepted) error { close(arrived); return nil }
 	f := second.start(d)
 	<-arrived
-	require.Equal(t, p, <-seen, "it travels whole")
+	require.Equal(t, p, <-seen, "no field is lost")
 	require.Empty(t, b.waiting())
 	created := d.got[0].CreatedBackfill
 	there, err := b.GetBackfill(t.Context(), universe, created.ID)
@@ -97,8 +97,8 @@ func TestMatchesOfOtherReplicasArriveWhileTheWindowIsOpen(t *testing.T) {
 	b.callers(1)
 }
 
-// Pins proposals of somebody who has left taking tickets away from those who stay.
-func TestWhoLeavesProposesNothing(t *testing.T) {
+// Pins proposals of a caller that has left, which take tickets away from others.
+func TestACallerThatLeavesGetsNoTickets(t *testing.T) {
 	t.Parallel()
 	for replicas := range 2 {
 		t.Run(fmt.Sprint(replicas+1), func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestWhoLeavesProposesNothing(t *testing.T) {
 				<-ctx.Done()
 				return err
 			}})
-			<-proposed // who leaves as soon as it is in the cycle never runs its match function
+			<-proposed // a caller that leaves right after joining never runs its match function
 			b.callers(2)
 			if replicas == 1 {
 				b.eventually("SELECT EXISTS (SELECT FROM match_proposals)")
@@ -153,8 +153,8 @@ func TestWhoLeavesProposesNothing(t *testing.T) {
 	}
 }
 
-// Pins a match function elsewhere that outlives the window, and its proposals that came in time.
-func TestMatchFunctionsElsewhereAreCut(t *testing.T) {
+// Pins a match function of another replica that runs past Collection, or whose earlier proposals are lost then.
+func TestMatchFunctionsOfOtherReplicasAreCanceled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(2)
@@ -168,7 +168,7 @@ func TestMatchFunctionsElsewhereAreCut(t *testing.T) {
 	require.Equal(t, []string{"2"}, s.ids())
 }
 
-// Whatever comes together: no ticket is in two matches that were delivered, and none that was delivered is free.
+// Under concurrency: no ticket is in two delivered matches, and no ticket of a delivered match is free.
 func TestManyCyclesShareTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -211,16 +211,16 @@ func TestManyCyclesShareTickets(t *testing.T) {
 	for id := range has {
 		require.NotContains(t, free, id)
 	}
-	require.Len(t, ids, len(free)+len(has), "and nothing is lost")
+	require.Len(t, ids, len(free)+len(has), "no ticket is lost")
 }
 
-// Pins replicas behind a pooler, where nobody is notified of anything: they look by themselves.
-func TestReplicasThatHearNothing(t *testing.T) {
+// Pins replicas behind a pooler, where no notifications arrive: they poll.
+func TestReplicasWithoutNotifications(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(4)
-	deaf := func(o *cycle.Options) { o.Store = b.store(func(c *db.Config) { c.Pooler = "pgbouncer" }) }
-	first, second := b.replica(deaf, window(time.Second)), b.replica(deaf, window(time.Second))
+	pooled := func(o *cycle.Options) { o.Store = b.store(func(c *db.Config) { c.Pooler = "pgbouncer" }) }
+	first, second := b.replica(pooled, window(time.Second)), b.replica(pooled, window(time.Second))
 	for round := range 2 {
 		low := first.start(proposes(proposal("low", 1, ids[2*round])))
 		high := second.start(proposes(proposal("high", 2, ids[2*round], ids[2*round+1])))

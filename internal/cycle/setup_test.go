@@ -55,14 +55,14 @@ func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	return s
 }
 
-// replica is an engine that runs on a store of its own, as another pod would.
+// replica is a running engine with a store of its own, as in another pod.
 type replica struct {
 	*cycle.Engine
 
 	b     *bundle
 	id    uuid.UUID
 	store *db.Store
-	stop  func() // and wait until it has
+	stop  func() // stops the engine and waits for it
 }
 
 func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
@@ -88,7 +88,7 @@ func window(d time.Duration) func(*cycle.Options) {
 	return func(o *cycle.Options) { o.Registration = d }
 }
 
-// readBackfill takes texts for backfills: a change adds to what is there.
+// readBackfill has texts as backfills; a change appends to the old text.
 func readBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 	if string(sent) == "bad" {
 		return db.NewBackfill{}, fmt.Errorf("unreadable")
@@ -115,7 +115,7 @@ func (b *bundle) tickets(n int) (ids []string) {
 	return ids
 }
 
-// waiting are the tickets that a query finds.
+// waiting returns the tickets that a query finds.
 func (b *bundle) waiting() []string {
 	b.t.Helper()
 	ids := []string{}
@@ -141,7 +141,7 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 	return v
 }
 
-// eventually waits for what rows say.
+// eventually waits until a query returns true.
 func (b *bundle) eventually(sql string, args ...any) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool { return one[bool](b, sql, args...) }, 10*time.Second, 2*time.Millisecond, sql)
@@ -184,7 +184,7 @@ func (d *director) ids() []string {
 	return ids
 }
 
-// proposes makes a director whose match function proposes these and is done.
+// proposes makes a director whose match function proposes these matches and ends.
 func proposes(all ...cycle.Proposal) *director {
 	return &director{run: func(_ context.Context, propose func(cycle.Proposal) error) error {
 		for _, p := range all {
@@ -210,7 +210,7 @@ func proposesThenWaits(all ...cycle.Proposal) *director {
 	return d
 }
 
-// fetching is a call under way.
+// fetching is a running call.
 type fetching struct {
 	*director
 

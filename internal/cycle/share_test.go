@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/cycle"
 )
 
-// acceptsAtOnce makes an evaluator that accepts everything while nothing can be made final, because it holds the cycle's
-// row: so the matches are all there when the first whole batch is made.
+// acceptsAtOnce makes an evaluator that accepts all proposals while it locks the cycle's row, so that no batch is committed
+// before all matches are accepted.
 func (b *bundle) acceptsAtOnce() evaluator {
 	return func(ctx context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
 		var all []string
@@ -33,14 +33,14 @@ func (b *bundle) acceptsAtOnce() evaluator {
 	}
 }
 
-// Pins a region that waits for one caller who proposes very many matches: they were all made final, the best first, for
-// however long that took. Here there is time for one batch once the evaluator has ended.
-func TestACallerWithVeryManyMatchesDoesNotHoldUpOthers(t *testing.T) {
+// Pins a region that waits for one caller with very many matches: all were committed, the best first, for any length of time.
+// Here there is time for one batch after the evaluator has ended.
+func TestACallerWithVeryManyMatchesDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []int{1, 2} {
 		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
 			t.Parallel()
-			const many, batch = 20_000, 4096 // matches without tickets weigh one
+			const many, batch = 20_000, 4096 // a match without tickets has weight 1
 			b, metrics := setup(t), prometheus.NewRegistry()
 			ids := b.tickets(1)
 			brief := func(o *cycle.Options) { o.Acceptance = 1 }
@@ -61,7 +61,7 @@ func TestACallerWithVeryManyMatchesDoesNotHoldUpOthers(t *testing.T) {
 			require.Equal(t, []string{"modest"}, modest.ids(), "in the same cycle")
 			got := len(greedy.ids())
 			require.Positive(t, got)
-			require.LessOrEqual(t, got, 4*batch, "what was begun while the evaluator accepted, and a batch")
+			require.LessOrEqual(t, got, 4*batch, "batches committed while the evaluator accepted, and one more")
 			require.InDelta(t, many-got, metricOf(t, metrics, "director_match_verdicts_total", "out_of_time"), 0)
 		})
 	}

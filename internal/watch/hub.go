@@ -1,10 +1,10 @@
-// Package watch tells those who wait for a ticket's assignment of it when it is there. Nobody asks the database whether
-// it is: a replica that assigns or deletes tickets notifies the others (db.Store.Notify), each of them reads what was
-// settled since it last did (db.Store.SettledSince), once for all who watch on it, and hands it to those it concerns.
-// Thousands who wait cost nothing but memory. A notice that is lost costs two seconds.
+// Package watch pushes assignments to the callers of WatchAssignments. Watchers do not poll the database: a replica that
+// assigns or deletes tickets notifies the others (db.Store.Notify). Each replica then reads the tickets that were settled
+// since its last reading (db.Store.SettledSince), once for all its watchers, and passes each to the watchers of that ticket.
+// An idle watcher costs memory only. A lost notification delays an assignment by two seconds at most.
 //
-// hub.go reads the feed and hands it out, watcher.go is one who watches, keep.go keeps tickets alive for as long as
-// somebody does. What a feed and a ticket are is said in db; streams and their statuses are the face's.
+// hub.go reads the feed of settled tickets, watcher.go is one call of Watch, keepalive.go extends the lives of tickets that
+// are watched. db defines the feed and tickets; the protocol's streams and statuses are in server/openmatch.
 package watch
 
 import (
@@ -22,59 +22,70 @@ import (
 )
 
 const (
-	poll     = 2 * time.Second       // the feed is read so often without a notice
-	pace     = 5 * time.Millisecond  // and no more often than this: many replicas may notify at once
-	patience = 5 * time.Second       // with a database that does not answer
-	recheck  = 50 * time.Millisecond // a ticket is looked at no more often than this
+	pollInterval    = 2 * time.Second       // between two readings of the feed without a notification
+	minReadInterval = 5 * time.Millisecond  // between two readings: many replicas may notify at once
+	readTimeout     = 5 * time.Second       // of one reading
+	minLookInterval = 50 * time.Millisecond // between two readings of one ticket by its watcher
 )
 
-// Hub hands out what becomes of the tickets of a region. Make it with [New], and Run it once. Safe for concurrent use.
+// Store is what a hub needs of the database; [db.Store] implements it.
+type Store interface {
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
+	GetTicket(ctx context.Context, region, id string) (db.Ticket, error)
+	KeepAlive(ctx context.Context, region string, ids []string) error
+	Timing() db.Timing
+	Now() time.Time
+}
+
+// Hub passes the assignments and deletions of a region's tickets to their watchers. Make it with [New], and Run it once.
+// Safe for concurrent use.
 type Hub struct {
-	store  *db.Store
+	store  Store
 	region string
-	most   int // watchers
+	limit  int // of watchers
 	log    *slog.Logger
 	guard  *panics.Guard
 	poll   time.Duration
 
 	running atomic.Bool
-	ready   chan struct{}   // closed when the feed has a beginning
-	over    chan struct{}   // closed when Run has ended
-	since   db.SettledPoint // where the feed goes on; zero before it has begun. Run's alone
-	failing bool            // Run's alone
-	kept    keeper
+	ready   chan struct{}   // closed after the first reading of the feed
+	stopped chan struct{}   // closed when Run has ended
+	since   db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
+	failing bool            // the last reading failed. Only Run's goroutine uses it
+	alive   keepAlive
 
 	mu       sync.Mutex
 	watchers map[string][]*watcher
 	count    int
 }
 
-// New makes a hub for the tickets of one region, with as many watchers at most. A log of nil is silent. guard recovers
-// panics of the hub's goroutines: what they were at is tried again.
-func New(store *db.Store, region string, most int, log *slog.Logger, guard *panics.Guard) *Hub {
+// New makes a hub for the tickets of one region with at most limit watchers. A nil log is silent. guard recovers panics of
+// the hub's goroutines, which then try again.
+func New(store Store, region string, limit int, log *slog.Logger, guard *panics.Guard) *Hub {
 	return &Hub{
-		store: store, region: region, most: most, log: cmp.Or(log, slog.New(slog.DiscardHandler)), guard: guard, poll: poll,
-		ready: make(chan struct{}), over: make(chan struct{}), kept: newKeeper(), watchers: map[string][]*watcher{},
+		store: store, region: region, limit: limit, log: cmp.Or(log, slog.New(slog.DiscardHandler)), guard: guard, poll: pollInterval,
+		ready: make(chan struct{}), stopped: make(chan struct{}), alive: newKeepAlive(), watchers: map[string][]*watcher{},
 	}
 }
 
-// Run reads the feed until ctx ends; all who watch are Unavailable then. Watchers outlast a database that is away.
-// Errors: it was run before.
+// Run reads the feed until ctx ends; all calls of Watch then end as Unavailable. They outlast a database outage. Errors: the
+// hub was run before.
 func (h *Hub) Run(ctx context.Context) error {
 	if h.running.Swap(true) {
 		return errors.New("watch: a hub runs once")
 	}
-	defer close(h.over)
+	defer close(h.stopped)
 	wake, stop := h.store.Subscribe(db.TopicTickets, h.region)
 	defer stop()
-	var keeping sync.WaitGroup
-	defer keeping.Wait()
-	keeping.Go(func() { h.keepAlive(ctx) })
+	var extending sync.WaitGroup
+	defer extending.Wait()
+	extending.Go(func() { h.extendLives(ctx) })
 	tick := time.NewTicker(h.poll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		h.report(ctx, h.guard.Do("assignments", func() error { return h.read(ctx) }))
-		rest(ctx)
+		pause(ctx)
 		select {
 		case <-ctx.Done():
 		case <-wake:
@@ -84,14 +95,14 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-func rest(ctx context.Context) {
+func pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(pace):
+	case <-time.After(minReadInterval):
 	}
 }
 
-// read hands out what was settled since the last time, page by page.
+// read passes on what was settled since the last reading, page by page.
 func (h *Hub) read(ctx context.Context) error {
 	for more := true; more; {
 		var err error
@@ -102,11 +113,11 @@ func (h *Hub) read(ctx context.Context) error {
 	return nil
 }
 
-// readPage hands out a page of what was settled. While nobody watches it only moves on.
+// readPage passes on one page. Without watchers it only moves to the feed's end.
 func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	since, begins, idle := h.since, h.since.IsZero(), h.Watching() == 0
+	since, first, idle := h.since, h.since.IsZero(), h.Watching() == 0
 	if idle {
 		since = db.SettledPoint{}
 	}
@@ -114,54 +125,54 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if idle && !begins && h.Watching() > 0 {
-		return true, nil // a watcher that came meanwhile may have looked at its ticket before this point: read from the last one
+	if idle && !first && h.Watching() > 0 {
+		return true, nil // a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.since
 	}
 	h.since = page.Next
-	if begins {
+	if first {
 		close(h.ready)
 	}
 	if page.Anew {
-		h.haveAllLook()
+		h.invalidate()
 	}
-	h.handOut(page.Settled)
+	h.deliver(page.Settled)
 	return page.More, nil
 }
 
-// haveAllLook has each watcher look at its ticket, because the feed may have left something out.
-func (h *Hub) haveAllLook() {
+// invalidate makes each watcher read its ticket, because the feed may have skipped changes.
+func (h *Hub) invalidate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, watchers := range h.watchers {
 		for _, w := range watchers {
-			w.tell(db.Settled{ID: id})
+			w.notify(db.Settled{ID: id})
 		}
 	}
 }
 
-func (h *Hub) handOut(settled []db.Settled) {
+func (h *Hub) deliver(settled []db.Settled) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range settled {
 		for _, w := range h.watchers[s.ID] {
-			w.tell(s)
+			w.notify(s)
 		}
 	}
 }
 
-// report logs an outage once, and its end.
+// report logs the beginning and the end of an outage.
 func (h *Hub) report(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !h.failing:
-		h.log.LogAttrs(ctx, slog.LevelWarn, "assignments cannot be read, so nobody hears of them", slog.Any("error", err))
+		h.log.LogAttrs(ctx, slog.LevelWarn, "assignments cannot be read: watchers wait until the database is back", slog.Any("error", err))
 	case err == nil && h.failing:
 		h.log.LogAttrs(ctx, slog.LevelInfo, "assignments can be read again")
 	}
 	h.failing = err != nil
 }
 
-// Watching counts the calls of Watch.
+// Watching returns the number of running calls of Watch.
 func (h *Hub) Watching() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,8 +182,8 @@ func (h *Hub) Watching() int {
 func (h *Hub) join(w *watcher) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count >= h.most {
-		return unavailable("too many watch tickets on this replica: call again, another one may have room")
+	if h.count >= h.limit {
+		return unavailable("too many calls watch tickets on this replica: retry, another replica may have room")
 	}
 	h.watchers[w.id] = append(h.watchers[w.id], w)
 	h.count++
@@ -183,30 +194,30 @@ func (h *Hub) leave(w *watcher) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count--
-	left := slices.DeleteFunc(h.watchers[w.id], func(o *watcher) bool { return o == w })
-	h.watchers[w.id] = left
-	if len(left) == 0 {
+	others := slices.DeleteFunc(h.watchers[w.id], func(o *watcher) bool { return o == w })
+	h.watchers[w.id] = others
+	if len(others) == 0 {
 		delete(h.watchers, w.id)
 	}
 }
 
-// begun waits until the feed has a beginning: what is settled before it, a look at the ticket tells.
-func (h *Hub) begun(ctx context.Context) error {
+// awaitFeed waits for the first reading of the feed. A watcher that joins after it and then reads its ticket misses nothing.
+func (h *Hub) awaitFeed(ctx context.Context) error {
 	select {
 	case <-h.ready:
-	case <-h.over:
+	case <-h.stopped:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(patience):
+	case <-time.After(readTimeout):
 		return unavailable("the database cannot be reached")
 	}
-	return h.ended()
+	return h.stoppedError()
 }
 
-// ended is Unavailable once nobody reads the feed any more.
-func (h *Hub) ended() error {
+// stoppedError is Unavailable once Run has ended, nil before.
+func (h *Hub) stoppedError() error {
 	select {
-	case <-h.over:
+	case <-h.stopped:
 		return unavailable("this replica is shutting down")
 	default:
 		return nil

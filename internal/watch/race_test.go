@@ -8,10 +8,9 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// These have the steps of a hub and of a watcher, which otherwise run side by side, one after the other in the orders that
-// are hard to meet by chance.
+// These tests run the steps of a hub and of a watcher, which are concurrent otherwise, in orders that are rare by chance.
 
-// stepwise is a hub that reads when it is told to.
+// stepwise makes a hub that reads the feed only in calls of read.
 func stepwise(t *testing.T) *bundle {
 	t.Helper()
 	b := setupOn(t, dbtest.New(t))
@@ -24,8 +23,8 @@ func (b *bundle) read() {
 	require.NoError(b.t, b.hub.read(b.t.Context()))
 }
 
-// Between a look at a ticket and the wait for news of it, its only news must not pass by.
-func TestNewsRightAfterTheLook(t *testing.T) {
+// The only change may come between the look at the ticket and the wait for changes.
+func TestAChangeRightAfterTheLook(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id := b.create()
@@ -36,8 +35,8 @@ func TestNewsRightAfterTheLook(t *testing.T) {
 	b.watch(id).gets("a")
 }
 
-// Nor must it while the hub only moves on, because nobody watched when it began to.
-func TestNewsWhileTheHubMovesOn(t *testing.T) {
+// The only change may come while the hub moves to the end of the feed because nobody watched before.
+func TestAChangeWhileTheHubSkips(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id, looked := b.create(), make(chan struct{})
@@ -53,8 +52,8 @@ func TestNewsWhileTheHubMovesOn(t *testing.T) {
 	w.gets("a")
 }
 
-// News that are older than the look must not be sent after it: a player would go to where nobody waits any more.
-func TestNewsOlderThanTheLook(t *testing.T) {
+// A change older than the look must not be sent after it: the player would connect to an outdated game server.
+func TestAChangeOlderThanTheLook(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id := b.create()

@@ -25,18 +25,18 @@ func TestMain(m *testing.M) {
 
 const region = "eu"
 
-// bundle is two replicas on a database of their own: this one watches, the other one assigns.
+// bundle is two replicas on one database: here watches tickets, there assigns them.
 type bundle struct {
 	t     *testing.T
 	url   string
 	here  *db.Store
 	there *db.Store
 	hub   *Hub
-	asked *counter // what here asked the database
+	asked *counter // the statements of here
 }
 
-// counter counts statements and pipelines, and may do something right before or after one, or where a method of the store
-// asks for a connection, once.
+// counter counts statements and pipelines. Its hooks run once, before or after a statement, or when a method of the store
+// acquires a connection.
 type counter struct {
 	n             atomic.Int64
 	before, after hook
@@ -102,7 +102,7 @@ func (*counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryD
 
 func (*counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// setup runs a hub that never looks without being woken, so that what arrives was pushed.
+// setup runs a hub that never reads the feed without a notification, so that each assignment that arrives was pushed.
 func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 	t.Helper()
 	b := setupOn(t, dbtest.New(t), change...)
@@ -196,7 +196,7 @@ func (b *bundle) watch(id string) *watching {
 	return w
 }
 
-// idle waits until so many watch, and have nothing more to ask the database.
+// idle waits until so many calls watch and no statement was sent for 300 ms.
 func (b *bundle) idle(watchers int) {
 	b.t.Helper()
 	var last int64
@@ -206,10 +206,10 @@ func (b *bundle) idle(watchers int) {
 			last, since = n, time.Now()
 		}
 		return time.Since(since) > 300*time.Millisecond
-	}, patient, 5*time.Millisecond)
+	}, testTimeout, 5*time.Millisecond)
 }
 
-const patient = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 func (w *watching) gets(want string) {
 	w.t.Helper()
@@ -218,8 +218,8 @@ func (w *watching) gets(want string) {
 		require.Equal(w.t, want, got)
 	case err := <-w.ended:
 		require.Fail(w.t, "ended", "%v instead of %q", err, want)
-	case <-time.After(patient):
-		require.Fail(w.t, "heard nothing", "of %q", want)
+	case <-time.After(testTimeout):
+		require.Fail(w.t, "got nothing", "instead of %q", want)
 	}
 }
 
@@ -229,8 +229,8 @@ func (w *watching) ends() error {
 	case err := <-w.ended:
 		require.Empty(w.t, w.sent)
 		return err
-	case <-time.After(patient):
-		require.Fail(w.t, "goes on")
+	case <-time.After(testTimeout):
+		require.Fail(w.t, "did not end")
 		return nil
 	}
 }

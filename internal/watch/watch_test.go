@@ -25,13 +25,13 @@ func TestAssignmentsArePushed(t *testing.T) {
 	b.assign("10.0.0.1:7777", id)
 	w.gets("10.0.0.1:7777")
 	second.gets("10.0.0.1:7777")
-	b.watch(id).gets("10.0.0.1:7777") // who comes late is told at once
+	b.watch(id).gets("10.0.0.1:7777") // a late watcher gets it at once
 	b.assign("10.0.0.2:7777", other)
 	elsewhere.gets("10.0.0.2:7777")
 	require.Empty(t, w.sent)
 }
 
-// Open Match goes on after the first assignment, and sends what differs from the last.
+// As in Open Match, the stream continues after the first assignment and sends each different one.
 func TestReassignmentIsSentAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -41,8 +41,8 @@ func TestReassignmentIsSentAgain(t *testing.T) {
 		b.assign(a, id)
 		w.gets(a)
 	}
-	b.assign("a", id) // nothing new
-	b.assign("", id)  // an assignment that says nothing is one
+	b.assign("a", id) // unchanged: not sent
+	b.assign("", id)  // an empty assignment is an assignment
 	w.gets("")
 	b.assign("c", id)
 	w.gets("c")
@@ -65,7 +65,7 @@ func TestTheEndOfATicketEndsTheWatch(t *testing.T) {
 	require.Zero(t, b.hub.Watching())
 }
 
-// An assigned ticket is forgotten after its time, which begins anew with each assignment, also with the same.
+// An assigned ticket is deleted after AssignedFor, which restarts with each assignment, also with the same one.
 func TestExpiryEndsTheWatch(t *testing.T) {
 	t.Parallel()
 	const assignedFor = 500 * time.Millisecond
@@ -80,7 +80,7 @@ func TestExpiryEndsTheWatch(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(last), assignedFor)
 }
 
-// What a game server's players wait for must not hang on one connection that Postgres may end at any time.
+// Postgres may terminate the LISTEN connection at any time: watchers must still get their assignments.
 func TestAKilledListenerLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -95,8 +95,8 @@ func TestAKilledListenerLosesNothing(t *testing.T) {
 	}
 }
 
-// Behind a pooler there are no notices from other replicas. Then the net catches it.
-func TestWithoutNoticesTheHubLooks(t *testing.T) {
+// Behind a pooler no notifications arrive: polling the feed has to find the change.
+func TestWithoutNotificationsTheHubPolls(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t), func(c *db.Config) { c.Pooler = "pgbouncer" })
 	b.hub.poll = 20 * time.Millisecond
@@ -109,9 +109,9 @@ func TestWithoutNoticesTheHubLooks(t *testing.T) {
 	two.endsWithout(ids[1])
 }
 
-// Thousands who wait must cost nothing, or creating tickets gets slower with each of them; and when their match is made,
-// one reading serves them all.
-func TestIdleWatchersAskNothing(t *testing.T) {
+// Thousands of idle watchers must send no statements, or each slows down ticket creation; one reading serves all of them when
+// their tickets are assigned.
+func TestIdleWatchersSendNoStatements(t *testing.T) {
 	t.Parallel()
 	const n = 5000
 	b := setup(t)
@@ -129,18 +129,18 @@ func TestIdleWatchersAskNothing(t *testing.T) {
 	before := b.asked.n.Load()
 	b.assign("a", ids[0])
 	all[0].gets("a")
-	require.LessOrEqual(t, b.asked.n.Load()-before, int64(3), "what is asked when one of them is assigned")
+	require.LessOrEqual(t, b.asked.n.Load()-before, int64(3), "statements when one ticket is assigned")
 	before = b.asked.n.Load()
 	b.assign("b", ids...)
 	for _, w := range all {
 		w.gets("b")
 	}
-	require.LessOrEqual(t, b.asked.n.Load()-before, int64(3), "what is asked when all of them are assigned")
+	require.LessOrEqual(t, b.asked.n.Load()-before, int64(3), "statements when all tickets are assigned")
 }
 
-// A ticket may be assigned at any moment around the call, while others come and go: nobody may be left waiting, and the
-// last that is sent is the last there is.
-func TestNobodyIsLeftOut(t *testing.T) {
+// A ticket may be assigned at any moment around the call of Watch, while other watchers join and leave: each watcher must get
+// the last assignment.
+func TestEachWatcherGetsTheLastAssignment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var all sync.WaitGroup
@@ -154,11 +154,11 @@ func TestNobodyIsLeftOut(t *testing.T) {
 			}
 			w := b.watch(id)
 			defer w.leave()
-			for heard := ""; heard != "last"; {
+			for got := ""; got != "last"; {
 				select {
-				case heard = <-w.sent:
-				case <-time.After(patient):
-					t.Error("left waiting after", heard)
+				case got = <-w.sent:
+				case <-time.After(testTimeout):
+					t.Error("still waiting after", got)
 					return
 				}
 			}
@@ -170,12 +170,12 @@ func TestNobodyIsLeftOut(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Eventually(t, func() bool { return b.hub.Watching() == 0 }, patient, time.Millisecond)
+	require.Eventually(t, func() bool { return b.hub.Watching() == 0 }, testTimeout, time.Millisecond)
 }
 
-// Transactions do not end in the order in which they began: a reading that went by numbers alone would pass by one that
-// began before it and ended after it.
-func TestALateTransactionIsNotPassedBy(t *testing.T) {
+// Transactions commit in another order than they begin: a feed ordered by transaction id alone would skip one that began
+// before a reading and committed after it.
+func TestALateTransactionIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	slow, quick := b.create(), b.create()
@@ -198,10 +198,10 @@ func TestALateTransactionIsNotPassedBy(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	b.there.Notify(db.TopicTickets, region)
 	w.gets("late")
-	require.Empty(t, q.sent, "what comes again with it is known")
+	require.Empty(t, q.sent, "repeated assignments are not sent")
 }
 
-// After a failover the database's clock may be behind where it was: what is new then looks old.
+// After a failover the database's clock may have gone back: a new assignment then has an earlier time.
 func TestAnAssignmentOfAnEarlierTimeIsSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -214,7 +214,7 @@ func TestAnAssignmentOfAnEarlierTimeIsSent(t *testing.T) {
 	w.gets("b")
 }
 
-// Players who wait longer than an outage need not ask again.
+// Watchers survive a database outage without a new call.
 func TestWatchersOutlastTheDatabase(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewCluster(t, pglocal.Options{})
@@ -222,14 +222,14 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 	_, err := migrations.Up(t.Context(), url, nil)
 	require.NoError(t, err)
 	b := setupOn(t, url)
-	b.run() // which looks each two seconds: both notices and readings fail meanwhile
+	b.run() // polls each two seconds: notifications and readings fail during the outage
 	id, assigned := b.create(), b.create()
 	b.assign("a", assigned)
 	one, two := b.watch(id), b.watch(assigned)
 	two.gets("a")
 	b.idle(2)
 	require.NoError(t, cluster.StopImmediate())
-	require.True(t, db.IsKind(b.hub.Watch(t.Context(), id, nil), db.Unavailable), "who comes now is told")
+	require.True(t, db.IsKind(b.hub.Watch(t.Context(), id, nil), db.Unavailable), "a call during the outage fails")
 	require.NoError(t, cluster.Start(t.Context()))
 	b.there.Pool().Reset()
 	b.assign("b", id)
@@ -238,9 +238,9 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 	two.endsWithout(assigned)
 }
 
-// After a failover or a restore the server may count transactions from a lower number than the feed was read up to: what
-// it settles looks as if it was read long ago.
-func TestANewServerHasAllLookAgain(t *testing.T) {
+// After a failover or a restore the server may assign lower transaction ids than the feed has reached: new changes would look
+// as if they had been read.
+func TestANewServerMakesAllWatchersReadTheirTickets(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewCluster(t, pglocal.Options{})
 	url := cluster.URL("postgres")
@@ -277,7 +277,7 @@ func TestWhyAWatchEnds(t *testing.T) {
 	staying := b.watch(id)
 	b.assign("a", id)
 	staying.gets("a")
-	require.Error(t, b.hub.Run(t.Context()), "two readers would hand out in no order")
+	require.Error(t, b.hub.Run(t.Context()), "two readers would deliver in no order")
 	broken := errors.New("the stream is broken")
 	require.Equal(t, broken, b.hub.Watch(t.Context(), id, func([]byte) error { return broken }))
 
@@ -287,11 +287,11 @@ func TestWhyAWatchEnds(t *testing.T) {
 	require.Zero(t, b.hub.Watching())
 }
 
-// Pins watchers who fill the memory of a replica, and a place that is not free again.
+// Pins watchers that fill the memory of a replica, and a place that is not freed when its watcher leaves.
 func TestWatchersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t))
-	b.hub.most = 1
+	b.hub.limit = 1
 	b.run()
 	id := b.create()
 	b.assign("a", id)
@@ -303,7 +303,7 @@ func TestWatchersAreBounded(t *testing.T) {
 	b.watch(id).gets("a")
 }
 
-// A player who watches has not gone away, so the ticket does not either; when the player has, it does.
+// A ticket with KeepAlive stays while somebody watches it, and expires after the last watcher has left.
 func TestWatchingKeepsATicketAlive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -314,29 +314,29 @@ func TestWatchingKeepsATicketAlive(t *testing.T) {
 	alive := func() bool { return b.left(kept) > ttl-time.Minute }
 	age()
 	w, second, other := b.watch(kept), b.watch(kept), b.watch(fixed)
-	require.Eventually(t, alive, patient, time.Millisecond, "at once")
+	require.Eventually(t, alive, testTimeout, time.Millisecond, "at once")
 	b.idle(3)
 	age()
-	b.hub.keepDue(t.Context(), time.Now().Add(ttl/4))
-	require.False(t, alive(), "it has most of its time left")
-	b.hub.keepDue(t.Context(), time.Now().Add(ttl/2))
+	b.hub.extendDue(t.Context(), time.Now().Add(ttl/4))
+	require.False(t, alive(), "not due: most of its ttl is left")
+	b.hub.extendDue(t.Context(), time.Now().Add(ttl/2))
 	require.True(t, alive())
-	require.Less(t, b.left(fixed), 2*time.Minute, "that one did not ask for it")
+	require.Less(t, b.left(fixed), 2*time.Minute, "created without KeepAlive")
 
 	age()
 	w.leave()
 	_ = w.ends()
-	b.hub.keepDue(t.Context(), time.Now().Add(ttl))
-	require.True(t, alive(), "somebody watches")
+	b.hub.extendDue(t.Context(), time.Now().Add(ttl))
+	require.True(t, alive(), "one watcher is left")
 	age()
 	second.leave()
 	_ = second.ends()
-	b.hub.keepDue(t.Context(), time.Now().Add(3*ttl))
-	require.False(t, alive(), "nobody does")
+	b.hub.extendDue(t.Context(), time.Now().Add(3*ttl))
+	require.False(t, alive(), "no watcher is left")
 	other.leave()
 }
 
-// left is how long a ticket has to live.
+// left returns how long a ticket has to live.
 func (b *bundle) left(id string) (d time.Duration) {
 	b.t.Helper()
 	row := b.there.Pool().QueryRow(b.t.Context(), "SELECT expires_at - now() FROM tickets WHERE id = $1", id)

@@ -8,18 +8,18 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Watch sends a ticket's assignment: at once where it is assigned, and each other one that follows, until there is no such
-// ticket any more. Of several that follow each other faster than send returns, it sends the last. The same assignment made
-// again is not sent again, but lets the ticket stay for another Timing.AssignedFor.
+// Watch calls send with a ticket's assignment, at once if the ticket is assigned, and again with each new assignment until
+// the ticket is gone. Of assignments that follow faster than send returns, only the last is sent. An assignment that is
+// repeated unchanged is not sent again, but extends the ticket's life by another Timing.AssignedFor.
 //
-// It always ends with an error: NotFound when the ticket is gone or never was; what send returned; that of ctx; Unavailable
-// when the hub ends, too many watch, or the ticket could not be looked at in the beginning. What assignment holds must not be changed.
+// Watch always ends with an error: NotFound when the ticket is gone or never was; the error of send or ctx; Unavailable when
+// the hub stops, when too many calls watch, or when the ticket cannot be read at the beginning. send must not change assignment.
 func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte) error) error {
-	if err := h.begun(ctx); err != nil {
+	if err := h.awaitFeed(ctx); err != nil {
 		return err
 	}
-	w := &watcher{hub: h, id: id, send: send, news: make(chan db.Settled, 1)}
-	if err := h.join(w); err != nil { // before the look, so that what the look does not see is handed out
+	w := &watcher{hub: h, id: id, send: send, settled: make(chan db.Settled, 1)}
+	if err := h.join(w); err != nil { // before the look: the feed delivers what the look does not see
 		return err
 	}
 	defer h.leave(w)
@@ -28,9 +28,9 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 		return err
 	}
 	if t.KeptAlive > 0 {
-		defer h.keep(id, t.KeptAlive)()
+		defer h.alive.add(id, t.KeptAlive)()
 	}
-	if err := w.takeTicket(t); err != nil {
+	if err := w.updateFrom(t); err != nil {
 		return err
 	}
 	return w.follow(ctx)
@@ -38,23 +38,23 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 
 // watcher is one call of Watch.
 type watcher struct {
-	hub  *Hub
-	id   string
-	send func(assignment []byte) error
-	news chan db.Settled // the last that was handed out, until it is taken
+	hub     *Hub
+	id      string
+	send    func(assignment []byte) error
+	settled chan db.Settled // holds the latest change of the ticket
 
-	assignment []byte           // the last that was sent, if any
-	at         time.Time        // when it was made; zero when there is none
-	again      <-chan time.Time // when to look at the ticket
+	assignment []byte           // the last one sent
+	assignedAt time.Time        // when it was made; zero: none was sent
+	lookDue    <-chan time.Time // when to read the ticket again
 }
 
-// tell leaves the news. Only the hub's one reader does, so there is room for them when the old ones are out.
-func (w *watcher) tell(s db.Settled) {
+// notify replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the only sender.
+func (w *watcher) notify(s db.Settled) {
 	select {
-	case <-w.news:
+	case <-w.settled:
 	default:
 	}
-	w.news <- s
+	w.settled <- s
 }
 
 func (w *watcher) follow(ctx context.Context) error {
@@ -63,11 +63,11 @@ func (w *watcher) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.hub.over:
-			return w.hub.ended()
-		case s := <-w.news:
-			err = w.hear(ctx, s)
-		case <-w.again:
+		case <-w.hub.stopped:
+			return w.hub.stoppedError()
+		case s := <-w.settled:
+			err = w.handle(ctx, s)
+		case <-w.lookDue:
 			err = w.lookAgain(ctx)
 		}
 		if err != nil {
@@ -76,49 +76,49 @@ func (w *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// hear takes the news. Those that are older than what is known are old, or the database's clock was put back: the ticket
-// itself tells, as it tells whether it is gone.
-func (w *watcher) hear(ctx context.Context, s db.Settled) error {
-	if !s.Assigned || s.At.Before(w.at) {
+// handle handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than the last
+// one sent: that change may be outdated, or the database's clock went back in a failover.
+func (w *watcher) handle(ctx context.Context, s db.Settled) error {
+	if !s.Assigned || s.At.Before(w.assignedAt) {
 		return w.lookAgain(ctx)
 	}
-	return w.take(s.Assignment, s.At)
+	return w.update(s.Assignment, s.At)
 }
 
 func (w *watcher) look(ctx context.Context) (db.Ticket, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return w.hub.store.GetTicket(ctx, w.hub.region, w.id)
 }
 
-// lookAgain is not put off by a database that is away: nothing happens to the ticket until it is back.
+// lookAgain reads the ticket. During an outage it tries again each second: the ticket cannot change meanwhile.
 func (w *watcher) lookAgain(ctx context.Context) error {
 	t, err := w.look(ctx)
 	if db.IsKind(err, db.Unavailable) {
-		w.again = time.After(time.Second)
+		w.lookDue = time.After(time.Second)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return w.takeTicket(t)
+	return w.updateFrom(t)
 }
 
-func (w *watcher) takeTicket(t db.Ticket) error {
+func (w *watcher) updateFrom(t db.Ticket) error {
 	if t.Assignment == nil {
 		return nil
 	}
-	return w.take(t.Assignment, t.SettledAt)
+	return w.update(t.Assignment, t.SettledAt)
 }
 
-// take sends an assignment that is not the last one sent, and looks again when the ticket's time is over: by then it may
-// have been assigned anew.
-func (w *watcher) take(assignment []byte, at time.Time) error {
+// update sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time is over:
+// the ticket is deleted by then, or was assigned again.
+func (w *watcher) update(assignment []byte, at time.Time) error {
 	left := at.Add(w.hub.store.Timing().AssignedFor).Sub(w.hub.store.Now())
-	w.again = time.After(max(left, recheck))
-	known := !w.at.IsZero() && bytes.Equal(w.assignment, assignment)
-	w.assignment, w.at = assignment, at
-	if known {
+	w.lookDue = time.After(max(left, minLookInterval))
+	unchanged := !w.assignedAt.IsZero() && bytes.Equal(w.assignment, assignment)
+	w.assignment, w.assignedAt = assignment, at
+	if unchanged {
 		return nil
 	}
 	return w.send(assignment)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// allowList says which match functions may be called. A caller of FetchMatches names the host, so that without a list it
-// could have the director connect to anything the director reaches. The zero value allows nothing. It is never changed.
+// allowList limits the hosts of match functions. The caller of FetchMatches names the host, so that without a list it could
+// make the director connect to any host that the director reaches. The zero value allows nothing. It is immutable.
 type allowList struct {
-	loopback bool     // all of it, listed or not
+	loopback bool     // all of loopback, listed or not
 	hosts    []string // in lower case; with a leading dot every name below
 	networks []netip.Prefix
 }
@@ -51,7 +51,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return ip.Unmap().WithZone("").Prefix(ip.Unmap().BitLen())
 }
 
-// neverDialled is what no list opens: where a machine keeps what it knows about itself, and what is no single machine.
+// neverDialled are networks that no list allows: cloud metadata services, and addresses that are not one machine.
 var neverDialled = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),          // on Linux, 0.0.0.0 is this machine
 	netip.MustParsePrefix("::/128"),             // the same
@@ -67,8 +67,8 @@ var neverDialled = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),   // metadata of Azure
 }
 
-// embeddings are networks of IPv6 whose addresses carry one of IPv4, which is where a packet may end up, and the byte that it begins
-// with.
+// embeddings are IPv6 networks whose addresses contain an IPv4 address, to which a packet may be forwarded, and the byte at
+// which that begins.
 var embeddings = []struct {
 	network netip.Prefix
 	at      int
@@ -83,8 +83,8 @@ var embeddings = []struct {
 	{network: netip.MustParsePrefix("2001::/32"), at: 12, flipped: true}, // and the client, each bit of it flipped
 }
 
-// meanings are an address itself and those of IPv4 that it carries.
-func meanings(ip netip.Addr) []netip.Addr {
+// destinations returns an address and the IPv4 addresses that it contains.
+func destinations(ip netip.Addr) []netip.Addr {
 	all := []netip.Addr{ip}
 	if ip.IsLoopback() || ip.IsUnspecified() {
 		return all // ::1 and :: look like 0.0.0.1 and 0.0.0.0
@@ -103,11 +103,11 @@ func meanings(ip netip.Addr) []netip.Addr {
 	return all
 }
 
-// allows tells whether a connection may go to the address, to which the name of a host was resolved. The name alone says
-// nothing: whoever owns it can have it mean another address at any time.
+// allows reports whether a connection may go to the address that a host's name was resolved to. The name alone does not
+// decide: its owner can change the address at any time.
 func (l allowList) allows(host string, ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("") // a network does not contain an address with a zone
-	for _, meant := range meanings(ip) {
+	for _, meant := range destinations(ip) {
 		if within(neverDialled, meant) || meant.IsLoopback() && !l.allowsLoopback(host, meant) {
 			return false
 		}
@@ -133,8 +133,8 @@ func within(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
-// isHostName tells whether a text can be a host's name: labels of letters, digits, hyphens and underscores, between dots.
-// What the lookup takes beyond that may be read as something else by whoever gets it next.
+// isHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots. Resolvers
+// accept more, but other parsers may read such a name differently.
 func isHostName(s string) bool {
 	return len(s) <= 253 && !slices.ContainsFunc(strings.Split(strings.TrimSuffix(s, "."), "."), func(label string) bool {
 		return label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {

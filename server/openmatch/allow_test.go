@@ -88,7 +88,7 @@ func TestAllowList(t *testing.T) {
 	}
 }
 
-// Pins loopback that is dialled for whoever reaches an exposed listener: services there trust who connects.
+// Pins connections to loopback for clients of an exposed listener: services on loopback trust every client.
 func TestLoopbackIsForLoopback(t *testing.T) {
 	t.Parallel()
 	at := ServeMMF(t, Proposes(1))
@@ -114,8 +114,8 @@ func TestLoopbackIsForLoopback(t *testing.T) {
 	}
 }
 
-// Pins errors that map a network: whether an address is allowed, a name resolves, a port is open or something else listens there.
-func TestCallersLearnNothingOfWhatIsThere(t *testing.T) {
+// Pins errors that reveal a network: whether an address is allowed, a name resolves, a port is open, or another service listens.
+func TestErrorsDoNotRevealTheNetwork(t *testing.T) {
 	t.Parallel()
 	silent := listen(t, "127.0.0.1:0")
 	require.NoError(t, silent.Close())
@@ -162,8 +162,8 @@ func TestParseAllowListRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a list says, and however an address is written, what is link-local, multicast or unspecified is not dialled.
-func TestNoListOpensWhatIsNeverDialled(t *testing.T) {
+// No list allows link-local, multicast and unspecified addresses, in any notation.
+func TestNoListAllowsWhatIsNeverDialled(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		bytes := rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "bytes")
@@ -186,7 +186,7 @@ func TestNoListOpensWhatIsNeverDialled(t *testing.T) {
 	})
 }
 
-// Strangers choose the host: it is a name or an address, and never part of something else.
+// Callers choose the host: it must be a name or an address, and must not inject other parts of a URL.
 func FuzzAddressOf(f *testing.F) {
 	for _, seed := range []string{"localhost", "[::1]", "fe80::1%eth0", "a/b", "user@host", "10.0.0.1:80", "", "x#y", "*.example", "a..b", "[", "mmf_1"} {
 		f.Add(seed, int32(50502))

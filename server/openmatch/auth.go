@@ -22,14 +22,14 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// services are what may be opened one by one, by their names in settings.
+// services are the names in settings of the services that a credential may open.
 var services = []string{"frontend", "backend", "query"}
 
-// shortestSecret is in bytes: fewer can be guessed.
+// shortestSecret is the least length of a token, in bytes: a shorter one can be guessed.
 const shortestSecret = 16
 
-// Exposed is the first address where anybody from another machine would be let in, which has to be wanted; "" where there
-// is none.
+// Exposed returns the first address at which clients of other machines need no credentials though Open is not set; "" where
+// there is none.
 func (o Options) Exposed() string {
 	if o.Open || len(o.Tokens) > 0 || o.ClientCA != "" {
 		return ""
@@ -37,7 +37,7 @@ func (o Options) Exposed() string {
 	return o.offLoopback()
 }
 
-// offLoopback is the first address that other machines reach; "" where there is none.
+// offLoopback returns the first address that other machines reach; "" where there is none.
 func (o Options) offLoopback() string {
 	addrs := slices.Clone(o.Addrs)
 	for _, l := range o.Listeners {
@@ -54,14 +54,15 @@ func (o Options) offLoopback() string {
 	return ""
 }
 
-// ClientTLS asks callers for certificates of ClientCA, without insisting: others may have a token, or want another face.
+// ClientTLS returns a config that requests certificates of ClientCA but does not require them: a caller may have a token, or
+// use another API on the same port.
 func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 	if o.ClientCA == "" || config == nil {
 		return config, nil
 	}
 	signers, err := certificatesIn(o.ClientCA)
 	if err != nil {
-		return nil, fmt.Errorf("who signs callers' certificates: %w", err)
+		return nil, fmt.Errorf("the authority of callers' certificates: %w", err)
 	}
 	config = config.Clone()
 	config.ClientCAs, config.ClientAuth = signers, tls.VerifyClientCertIfGiven
@@ -81,27 +82,27 @@ func certificatesIn(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// key is a token or a certificate's name, and the service that it opens; "" is all of them.
-type key struct {
+// credential is a token or a certificate's name, and the service that it opens; "" opens all.
+type credential struct {
 	service string
 	hash    [sha256.Size]byte // of a secret, so that comparing takes the same time whatever its length
 	name    string
 }
 
-// access is who may call what.
+// access authenticates callers.
 type access struct {
 	open         bool
-	tokens       []key
+	tokens       []credential
 	certificates bool
-	names        []key // of certificates; none means any
+	names        []credential // of certificates; none means any
 	failures     *rest.Limiter
 }
 
 func (s *Server) makeAccess() error {
 	o := s.options
 	if addr := o.Exposed(); addr != "" {
-		return fmt.Errorf("anybody who reaches %s would be let in: give tokens or the authority of callers' certificates, "+
-			"listen on loopback, or say that this is wanted", addr)
+		return fmt.Errorf("clients that reach %s need no credentials: set tokens or the authority of callers' certificates, "+
+			"listen on loopback, or say that the server is open", addr)
 	}
 	a := &access{open: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "", failures: rest.NewLimiter(o.FailureRate)}
 	for i, text := range o.Tokens {
@@ -109,17 +110,17 @@ func (s *Server) makeAccess() error {
 		if len(secret) < shortestSecret {
 			return fmt.Errorf("token %d is shorter than %d bytes", i+1, shortestSecret)
 		}
-		a.tokens = append(a.tokens, key{service: service, hash: sha256.Sum256([]byte(secret))})
+		a.tokens = append(a.tokens, credential{service: service, hash: sha256.Sum256([]byte(secret))})
 	}
 	for _, text := range o.Clients {
 		service, name := scoped(text)
-		a.names = append(a.names, key{service: service, name: name})
+		a.names = append(a.names, credential{service: service, name: name})
 	}
 	s.access = a
 	return nil
 }
 
-// scoped parts "service=rest". What is no service belongs to the rest: a secret may have a = in it.
+// scoped splits "service=rest". A text without a known service is all rest: a secret may contain "=".
 func scoped(text string) (service, rest string) {
 	if service, rest, found := strings.Cut(text, "="); found && slices.Contains(services, service) {
 		return service, rest
@@ -127,11 +128,11 @@ func scoped(text string) (service, rest string) {
 	return "", text
 }
 
-// caller is what is known of who calls, before it is believed.
+// caller holds the credentials of a call that are not verified yet.
 type caller struct {
 	authorization string
 	tls           *tls.ConnectionState // nil: plain text
-	addr          netip.Addr           // whom failures are charged to
+	addr          netip.Addr           // that failed attempts are counted for
 }
 
 var (
@@ -139,8 +140,8 @@ var (
 	errTooMany       = status.Error(codes.ResourceExhausted, "too many failed attempts from this address")
 )
 
-// judge lets a caller into a service, or says why not; the service "" is opened by what opens any.
-func (a *access) judge(service string, c caller) error {
+// authenticate returns nil if a caller may use a service. Any valid credential opens the service "".
+func (a *access) authenticate(service string, c caller) error {
 	if a.open {
 		return nil
 	}
@@ -160,7 +161,7 @@ func (a *access) judge(service string, c caller) error {
 	return errNoCredentials
 }
 
-// byToken takes the same time whichever token it is.
+// byToken takes the same time for each token.
 func (a *access) byToken(service, authorization string) (opens, known bool) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.Trim(token, " ")
@@ -176,7 +177,7 @@ func (a *access) byToken(service, authorization string) (opens, known bool) {
 	return opens, known
 }
 
-func (k key) opens(service string) bool {
+func (k credential) opens(service string) bool {
 	return k.service == "" || service == "" || k.service == service
 }
 
@@ -188,7 +189,7 @@ func (a *access) byCertificate(service string, state *tls.ConnectionState) (open
 		return true, true
 	}
 	has := namesOf(state.PeerCertificates[0])
-	return slices.ContainsFunc(a.names, func(k key) bool { return slices.Contains(has, k.name) && k.opens(service) }), true
+	return slices.ContainsFunc(a.names, func(k credential) bool { return slices.Contains(has, k.name) && k.opens(service) }), true
 }
 
 func namesOf(c *x509.Certificate) []string {
@@ -202,7 +203,7 @@ func namesOf(c *x509.Certificate) []string {
 	return names
 }
 
-// network is whom failures are charged to: whoever has one address of an IPv6 /64 usually has them all.
+// network returns the key that failures are counted by. The owner of one IPv6 address usually has all of its /64.
 func network(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if prefix, err := addr.Prefix(64); err == nil && addr.Is6() {
@@ -211,7 +212,7 @@ func network(addr netip.Addr) string {
 	return addr.String()
 }
 
-// admit judges a call over gRPC. The gateway has judged what comes from it; health is no secret.
+// admit authenticates a call over gRPC. The gateway has authenticated its callers; the health service is open.
 func (s *Server) admit(ctx context.Context, method string) error {
 	if strings.HasPrefix(method, "/grpc.health.v1.Health/") {
 		return nil
@@ -220,7 +221,7 @@ func (s *Server) admit(ctx context.Context, method string) error {
 	if p, ok := peer.FromContext(ctx); ok {
 		known, _ := p.AuthInfo.(knownConn)
 		switch info := known.AuthInfo.(type) {
-		case judged:
+		case gatewayAuth:
 			return nil
 		case credentials.TLSInfo:
 			c.tls = &info.State
@@ -230,7 +231,7 @@ func (s *Server) admit(ctx context.Context, method string) error {
 	if all := metadata.ValueFromIncomingContext(ctx, "authorization"); len(all) > 0 {
 		c.authorization = all[0]
 	}
-	return s.access.judge(serviceOf(method), c)
+	return s.access.authenticate(serviceOf(method), c)
 }
 
 func addrOf(a net.Addr) netip.Addr {
@@ -240,12 +241,12 @@ func addrOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// serviceOf is the service that has to be open for a method; "" for what belongs to none, such as reflection.
+// serviceOf returns the service that a method needs; "" for methods such as reflection that belong to none.
 func serviceOf(method string) string {
 	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	switch service {
 	case "director.openmatch.v1.Tickets":
-		if name == "CountPool" { // as its path over REST has it
+		if name == "CountPool" { // as in its REST path
 			return "query"
 		}
 		return "frontend"
@@ -259,29 +260,29 @@ func serviceOf(method string) string {
 	return ""
 }
 
-// judged marks connections of the gateway, which has let their callers in.
-type judged struct{ credentials.CommonAuthInfo }
+// gatewayAuth marks connections of the gateway, which has authenticated their callers.
+type gatewayAuth struct{ credentials.CommonAuthInfo }
 
 // AuthType implements credentials.AuthInfo.
-func (judged) AuthType() string { return "gateway" }
+func (gatewayAuth) AuthType() string { return "gateway" }
 
-// entrance greets the gateway by its connection, which nobody else can make, and others as they should be.
-type entrance struct {
+// handshaker skips the TLS handshake for connections of the gateway, which only this process can open.
+type handshaker struct {
 	credentials.TransportCredentials
 	queues *sendQueues
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
-func (e entrance) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (e handshaker) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	queueing := e.queues.wrap(conn)
-	if queueing.inside {
-		return queueing, knownConn{judged{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
+	if queueing.gateway {
+		return queueing, knownConn{gatewayAuth{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
 	}
 	secured, info, err := e.TransportCredentials.ServerHandshake(queueing)
 	return secured, knownConn{info, queueing}, err
 }
 
 // Clone implements credentials.TransportCredentials.
-func (e entrance) Clone() credentials.TransportCredentials {
-	return entrance{e.TransportCredentials.Clone(), e.queues}
+func (e handshaker) Clone() credentials.TransportCredentials {
+	return handshaker{e.TransportCredentials.Clone(), e.queues}
 }

@@ -46,7 +46,7 @@ func tokens(c *config) {
 	c.FailureRate = rest.Rate{PerSecond: -1}
 }
 
-// called tells what one call of each service is answered with.
+// called returns the code of one call of each service.
 func called(ctx context.Context, conn *grpc.ClientConn) (frontend, backend, query codes.Code) {
 	_, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: "x"})
 	frontend = status.Code(err)
@@ -59,7 +59,7 @@ func called(ctx context.Context, conn *grpc.ClientConn) (frontend, backend, quer
 	return frontend, backend, status.Code(err)
 }
 
-// Pins a service that a token opens which is not its own, over gRPC or over REST.
+// Pins a token that opens another service than its own, over gRPC or REST.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens)
@@ -84,7 +84,7 @@ func TestTokens(t *testing.T) {
 	require.JSONEq(t, `{"code":16,"message":"the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>"}`, a.body)
 }
 
-// Pins a guesser who may try as often as he likes, and callers with a token who are kept out because of one.
+// Pins unlimited attempts to guess a token, and callers with a token that are refused because of such attempts.
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens, func(c *config) { c.FailureRate = rest.Rate{PerSecond: 0.001, Burst: 3}; c.token = anyToken })
@@ -97,7 +97,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	b.create(&pb.Ticket{})
 }
 
-// Pins health that asks for a secret, and reflection that does not.
+// Pins a health service that needs a token, and reflection that needs none.
 func TestHealthAndReflection(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens)
@@ -172,7 +172,7 @@ func (a authority) file() string {
 	return path
 }
 
-// Pins a certificate that opens what it should not, or that is asked for where a token would do.
+// Pins a certificate that opens other services than its own, or that is required besides a token.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	a, strangers := newAuthority(t), newAuthority(t)
@@ -217,7 +217,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// calledOverREST tells what one request to each service is answered with; Unavailable where no connection comes about.
+// calledOverREST returns the code of one request to each service; Unavailable where the connection fails.
 func calledOverREST(t *testing.T, url string, config *tls.Config, scheme, token string) (got [3]codes.Code) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config}
@@ -246,7 +246,7 @@ func calledOverREST(t *testing.T, url string, config *tls.Config, scheme, token 
 	return got
 }
 
-// Pins a server that lets everybody in because a setting was forgotten, and one that refuses where nobody else can come.
+// Pins a server without authentication because a setting was forgotten, and one that requires it on loopback.
 func TestSettingsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
@@ -264,11 +264,11 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		options openmatch.Options
 		says    string
 	}{
-		"open to all":              {openmatch.Options{Addrs: []string{"127.0.0.1:1", ":50504"}}, "anybody who reaches :50504 would be let in: give tokens"},
+		"open to all":              {openmatch.Options{Addrs: []string{"127.0.0.1:1", ":50504"}}, "clients that reach :50504 need no credentials: set tokens"},
 		"open over REST":           {openmatch.Options{Addrs: []string{"127.0.0.1:1"}, HTTPAddr: "10.0.0.1:8080"}, "anybody who reaches 10.0.0.1:8080"},
 		"a host's name":            {openmatch.Options{Addrs: []string{"db.internal:1"}}, "anybody who reaches"},
 		"a short token":            {openmatch.Options{Tokens: []string{anyToken, "query=hunter2"}}, "token 2 is shorter than 16 bytes"},
-		"certificates without TLS": {openmatch.Options{ClientCA: "ca.pem"}, "with TLS only"},
+		"certificates without TLS": {openmatch.Options{ClientCA: "ca.pem"}, "requires TLS"},
 		"no such authority":        {openmatch.Options{ClientCA: "/nowhere/ca.pem", TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, "/nowhere/ca.pem"},
 		"an evaluator of no kind":  {openmatch.Options{Evaluator: "evaluator:50508"}, "evaluator"},
 		"a function of no host":    {openmatch.Options{Functions: []string{"not a host"}}, "not a host"},

@@ -19,14 +19,14 @@ type backend struct {
 	*Server
 }
 
-// AssignTickets implements pb.BackendServiceServer. Tickets that are not there are told and keep no other from being
-// assigned, unless the caller asks for all or none.
+// AssignTickets implements pb.BackendServiceServer. The answer lists missing tickets; the others are assigned, unless the
+// caller asks for all or none.
 func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
 	groups, err := b.options.assignments(r.GetAssignments())
 	if err != nil || len(groups) == 0 {
 		return &pb.AssignTicketsResponse{}, err
 	}
-	allOrNone, err := wishOf(ctx, wishAllOrNone)
+	allOrNone, err := boolOption(ctx, optionAllOrNone)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 	return answer, nil
 }
 
-// maxDetails bounds, in bytes, the failures that are told in an error: they travel in the headers of the answer.
+// maxDetails bounds, in bytes, the failures in an error: gRPC sends them in the headers of the answer.
 const maxDetails = 4 << 10
 
 func noneAssigned(failures *pb.AssignTicketsResponse) error {
@@ -59,14 +59,14 @@ func noneAssigned(failures *pb.AssignTicketsResponse) error {
 	return s.Err()
 }
 
-// assignments judges what is asked before anything is written.
+// assignments checks the groups before anything is written.
 func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
 	judged := make([]match.AssignmentGroup, 0, len(asked))
 	groups := make([]db.Assignment, 0, len(asked))
 	written := 0
 	for _, g := range asked {
 		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(), HasAssignment: g.GetAssignment() != nil})
-		// Never nil: to the store that means a ticket without an assignment, and an empty one is an assignment as well.
+		// encode never returns nil, which the store takes for no assignment; an empty assignment is one.
 		encoded, err := encode("the assignment", g.GetAssignment(), o.MaxTicket)
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 	return groups, match.CheckAssignments(judged)
 }
 
-// maxAssigned bounds, in bytes, what one call may have written: each ticket gets its own copy of the assignment.
+// maxAssigned bounds, in bytes, what one call may write: each ticket stores its own copy of the assignment.
 const maxAssigned = 64 << 20
 
 // ReleaseTickets implements pb.BackendServiceServer.

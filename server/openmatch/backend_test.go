@@ -17,7 +17,7 @@ func group(assignment *pb.Assignment, ids ...string) *pb.AssignmentGroup {
 	return &pb.AssignmentGroup{TicketIds: ids, Assignment: assignment}
 }
 
-// Pins an assignment that is written in part before the request is refused.
+// Pins an assignment of which a part is written before the request is refused.
 func TestAssignmentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -45,7 +45,7 @@ func TestAssignmentsThatAreRefused(t *testing.T) {
 }
 
 // Pins tickets that are not assigned because another is missing.
-func TestAssigningWhatIsThere(t *testing.T) {
+func TestMissingTicketsAreReported(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	waits, matched, again := b.create(full()), b.create(full()), b.create(full())
@@ -69,7 +69,7 @@ func TestAssigningWhatIsThere(t *testing.T) {
 	require.Empty(t, b.queried(&pb.Pool{}))
 }
 
-// Pins a bound on how many tickets a call may name.
+// Pins a bound on the number of tickets in a call.
 func TestAssigningAHundredThousand(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -84,7 +84,7 @@ func TestAssigningAHundredThousand(t *testing.T) {
 	require.Equal(t, "host:1", got.GetAssignment().GetConnection())
 }
 
-// Pins a caller who asked for all and got some.
+// Pins a call for all or none that assigns some.
 func TestAssigningAllOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

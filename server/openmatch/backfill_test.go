@@ -27,7 +27,7 @@ func (b *bundle) acknowledge(id, connection string) (*pb.AcknowledgeBackfillResp
 	return b.AcknowledgeBackfill(b.t.Context(), &pb.AcknowledgeBackfillRequest{BackfillId: id, Assignment: &pb.Assignment{Connection: connection}})
 }
 
-// into matches a ticket into a backfill, as FetchMatches does.
+// into puts a ticket into a match with a backfill, as FetchMatches does.
 func (b *bundle) into(backfill, ticket string) {
 	b.match(ticket)
 	b.exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ('global', $1, $2)", ticket, backfill)
@@ -74,7 +74,7 @@ func TestBackfillsThatAreRefused(t *testing.T) {
 	refused(t, codes.NotFound, "Backfill id:  not found", err)
 }
 
-// Pins the life of a backfill: what a game server sets and what it may not, and which generation that makes.
+// Pins a backfill's generations, and the fields that a game server may and may not set.
 func TestABackfillsLife(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -106,7 +106,7 @@ func TestABackfillsLife(t *testing.T) {
 	refused(t, codes.NotFound, "Backfill id: "+created.GetId()+" not found", err)
 }
 
-// Pins tickets of a game that are assigned elsewhere, twice, or not at all.
+// Pins tickets of a backfill that are assigned to another server, twice, or not at all.
 func TestAcknowledging(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -136,7 +136,7 @@ func TestAcknowledging(t *testing.T) {
 	require.Equal(t, "host:1", got.GetAssignment().GetConnection())
 }
 
-// Pins tickets that wait for a game which changed its mind, or is gone.
+// Pins tickets that stay pending for a backfill that was updated or deleted.
 func TestTicketsOfABackfillWaitAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -162,7 +162,7 @@ func TestTicketsOfABackfillWaitAgain(t *testing.T) {
 	}
 }
 
-// Pins a backfill that nobody heard of and that is found all the same, or one that goes too early; an update is no sign of life.
+// Pins a backfill that expires too late or too early. Only acknowledgements count as a sign of life, not updates.
 func TestAnExpiredBackfill(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 )
 
-// beginOnly begins a call, sends nothing, and gives the code that it ends with.
+// beginOnly starts a call, sends nothing, and returns the code that it ends with.
 func beginOnly(t *testing.T, conn *grpc.ClientConn, method string) codes.Code {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
@@ -34,9 +34,8 @@ func beginOnly(t *testing.T, conn *grpc.ClientConn, method string) codes.Code {
 	return code
 }
 
-// Pins requests that never come as a whole: what has come of them is kept for as long as their caller likes, who need not
-// even be let in.
-func TestRequestsThatAreNotSent(t *testing.T) {
+// Pins requests that are never sent completely: their callers, even without credentials, could occupy memory for ever.
+func TestIncompleteRequestsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.Tokens, c.token, c.CallTimeout = []string{anyToken}, anyToken, 50*time.Millisecond })
 	stranger := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -50,8 +49,8 @@ func TestRequestsThatAreNotSent(t *testing.T) {
 	}
 }
 
-// Pins what is kept for callers who do not read, and the replica that waits for them.
-func TestAnswersThatAreNotTaken(t *testing.T) {
+// Pins answers that are held for ever for callers that do not read, and a replica that waits for these when it stops.
+func TestUnreadAnswersEndTheirCalls(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(b *bundle) error{
 		"a query": func(b *bundle) error {
@@ -73,7 +72,7 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 			metrics := prometheus.NewRegistry()
 			b := setup(t, func(c *config) {
 				c.CallTimeout, c.Metrics = 2*time.Second, metrics
-				openmatch.WithTaking(&c.Options, time.Second)
+				openmatch.WithSendTimeout(&c.Options, time.Second)
 			})
 			for range 20 {
 				b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{strings.Repeat("x", 60<<10)}}})
@@ -85,11 +84,11 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	}
 }
 
-// Pins what gRPC keeps of a call that has ended, for as long as a client that does not read keeps its connection: watchers who are cut
-// off and come again fill the memory.
-func TestWhatIsNotTakenIsLetGo(t *testing.T) {
+// Pins answers of ended calls that gRPC holds while a client that does not read keeps its connection: watchers that are cut off
+// and call again would fill the memory.
+func TestUnreadAnswersAreFreed(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(c *config) { openmatch.WithTaking(&c.Options, 100*time.Millisecond) })
+	b := setup(t, func(c *config) { openmatch.WithSendTimeout(&c.Options, 100*time.Millisecond) })
 	id := b.create(&pb.Ticket{}).GetId()
 	other := b.watch(id)
 	deaf := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
@@ -108,7 +107,7 @@ func TestWhatIsNotTakenIsLetGo(t *testing.T) {
 	other.hears("host:5")
 }
 
-// Pins calls of a connection without a bound.
+// Pins an unbounded number of calls on a connection.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,7 +125,7 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	require.EqualValues(t, 16_384, most)
 }
 
-// opened is how many calls are under way.
+// opened returns the number of running calls.
 func opened(t *testing.T, metrics *prometheus.Registry) (n float64) {
 	families, err := metrics.Gather()
 	require.NoError(t, err)
@@ -140,8 +139,8 @@ func opened(t *testing.T, metrics *prometheus.Registry) (n float64) {
 	return n
 }
 
-// Pins calls without end that anybody may make.
-func TestFewWatchTheHealth(t *testing.T) {
+// Pins an unbounded number of health streams, which need no credentials.
+func TestHealthStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	watch := func() (healthpb.Health_WatchClient, context.CancelFunc) {

@@ -20,24 +20,24 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxConnections is how many addresses are remembered: more than anybody has match functions, and few enough that callers
-// who name ever new ones cost little.
+// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers which name
+// ever new addresses cost little memory.
 const maxConnections = 256
 
-// mostPatience is how long a call waits for somebody who is being restarted: no longer than a cycle lets others join,
-// which it waits for anyway, and no longer than this.
-const mostPatience = time.Second
+// maxRestartWait bounds how long a call waits for a match function that restarts. The wait is also at most the registration
+// interval, which the call's cycle lasts anyway.
+const maxRestartWait = time.Second
 
-// idleTime is longer than directors wait between two calls of FetchMatches. While a connection is not idle, gRPC makes it
-// anew whenever it ends: each second for ever, where a function accepts connections and closes them.
+// idleTime is how long a connection without calls stays open: longer than directors wait between two calls of FetchMatches.
+// It ends, because gRPC reconnects a connection that is not idle each second for ever, where a function accepts and closes it.
 const idleTime = 30 * time.Second
 
-// connections keeps a gRPC connection for each address, which finds all machines behind a name and takes them in turns.
-// It may be used from many goroutines.
+// connections caches a gRPC connection for each address; it balances calls over all machines behind a name, round robin. Safe
+// for concurrent use.
 type connections struct {
-	dialer   dialer
-	patience time.Duration // with who is being restarted
-	idle     time.Duration // without a call, after which a connection is closed until the next one
+	dialer      dialer
+	restartWait time.Duration // for a match function that restarts
+	idle        time.Duration // without a call, after which a connection is closed until the next call
 
 	mu     sync.Mutex
 	open   map[address]*connection
@@ -49,20 +49,20 @@ type connections struct {
 type connection struct {
 	*grpc.ClientConn
 	at      address
-	refused atomic.Bool // whether the rules refused the address tried last
-	reached atomic.Bool // whether somebody ever took the connection
+	refused atomic.Bool // the allow-list refused the last address
+	reached atomic.Bool // a TCP connection was once accepted
 	tried   atomic.Bool // by a call
 
-	// These belong to the lock of connections.
-	place *list.Element // nil once no new call gets it
+	// Guarded by the lock of connections.
+	place *list.Element // nil: retired, no new call uses it
 	calls int
 }
 
-func newConnections(d dialer, patience time.Duration) *connections {
-	return &connections{dialer: d, patience: min(patience, mostPatience), idle: idleTime, open: map[address]*connection{}, recent: list.New()}
+func newConnections(d dialer, restartWait time.Duration) *connections {
+	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime, open: map[address]*connection{}, recent: list.New()}
 }
 
-// use gives the connection of an address, which must be given back with done.
+// use returns the connection of an address. The caller must call done after its call.
 func (c *connections) use(at address) (*connection, error) {
 	at.host = strings.ToLower(at.host)
 	c.mu.Lock()
@@ -84,7 +84,7 @@ func (c *connections) use(at address) (*connection, error) {
 
 func (c *connections) remember(conn *connection) {
 	if c.closed {
-		return // this call is the last that has it
+		return // the connection is closed after this call
 	}
 	c.open[conn.at] = conn
 	conn.place = c.recent.PushFront(conn)
@@ -93,9 +93,9 @@ func (c *connections) remember(conn *connection) {
 	}
 }
 
-// call makes a call to an address. When nobody is reached, or who was reached went away without a word, it is made again on
-// a new connection, because they may have been restarted, here or at another address, since this one was made. try
-// tells whether there were some words.
+// call makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a new
+// connection: the match function may have restarted, perhaps at another address of the same name. some reports whether try got
+// an answer.
 func (c *connections) call(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
 	conn, err := c.use(at)
 	if err != nil {
@@ -115,8 +115,8 @@ func (c *connections) call(ctx context.Context, at address, try func(*connection
 	}
 	defer c.done(fresh)
 	fresh.tried.Store(true)
-	if conn.reached.Load() { // who never was there is not waited for: others wait, too
-		fresh.becomeReady(ctx, c.patience)
+	if conn.reached.Load() { // do not wait for an address that never accepted a connection: the other callers of the cycle wait, too
+		fresh.becomeReady(ctx, c.restartWait)
 	}
 	_, err = try(fresh)
 	return fresh.explain(err)
@@ -129,14 +129,14 @@ func (c *connections) done(conn *connection) {
 	conn.closeUnused()
 }
 
-// retire keeps new calls off a connection. Those that have it keep it.
+// retire removes a connection from the cache. Running calls keep it.
 func (c *connections) retire(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(conn)
 }
 
-// close retires all connections, and those that are still to come.
+// close retires all connections, also those that are still to be made.
 func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,12 +158,12 @@ func (c *connections) forget(conn *connection) {
 
 func (c *connection) closeUnused() {
 	if c.place == nil && c.calls == 0 {
-		_ = c.Close() // all that can go wrong is that it is closed already
+		_ = c.Close() // the only error: it is closed already
 	}
 }
 
-// dial makes a connection, which connects when it is first used. Where the name's owner may say how it is called (TXT
-// records), it is not listened to.
+// dial makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's owner
+// must not configure this client.
 func (c *connections) dial(at address) (*connection, error) {
 	conn := &connection{at: at}
 	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
@@ -183,18 +183,18 @@ func (c *connections) dial(at address) (*connection, error) {
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: connectTimeout,
 		}),
-		// Only while a call is under way: servers hang up on who pings them more often than they expect.
+		// Pings only during calls: servers disconnect clients that ping more often than they allow.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), // what they may send ahead; else up to 16 MiB each
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), // fixed: a dynamic window grows to 16 MiB
 	)...)
 	conn.ClientConn = client
 	return conn, err
 }
 
-// becomeReady waits until somebody answers at the address, but no longer than that.
-func (c *connection) becomeReady(ctx context.Context, patience time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// becomeReady waits until the connection is established, at most for a limit.
+func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for state := c.GetState(); state != connectivity.Ready && !c.refused.Load(); state = c.GetState() {
 		c.Connect()
@@ -204,7 +204,7 @@ func (c *connection) becomeReady(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// explain is what a caller hears of a call's error.
+// explain returns the error of a call for its caller.
 func (c *connection) explain(err error) error {
 	if status.Code(err) == codes.Unavailable && c.refused.Load() {
 		return errNotAllowed
@@ -212,7 +212,7 @@ func (c *connection) explain(err error) error {
 	return err
 }
 
-// receive takes all answers of a stream, and tells whether there were some.
+// receive takes all answers of a stream, and reports whether there were some.
 func receive[A any](next func() (A, error), take func(A) error) (some bool, err error) {
 	for {
 		answer, err := next()

@@ -31,7 +31,7 @@ func TestConnectionIsShared(t *testing.T) {
 	require.NotEqual(t, connectivity.Shutdown, a.GetState(), "kept for the next call")
 }
 
-// Pins a replica that connects each second for ever to whoever accepts connections and closes them.
+// Pins a replica that reconnects each second for ever to a server that accepts connections and closes them.
 func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
@@ -68,7 +68,7 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// Callers who name ever new addresses push others out, but cut nobody's call.
+// Callers that name ever new addresses evict other connections from the cache, but cancel no calls.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
@@ -81,7 +81,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	require.Len(t, c.open, maxConnections)
 	require.Equal(t, maxConnections, c.recent.Len())
-	require.Nil(t, used.place, "nobody used it for a long time")
+	require.Nil(t, used.place, "the least recently used one")
 	require.NotEqual(t, connectivity.Shutdown, used.GetState())
 	c.done(used)
 	require.Equal(t, connectivity.Shutdown, used.GetState())
@@ -135,7 +135,7 @@ func TestCloseLetsCallsFinish(t *testing.T) {
 	late, err := c.use(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	c.done(late)
-	require.Equal(t, connectivity.Shutdown, late.GetState(), "nobody would close it later")
+	require.Equal(t, connectivity.Shutdown, late.GetState(), "nothing would close it later")
 }
 
 func TestConnectionsOfManyCalls(t *testing.T) {
@@ -162,7 +162,7 @@ func TestConnectionsOfManyCalls(t *testing.T) {
 	}
 }
 
-// Nobody is there: waiting ends with the context, if it ends first.
+// Waiting for an unreachable address ends with the context.
 func TestBecomeReadyEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")

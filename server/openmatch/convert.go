@@ -13,12 +13,12 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// fieldsOf gives what pools judge by; none are as good as empty ones. It shares memory with the message.
+// fieldsOf returns the fields that pools filter by. A missing message has no fields. The result shares memory with the message.
 func fieldsOf(s *pb.SearchFields) match.Fields {
 	return match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags()}
 }
 
-// poolOf gives the pool that a message describes.
+// poolOf converts a pool.
 func poolOf(p *pb.Pool) match.Pool {
 	out := match.Pool{CreatedBefore: momentOf(p.GetCreatedBefore()), CreatedAfter: momentOf(p.GetCreatedAfter())}
 	for _, f := range p.GetDoubleRangeFilters() {
@@ -42,7 +42,7 @@ func momentOf(t *timestamppb.Timestamp) *match.Moment {
 	return &match.Moment{Seconds: t.GetSeconds(), Nanos: t.GetNanos()}
 }
 
-// The numbers of the fields that are written by hand.
+// Numbers of the fields that this package encodes itself.
 const (
 	ticketID, ticketCreateTime                         protowire.Number = 1, 7
 	backfillID, backfillCreateTime, backfillGeneration protowire.Number = 1, 5, 6
@@ -50,8 +50,8 @@ const (
 	watchAssignment                                    protowire.Number = 1
 )
 
-// stamper gives the bytes of a message with an id and a time in it, from those of the message without. Messages are merged
-// by writing them one after the other, so it is encoded once, whatever the id will be.
+// stamper returns a function that adds an id and a creation time to an encoded message. Concatenated protobuf messages are
+// merged, so the message is encoded once, before its id is known.
 func stamper(rest []byte, id, createTime protowire.Number) func(id string, created time.Time) []byte {
 	return func(text string, created time.Time) []byte {
 		b := make([]byte, 0, len(text)+len(rest)+32)
@@ -70,13 +70,13 @@ func appendTime(b []byte, field protowire.Number, at time.Time) []byte {
 	return appendMessage(b, field, stamp)
 }
 
-// appendMessage appends a message that is encoded already as a field of another.
+// appendMessage appends an encoded message as a field of another.
 func appendMessage(b []byte, field protowire.Number, encoded []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)
 }
 
-// raw makes a message of what is encoded already: what it does not know it passes on as it is, so the caller gets the
-// whole message and nobody decodes it here. Nothing in it can be read before that.
+// raw makes a message whose encoding is encoded, without decoding it: protobuf keeps unknown fields as they are. The fields of
+// the result cannot be read here.
 func raw[M proto.Message](m M, encoded []byte) M {
 	m.ProtoReflect().SetUnknown(encoded)
 	return m
@@ -98,7 +98,7 @@ func newBackfill(b *pb.Backfill, most int) (db.NewBackfill, error) {
 	return db.NewBackfill{Fields: fieldsOf(b.GetSearchFields()), Encode: stamper(rest, backfillID, backfillCreateTime)}, err
 }
 
-// encodedBackfill is an openmatch.Backfill with its generation, which is stored beside the rest.
+// encodedBackfill encodes an openmatch.Backfill with its generation, which the store keeps in a column.
 func encodedBackfill(b db.Backfill) []byte {
 	out := make([]byte, 0, len(b.Body)+12)
 	out = protowire.AppendTag(append(out, b.Body...), backfillGeneration, protowire.VarintType)

@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/match/matchtest"
 )
 
-// What strangers send is kept as it is but for its id and its time, and nothing of it stops who looks for it.
+// Any ticket is stored unchanged but for its id and time, and none makes a query fail.
 func FuzzTicket(f *testing.F) {
 	seed, err := proto.Marshal(&pb.Ticket{Id: "x", SearchFields: &pb.SearchFields{
 		DoubleArgs: map[string]float64{"a": 1}, StringArgs: map[string]string{"b": "c"}, Tags: []string{"d", ""},
@@ -48,7 +48,7 @@ func FuzzTicket(f *testing.F) {
 	})
 }
 
-// Pins a pool that is another when it comes from the wire.
+// Pins a pool that changes on the wire.
 func TestPoolsFromTheWire(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,11 +21,12 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// connectTimeout is for one TCP connection. A machine that is there answers within a round trip.
+// connectTimeout bounds one TCP connect. A reachable machine answers within a round trip.
 const connectTimeout = 3 * time.Second
 
-// unreachableError is a match function that did not answer. Its caller chose the address, so it is told the same whatever the cause:
-// neither whether the address is allowed, nor what the name stands for, nor whether anybody listens there. The log has the cause.
+// unreachableError is the error of a match function that did not answer. The caller chose the address, so the text is the same
+// for all causes: it must not reveal whether the address is allowed, what the name resolves to, or whether a port is open. The
+// log has the cause.
 type unreachableError struct{ cause error }
 
 var errUnreachable = status.Error(codes.Unavailable,
@@ -37,11 +38,11 @@ func (*unreachableError) Error() string { return errUnreachable.Error() }
 // GRPCStatus is for [status.FromError].
 func (*unreachableError) GRPCStatus() *status.Status { return status.Convert(errUnreachable) }
 
-// errNotAllowed is the cause where the rules refuse the address.
+// errNotAllowed is the cause when the allow-list refuses the address.
 var errNotAllowed = status.Error(codes.PermissionDenied, "the director may not call this address")
 
-// errRefused is errNotAllowed inside a dialer. It is no status: gRPC would end calls with it, and everything around it.
-var errRefused = errors.New("the rules refuse this address")
+// errRefused is errNotAllowed within a dialer. It is not a status, because gRPC would return that with the address in its text.
+var errRefused = errors.New("the allow-list refuses this address")
 
 // address is where a match function or an evaluator listens.
 type address struct {
@@ -49,7 +50,7 @@ type address struct {
 	port int
 }
 
-// addressOf gives where a caller says that its match function is.
+// addressOf returns the address of the match function that a caller names.
 func addressOf(config *pb.FunctionConfig) (address, error) {
 	at := address{host: strings.TrimSuffix(strings.TrimPrefix(config.GetHost(), "["), "]"), port: int(config.GetPort())}
 	if at.port < 1 || at.port > 65535 {
@@ -66,12 +67,12 @@ func (a address) String() string {
 	return net.JoinHostPort(strings.ToLower(a.host), strconv.Itoa(a.port))
 }
 
-// url is where something is over HTTP.
+// url returns the URL of a path.
 func (a address) url(scheme, path string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: a.String(), Path: path}
 }
 
-// dialer connects to where it may. Without a rule that is everywhere: an operator named the address.
+// dialer connects to the addresses that allows permits. nil permits all: the operator named the address.
 type dialer struct {
 	allows  func(host string, ip netip.Addr) bool
 	tls     *tls.Config // nil: in plain text
@@ -93,8 +94,8 @@ func (d dialer) scheme() string {
 	return "https"
 }
 
-// connect opens a connection to a resolved or unresolved address, which is meant to be one of the host's. Each address
-// that is tried is judged just before, after all lookups. Errors: errRefused, wrapped, and those of net.
+// connect opens a connection to an address or name of a host. It checks each address right before connecting, after all
+// lookups. Errors: errRefused, wrapped, and those of net.
 func (d dialer) connect(ctx context.Context, host, addr string) (net.Conn, error) {
 	n := net.Dialer{Timeout: connectTimeout, Control: func(_, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)
@@ -106,7 +107,7 @@ func (d dialer) connect(ctx context.Context, host, addr string) (net.Conn, error
 	return n.DialContext(ctx, "tcp", addr)
 }
 
-// transport makes all its connections with the dialer, and asks no proxy.
+// transport makes a transport that connects with the dialer, and uses no proxy.
 func (d dialer) transport() *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -122,12 +123,12 @@ func (d dialer) transport() *http.Transport {
 		MaxIdleConns:           maxConnections,
 		MaxIdleConnsPerHost:    16,
 		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true, // what is counted is what came
+		DisableCompression:     true, // so that limits count the bytes received
 	}
 }
 
-// toldOfHTTP is what a caller hears of an error of the HTTP client.
-func toldOfHTTP(err error) error {
+// httpError returns an error of the HTTP client for the caller.
+func httpError(err error) error {
 	if errors.Is(err, errRefused) {
 		return errNotAllowed
 	}

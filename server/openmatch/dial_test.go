@@ -32,9 +32,9 @@ func TestAddressOf(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when it is dialled: judging the name first, and looking it up again to dial it,
-// lets its owner change what it means in between.
-func TestConnectJudgesTheResolvedAddress(t *testing.T) {
+// The resolved address is checked right before connecting: checking the name first and resolving it again would let its owner
+// change the address in between (DNS rebinding).
+func TestConnectChecksTheResolvedAddress(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	defer l.Close()

@@ -14,11 +14,11 @@ import (
 	"github.com/lattice-director/director/internal/panics"
 )
 
-// evaluator gives whom proposals are shown to, where the operator says: "grpc://host:port", "http://host:port", or with
-// grpcs or https what presents a certificate that is believed. For "" it is nil: the default evaluator.
+// evaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or https. For ""
+// it returns nil: the default evaluator.
 func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 	if target == "" {
-		return nil, nil //nolint:nilnil // What cycle.Options mean by it, too.
+		return nil, nil //nolint:nilnil // cycle.Options.Evaluator: nil is the default
 	}
 	u, err := url.Parse(target)
 	if err != nil {
@@ -37,37 +37,37 @@ func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 		f.trustedHTTP = newRESTClient(d)
 		return &restEvaluator{client: f.trustedHTTP, target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
 	case "grpc", "grpcs":
-		f.trusted = newConnections(d, f.patience)
+		f.trusted = newConnections(d, f.restartWait)
 		return &grpcEvaluator{connections: f.trusted, at: at, guard: f.guard}, nil
 	}
 	return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
 }
 
-// grpcEvaluator is an evaluator that is called over gRPC, once a cycle.
+// grpcEvaluator calls an evaluator over gRPC, once in each cycle.
 type grpcEvaluator struct {
 	connections *connections
 	at          address
 	guard       *panics.Guard
 }
 
-// Evaluate implements [cycle.Evaluator]. Proposals go out while acceptances come in. An evaluator that goes away before it
-// has accepted anything, and is back, is shown everything again.
+// Evaluate implements [cycle.Evaluator]. It sends proposals while it receives acceptances. If the evaluator restarts before it
+// has accepted a match, it gets all proposals again.
 func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
-	proposals := &exhibition{in: in, guard: e.guard}
+	proposals := &evaluatorInput{in: in, guard: e.guard}
 	return e.connections.call(ctx, e.at, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
 }
 
-// evaluate tells whether some were accepted.
-func (c *connection) evaluate(ctx context.Context, proposals *exhibition, accept func(id string) error) (some bool, err error) {
-	var showing sync.WaitGroup
-	defer showing.Wait()
+// evaluate reports whether a match was accepted.
+func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput, accept func(id string) error) (some bool, err error) {
+	var sending sync.WaitGroup
+	defer sending.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stream, err := pb.NewEvaluatorClient(c).Evaluate(ctx)
 	if err != nil {
 		return false, err
 	}
-	showing.Go(func() { proposals.showOrCancel(stream, cancel) })
+	sending.Go(func() { proposals.sendOrCancel(stream, cancel) })
 	some, err = receive(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
 	if errors.Is(context.Cause(ctx), panics.ErrInternal) {
 		err = panics.ErrInternal
@@ -75,25 +75,24 @@ func (c *connection) evaluate(ctx context.Context, proposals *exhibition, accept
 	return some, err
 }
 
-// exhibition is what an evaluator is shown.
-type exhibition struct {
+// evaluatorInput holds the proposals of a cycle for an evaluator that may restart.
+type evaluatorInput struct {
 	in    <-chan cycle.Proposal
-	shown []cycle.Proposal
+	sent  []cycle.Proposal
 	guard *panics.Guard
 }
 
-// showOrCancel is show, and ends the stream's context where that panics.
-func (x *exhibition) showOrCancel(stream pb.Evaluator_EvaluateClient, cancel context.CancelCauseFunc) {
-	err := x.guard.Do("evaluator's input", func() error { x.show(stream); return nil })
+// sendOrCancel calls send, and cancels the stream's context if that panics.
+func (x *evaluatorInput) sendOrCancel(stream pb.Evaluator_EvaluateClient, cancel context.CancelCauseFunc) {
+	err := x.guard.Do("evaluator's input", func() error { x.send(stream); return nil })
 	if err != nil {
 		cancel(err)
 	}
 }
 
-// show sends the proposals so far, and the others until there are no more or the stream is over. Why it is over, its
-// receiver hears.
-func (x *exhibition) show(stream pb.Evaluator_EvaluateClient) {
-	for _, p := range x.shown {
+// send sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's error.
+func (x *evaluatorInput) send(stream pb.Evaluator_EvaluateClient) {
+	for _, p := range x.sent {
 		if stream.Send(asRequest(p)) != nil {
 			return
 		}
@@ -107,7 +106,7 @@ func (x *exhibition) show(stream pb.Evaluator_EvaluateClient) {
 				_ = stream.CloseSend()
 				return
 			}
-			x.shown = append(x.shown, p)
+			x.sent = append(x.sent, p)
 			if stream.Send(asRequest(p)) != nil {
 				return
 			}

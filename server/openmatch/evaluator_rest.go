@@ -16,8 +16,8 @@ import (
 	"github.com/lattice-director/director/internal/panics"
 )
 
-// restEvaluator is an evaluator that is called over HTTP, once a cycle: requests stream out in the body of one POST while
-// its answer streams in.
+// restEvaluator calls an evaluator over HTTP, once in each cycle: the body of one POST streams the proposals while its answer
+// streams the acceptances.
 type restEvaluator struct {
 	client *restClient
 	target string
@@ -27,19 +27,19 @@ type restEvaluator struct {
 
 // Evaluate implements [cycle.Evaluator].
 func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
-	var showing sync.WaitGroup
-	defer showing.Wait()
+	var sending sync.WaitGroup
+	defer sending.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	body, proposals := io.Pipe()
-	defer func() { _ = body.Close() }() // which a pipe does
+	defer func() { _ = body.Close() }() // ends a blocked write of send
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target, body)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	request.Close = true // a body that streams cannot be sent again where an idle connection turns out to be cut
-	showing.Go(func() {
-		_ = proposals.CloseWithError(e.guard.Do("evaluator's input", func() error { return e.show(ctx, proposals, in) }))
+	request.Close = true // a new connection: a streamed body cannot be sent again when an idle connection turns out to be closed
+	sending.Go(func() {
+		_ = proposals.CloseWithError(e.guard.Do("evaluator's input", func() error { return e.send(ctx, proposals, in) }))
 	})
 	_, err = e.client.results(request, func(result []byte) error {
 		var answer pb.EvaluateResponse
@@ -51,9 +51,9 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	return err
 }
 
-// show writes proposals until there are no more. One that JSON has no words for, because it holds an Any of a type that
-// is not known here, is not shown, and so not accepted: it is one caller's fault, and the cycle is everybody's.
-func (e *restEvaluator) show(ctx context.Context, to io.Writer, in <-chan cycle.Proposal) error {
+// send writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any of an unknown type,
+// is skipped and so not accepted: one caller's fault must not fail the cycle for all.
+func (e *restEvaluator) send(ctx context.Context, to io.Writer, in <-chan cycle.Proposal) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -64,7 +64,7 @@ func (e *restEvaluator) show(ctx context.Context, to io.Writer, in <-chan cycle.
 			}
 			text, err := inJSON(p)
 			if err != nil {
-				e.log.LogAttrs(ctx, slog.LevelWarn, "a proposal cannot be told to the evaluator in JSON", slog.String("match_id", p.ID), slog.Any("error", err))
+				e.log.LogAttrs(ctx, slog.LevelWarn, "a proposal cannot be encoded as JSON for the evaluator", slog.String("match_id", p.ID), slog.Any("error", err))
 				continue
 			}
 			if _, err := to.Write(append(text, '\n')); err != nil {

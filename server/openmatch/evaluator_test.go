@@ -23,7 +23,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Judge is an evaluator as users write one: it is shown matches, nil after the last, and accepts with accept.
+// Judge is an evaluator as users write one: it gets matches, nil after the last, and accepts with accept.
 type Judge func(shown func() (*pb.Match, error), accept func(id string) error) error
 
 type grpcJudge struct {
@@ -41,14 +41,14 @@ func (g grpcJudge) Evaluate(stream grpc.BidiStreamingServer[pb.EvaluateRequest, 
 	}, func(id string) error { return stream.Send(&pb.EvaluateResponse{MatchId: id}) })
 }
 
-// OverGRPC serves it and gives its address.
+// OverGRPC serves it and returns its address.
 func (j Judge) OverGRPC(t *testing.T) string {
 	l := listen(t, "127.0.0.1:0")
 	serve(t, l, func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, grpcJudge{judge: j}) })
 	return "grpc://" + l.Addr().String()
 }
 
-// OverHTTP serves it and gives its address.
+// OverHTTP serves it and returns its address.
 func (j Judge) OverHTTP(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/evaluator/matches:evaluate" || http.NewResponseController(w).EnableFullDuplex() != nil {
@@ -81,7 +81,7 @@ func (j Judge) OverHTTP(t *testing.T) string {
 	return server.URL
 }
 
-// overBoth runs a test of an evaluator over either protocol.
+// overBoth runs a test of an evaluator over gRPC and over HTTP.
 func (j Judge) overBoth(t *testing.T, test func(t *testing.T, e cycle.Evaluator)) {
 	for name, target := range map[string]string{"grpc": j.OverGRPC(t), "http": j.OverHTTP(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func acceptsTickets(shown func() (*pb.Match, error), accept func(string) error) 
 	}
 }
 
-// The evaluator sees whole matches, and its answers come back in their order.
+// The evaluator gets complete matches, and its answers arrive in their order.
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	Judge(acceptsTickets).overBoth(t, func(t *testing.T, e cycle.Evaluator) {
@@ -137,7 +137,7 @@ func TestEvaluate(t *testing.T) {
 	})
 }
 
-// A match is accepted while others are still to be proposed: so its caller has it before the window closes.
+// The evaluator may accept a match before all proposals have arrived.
 func TestEvaluateStreams(t *testing.T) {
 	t.Parallel()
 	Judge(acceptsTickets).overBoth(t, func(t *testing.T, e cycle.Evaluator) {
@@ -156,7 +156,7 @@ func TestEvaluateStreams(t *testing.T) {
 	})
 }
 
-func TestEvaluateTellsTheEvaluatorsError(t *testing.T) {
+func TestEvaluateReturnsTheEvaluatorsError(t *testing.T) {
 	t.Parallel()
 	Judge(func(shown func() (*pb.Match, error), _ func(string) error) error {
 		if _, err := shown(); err != nil {
@@ -170,7 +170,7 @@ func TestEvaluateTellsTheEvaluatorsError(t *testing.T) {
 	})
 }
 
-// An evaluator may have seen enough before there are no more proposals.
+// An evaluator may end before it has all proposals.
 func TestEvaluateEndsWithTheEvaluator(t *testing.T) {
 	t.Parallel()
 	Judge(func(func() (*pb.Match, error), func(string) error) error { return nil }).overBoth(t, func(t *testing.T, e cycle.Evaluator) {
@@ -178,7 +178,7 @@ func TestEvaluateEndsWithTheEvaluator(t *testing.T) {
 	})
 }
 
-// One that hangs, or goes on for ever, ends with the cycle.
+// An evaluator that hangs, or accepts for ever, ends with the cycle.
 func TestEvaluateEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	called := make(chan struct{}, 2)
@@ -199,8 +199,8 @@ func TestEvaluateEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// What the cycle says of an answer, such as that there is no such match, ends the evaluation as it is.
-func TestEvaluateEndsWithTheAnswerThatIsRefused(t *testing.T) {
+// The error of accept, such as an unknown match, ends the evaluation and is returned unchanged.
+func TestEvaluateEndsWithARefusedAnswer(t *testing.T) {
 	t.Parallel()
 	Judge(acceptsTickets).overBoth(t, func(t *testing.T, e cycle.Evaluator) {
 		refused := errors.New("no such match")
@@ -215,7 +215,7 @@ func TestEvaluateWithoutProposals(t *testing.T) {
 	})
 }
 
-func TestEvaluateOfNobody(t *testing.T) {
+func TestEvaluateOfAnUnreachableEvaluator(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	l.Close()
@@ -226,8 +226,8 @@ func TestEvaluateOfNobody(t *testing.T) {
 	}
 }
 
-// A connection that leads to nobody looks there again only now and then. The next cycle must not wait for that.
-func TestEvaluateFindsAnEvaluatorThatWasAway(t *testing.T) {
+// A failed connection reconnects after a backoff, for which the next cycle must not wait.
+func TestEvaluateFindsAnEvaluatorThatWasUnreachable(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	require.NoError(t, l.Close())
@@ -252,8 +252,8 @@ func TestEvaluateFindsARestartedEvaluator(t *testing.T) {
 	}
 }
 
-// One that is restarted in the middle of a cycle is shown everything again, since it had accepted nothing.
-func TestEvaluateShowsEverythingAgain(t *testing.T) {
+// An evaluator that restarts during a cycle, before it has accepted a match, gets all proposals again.
+func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	half := signal()
@@ -292,8 +292,8 @@ func TestEvaluateShowsEverythingAgain(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, accepted)
 }
 
-// Over gRPC the evaluator gets a match with everything in it, whether we know it or not. In JSON there are no words for an
-// Any of a type that is not known here: that match is not shown, and the cycle goes on.
+// Over gRPC the evaluator gets a match with all its unknown types. JSON cannot express an Any of an unknown type: that match is
+// skipped, and the cycle continues.
 func TestEvaluateUnknownAny(t *testing.T) {
 	t.Parallel()
 	strange := &pb.Match{MatchId: "strange", Tickets: []*pb.Ticket{{Id: "s"}}, Extensions: map[string]*anypb.Any{"x": unknownAny()}}

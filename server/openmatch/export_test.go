@@ -2,8 +2,8 @@ package openmatch
 
 import "time"
 
-// WithTaking has calls that last end when a caller leaves what is sent for so long.
-func WithTaking(o *Options, d time.Duration) { o.taking = d }
+// WithSendTimeout sets how long a caller may leave unread what a stream sends.
+func WithSendTimeout(o *Options, d time.Duration) { o.sendTimeout = d }
 
-// WithPings lets clients ping so often, for tests that cannot wait for seconds.
-func WithPings(o *Options, every time.Duration) { o.pings = every }
+// WithMinPing sets the least time between two pings of a client, for tests that cannot wait for seconds.
+func WithMinPing(o *Options, d time.Duration) { o.minPing = d }

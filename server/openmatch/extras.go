@@ -7,7 +7,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// tickets is director.openmatch.v1.Tickets: what there is beyond Open Match.
+// tickets is director.openmatch.v1.Tickets: calls that Open Match does not have.
 type tickets struct {
 	pb.UnimplementedTicketsServer
 	*Server
@@ -52,7 +52,8 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 	return &pb.CancelTicketResponse{MatchId: id}, err
 }
 
-// matchID is the match that a ticket is in: stored behind the 16 bytes of its cycle, because two cycles may use one id.
+// matchID returns the id of the match that a ticket is in. It is stored after the 16 bytes of the cycle's id, because two
+// cycles may use the same match id.
 func matchID(stored []byte) (string, error) {
 	const cycle = 16
 	if len(stored) < cycle {

@@ -15,7 +15,7 @@ import (
 
 func (b *bundle) tickets() pb.TicketsClient { return pb.NewTicketsClient(b.conn) }
 
-// An update replaces what pools see. The ticket keeps its place: its id and its time.
+// An update replaces the fields that pools filter by. The ticket keeps its id and its creation time.
 func TestUpdateTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -52,7 +52,7 @@ func TestUpdateTicketRefuses(t *testing.T) {
 	refused(t, codes.FailedPrecondition, "the ticket is assigned", update(&pb.Ticket{Id: id}))
 }
 
-// A ticket that waits is gone; one in a match says in which, one that was assigned says where.
+// An active ticket is deleted; for a matched one the answer names the match, for an assigned one the assignment.
 func TestCancelTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -80,7 +80,7 @@ func TestCancelTicket(t *testing.T) {
 	same(t, &pb.CancelTicketResponse{Assignment: &pb.Assignment{Connection: "server:1"}}, answer)
 }
 
-// Of a ticket that is matched and cancelled at the same time, on two replicas, one of the two is so, and both say so.
+// A ticket that is matched and canceled at the same time, on two replicas, is either matched or canceled, and both answers agree.
 func TestCancelTicketRacesWithAMatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -122,7 +122,7 @@ func TestCountPool(t *testing.T) {
 	refused(t, codes.InvalidArgument, ".pool is required", err)
 }
 
-// The extras are below the prefixes that Open Match has, and shadow none of its paths.
+// The extra paths are below Open Match's prefixes, and shadow none of its paths.
 func TestExtrasOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// FetchMatches implements pb.BackendServiceServer. It ends when the cycle that the call joined is over for it.
+// FetchMatches implements pb.BackendServiceServer. internal/cycle matches tickets; this file is its side of the protocol. The
+// stream ends when the call's cycle has ended and all its matches are sent.
 func (b backend) FetchMatches(r *pb.FetchMatchesRequest, stream grpc.ServerStreamingServer[pb.FetchMatchesResponse]) error {
 	switch {
 	case r.GetConfig() == nil:
@@ -30,7 +31,7 @@ func (b backend) FetchMatches(r *pb.FetchMatchesRequest, stream grpc.ServerStrea
 	return b.cycle.Fetch(stream.Context(), &fetch{Server: b.Server, request: r, stream: stream})
 }
 
-// fetch is one call as a cycle sees it.
+// fetch is one call; it implements [cycle.Caller].
 type fetch struct {
 	*Server
 	request *pb.FetchMatchesRequest
@@ -54,12 +55,12 @@ func (f *fetch) Run(ctx context.Context, propose func(cycle.Proposal) error) err
 	return err
 }
 
-// warn tells the operator what is wrong with a match function; its caller may not look, or is told less.
+// warn logs what is wrong with a match function: its caller gets less detail.
 func (f *fetch) warn(ctx context.Context, unreadable int, err error) {
 	at, log := f.request.GetConfig(), f.options.Log
 	about := slog.Group("match_function", slog.String("profile", f.request.GetProfile().GetName()), slog.String("host", at.GetHost()), slog.Int("port", int(at.GetPort())))
 	if unreadable > 0 {
-		log.LogAttrs(ctx, slog.LevelWarn, "a match function gives scores that cannot be read", about, slog.Int("matches", unreadable))
+		log.LogAttrs(ctx, slog.LevelWarn, "a match function sets scores that cannot be decoded", about, slog.Int("matches", unreadable))
 	}
 	if unreachable, ok := errors.AsType[*unreachableError](err); ok {
 		err = unreachable.cause
@@ -67,7 +68,7 @@ func (f *fetch) warn(ctx context.Context, unreadable int, err error) {
 	switch {
 	case errors.Is(err, errNotAllowed):
 		log.LogAttrs(ctx, slog.LevelWarn, "a match function's address is not allowed: list it in DIRECTOR_OM_FUNCTIONS", about)
-	case err != nil && ctx.Err() == nil: // else it was ended
+	case err != nil && ctx.Err() == nil: // otherwise it was canceled
 		log.LogAttrs(ctx, slog.LevelWarn, "a match function failed", about, slog.Any("error", err))
 	}
 }
@@ -76,7 +77,7 @@ func (f *fetch) warn(ctx context.Context, unreadable int, err error) {
 func (f *fetch) Deliver(a cycle.Accepted) error {
 	const field protowire.Number = 1
 	if a.CreatedBackfill == nil {
-		return f.tell(raw(&pb.FetchMatchesResponse{}, appendMessage(nil, field, a.Match)))
+		return f.deliver(raw(&pb.FetchMatchesResponse{}, appendMessage(nil, field, a.Match)))
 	}
 	var m pb.Match
 	if err := proto.Unmarshal(a.Match, &m); err != nil {
@@ -84,14 +85,14 @@ func (f *fetch) Deliver(a cycle.Accepted) error {
 	}
 	b := m.GetBackfill()
 	b.Id, b.Generation, b.CreateTime = a.CreatedBackfill.ID, a.CreatedBackfill.Generation, timestamppb.New(a.CreatedBackfill.Created)
-	return f.tell(&pb.FetchMatchesResponse{Match: &m})
+	return f.deliver(&pb.FetchMatchesResponse{Match: &m})
 }
 
-func (f *fetch) tell(answer *pb.FetchMatchesResponse) error {
+func (f *fetch) deliver(answer *pb.FetchMatchesResponse) error {
 	return f.send(f.stream.Context(), func() error { return f.stream.Send(answer) })
 }
 
-// proposal is what a cycle has to know of a match. Errors: what keeps the match function from proposing it.
+// proposal converts a match that a match function proposes. Errors: the match is missing or too large.
 func (o Options) proposal(m *pb.Match) (p cycle.Proposal, err error) {
 	if m == nil {
 		return p, invalid("the match function sent an answer without a match")
@@ -116,10 +117,10 @@ func (o Options) proposal(m *pb.Match) (p cycle.Proposal, err error) {
 	return p, err
 }
 
-// scoreInput is where a match function puts what the default evaluator judges by.
+// scoreInput is the extension of a match that holds the default evaluator's criteria.
 const scoreInput = "evaluation_input"
 
-// scoreOf gives a match's score, nil where it has none, and whether it has one that cannot be read.
+// scoreOf returns a match's score, nil where it has none. unreadable: it has one that cannot be decoded.
 func scoreOf(m *pb.Match) (score *float64, unreadable bool) {
 	input, ok := m.GetExtensions()[scoreInput]
 	if !ok {
@@ -132,21 +133,21 @@ func scoreOf(m *pb.Match) (score *float64, unreadable bool) {
 	return new(criteria.GetScore()), false
 }
 
-// asRequest is what the evaluator is told of a proposal.
+// asRequest makes the evaluator's message of a proposal.
 func asRequest(p cycle.Proposal) *pb.EvaluateRequest {
 	const field protowire.Number = 1
 	return raw(&pb.EvaluateRequest{}, appendMessage(nil, field, p.Match))
 }
 
-// matchedBackfill is what becomes of a backfill in an accepted match: a new one as the match function sent it, or one that
-// exists with what pools and game servers are to see of it since. What is meant to stay with it, stays.
+// matchedBackfill returns a backfill's contents after a match: a new one as the match function sent it; an existing one with the
+// search fields and extensions that the match function sent, and its own persistent field.
 func matchedBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 	var b pb.Backfill
 	if err := proto.Unmarshal(sent, &b); err != nil {
 		return db.NewBackfill{}, err
 	}
 	if old == nil {
-		return newBackfill(&b, math.MaxInt) // bounded when it came
+		return newBackfill(&b, math.MaxInt) // its size was checked when it was proposed
 	}
 	var kept pb.Backfill
 	if err := proto.Unmarshal(old.Body, &kept); err != nil {

@@ -23,7 +23,7 @@ func scored(t *testing.T, m *pb.Match, score float64) *pb.Match {
 	return m
 }
 
-// The default evaluator takes the best, and leaves out what has a score that nobody can read.
+// The default evaluator accepts the best matches, and drops those whose score cannot be decoded.
 func TestFetchMatchesByScore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,7 +38,7 @@ func TestFetchMatchesByScore(t *testing.T) {
 	require.Equal(t, "high", matches[0].GetMatchId())
 }
 
-// A new backfill comes back with what the director gave it, and otherwise as the function sent it.
+// A new backfill is returned with its id, creation time and generation, and otherwise as the function sent it.
 func TestFetchMatchesCreatesBackfills(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -69,7 +69,7 @@ func TestFetchMatchesCreatesBackfills(t *testing.T) {
 	require.Equal(t, ticket.GetId(), acknowledged.GetTickets()[0].GetId())
 }
 
-// A match into a backfill that exists has it as the function knew it. The next one must know what is there since.
+// A match with an existing backfill is returned with the backfill as the function sent it. The next match needs the new generation.
 func TestFetchMatchesIntoABackfill(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -97,8 +97,8 @@ func TestFetchMatchesIntoABackfill(t *testing.T) {
 	require.Contains(t, b.queried(&pb.Pool{}), late.GetTickets()[0].GetId())
 }
 
-// What an evaluator says that makes no sense ends the cycle for all, with its text.
-func TestFetchMatchesOfAStrangeEvaluator(t *testing.T) {
+// An invalid answer of the evaluator fails the cycle for all callers, with its text.
+func TestFetchMatchesOfAnInvalidEvaluator(t *testing.T) {
 	t.Parallel()
 	for text, answers := range map[string][]string{
 		`evaluator returned match_id "other" which does not correspond to its any match in its input`: {"other"},
@@ -125,7 +125,7 @@ func TestFetchMatchesOfAStrangeEvaluator(t *testing.T) {
 	}
 }
 
-// With an evaluator that answers at once a match is there before the cycle closes: here, before another function ends.
+// With an evaluator that accepts at once, a match is delivered before the cycle ends: here, while another function runs.
 func TestFetchMatchesStreams(t *testing.T) {
 	t.Parallel()
 	evaluator := openmatch.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {

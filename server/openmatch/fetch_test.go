@@ -20,7 +20,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 )
 
-// Pins a match function that fails where nobody but its caller hears of it.
+// Pins a failure of a match function that only its caller sees.
 func TestAFunctionThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
 	log := make(lines, 1000)
@@ -31,7 +31,7 @@ func TestAFunctionThatFailsIsLogged(t *testing.T) {
 	}
 }
 
-// lines are those of a log.
+// lines collects the lines of a log.
 type lines chan string
 
 func (l lines) Write(line []byte) (int, error) {
@@ -39,12 +39,12 @@ func (l lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// window sets for how long cycles are open, and for how long functions may propose after that.
+// window sets how long callers may join a cycle, and how long functions may propose after that.
 func window(registration, collection time.Duration) func(*config) {
 	return func(c *config) { c.Registration, c.Collection = registration, collection }
 }
 
-// fetch is what a director does: it gives the matches of a call, and the error it ended with.
+// fetch calls FetchMatches as a director does, and returns the matches and the error.
 func (b *bundle) fetch(at *pb.FunctionConfig, pools ...*pb.Pool) (matches []*pb.Match, err error) {
 	stream, err := b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{Name: "p", Pools: pools}})
 	require.NoError(b.t, err)
@@ -60,7 +60,7 @@ func (b *bundle) fetch(at *pb.FunctionConfig, pools ...*pb.Pool) (matches []*pb.
 	}
 }
 
-// proposing is a match function that proposes what it is given.
+// proposing is a match function that proposes given matches.
 func proposing(t *testing.T, matches ...*pb.Match) *pb.FunctionConfig {
 	return openmatch.ServeMMF(t, func(_ *pb.RunRequest, stream openmatch.RunServer) error {
 		for _, m := range matches {
@@ -116,8 +116,7 @@ func TestFetchMatchesRequires(t *testing.T) {
 	}
 }
 
-// A director, a match function that queries, and tickets: each is in one match, whole, and in no query afterwards, on
-// whatever replica.
+// A director with a match function that queries: each ticket is in one match, complete, and in no later query on any replica.
 func TestFetchMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(50*time.Millisecond, 10*time.Second))
@@ -147,7 +146,7 @@ func TestFetchMatches(t *testing.T) {
 	require.Empty(t, matches)
 }
 
-// With the window at nothing a fetch is a cycle of its own.
+// With a registration interval of zero each fetch is a cycle of its own.
 func TestFetchMatchesWithoutAWindow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -160,7 +159,7 @@ func TestFetchMatchesWithoutAWindow(t *testing.T) {
 	}
 }
 
-// An evaluator may wait for others until the window closes, so a fetch without a match does not end before.
+// An evaluator may wait for other callers until registration closes, so a fetch without a match does not end earlier.
 func TestFetchMatchesEndsWithTheWindow(t *testing.T) {
 	t.Parallel()
 	const open = 300 * time.Millisecond
@@ -173,8 +172,8 @@ func TestFetchMatchesEndsWithTheWindow(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(start), open)
 }
 
-// What goes wrong with a match function is told with both parts, as Unknown: clients look into the text.
-func TestFetchMatchesTellsWhatIsWrong(t *testing.T) {
+// A match function's error has both parts, and the code Unknown: clients search the text.
+func TestFetchMatchesReturnsTheFunctionsError(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(0, 300*time.Millisecond))
 	failing := func(_ *pb.RunRequest, stream openmatch.RunServer) error {
@@ -214,7 +213,7 @@ func TestFetchMatchesTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What one match function does, its own caller pays for. The other, of the same cycle, has its matches, in time.
+// The failures of one match function affect its caller only. Another caller in the same cycle gets its matches in time.
 func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 	t.Parallel()
 	million := openmatch.Proposes(1_000_000)
@@ -264,7 +263,7 @@ func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 	}
 }
 
-// Nobody can tell two matches of one id apart, so all who share the cycle are told, wherever they called.
+// Two matches with one id cannot be told apart, so all callers of the cycle get the error, on every replica.
 func TestFetchMatchesWithTheIDOfAnother(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(300*time.Millisecond, time.Second))
@@ -282,7 +281,7 @@ func TestFetchMatchesWithTheIDOfAnother(t *testing.T) {
 	}
 }
 
-// A director that hangs up ends its match function.
+// A director that disconnects cancels its match function.
 func TestFetchMatchesEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(0, time.Minute))
@@ -303,7 +302,7 @@ func TestFetchMatchesEndsWithTheCaller(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(err))
 }
 
-// Over REST a match is a line, and so is what went wrong after it.
+// Over REST each match is a line, and so is an error after it.
 func TestFetchMatchesOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

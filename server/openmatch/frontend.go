@@ -42,19 +42,19 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 	return raw(&pb.Ticket{}, created.Body), nil
 }
 
-// draft is what is stored of a ticket, with what its caller asks for besides.
+// draft returns what the store keeps of a ticket, with the options of its caller.
 func (s *Server) draft(ctx context.Context, t *pb.Ticket) (n db.NewTicket, err error) {
 	if n, err = newTicket(t, s.options.MaxTicket); err != nil {
 		return n, err
 	}
-	if n.TTL, n.KeepAlive, err = lifeOf(ctx); err != nil {
+	if n.TTL, n.KeepAlive, err = ttlOf(ctx); err != nil {
 		return n, err
 	}
 	n.Player, err = s.options.playerOf(t)
 	return n, err
 }
 
-// playerOf is whom there may be one live ticket of; "" where that is not asked for.
+// playerOf returns the player who may have one live ticket only; "" where PlayerArg sets no limit.
 func (o Options) playerOf(t *pb.Ticket) (string, error) {
 	if o.PlayerArg == "" {
 		return "", nil
@@ -80,8 +80,8 @@ func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (
 	return &emptypb.Empty{}, f.options.Store.DeleteTicket(ctx, f.options.Region, r.GetTicketId())
 }
 
-// WatchAssignments implements pb.FrontendServiceServer. It goes on after an assignment, since there may be another one, and
-// ends when the ticket is gone.
+// WatchAssignments implements pb.FrontendServiceServer. The stream continues after an assignment, because the ticket may be
+// assigned again, and ends when the ticket is gone.
 func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
 	err := f.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
 		answer := raw(&pb.WatchAssignmentsResponse{}, appendMessage(nil, watchAssignment, assignment))

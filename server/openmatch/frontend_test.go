@@ -21,8 +21,7 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// full is a ticket with something in every field that a client may set, an Any of a type that nobody knows here, and a
-// field of a later release.
+// full is a ticket with all fields that a client may set, an Any of an unknown type, and a field of a later release.
 func full() *pb.Ticket {
 	stranger := &anypb.Any{TypeUrl: "type.googleapis.com/somebody.elses.Type", Value: []byte{8, 1, 0xff}}
 	t := &pb.Ticket{
@@ -38,9 +37,9 @@ func full() *pb.Ticket {
 	return t
 }
 
-// Pins a ticket that comes back other than it was: a time cut to microseconds, a field of a later release lost, an Any of an
-// unknown type refused. Every way out gives the same.
-func TestATicketComesBackAsItWas(t *testing.T) {
+// Pins a ticket that is returned changed: a time cut to microseconds, a field of a later release lost, an Any of an unknown type
+// refused. All calls return the same.
+func TestATicketIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	given := full()
@@ -64,7 +63,7 @@ func TestATicketComesBackAsItWas(t *testing.T) {
 	same(t, want, got)
 }
 
-// Pins times that are all whole microseconds: Postgres's are.
+// Pins creation times cut to whole microseconds, as Postgres stores them.
 func TestTimesHaveNanoseconds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -101,8 +100,8 @@ func TestTicketsThatAreRefused(t *testing.T) {
 	require.Empty(t, b.queried(&pb.Pool{}))
 }
 
-// Pins ids that break a statement, or are answered with something else than that they are not there.
-func TestIdsThatAreNotThere(t *testing.T) {
+// Pins ids that make a statement fail, or that get another answer than not found.
+func TestUnknownIds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	gone := b.create(&pb.Ticket{}).GetId()
@@ -121,7 +120,7 @@ func TestIdsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// Pins a query that misses what was done on another replica a moment ago.
+// Pins a query that misses an earlier write on another replica.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -146,7 +145,7 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// Pins a deletion that is not over when it is answered, in each state that a ticket can have.
+// Pins a deletion that is answered before it is done, in each state of a ticket.
 func TestDeletionIsDone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -166,7 +165,7 @@ func TestDeletionIsDone(t *testing.T) {
 	}
 }
 
-// Pins an assigned ticket that outlives its time, or does not reach it.
+// Pins an assigned ticket that is deleted too late or too early.
 func TestAssignedTicketsEndOnTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.AssignedFor = 500 * time.Millisecond })
@@ -184,7 +183,7 @@ func TestAssignedTicketsEndOnTime(t *testing.T) {
 	refused(t, codes.NotFound, "Ticket id: "+id+" not found", err)
 }
 
-// Pins a sweeper that has to run before a matched ticket is queried again.
+// Pins a matched ticket that is not in queries again until a sweeper has run.
 func TestMatchedTicketsComeBackOnTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.PendingFor = time.Minute })
@@ -196,7 +195,7 @@ func TestMatchedTicketsComeBackOnTime(t *testing.T) {
 	require.Contains(t, b.queried(&pb.Pool{}), id)
 }
 
-// Pins calls that are made again and lose their first answer: creation is no part of a flight that fails for another's sake.
+// Pins a creation that fails because of another one in its batch: a retry would create a second ticket.
 func TestManyCreateAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -224,8 +223,8 @@ func with(ctx context.Context, pairs ...string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }
 
-// Pins a wish that is taken for none because it is misspelt, and what tickets with a time do.
-func TestTicketsThatLeaveByThemselves(t *testing.T) {
+// Pins a misspelt option that is ignored, and tickets that outlive their ttl.
+func TestTicketsWithATTL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const ttl, alive = "director-ticket-ttl", "director-keep-alive"
@@ -243,7 +242,7 @@ func TestTicketsThatLeaveByThemselves(t *testing.T) {
 	refused(t, codes.NotFound, "Ticket id: "+created.GetId()+" not found", err)
 }
 
-// Pins a player in the queue twice, and other players whose creation fails because of one.
+// Pins a player with two live tickets, and creations that fail because of another player.
 func TestOneLiveTicketAPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.PlayerArg = "player" })
@@ -267,7 +266,7 @@ func TestOneLiveTicketAPlayer(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Pins two universes in one database that see each other's tickets.
+// Pins two regions in one database that see each other's tickets.
 func TestRegionsAreApart(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -281,7 +280,7 @@ func TestRegionsAreApart(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Pins a call that hangs, or an error that shows where the database is, when there is none.
+// Pins a call that hangs, or an error that reveals the address of the database, during an outage.
 func TestWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

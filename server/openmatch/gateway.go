@@ -24,51 +24,50 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// gateway is REST: it turns requests into calls over gRPC, through a pipe within this process.
+// gateway is the REST mapping: it turns requests into gRPC calls through an in-memory connection.
 type gateway struct {
-	inside inside
-	conn   *grpc.ClientConn
-	mux    *runtime.ServeMux
+	listener gatewayListener
+	conn     *grpc.ClientConn
+	mux      *runtime.ServeMux
 }
 
-// inside is the listener at the other end of that pipe.
-type inside struct{ *bufconn.Listener }
+// gatewayListener is the gRPC server's end of that connection.
+type gatewayListener struct{ *bufconn.Listener }
 
-// insideConn is a connection of the gateway.
-type insideConn struct{ net.Conn }
+// gatewayConn marks connections of the gateway, which has authenticated its callers.
+type gatewayConn struct{ net.Conn }
 
 // Accept implements net.Listener.
-func (l inside) Accept() (net.Conn, error) {
+func (l gatewayListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return insideConn{conn}, nil
+	return gatewayConn{conn}, nil
 }
 
-// restJSON is how Open Match writes and reads JSON: the names of the .proto files, nothing that is empty, and what it does
-// not know left aside.
+// restJSON is the JSON of Open Match: field names as in the .proto files, empty fields omitted, unknown fields ignored.
 var restJSON = &runtime.JSONPb{
 	MarshalOptions:   protojson.MarshalOptions{UseProtoNames: true},
 	UnmarshalOptions: protojson.UnmarshalOptions{DiscardUnknown: true},
 }
 
-// wishHeader lets wishes through. What else headers say is for the HTTP server, and not for the calls that are made of it.
-func wishHeader(name string) (key string, ok bool) {
+// optionHeader passes on the headers that carry options (see metadata.go); all others are for the HTTP server only.
+func optionHeader(name string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(name, runtime.MetadataHeaderPrefix)
 	return key, ok && strings.HasPrefix(key, "Director-")
 }
 
 func (s *Server) makeGateway() (err error) {
-	g := &gateway{inside: inside{bufconn.Listen(256 << 10)}}
+	g := &gateway{listener: gatewayListener{bufconn.Listen(256 << 10)}}
 	g.conn, err = grpc.NewClient("passthrough:gateway",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return g.inside.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return g.listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
-		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window)) // what a slow caller does not take stays within the bounds of gRPC's callers
+		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window)) // a slow REST client buffers no more than one over gRPC
 	if err != nil {
 		return err
 	}
-	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON), runtime.WithMetadata(ofRequest), runtime.WithIncomingHeaderMatcher(wishHeader))
+	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON), runtime.WithMetadata(ofRequest), runtime.WithIncomingHeaderMatcher(optionHeader))
 	for _, register := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
 		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler, pb.RegisterTicketsHandler,
 	} {
@@ -80,8 +79,8 @@ func (s *Server) makeGateway() (err error) {
 	return nil
 }
 
-// Mount adds the REST mapping of the three services under their prefixes. It judges callers as gRPC does, and answers in
-// the way of Open Match, whatever the router before it says to others.
+// Mount adds the REST mapping of the three services under their prefixes. It authenticates callers as gRPC does. Errors have
+// the form of Open Match, not the router's.
 func (s *Server) Mount(r gin.IRouter) {
 	for _, service := range services {
 		r.Any("/v1/"+service+"service/*path", s.overHTTP(service))
@@ -91,7 +90,7 @@ func (s *Server) Mount(r gin.IRouter) {
 func (s *Server) overHTTP(service string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		addr, _ := netip.ParseAddr(c.ClientIP())
-		err := s.access.judge(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
+		err := s.access.authenticate(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
 		if err == nil {
 			err = takeBody(c)
 		}
@@ -99,15 +98,15 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 			runtime.HTTPError(c.Request.Context(), s.gateway.mux, restJSON, c.Writer, c.Request, err)
 			return
 		}
-		c.Request.Header.Del("Authorization") // it has done its work
-		w := patient{c.Writer, http.NewResponseController(c.Writer)}
-		defer w.hurry()
-		w.wait()
+		c.Request.Header.Del("Authorization") // not for user code
+		w := streamWriter{c.Writer, http.NewResponseController(c.Writer)}
+		defer w.setSendDeadline()
+		w.clearDeadlines()
 		s.gateway.mux.ServeHTTP(w, c.Request)
 	}
 }
 
-// takeBody reads the request as a whole, while the deadlines of the server still hold.
+// takeBody reads the whole request while the server's deadlines still apply.
 func takeBody(c *gin.Context) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -120,37 +119,37 @@ func takeBody(c *gin.Context) error {
 	return nil
 }
 
-// patient lifts the deadlines of the server, which are for short calls: a stream may be silent for as long as it likes, but
-// what is sent has to be taken.
-type patient struct {
+// streamWriter replaces the server's deadlines, which are for short calls: a stream may be silent for any time, but each write
+// must end within sendTimeout.
+type streamWriter struct {
 	gin.ResponseWriter
 	control *http.ResponseController
 }
 
-// taking is for how long a client may leave what is sent to it.
-const taking = 30 * time.Second
+// sendTimeout is how long a client may leave unread what is sent to it.
+const sendTimeout = 30 * time.Second
 
-// wait lets nothing but the caller end the call. Errors mean that the connection knows no deadlines, in tests.
-func (p patient) wait() {
-	_ = p.control.SetReadDeadline(time.Time{})
-	_ = p.control.SetWriteDeadline(time.Time{})
+// clearDeadlines removes the deadlines. Errors mean that the connection has none, in tests.
+func (w streamWriter) clearDeadlines() {
+	_ = w.control.SetReadDeadline(time.Time{})
+	_ = w.control.SetWriteDeadline(time.Time{})
 }
 
-func (p patient) hurry() { _ = p.control.SetWriteDeadline(time.Now().Add(taking)) }
+func (w streamWriter) setSendDeadline() { _ = w.control.SetWriteDeadline(time.Now().Add(sendTimeout)) }
 
 // Write implements http.ResponseWriter.
-func (p patient) Write(b []byte) (int, error) {
-	p.hurry()
-	defer p.wait()
-	return p.ResponseWriter.Write(b)
+func (w streamWriter) Write(b []byte) (int, error) {
+	w.setSendDeadline()
+	defer w.clearDeadlines()
+	return w.ResponseWriter.Write(b)
 }
 
 // Flush implements http.Flusher.
-func (p patient) Flush() {
-	p.hurry()
-	defer p.wait()
-	p.ResponseWriter.Flush()
+func (w streamWriter) Flush() {
+	w.setSendDeadline()
+	defer w.clearDeadlines()
+	w.ResponseWriter.Flush()
 }
 
 // Unwrap is for http.ResponseController.
-func (p patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (w streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

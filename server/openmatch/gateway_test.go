@@ -23,7 +23,7 @@ const (
 	queryPath    = "/v1/queryservice"
 )
 
-// Pins REST that says something else than Open Match's: paths and verbs, names of fields, numbers, and what is left out.
+// Pins REST that differs from Open Match's in paths, verbs, names of fields, numbers, or omitted fields.
 func TestOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -92,7 +92,7 @@ func keys(o map[string]any) (names []string) {
 	return names
 }
 
-// Pins the numbers of a backfill as JSON writes those of 64 bits, and its verbs.
+// Pins 64-bit numbers in a backfill's JSON, which are strings, and the verbs of its paths.
 func TestBackfillsOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -107,7 +107,7 @@ func TestBackfillsOverREST(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.rest(http.MethodGet, frontendPath+"/backfills/"+id, "").status)
 }
 
-// Pins pages that come as one, or not as lines.
+// Pins pages that are merged into one, or not sent as lines.
 func TestLinesOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.PageSize = 1 })
@@ -122,7 +122,7 @@ func TestLinesOverREST(t *testing.T) {
 	}
 }
 
-// Pins a watcher over REST who is cut off by the deadlines of the server, here a second, and one who holds up its end.
+// Pins a watcher over REST that the server's deadlines cut off, here after a second, and one that delays the server's stop.
 func TestWatchingOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -149,13 +149,13 @@ func TestWatchingOverREST(t *testing.T) {
 		require.JSONEq(t, fmt.Sprintf(`{"result":{"assignment":{"connection":"host:%d"}}}`, i), <-lines)
 	}
 	b.server.End()
-	require.JSONEq(t, `{"error":{"code":14,"message":"this replica stops: call again, another one answers"}}`, <-lines)
+	require.JSONEq(t, `{"error":{"code":14,"message":"this replica is stopping: retry, another one answers"}}`, <-lines)
 	_, more := <-lines
 	require.False(t, more)
 }
 
-// Pins a request over REST whose wishes are lost.
-func TestWishesOverREST(t *testing.T) {
+// Pins a request over REST whose options are lost.
+func TestOptionsOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {}}`, "Grpc-Metadata-director-ticket-ttl", "soon")
@@ -163,7 +163,7 @@ func TestWishesOverREST(t *testing.T) {
 	require.Contains(t, a.body, "director-ticket-ttl must be")
 }
 
-// Pins a request that never ends, waited for longer than the server waits for anybody.
+// Pins a request body without end that is read for longer than the server's read timeout.
 func TestASlowBody(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -19,11 +19,11 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// Watchers whose machine is gone are found out by pings of ours.
-var ourPings = keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}
+// serverPings find clients whose machine is gone; a watcher may be silent for ever.
+var serverPings = keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}
 
-// window is how many bytes a client may send ahead, in a call and on a connection. One that grows as it is needed costs a
-// ping both ways for nearly every call.
+// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic window costs
+// a ping in both directions for nearly every call.
 const window = 1 << 20
 
 func (s *Server) makeGRPC() error {
@@ -35,16 +35,16 @@ func (s *Server) makeGRPC() error {
 	if config != nil {
 		transport = credentials.NewTLS(config)
 	}
-	// Open Match's own clients ping every 20 s, also without a stream, and its servers let them do so every 10 s. By grpc's
-	// default such clients would be told to go away.
-	pings := keepalive.EnforcementPolicy{MinTime: s.options.pings, PermitWithoutStream: true}
+	// Open Match's own clients ping every 20 s, also without a stream, and its servers allow that every 10 s. gRPC's default
+	// policy would disconnect such clients.
+	pings := keepalive.EnforcementPolicy{MinTime: s.options.minPing, PermitWithoutStream: true}
 	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
-		grpc.Creds(entrance{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()), grpc.ConnectionTimeout(10*time.Second),
+		grpc.Creds(handshaker{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()), grpc.ConnectionTimeout(10*time.Second),
 		grpc.InTapHandle(s.tap), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
-		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(ourPings),
+		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(serverPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams), grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // whose stacks have grown; where all are taken, a call gets one of its own
+		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // reuse grown stacks; further calls get goroutines of their own
 	)...)
 	s.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {
@@ -61,7 +61,7 @@ func (s *Server) makeGRPC() error {
 	return nil
 }
 
-// Listen opens the listeners of Addrs, once. Errors: an address that is not to be had; then none is open.
+// Listen opens the listeners of Addrs, once. Errors: an address cannot be listened on; then none is open.
 func (s *Server) Listen(ctx context.Context) error {
 	if s.listeners != nil {
 		return nil
@@ -81,7 +81,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Addrs are where gRPC listens, after Listen.
+// Addrs returns the addresses of gRPC, after Listen.
 func (s *Server) Addrs() []net.Addr {
 	var addrs []net.Addr
 	for _, l := range s.listeners {
@@ -90,10 +90,10 @@ func (s *Server) Addrs() []net.Addr {
 	return addrs
 }
 
-// Serve answers calls until [Server.Stop], or until a listener fails, which is the error.
+// Serve answers calls until [Server.Stop], or until a listener fails. Errors: the listener's.
 func (s *Server) Serve() error {
 	failed := make(chan error, len(s.listeners)+1)
-	for _, l := range append([]net.Listener{s.gateway.inside}, s.listeners...) {
+	for _, l := range append([]net.Listener{s.gateway.listener}, s.listeners...) {
 		go func() { failed <- s.grpc.Serve(l) }()
 	}
 	for range cap(failed) {
@@ -104,30 +104,30 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Run keeps watching and the cycles of matches going until ctx ends.
+// Run runs the hub of watchers and the cycles of FetchMatches until ctx ends.
 func (s *Server) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for name, run := range map[string]func(context.Context) error{"watch": s.hub.Run, "cycle": s.cycle.Run} {
 		running.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
-				s.options.Log.LogAttrs(ctx, slog.LevelError, "ended before its time", slog.String("part", name), slog.Any("error", err))
+				s.options.Log.LogAttrs(ctx, slog.LevelError, "a part of the Open Match server stopped early", slog.String("part", name), slog.Any("error", err))
 			}
 		})
 	}
 }
 
-// Drain says from now on that no more calls should come, and answers those that come.
+// Drain reports the server as not serving, for load balancers. Calls are still answered.
 func (s *Server) Drain() { s.health.Shutdown() }
 
-// End ends the streams that would go on: watchers and fetchers are told Unavailable, so that they go elsewhere.
+// End ends the streams of watchers and fetchers as Unavailable, so that they retry on another replica.
 func (s *Server) End() {
 	s.Drain()
 	s.stop()
 }
 
-// Stop ends what [Server.End] ends, lets other calls finish until ctx ends, and cuts off the rest, which is an error. It
-// comes after the REST mapping has had its last request.
+// Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. Call it after the REST mapping
+// has answered its last request. Errors: calls were canceled.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	s.End()
 	done := make(chan struct{})

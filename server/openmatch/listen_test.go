@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 )
 
-// pinged is how a client fares that has no stream and pings so often.
+// pinged returns the fate of a client that has no stream and pings at an interval.
 func pinged(t *testing.T, addr string, every time.Duration, times int) (told *http2.GoAwayFrame) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 	require.NoError(t, err)
@@ -49,17 +49,17 @@ func pinged(t *testing.T, addr string, every time.Duration, times int) (told *ht
 	return nil
 }
 
-// Pins Open Match's own clients, which ping without a stream, being told to go away: here everything is fifty times faster.
+// Pins a server that disconnects Open Match's own clients, which ping without a stream. Here all intervals are 50 times shorter.
 func TestPings(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(c *config) { openmatch.WithPings(&c.Options, 100*time.Millisecond) })
+	b := setup(t, func(c *config) { openmatch.WithMinPing(&c.Options, 100*time.Millisecond) })
 	require.Nil(t, pinged(t, b.addr(), 150*time.Millisecond, 8))
 	told := pinged(t, b.addr(), time.Millisecond, 1000)
 	require.NotNil(t, told)
 	require.Equal(t, "too_many_pings", string(told.DebugData()))
 }
 
-// Pins the three ports of Open Match of which one serves only its own service, and a second Listen that opens them again.
+// Pins one of Open Match's three ports that serves its own service only, and a second Listen that opens them again.
 func TestSeveralAddresses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) {
@@ -79,7 +79,7 @@ func TestSeveralAddresses(t *testing.T) {
 	}
 }
 
-// hanging is a match function that proposes nothing and does not end by itself.
+// hanging is a match function that proposes nothing and never ends by itself.
 type hanging struct {
 	pb.UnimplementedMatchFunctionServer
 	called chan struct{}
@@ -92,8 +92,7 @@ func (h hanging) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunR
 	return stream.Context().Err()
 }
 
-// Pins a director that waits for a match function on a replica that is told to stop, and does not know that it should call
-// another one.
+// Pins a director that waits for a match function on a stopping replica, instead of getting Unavailable and retrying.
 func TestStoppingWhileMatchesAreFetched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,6 +109,6 @@ func TestStoppingWhileMatchesAreFetched(t *testing.T) {
 	<-h.called
 	b.server.End()
 	_, err = stream.Recv()
-	refused(t, codes.Unavailable, "this replica stops: call again, another one answers", err)
+	refused(t, codes.Unavailable, "this replica is stopping: retry, another one answers", err)
 	require.NoError(t, b.stop())
 }

@@ -16,42 +16,41 @@ import (
 )
 
 const (
-	// maxMatch bounds, in bytes, a match: with what it is put into on its way it must not be more than clients take.
+	// maxMatch bounds, in bytes, a match, so that the message around it stays below maxMessage, which clients accept.
 	maxMatch = maxMessage - 1<<10
-	// maxAnswer bounds, in bytes, what a match function or an evaluator says in JSON.
+	// maxAnswer bounds, in bytes, the JSON answer of a match function or an evaluator.
 	maxAnswer = 64 << 20
-	// maxAnswerText bounds, in bytes, the text of an error that they tell in JSON.
+	// maxAnswerText bounds, in bytes, the text of an error in such an answer.
 	maxAnswerText = 1 << 10
 )
 
-// functions calls what users run: match functions, where callers of FetchMatches say, and the evaluator, where the
-// operator says. It may be used from many goroutines.
+// functions calls user code: match functions at addresses that callers of FetchMatches name, and the evaluator at the address
+// that the operator names. Safe for concurrent use.
 type functions struct {
 	log         *slog.Logger
 	guard       *panics.Guard
-	patience    time.Duration
+	restartWait time.Duration // see connections
 	tracing     tracing
-	believed    *x509.CertPool // who signs certificates; nil: whom the system believes
+	roots       *x509.CertPool // of certificates; nil: the system's
 	connections *connections
 	http        *restClient
 
-	// The evaluator's connections, which go wherever they are told to.
+	// The evaluator's connections, which no allow-list limits.
 	trusted     *connections
 	trustedHTTP *restClient
 }
 
-// newFunctions makes the clients; they connect when they are used. Errors: an entry of the list, or a file, that cannot be
-// read.
+// newFunctions makes the clients, which connect when they are used. Errors: Functions or FunctionCA is invalid.
 func newFunctions(o Options) (*functions, error) {
 	list, err := parseAllowList(o.Functions, o.offLoopback() == "")
 	if err != nil {
 		return nil, err
 	}
-	f := &functions{log: o.Log, guard: o.guard, patience: o.Registration, tracing: tracing{o.Tracer}}
+	f := &functions{log: o.Log, guard: o.guard, restartWait: o.Registration, tracing: tracing{o.Tracer}}
 	guarded := dialer{allows: list.allows, tracing: f.tracing}
 	if o.FunctionCA != "" {
-		if f.believed, err = certificatesIn(o.FunctionCA); err != nil {
-			return nil, fmt.Errorf("who signs match functions' certificates: %w", err)
+		if f.roots, err = certificatesIn(o.FunctionCA); err != nil {
+			return nil, fmt.Errorf("the authority of match functions' certificates: %w", err)
 		}
 		guarded.tls = f.tls()
 	}
@@ -60,18 +59,18 @@ func newFunctions(o Options) (*functions, error) {
 }
 
 func (f *functions) tls() *tls.Config {
-	return &tls.Config{RootCAs: f.believed, MinVersion: tls.VersionTLS12}
+	return &tls.Config{RootCAs: f.roots, MinVersion: tls.VersionTLS12}
 }
 
-// count has what is read of answers in JSON count against a memory.
-func (f *functions) count(m memory) {
+// limitMemory counts JSON answers against a memory while they are read.
+func (f *functions) limitMemory(m memory) {
 	f.http.memory = m
 	if f.trustedHTTP != nil {
 		f.trustedHTTP.memory = m
 	}
 }
 
-// close hangs up where nobody is talking, and lets the others finish.
+// close closes idle connections at once, and the others after their calls.
 func (f *functions) close() {
 	f.connections.close()
 	f.http.close()
@@ -83,10 +82,10 @@ func (f *functions) close() {
 	}
 }
 
-// run has a match function make matches for the profile, and hands on each as it comes. It returns when the function has
-// no more, or with what went wrong: the function's own error, the one that propose returned, or why the context ended.
+// run calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the one
+// that propose returned, or the cause of the context's end.
 func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
-	call := f.runGRPC // which tells whether a match function answered at all
+	call := f.runGRPC // answered: a match function answered, not something else at its address
 	switch config.GetType() {
 	case pb.FunctionConfig_GRPC:
 	case pb.FunctionConfig_REST:
@@ -100,7 +99,7 @@ func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile 
 	}
 	answered, err := call(ctx, at, profile, propose)
 	switch {
-	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable: // which says why it took so long
+	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable: // Unavailable says more than a timeout
 		return context.Cause(ctx)
 	case err != nil && !answered:
 		return &unreachableError{err}
@@ -117,10 +116,10 @@ func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchPr
 	return answered, err
 }
 
-// run tells whether there were some proposals, and whether the match function answered: what the client makes up of a connection that
-// failed, or of an answer that is not gRPC, comes without headers.
+// run reports whether there were proposals, and whether a match function answered: the errors that the client makes of a failed
+// connection, or of an answer that is not gRPC, have no headers.
 func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some, answered bool, err error) {
-	ctx, cancel := context.WithCancel(ctx) // whose end tells the function that nobody listens any more
+	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
 	defer cancel()
 	stream, err := pb.NewMatchFunctionClient(c).Run(ctx, &pb.RunRequest{Profile: profile})
 	if err != nil {

@@ -32,7 +32,7 @@ func hangsREST(t *testing.T, called, gone chan<- struct{}) *pb.FunctionConfig {
 	})
 }
 
-// answers is a match function that always says the same.
+// answers is a match function with a constant answer.
 func answers(t *testing.T, code int, body string) *pb.FunctionConfig {
 	return ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -61,7 +61,7 @@ func TestRunRESTSendsCamelCase(t *testing.T) {
 	}}}}, sent)
 }
 
-// A stream is an object after the other, however they are set apart, with the names of either form and some we do not know.
+// A stream is a sequence of objects, with any white space between them, field names in both forms, and unknown fields.
 func TestRunRESTReadsStreams(t *testing.T) {
 	t.Parallel()
 	at := answers(t, http.StatusOK, `{"result":{"proposal":{"matchId":"a","tickets":[{"id":"t"}]}}}
@@ -85,7 +85,7 @@ func TestRunRESTWithoutMatches(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-// Open Match gives up on a function after 3 s, whatever the cycle's window is. Here it has the window.
+// Open Match has a fixed timeout of 3 s, whatever the cycle's intervals are. Here a function may run as long as its cycle allows.
 func TestRunRESTWaitsForASlowFunction(t *testing.T) {
 	t.Parallel()
 	at := ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,9 +101,8 @@ func TestRunRESTWaitsForASlowFunction(t *testing.T) {
 	require.Equal(t, []string{"late"}, ids)
 }
 
-// Whatever comes back, it is the caller's error, with what can be told of it, and nothing breaks. What is no answer of a match function
-// is told in the log only.
-func TestRunRESTTellsWhatWentWrong(t *testing.T) {
+// Any invalid answer becomes the caller's error with its text. A response that is not a match function's is in the log only.
+func TestRunRESTReturnsErrors(t *testing.T) {
 	t.Parallel()
 	const match = `{"result":{"proposal":{"matchId":"m"}}}`
 	for name, c := range map[string]struct {
@@ -145,7 +144,7 @@ func TestRunRESTTellsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// A function whose connection is cut has not said all: what came so far must not be taken for everything.
+// An answer whose connection is cut must not be taken for a complete one.
 func TestRunRESTNoticesACutStream(t *testing.T) {
 	t.Parallel()
 	at := ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +158,7 @@ func TestRunRESTNoticesACutStream(t *testing.T) {
 	require.Len(t, ids, 1)
 }
 
-// One that never ends is cut off at the limit, and not kept in memory.
+// An answer without end is cut off at the limit, and not kept in memory.
 func TestRunRESTBoundsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, piece := range map[string]string{"matches": `{"result":{"proposal":{"matchId":"m"}}}` + strings.Repeat(" ", 1<<16), "one object": strings.Repeat(" ", 1<<16)} {
@@ -176,8 +175,8 @@ func TestRunRESTBoundsTheAnswer(t *testing.T) {
 				}
 			})
 			f := makeFunctions(t)
-			require.EqualValues(t, 64<<20, f.http.most)
-			f.http.most = 1 << 20
+			require.EqualValues(t, 64<<20, f.http.limit)
+			f.http.limit = 1 << 20
 			_, err := runs(t.Context(), f, at)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			<-gone
@@ -185,7 +184,7 @@ func TestRunRESTBoundsTheAnswer(t *testing.T) {
 	}
 }
 
-// fewBytes is a memory of that many bytes.
+// fewBytes is a memory of a few bytes.
 type fewBytes struct {
 	most       int64
 	held, peak atomic.Int64
@@ -206,7 +205,7 @@ func (m *fewBytes) Hold(bytes int) error {
 
 func (m *fewBytes) Release(bytes int) { m.held.Add(-int64(bytes)) }
 
-// Pins answers that are kept until an object is whole, of any size and for any number of callers.
+// Pins objects of unbounded size, and an unbounded number of them, that are kept in memory until they are complete.
 func TestRunRESTCountsWhatItReads(t *testing.T) {
 	t.Parallel()
 	object := `{"result":{"proposal":{"matchId":"m"` + strings.Repeat(" ", 100_000) + `}}}`
@@ -224,7 +223,7 @@ func TestRunRESTCountsWhatItReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, m := makeFunctions(t), &fewBytes{most: c.most}
-			f.count(m)
+			f.limitMemory(m)
 			ids, err := runs(t.Context(), f, answers(t, http.StatusOK, c.answer))
 			if c.err == "" {
 				require.NoError(t, err)
@@ -232,14 +231,14 @@ func TestRunRESTCountsWhatItReads(t *testing.T) {
 				require.ErrorContains(t, err, c.err)
 			}
 			require.Len(t, ids, c.matches)
-			require.Zero(t, m.held.Load(), "all of it is given back")
+			require.Zero(t, m.held.Load(), "all of it is released")
 			require.Positive(t, m.peak.Load())
 		})
 	}
 }
 
-// A redirect would lead past the address that was judged, and the caller learns what is there.
-func TestRunRESTFollowsNobody(t *testing.T) {
+// A redirect would bypass the allow-list and reveal the network to the caller.
+func TestRunRESTFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	at := ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusTemporaryRedirect)
@@ -248,7 +247,7 @@ func TestRunRESTFollowsNobody(t *testing.T) {
 	require.ErrorContains(t, causeOf(err), "307")
 }
 
-func TestRunRESTOfNobody(t *testing.T) {
+func TestRunRESTOfAnUnreachableFunction(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	l.Close()
@@ -258,7 +257,7 @@ func TestRunRESTOfNobody(t *testing.T) {
 	require.Equal(t, codes.Internal, status.Code(causeOf(err)))
 }
 
-// A restarted function hangs up on the connections it had. The next call must not find one of those first and fail.
+// A restarted function has closed its connections. The next call must not fail on one of those.
 func TestRunRESTFindsARestartedFunction(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t)
@@ -285,14 +284,14 @@ func TestRunRESTFindsARestartedFunction(t *testing.T) {
 	l.Close()
 }
 
-func TestRunRESTRefusesAProfileThatJSONCannotTell(t *testing.T) {
+func TestRunRESTRefusesAProfileThatJSONCannotExpress(t *testing.T) {
 	t.Parallel()
 	profile := &pb.MatchProfile{Extensions: map[string]*anypb.Any{"x": unknownAny()}}
 	err := makeFunctions(t).run(t.Context(), answers(t, http.StatusOK, ""), profile, nil)
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
-// Strangers' servers answer whatever they like.
+// Any server may answer anything.
 func FuzzResults(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"result":{}}`, `{"result":null}`, `{"error":null}`, `{"error":{"code":16}}`, `{"error":{"code":-1}}`, `{"result":1}{"result":2}`, `{"code":99}`, "[", `{"result":`,
@@ -303,7 +302,7 @@ func FuzzResults(f *testing.F) {
 		recorded := httptest.NewRecorder()
 		recorded.Code = 200 + code&0xff
 		recorded.Body.WriteString(body)
-		client := restClient{most: 1 << 20, http: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) { return recorded.Result(), nil })}}
+		client := restClient{limit: 1 << 20, http: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) { return recorded.Result(), nil })}}
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://mmf/", nil)
 		request.RequestURI = ""
 		_, err := client.results(request, func(result []byte) error {

@@ -18,12 +18,12 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// unknownAny has a type that nobody here knows.
+// unknownAny has an unknown type.
 func unknownAny() *anypb.Any {
 	return &anypb.Any{TypeUrl: "type.googleapis.com/game.Unheard", Value: []byte{1, 2, 3}}
 }
 
-// The function gets the profile as the caller sent it, and its matches arrive as it sent them.
+// The function gets the profile as the caller sent it, and its matches are proposed as it sent them.
 func TestRunGRPC(t *testing.T) {
 	t.Parallel()
 	profile := &pb.MatchProfile{
@@ -48,7 +48,7 @@ func TestRunGRPC(t *testing.T) {
 	require.True(t, proto.Equal(proposal, got[0]))
 }
 
-// Proposals are handed on while the function still thinks: an evaluator may answer before it is done.
+// Proposals are passed on while the function runs: an evaluator may accept before it has ended.
 func TestRunGRPCStreams(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
@@ -69,7 +69,7 @@ func TestRunGRPCStreams(t *testing.T) {
 	}))
 }
 
-func TestRunTellsTheFunctionsError(t *testing.T) {
+func TestRunReturnsTheFunctionsError(t *testing.T) {
 	t.Parallel()
 	at := ServeMMF(t, func(r *pb.RunRequest, stream RunServer) error {
 		if err := Proposes(2)(r, stream); err != nil {
@@ -89,7 +89,7 @@ func TestRunRefusesOtherTypes(t *testing.T) {
 	require.ErrorContains(t, err, "provided match function type is not supported")
 }
 
-// A function that is restarted is called again at once, not after a backoff that grew while it was away.
+// A restarted function is called again at once, not after the backoff of failed reconnects.
 func TestRunFindsARestartedFunction(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t)
@@ -109,7 +109,7 @@ func TestRunFindsARestartedFunction(t *testing.T) {
 	}
 }
 
-// A function that comes back while a call looks for it is waited for.
+// A call waits for a function that restarts right now.
 func TestRunWaitsForARestart(t *testing.T) {
 	t.Parallel()
 	register := func(s *grpc.Server) { pb.RegisterMatchFunctionServer(s, mmf{run: Proposes(1)}) }
@@ -131,13 +131,13 @@ func TestRunWaitsForARestart(t *testing.T) {
 	require.NoError(t, <-called)
 }
 
-// One that never was there is not: all who share the cycle would wait with its caller.
-func TestRunWaitsForNoStranger(t *testing.T) {
+// A call does not wait for an address that never accepted a connection: all callers of the cycle would wait.
+func TestRunDoesNotWaitForAnUnknownFunction(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	require.NoError(t, l.Close())
 	f := makeFunctions(t)
-	f.connections.patience = time.Hour
+	f.connections.restartWait = time.Hour
 	for range 3 {
 		_, err := runs(t.Context(), f, configOf(l.Addr()))
 		require.Equal(t, codes.Unavailable, status.Code(err))
@@ -145,7 +145,7 @@ func TestRunWaitsForNoStranger(t *testing.T) {
 	}
 }
 
-// watched are functions whose connections are told of as they are begun.
+// watched are functions that report each new connection.
 func watched(t *testing.T) (f *functions, dialled chan struct{}) {
 	f, dialled = makeFunctions(t), make(chan struct{}, 1000)
 	f.connections.dialer.allows = func(string, netip.Addr) bool {
@@ -155,7 +155,7 @@ func watched(t *testing.T) (f *functions, dialled chan struct{}) {
 	return f, dialled
 }
 
-// All machines behind a name are tried, not only the first: here nobody listens on one of localhost's addresses.
+// All addresses of a name are tried, not only the first: here one of localhost's addresses refuses connections.
 func TestRunByName(t *testing.T) {
 	t.Parallel()
 	at := ServeMMF(t, Proposes(1))
@@ -164,7 +164,7 @@ func TestRunByName(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A call that has had proposals is not made again: they would come twice.
+// A call that has delivered proposals is not repeated: they would arrive twice.
 func TestRunDoesNotRepeatProposals(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -181,7 +181,7 @@ func TestRunDoesNotRepeatProposals(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// A function that hangs costs its caller the time until the cut, and learns that nobody listens.
+// A function that hangs delays its caller until the context ends, and its call is canceled.
 func TestRunEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("ran longer than it may")
@@ -213,8 +213,8 @@ func hangs(t *testing.T, called, gone chan<- struct{}) *pb.FunctionConfig {
 	})
 }
 
-// Nor does it matter where a function hangs: a host that takes the connection and says nothing.
-func TestRunEndsWithTheContextBeforeAnybodyAnswers(t *testing.T) {
+// The same for a host that accepts the connection and sends nothing.
+func TestRunEndsWithTheContextBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "127.0.0.1:0")
 	defer l.Close()
@@ -228,8 +228,8 @@ func TestRunEndsWithTheContextBeforeAnybodyAnswers(t *testing.T) {
 	}
 }
 
-// What propose refuses ends the call, and the function's as well.
-func TestRunEndsWithTheProposalThatIsRefused(t *testing.T) {
+// An error of propose ends the call and cancels the function.
+func TestRunEndsWithARefusedProposal(t *testing.T) {
 	t.Parallel()
 	gone := signal()
 	at := ServeMMF(t, func(r *pb.RunRequest, stream RunServer) error {
@@ -263,8 +263,8 @@ func TestRunRefusesAMessageThatIsTooLarge(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 }
 
-// Where a caller may not have us connect to, it learns nothing but that. Over gRPC the refusal is inside the connection,
-// so it must not be told as a connection that failed, with the address in its text.
+// The caller of an address that is not allowed must learn nothing else. Over gRPC the refusal is a failed connection, whose text
+// would contain the resolved address.
 func TestRunRefusesAddresses(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t, "0.0.0.0/0", "::/0")
@@ -273,14 +273,14 @@ func TestRunRefusesAddresses(t *testing.T) {
 			start := time.Now()
 			_, err := runs(t.Context(), f, &pb.FunctionConfig{Host: host, Port: 80, Type: kind})
 			require.Equal(t, errNotAllowed, causeOf(err), "%s %s", host, kind)
-			require.Less(t, time.Since(start), mostPatience, "nobody is waited for")
+			require.Less(t, time.Since(start), maxRestartWait, "without a wait for a restart")
 		}
 	}
 	_, err := runs(t.Context(), makeFunctions(t), config("192.0.2.1", 80))
 	require.Equal(t, errNotAllowed, causeOf(err))
 }
 
-// causeOf is what the log has of an error.
+// causeOf returns the cause of an error, which only the log has.
 func causeOf(err error) error {
 	if unreachable, ok := errors.AsType[*unreachableError](err); ok {
 		return unreachable.cause

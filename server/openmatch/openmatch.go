@@ -1,11 +1,14 @@
-// Package openmatch is the face that Open Match's clients call: its frontend, backend and query services, over gRPC on
-// listeners of its own and over REST in the replica's HTTP server. Programs written for Open Match v1 run against it with
-// nothing changed but the address; what they may rely on, to the texts of errors, is the Open Match v1 API.
+// Package openmatch serves the frontend, backend and query services of Open Match v1, over gRPC on listeners of its own and
+// over REST in the replica's HTTP server. Programs written for Open Match v1 need nothing but the new address: requests, answers
+// and the texts of errors are the same.
 //
-// It translates protobuf into calls of the store and decides nothing about tickets itself: frontend.go, backfill.go,
-// backend.go and query.go are the calls, convert.go the values, status.go the errors. fetch.go hands FetchMatches to
-// internal/cycle, and what users run (match functions, evaluators) is called from mmf*.go and evaluator*.go. listen.go,
-// calls.go and auth.go stand before all calls, gateway.go is REST. Protobuf stays in here.
+// Where is a ticket matched? Not here: this package translates protobuf into calls of the store and of two engines. A ticket
+// is created in frontend.go; fetch.go passes FetchMatches to internal/cycle, which matches tickets (its match.go and
+// db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/watch pushes the assignments.
+//
+// frontend.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go errors.
+// mmf*.go and evaluator*.go call user code, over connections.go, dial.go and allow.go. listen.go is the gRPC server, calls.go
+// its interceptors, auth.go authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is REST.
 package openmatch
 
 import (
@@ -27,64 +30,65 @@ import (
 	"google.golang.org/grpc/health"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cycle"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Options say what is served, to whom, and where. Store is required, and one of Tokens, ClientCA and Open unless every
-// address is on loopback; every other zero value is usable.
+// Options configure a [Server]. Store is required, and one of Tokens, ClientCA and Open unless every address is on loopback;
+// every other zero value is usable.
 type Options struct {
-	Store *db.Store // stays the caller's to close
+	Store Store // the caller closes it
 
 	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
 	Region string
-	// Registration is for how long calls of FetchMatches join the cycle that the first of them opened; 0 means that each
-	// cycle is closed to others at once.
+	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the calls that
+	// open a cycle are in it.
 	Registration time.Duration
-	// Collection is for how long match functions may propose after that; 0 means 20 s.
+	// Collection is how long match functions may run after Registration; 0 means 20 s.
 	Collection time.Duration
-	// Evaluator is whom proposals are shown to: "grpc://host:port" or "http://host:port", or the same with grpcs or https; "" means the default evaluator.
+	// Evaluator is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; "" means the
+	// default evaluator.
 	Evaluator string
 	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may be
 	// on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost" or a network
 	// within loopback has to be.
 	Functions []string
-	// FunctionCA is a PEM file of who signs the certificates of match functions, which are called with TLS then, and that of
-	// the evaluator. "" means that match functions are called in plain text, and an evaluator is believed if the system does.
+	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with TLS, and of
+	// the evaluator. "" means that match functions are called in plain text, and that the system's authorities verify an evaluator.
 	FunctionCA string
-	// PlayerArg is the string_arg that names the player, of whom there is one live ticket then; "" means no limit.
+	// PlayerArg is the string_arg that names a ticket's player. A player may then have one live ticket only; "" means no limit.
 	PlayerArg string
 
 	// Addrs are where gRPC listens; Listeners that are given are used besides. Each serves all services.
 	Addrs     []string
 	Listeners []net.Listener
-	// HTTPAddr is where the REST mapping is mounted, which counts as an address that callers reach.
+	// HTTPAddr is the address of the HTTP server that the REST mapping is mounted in; "" where callers cannot reach it.
 	HTTPAddr string
 	TLS      *tls.Config // nil: plain text
 
 	// Tokens open services to callers that send one as "authorization: Bearer <token>": "secret" opens all of them,
 	// "frontend=secret" that one, of frontend, backend and query. 16 bytes each at least.
 	Tokens []string
-	// ClientCA is a PEM file of who signs callers' certificates, where TLS is on: those are let in without a token.
+	// ClientCA is a PEM file with the authority of callers' certificates; it requires TLS. A caller with a certificate needs no
+	// token.
 	ClientCA string
 	// Clients are the names (DNS, URI or common) that a certificate must have to open services, in the form of Tokens;
 	// none means that any certificate of ClientCA opens all.
 	Clients []string
-	// Open lets everybody in where there are no Tokens and no ClientCA.
+	// Open lets callers in without credentials where there are no Tokens and no ClientCA.
 	Open bool
-	// FailureRate is of failed authentications from one address; zero means rest.DefaultFailureRate, below zero none.
+	// FailureRate limits failed authentications from one address; zero means rest.DefaultFailureRate, below zero no limit.
 	FailureRate rest.Rate
 
 	MaxTicket   int // bytes of a ticket, backfill or assignment, without its id and time; 0 means 64 KiB
 	MaxWatchers int // calls of WatchAssignments at a time; 0 means 32,768
 	PageSize    int // tickets in a message of a query; 0 means 10,000
-	QueryMemory int // bytes of all queries' answers that are read and not yet taken, 16 MiB at least; 0 means 128 MiB
-	// QueueMemory bounds, in bytes, other answers that clients have not taken, 8 MiB at least; 0 means 64 MiB.
+	QueryMemory int // bytes of all queries' answers that clients have not read, 16 MiB at least; 0 means 128 MiB
+	// QueueMemory bounds, in bytes, other answers that clients have not read, 8 MiB at least; 0 means 64 MiB.
 	QueueMemory int
-	// ProposalMemory bounds, in bytes, what match functions propose and have not been told of; 0 means 512 MiB.
+	// ProposalMemory bounds, in bytes, the proposals of running FetchMatches calls; 0 means 512 MiB.
 	ProposalMemory int
 	CallTimeout    time.Duration // of a call that neither watches nor fetches; 0 means 15 s
 
@@ -92,9 +96,9 @@ type Options struct {
 	Metrics prometheus.Registerer // nil: none
 	Tracer  trace.TracerProvider  // nil: no traces
 
-	pings  time.Duration // clients may ping so often; 0 means each 5 s
-	taking time.Duration // for which a caller may leave what a lasting call sends; 0 means 30 s
-	guard  *panics.Guard // of goroutines that are no call's
+	minPing     time.Duration // between two pings of a client; 0 means 5 s
+	sendTimeout time.Duration // of streams; 0 means 30 s
+	guard       *panics.Guard // of goroutines that belong to no call
 }
 
 func (o Options) withDefaults() Options {
@@ -107,8 +111,8 @@ func (o Options) withDefaults() Options {
 	o.QueryMemory = max(cmp.Or(o.QueryMemory, 128<<20), readingBytes)
 	o.QueueMemory = cmp.Or(o.QueueMemory, 64<<20)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 15*time.Second)
-	o.pings = cmp.Or(o.pings, 5*time.Second)
-	o.taking = cmp.Or(o.taking, taking)
+	o.minPing = cmp.Or(o.minPing, 5*time.Second)
+	o.sendTimeout = cmp.Or(o.sendTimeout, sendTimeout)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
@@ -118,7 +122,7 @@ func (o Options) check() error {
 		return errors.New("openmatch: a store is required")
 	}
 	if o.ClientCA != "" && o.TLS == nil {
-		return errors.New("openmatch: certificates of callers are judged with TLS only: give the server a certificate, too")
+		return errors.New("openmatch: ClientCA requires TLS: give the server a certificate, too")
 	}
 	return nil
 }
@@ -133,7 +137,7 @@ type Server struct {
 	cycle     *cycle.Engine
 	calls     *calls
 	methods   map[string]grpc.MethodInfo // by full name
-	probes    atomic.Int64               // that watch the health
+	probes    atomic.Int64               // streams that watch the health
 	queues    *sendQueues
 	answers   *semaphore.Weighted // bytes of queries' answers
 
@@ -142,19 +146,19 @@ type Server struct {
 	gateway   *gateway
 	listeners []net.Listener // after Listen
 
-	stopping context.Context // ends when streams that would never end by themselves have to
+	stopping context.Context // ends lasting streams
 	stop     context.CancelFunc
 }
 
-// New makes a Server that does nothing yet. It needs no database. Errors: an option that is missing or wrong; everybody
-// would be let in and nobody said so; metrics that are registered already.
+// New makes a Server that does nothing yet. It needs no database. Errors: an option is missing or invalid; callers need no
+// credentials though Open is not set; the metrics are already registered.
 func New(options Options) (*Server, error) {
 	o := options.withDefaults()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		options: o, health: health.NewServer(), queues: newSendQueues(2*o.taking, o.QueueMemory), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
+		options: o, health: health.NewServer(), queues: newSendQueues(2*o.sendTimeout, o.QueueMemory), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeCycle, s.makeCalls, s.makeGRPC, s.makeGateway} {
@@ -165,11 +169,11 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// makeGuard makes what recovers panics of goroutines that run behind the calls; those of calls are recovered by observe.
+// makeGuard makes the guard that recovers panics of background goroutines; observe recovers those of calls.
 func (s *Server) makeGuard() error {
 	recovered := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "director_openmatch_panics_total",
-		Help: "Panics of goroutines that run behind Open Match's calls, by goroutine. Each is a defect: its stack is in the log.",
+		Help: "Recovered panics of background goroutines of the Open Match server, by goroutine. Each is a defect: its stack is in the log.",
 	}, []string{"goroutine"})
 	s.options.guard = panics.New(s.options.Log, recovered)
 	if s.options.Metrics == nil {
@@ -178,7 +182,7 @@ func (s *Server) makeGuard() error {
 	return s.options.Metrics.Register(recovered)
 }
 
-// makeCycle makes what runs behind the calls.
+// makeCycle makes the engines of WatchAssignments and FetchMatches.
 func (s *Server) makeCycle() (err error) {
 	o := s.options
 	if s.functions, err = newFunctions(o); err != nil {
@@ -195,12 +199,12 @@ func (s *Server) makeCycle() (err error) {
 		Guard: o.guard, Memory: int64(o.ProposalMemory),
 	})
 	if err == nil {
-		s.functions.count(s.cycle)
+		s.functions.limitMemory(s.cycle)
 	}
 	return err
 }
 
-// Register adds the services to a gRPC server, without what stands before them: access, deadlines, counting.
+// Register adds the services to a gRPC server, without authentication, deadlines and metrics.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	pb.RegisterFrontendServiceServer(r, frontend{Server: s})
 	pb.RegisterBackendServiceServer(r, backend{Server: s})

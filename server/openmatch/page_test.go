@@ -12,14 +12,13 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Pins a page that clients refuse because of its size, an item that is lost or comes twice, and pages that are begun before
-// the last is full.
+// Pins a page too large for clients, an item that is lost or repeated, and a page that begins before the last one is full.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 50).Draw(t, "most")
 		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 200), rapid.IntRange(0, maxPage/2), rapid.Just(maxPage+1)), 0, 40).Draw(t, "sizes")
-		p := pages{most: most, bytes: maxPage}
+		p := pages{maxItems: most, maxBytes: maxPage}
 		var want []int
 		for _, n := range sizes {
 			p.add(bytes.Repeat([]byte("x"), n))

@@ -70,7 +70,7 @@ func TestProposal(t *testing.T) {
 	require.True(t, proto.Equal(m.GetBackfill(), &backfill))
 }
 
-// A backfill that says nothing at all is one to be created, and no backfill is none: empty and nil bytes.
+// An empty backfill is one to be created; its bytes are empty, not nil, which means no backfill.
 func TestProposalOfAnEmptyBackfill(t *testing.T) {
 	t.Parallel()
 	o := Options{}.withDefaults()
@@ -110,7 +110,7 @@ func encoded(t *testing.T, m proto.Message) []byte {
 	return b
 }
 
-// Time and generation are the director's, whatever the match function says.
+// The director sets the creation time and the generation; those of the match function are ignored.
 func TestMatchedBackfillThatIsNew(t *testing.T) {
 	t.Parallel()
 	sent := &pb.Backfill{
@@ -126,7 +126,7 @@ func TestMatchedBackfillThatIsNew(t *testing.T) {
 	require.True(t, proto.Equal(expected, backfillOf(t, n, at)))
 }
 
-// What is meant to stay with a backfill, a match does not change.
+// A match does not change a backfill's persistent field.
 func TestMatchedBackfillThatExists(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(5, 7)

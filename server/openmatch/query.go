@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// readingBytes is what a query takes of the memory for answers while it reads: the rows, and the pages that they become.
+	// readingBytes is the share of QueryMemory that a query holds while it reads: the rows, and the pages made from them.
 	readingBytes = 2 * db.QueryBytes
-	// memoryWait is how long a query waits for that memory.
+	// memoryWait bounds how long a query waits for that share.
 	memoryWait = 2 * time.Second
 )
 
-// errQueryMemory ends a query that finds the memory for answers taken.
+// errQueryMemory ends a query that gets no share of the memory.
 var errQueryMemory = status.Error(codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them (DIRECTOR_OM_QUERY_MEMORY): "+
 	"read answers to the end or cancel them, and call again, another replica may have room")
 
@@ -31,8 +31,8 @@ type query struct {
 	*Server
 }
 
-// QueryTickets implements pb.QueryServiceServer. Tickets go from the store to the wire as they are: decoding ten thousand
-// of them only to encode them again would take longer than finding them.
+// QueryTickets implements pb.QueryServiceServer. Tickets are sent as they are stored: decoding and encoding ten thousand
+// tickets would take longer than finding them.
 func (q query) QueryTickets(r *pb.QueryTicketsRequest, stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
 		tickets := q.options.Store.QueryTickets(q.options.Region, pool, true)
@@ -68,12 +68,12 @@ func partOf[T any](next func(context.Context) ([]T, error), item func(T) []byte)
 	}
 }
 
-// answer sends what is in the pool, part by part: a part is read when the client has taken nearly all of the one before.
-func (q query) answer(stream grpc.ServerStream, asked *pb.Pool, open func(match.Pool) part) error {
-	if asked == nil {
+// answer sends the items of a pool, part by part. It reads a part when the client has taken nearly all of the one before.
+func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(match.Pool) part) error {
+	if message == nil {
 		return invalid(".pool is required")
 	}
-	pool := poolOf(asked)
+	pool := poolOf(message)
 	if err := pool.Check(); err != nil {
 		return err
 	}
@@ -89,24 +89,24 @@ func (q query) answer(stream grpc.ServerStream, asked *pb.Pool, open func(match.
 	}
 }
 
-// read reads a part into pages, which keep their share of the memory for answers until they are taken.
+// read reads a part into pages. They hold their share of QueryMemory until the client has taken them.
 func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queuedAnswer, error) {
 	if err := q.takeMemory(ctx); err != nil {
 		return nil, err
 	}
-	p := pages{most: q.options.PageSize, bytes: maxPage}
-	if conn != nil && conn.inside {
-		p.bytes = maxInsidePage
+	p := pages{maxItems: q.options.PageSize, maxBytes: maxPage}
+	if conn != nil && conn.gateway {
+		p.maxBytes = maxGatewayPage
 	}
 	err := next(ctx, &p)
-	kept := int64(0)
+	held := int64(0)
 	var answers []*queuedAnswer
 	for _, page := range p.all() {
-		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-kept), room: q.Server.answers, queues: q.queues, conn: conn}
-		kept += a.size
+		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-held), room: q.Server.answers, queues: q.queues, conn: conn}
+		held += a.size
 		answers = append(answers, a)
 	}
-	q.Server.answers.Release(readingBytes - kept)
+	q.Server.answers.Release(readingBytes - held)
 	if err != nil {
 		releaseAll(answers)
 		return nil, err
@@ -133,7 +133,7 @@ func sendPages(stream grpc.ServerStream, pages []*queuedAnswer) error {
 			releaseAll(pages[i+1:])
 			return err
 		}
-		pages[i] = nil // the client's now
+		pages[i] = nil // so that it is freed when the client has taken it
 	}
 	return nil
 }

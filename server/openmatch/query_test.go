@@ -46,7 +46,7 @@ func TestPoolsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Pins filters that are lost on their way to the store, or whose ends are mixed up.
+// Pins filters that are lost on the way to the store, or whose bounds are swapped.
 func TestFiltersReachTheStore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -100,7 +100,7 @@ func TestFiltersReachTheStore(t *testing.T) {
 	require.Equal(t, []string{ids["1"]}, slices.Collect(maps.Keys(b.queried(strictly))))
 }
 
-// backfills gives the names, which are their extensions', of those that a pool holds.
+// backfills returns the names, which are in the extensions, of the backfills in a pool.
 func (b *bundle) backfills(pool *pb.Pool) (names []string) {
 	stream, err := b.QueryBackfills(b.t.Context(), &pb.QueryBackfillsRequest{Pool: pool})
 	require.NoError(b.t, err)
@@ -112,7 +112,7 @@ func (b *bundle) backfills(pool *pb.Pool) (names []string) {
 	return names
 }
 
-// Pins an answer that a client refuses: of ten thousand large tickets in one message, or in more than were asked for.
+// Pins an answer that a client refuses: ten thousand large tickets in one message, or a page above PageSize.
 func TestAnswersComeInPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.PageSize = 100 })
@@ -139,8 +139,8 @@ func TestAnswersComeInPages(t *testing.T) {
 	require.Len(t, b.queried(&pb.Pool{TagPresentFilters: []*pb.TagPresentFilter{{Tag: "small"}}}), 250)
 }
 
-// Pins a message where there is nothing to say.
-func TestNothingIsAnsweredByNothing(t *testing.T) {
+// Pins a message without tickets.
+func TestAnEmptyAnswerHasNoMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	stream, err := b.QueryTickets(t.Context(), &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
@@ -148,7 +148,7 @@ func TestNothingIsAnsweredByNothing(t *testing.T) {
 	require.Empty(t, all(t, stream))
 }
 
-// Pins queries that nobody reads: what is read for them is bounded, others are told so, and it is free again when they are gone.
+// Pins unread query answers of unbounded size. Other queries get an error at the bound; ended queries free their memory.
 func TestTheMemoryOfQueriesIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.QueryMemory = 24 << 20 })
@@ -175,7 +175,7 @@ func TestTheMemoryOfQueriesIsBounded(t *testing.T) {
 	require.Len(t, b.queried(&pb.Pool{}), len(want))
 }
 
-// Pins a query over REST whose pages become objects and JSON many times as large, and one that loses tickets between them.
+// Pins a query over REST whose decoded pages take many times their size, and one that loses tickets between pages.
 func TestQueriesOverRESTComeInSmallPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -10,35 +10,35 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// restClient calls user code over HTTP. It follows nobody elsewhere, and has no timeout: a match function may take as long
-// as the cycle does.
+// restClient calls user code over HTTP. It follows no redirects, and has no timeout: a match function may run as long as its
+// cycle.
 type restClient struct {
 	http   *http.Client
 	scheme string
-	most   int64  // bytes of an answer
+	limit  int64  // bytes of an answer
 	memory memory // nil: not bounded
-	close  func() // hangs up where nobody is talking
+	close  func() // closes idle connections
 }
 
 func newRESTClient(d dialer) *restClient {
 	transport := d.transport()
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &restClient{
-		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(), most: maxAnswer, close: transport.CloseIdleConnections,
+		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(), limit: maxAnswer, close: transport.CloseIdleConnections,
 	}
 }
 
-// results sends a request and reads the stream that the REST mapping makes of one: an object after the other, each with
-// a result or an error. It ends with the stream, the error in it, or the one that each returned. Where nothing came that
-// could be an answer to it, it was not answered.
+// results sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an error.
+// Errors: one in the stream, or the one that each returned. answered is false if nothing in the response looks like such a
+// stream.
 func (c *restClient) results(request *http.Request, each func(result []byte) error) (answered bool, err error) {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return false, toldOfHTTP(err)
+		return false, httpError(err)
 	}
 	defer response.Body.Close()
-	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.most), memory: c.memory}
+	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.limit), memory: c.memory}
 	defer body.close()
 	objects := json.NewDecoder(body)
 	for {
@@ -53,7 +53,7 @@ func (c *restClient) results(request *http.Request, each func(result []byte) err
 			_, tooMuch := errors.AsType[*http.MaxBytesError](err)
 			return answered || tooMuch, object.failure(response, err)
 		case object.Result == nil || response.StatusCode != http.StatusOK:
-			return answered || object.says(), object.failure(response, nil)
+			return answered || object.isAnswer(), object.failure(response, nil)
 		}
 		answered = true
 		if err := each(object.Result); err != nil {
@@ -63,7 +63,7 @@ func (c *restClient) results(request *http.Request, each func(result []byte) err
 	}
 }
 
-// memory is what answers take a share of while they are read; see [cycle.Engine.Hold].
+// memory counts the bytes of answers while they are read; see [cycle.Engine.Hold].
 type memory interface {
 	Hold(bytes int) error
 	Release(bytes int)
@@ -72,11 +72,12 @@ type memory interface {
 const (
 	// maxObject bounds, in bytes, one object of an answer: a match of maxMatch in JSON.
 	maxObject = 8 << 20
-	// decodingCost is what a byte of JSON takes until it is decoded: in the decoder's buffer, which doubles, in a copy and in the message.
+	// decodingCost is how many bytes of memory a byte of JSON takes until it is decoded: in the decoder's buffer, which doubles, in
+	// a copy, and in the message.
 	decodingCost = 4
 )
 
-// answerBody reads an answer, and counts what is in memory of it.
+// answerBody reads an answer, and counts the bytes of it that are in memory.
 type answerBody struct {
 	io.Reader
 	memory  memory
@@ -103,7 +104,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// release gives back what the answer up to an offset took.
+// release releases the memory of the answer up to an offset.
 func (b *answerBody) release(offset int64) {
 	b.decoded = offset
 	if b.memory != nil {
@@ -115,7 +116,7 @@ func (b *answerBody) release(offset int64) {
 
 func (b *answerBody) close() { b.release(b.read) }
 
-// answerObject is a result, or why there is none: within an error or, where there was no stream yet, in its place.
+// answerObject is a result or an error; an error before the stream began has its fields in the object itself.
 type answerObject struct {
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -128,29 +129,29 @@ type restError struct {
 	Message string     `json:"message"`
 }
 
-// says tells whether there is anything in the object that a match function's answer has.
-func (o answerObject) says() bool { return o.Result != nil || o.Error != nil || o.Message != "" }
+// isAnswer reports whether the object has a field of a match function's answer.
+func (o answerObject) isAnswer() bool { return o.Result != nil || o.Error != nil || o.Message != "" }
 
-// failure is the object as an error. unread is why there is no object, or nil.
+// failure returns the object as an error. unread is the error of decoding it, or nil.
 func (o answerObject) failure(response *http.Response, unread error) error {
 	if tooMuch, ok := errors.AsType[*http.MaxBytesError](unread); ok {
 		return status.Errorf(codes.ResourceExhausted, "the answer has more than %d bytes", tooMuch.Limit)
 	}
-	told := o.restError
-	if o.Error != nil && json.Unmarshal(o.Error, &told) != nil {
-		told.Message = string(o.Error) // by somebody who has errors of another form
+	failed := o.restError
+	if o.Error != nil && json.Unmarshal(o.Error, &failed) != nil {
+		failed.Message = string(o.Error) // an error of another form is shown as it is
 	}
 	switch {
-	case told.Message != "":
+	case failed.Message != "":
 	case response.StatusCode != http.StatusOK:
-		told.Message = "answered HTTP " + response.Status
+		failed.Message = "answered HTTP " + response.Status
 	case unread != nil:
-		told.Message = "the answer cannot be read: " + unread.Error()
+		failed.Message = "the answer cannot be read: " + unread.Error()
 	default:
-		told.Message = "the answer has neither a result nor an error"
+		failed.Message = "the answer has neither a result nor an error"
 	}
-	if told.Code == codes.OK || told.Code > codes.Unauthenticated {
-		told.Code = codes.Internal
+	if failed.Code == codes.OK || failed.Code > codes.Unauthenticated {
+		failed.Code = codes.Internal
 	}
-	return status.Error(told.Code, told.Message[:min(len(told.Message), maxAnswerText)])
+	return status.Error(failed.Code, failed.Message[:min(len(failed.Message), maxAnswerText)])
 }

@@ -20,33 +20,33 @@ import (
 )
 
 const (
-	// queueWait is how long an answer waits for room in the queues, and how old the oldest answer on a connection has to be for
-	// the connection to be closed in its favour.
+	// queueWait is how long an answer waits for room in the queues. After that, the connection with the oldest answer is closed if
+	// that answer is at least as old.
 	queueWait = time.Second
-	// smallAnswer, in bytes, is not counted: gRPC does not say when it lets go of so little.
+	// smallAnswer is the size, in bytes, up to which answers are not counted: gRPC does not report when it frees them.
 	smallAnswer = 1 << 10
 )
 
-// errQueuesFull ends a call whose answer finds no room.
+// errQueuesFull ends a call whose answer finds no room in the queues.
 var errQueuesFull = status.Error(codes.ResourceExhausted, "clients of this replica leave too many answers unread: call again, another one may have room")
 
-// sendQueues count the answers that gRPC holds until clients take them. gRPC lets go of what was sent on a stream when the client
-// takes it, resets the stream or closes the connection, but not when the call ends here. So the connection of a client that does not
-// take an answer within the patience is closed. Safe for concurrent use.
+// sendQueues bound the memory of answers that gRPC holds until clients read them. gRPC frees an answer when the client reads it,
+// resets the stream or closes the connection, but not when the call ends on this side. So a connection whose client does not
+// read an answer within the timeout is closed. Safe for concurrent use.
 type sendQueues struct {
-	patience time.Duration
-	room     *semaphore.Weighted // bytes of all answers but queries', which have room of their own
+	timeout time.Duration
+	room    *semaphore.Weighted // bytes of all answers but those of queries, which have a bound of their own
 
 	mu      sync.Mutex
 	answers list.List // of *queuedAnswer on clients' connections, the oldest first
-	checks  bool      // a check is due
+	checks  bool      // a check is scheduled
 }
 
-func newSendQueues(patience time.Duration, most int) *sendQueues {
-	return &sendQueues{patience: patience, room: semaphore.NewWeighted(int64(max(most, 2*maxMessage)))}
+func newSendQueues(timeout time.Duration, limit int) *sendQueues {
+	return &sendQueues{timeout: timeout, room: semaphore.NewWeighted(int64(max(limit, 2*maxMessage)))}
 }
 
-// take waits for room, and makes it at the cost of the connection whose client is furthest behind.
+// take waits for room, and makes room by closing the connection with the oldest answer.
 func (q *sendQueues) take(ctx context.Context, bytes int64) error {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, queueWait)
@@ -63,15 +63,15 @@ func (q *sendQueues) take(ctx context.Context, bytes int64) error {
 	}
 }
 
-// push adds an answer, which is there until its release.
+// push adds an answer until its release.
 func (q *sendQueues) push(a *queuedAnswer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if a.conn == nil || a.conn.inside || a.conn.closed { // on a closed one, gRPC releases it at once
+	if a.conn == nil || a.conn.gateway || a.conn.closed { // gRPC frees answers on a closed connection at once
 		return
 	}
 	a.at, a.place = time.Now(), q.answers.PushBack(a)
-	q.checkIn(q.patience)
+	q.checkIn(q.timeout)
 }
 
 func (q *sendQueues) remove(a *queuedAnswer) {
@@ -83,7 +83,7 @@ func (q *sendQueues) remove(a *queuedAnswer) {
 	}
 }
 
-// checkIn has the oldest answer looked at, once; the caller holds the lock.
+// checkIn schedules a check of the oldest answer unless one is scheduled. The caller holds the lock.
 func (q *sendQueues) checkIn(d time.Duration) {
 	if !q.checks {
 		q.checks = true
@@ -91,19 +91,19 @@ func (q *sendQueues) checkIn(d time.Duration) {
 	}
 }
 
-// check closes the connections of clients that have left an answer for the patience.
+// check closes the connections with an answer older than the timeout.
 func (q *sendQueues) check() {
-	for q.closeSlowest(q.patience) {
+	for q.closeSlowest(q.timeout) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.checks = false
 	if first := q.answers.Front(); first != nil {
-		q.checkIn(q.patience - time.Since(first.Value.(*queuedAnswer).at))
+		q.checkIn(q.timeout - time.Since(first.Value.(*queuedAnswer).at))
 	}
 }
 
-// closeSlowest closes the connection with the oldest answer, if that is so old.
+// closeSlowest closes the connection with the oldest answer, if that is at least age old.
 func (q *sendQueues) closeSlowest(age time.Duration) bool {
 	q.mu.Lock()
 	first := q.answers.Front()
@@ -113,24 +113,24 @@ func (q *sendQueues) closeSlowest(age time.Duration) bool {
 	}
 	slowest := first.Value.(*queuedAnswer).conn
 	q.mu.Unlock()
-	_ = slowest.Close() // which a client that is gone already does not mind
+	_ = slowest.Close() // an error means that it is closed already
 	return true
 }
 
-// queueingConn is a connection of a client, which answers wait on.
+// queueingConn is a client's connection, with answers that the client has not read.
 type queueingConn struct {
 	net.Conn
-	queues *sendQueues
-	inside bool // the gateway's, which all callers over REST share: what one of them does not take ends with its request
-	closed bool // guarded by the queues
+	queues  *sendQueues
+	gateway bool // of the gateway, which all REST callers share; an answer that a caller does not read ends with its request
+	closed  bool // guarded by the queues
 }
 
 func (q *sendQueues) wrap(conn net.Conn) *queueingConn {
-	_, inside := conn.(insideConn)
-	return &queueingConn{Conn: conn, queues: q, inside: inside}
+	_, gateway := conn.(gatewayConn)
+	return &queueingConn{Conn: conn, queues: q, gateway: gateway}
 }
 
-// Close implements net.Conn. gRPC calls it, too, and does not release all that it held.
+// Close implements net.Conn. gRPC calls it too, and does not release all answers that it holds.
 func (c *queueingConn) Close() error {
 	for _, a := range c.close() {
 		a.release()
@@ -150,19 +150,19 @@ func (c *queueingConn) close() (left []*queuedAnswer) {
 	return left
 }
 
-// queuedAnswer is an answer on its way through gRPC: a message, or the bytes of one.
+// queuedAnswer is an answer in gRPC: a message, or an encoded one.
 type queuedAnswer struct {
 	message proto.Message // nil: encoded
 	encoded []byte
 	size    int64
-	room    *semaphore.Weighted // gets the size back on release
+	room    *semaphore.Weighted // gets size back on release
 	queues  *sendQueues
-	conn    *queueingConn // nil where gRPC was not made by this package
+	conn    *queueingConn // nil on a gRPC server of another package
 
 	at    time.Time     // guarded by the queues
-	place *list.Element // the same; nil: in no list
+	place *list.Element // guarded by the queues; nil: in no list
 	once  sync.Once
-	sent  bool // gRPC has it, and releases it
+	sent  bool // to gRPC, which releases it
 }
 
 func (a *queuedAnswer) release() {
@@ -172,7 +172,7 @@ func (a *queuedAnswer) release() {
 	})
 }
 
-// Put implements [mem.BufferPool]: gRPC gives the bytes back when it is done with them.
+// Put implements [mem.BufferPool]: gRPC calls it when it no longer needs the bytes.
 func (a *queuedAnswer) Put(*[]byte) { a.release() }
 
 // Get implements [mem.BufferPool]; gRPC never calls it.
@@ -194,16 +194,16 @@ func (c queueingCodec) Marshal(v any) (mem.BufferSlice, error) {
 		if a.encoded, err = encodedOf(a.message, int(a.size)); err != nil {
 			return nil, err
 		}
-		a.message = nil // which would be kept as long as its bytes are
+		a.message = nil // so that it is freed before its bytes
 	}
 	a.sent = true
 	if mem.IsBelowBufferPoolingThreshold(cap(a.encoded)) {
-		a.release() // gRPC does not say when it lets go of so little
+		a.release() // gRPC does not report when it frees small buffers
 	}
 	return mem.BufferSlice{mem.NewBuffer(&a.encoded, a)}, nil
 }
 
-// encodedOf encodes a message of that many bytes. One that consists of what it does not know (see raw) is encoded already.
+// encodedOf encodes a message of size bytes. A message made by raw is already encoded.
 func encodedOf(m proto.Message, size int) ([]byte, error) {
 	if encoded := m.ProtoReflect().GetUnknown(); len(encoded) == size {
 		return encoded, nil
@@ -211,13 +211,13 @@ func encodedOf(m proto.Message, size int) ([]byte, error) {
 	return proto.Marshal(m)
 }
 
-// knownConn is what gRPC is told of a connection: who is there, and the connection itself.
+// knownConn is the AuthInfo of a connection, with the connection itself.
 type knownConn struct {
 	credentials.AuthInfo
 	conn *queueingConn
 }
 
-// connOf is the connection that a call came on; nil where gRPC was not made by this package.
+// connOf returns the connection of a call; nil on a gRPC server of another package.
 func connOf(ctx context.Context) *queueingConn {
 	if p, ok := peer.FromContext(ctx); ok {
 		if known, ok := p.AuthInfo.(knownConn); ok {
@@ -227,8 +227,8 @@ func connOf(ctx context.Context) *queueingConn {
 	return nil
 }
 
-// queued makes an answer one that is counted while gRPC holds it. One that is small, or counted already, stays as it is. Errors:
-// errQueuesFull, why ctx ended.
+// queued wraps an answer so that it is counted while gRPC holds it. Small answers, and those already counted, are returned as
+// they are. Errors: errQueuesFull, ctx's.
 func (q *sendQueues) queued(ctx context.Context, answer any) (any, error) {
 	m, ok := answer.(proto.Message)
 	if !ok {
@@ -246,7 +246,7 @@ func (q *sendQueues) queued(ctx context.Context, answer any) (any, error) {
 	return a, nil
 }
 
-// queueingStream counts what a call sends.
+// queueingStream counts the messages that a call sends.
 type queueingStream struct {
 	grpc.ServerStream
 	queues *sendQueues
@@ -260,7 +260,7 @@ func (s queueingStream) SendMsg(v any) error {
 	}
 	err = s.ServerStream.SendMsg(v)
 	if a, ok := v.(*queuedAnswer); ok && !a.sent {
-		a.release() // it has not come as far as gRPC
+		a.release() // gRPC did not get it
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 // maxQueued is the room of these tests.
 const maxQueued = 10 << 20
 
-// queuedOn puts an answer of that many bytes on a connection, as if gRPC held it.
+// queuedOn adds an answer of some bytes on a connection, as if gRPC held it.
 func queuedOn(t *testing.T, q *sendQueues, c *queueingConn, size int64) *queuedAnswer {
 	t.Helper()
 	require.NoError(t, q.take(t.Context(), size))
@@ -37,8 +37,8 @@ func closed(t *testing.T, theirs net.Conn) {
 	require.EqualError(t, err, "EOF")
 }
 
-// Pins answers that stay for as long as the connection of a client that does not read.
-func TestAnswersThatNobodyTakesCloseTheirConnection(t *testing.T) {
+// Pins answers that are held for as long as the connection of a client that does not read.
+func TestUnreadAnswersCloseTheirConnection(t *testing.T) {
 	t.Parallel()
 	q := newSendQueues(50*time.Millisecond, maxQueued)
 	deaf, theirs := clientOf(t, q)
@@ -47,13 +47,13 @@ func TestAnswersThatNobodyTakesCloseTheirConnection(t *testing.T) {
 	queuedOn(t, q, reads, maxQueued/2).release()
 	closed(t, theirs)
 	require.False(t, reads.closed)
-	require.True(t, q.room.TryAcquire(maxQueued), "all of it is free again")
+	require.True(t, q.room.TryAcquire(maxQueued), "all room is free")
 	q.push(&queuedAnswer{conn: deaf, queues: q})
 	require.Zero(t, q.answers.Len(), "nothing is kept on a closed connection")
 }
 
-// Pins a burst that is refused, or has no bound, because clients from before do not read.
-func TestRoomIsMadeAtTheCostOfTheSlowest(t *testing.T) {
+// Pins answers that are refused, or have no bound, because other clients do not read.
+func TestTheSlowestConnectionMakesRoom(t *testing.T) {
 	t.Parallel()
 	q := newSendQueues(time.Hour, maxQueued)
 	deaf, theirs := clientOf(t, q)
@@ -68,14 +68,14 @@ func TestRoomIsMadeAtTheCostOfTheSlowest(t *testing.T) {
 	require.ErrorIs(t, q.take(ctx, 1), context.Canceled)
 }
 
-// Pins a bound that callers over REST reach by the slowness of one of them: their connection is everybody's.
+// Pins a slow REST caller that closes the gateway's connection, which all REST callers share.
 func TestTheGatewaysConnectionStays(t *testing.T) {
 	t.Parallel()
 	q := newSendQueues(time.Millisecond, maxQueued)
 	ours, theirs := net.Pipe()
 	defer func() { _ = theirs.Close() }()
 	defer func() { _ = ours.Close() }()
-	gateway := q.wrap(insideConn{ours})
+	gateway := q.wrap(gatewayConn{ours})
 	queuedOn(t, q, gateway, maxQueued)
 	require.Equal(t, errQueuesFull, q.take(t.Context(), 1))
 	require.False(t, gateway.closed)
@@ -95,7 +95,7 @@ func TestQueueingCodecReleases(t *testing.T) {
 		require.Len(t, back.GetId(), size)
 		data.Ref() // gRPC's queue
 		data.Free()
-		require.Equal(t, size == 10, q.room.TryAcquire(1), "held until gRPC lets go")
+		require.Equal(t, size == 10, q.room.TryAcquire(1), "held until gRPC frees it")
 		if size == 10 {
 			q.room.Release(1)
 		}

@@ -29,19 +29,19 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Pins whatever a stopped server leaves running.
+// Pins goroutines that outlive a stopped server.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
-// config is what a test may change before its server starts.
+// config holds the settings that a test may change before its server starts.
 type config struct {
 	db.Timing
 	openmatch.Options
 	token string // that its clients send
 }
 
-// bundle is a server on a database, and its clients, over both ways.
+// bundle is a server on a database, with clients over gRPC and REST.
 type bundle struct {
 	t      *testing.T
 	url    string
@@ -61,7 +61,7 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 	return replica(t, dbtest.New(t), change...)
 }
 
-// replica starts a server on a database that others may use as well.
+// replica starts a server on a database that other servers may use.
 func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	c := config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute, Addrs: []string{"127.0.0.1:0"}}}
 	for _, f := range change {
@@ -154,7 +154,7 @@ func (b *bundle) ticket(id string) (*pb.Ticket, error) {
 	return b.GetTicket(b.t.Context(), &pb.GetTicketRequest{TicketId: id})
 }
 
-// queried gives what a pool holds, by id.
+// queried returns the tickets of a pool by id.
 func (b *bundle) queried(pool *pb.Pool) map[string]*pb.Ticket {
 	stream, err := b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: pool})
 	require.NoError(b.t, err)
@@ -188,7 +188,7 @@ func (b *bundle) assign(connection string, ids ...string) *pb.AssignTicketsRespo
 	return answer
 }
 
-// exec changes the database behind everybody's back.
+// exec changes the database directly.
 func (b *bundle) exec(sql string, args ...any) {
 	tag, err := b.store.Pool().Exec(b.t.Context(), sql, args...)
 	require.NoError(b.t, err)
@@ -200,20 +200,20 @@ func (b *bundle) match(id string) {
 	b.exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm' WHERE id = $1", id)
 }
 
-// refused wants an error of exactly that code and text.
+// refused requires an error with exactly this code and text.
 func refused(t *testing.T, code codes.Code, text string, err error) {
 	t.Helper()
 	require.Equal(t, code, status.Code(err), "%v", err)
 	require.Equal(t, text, status.Convert(err).Message())
 }
 
-// same wants two messages to be the same, unknown fields included.
+// same requires two messages to be equal, unknown fields included.
 func same(t *testing.T, want, got proto.Message) {
 	t.Helper()
 	require.True(t, proto.Equal(want, got), "want %v\n got %v", want, got)
 }
 
-// answer is what a request over HTTP got.
+// answer is the response to a request over HTTP.
 type answer struct {
 	status int
 	header http.Header
@@ -238,7 +238,7 @@ func (b *bundle) rest(method, path, body string, header ...string) answer {
 	return answer{res.StatusCode, res.Header, string(text)}
 }
 
-// compact is JSON without white space, of which the gateway puts in more or less as it likes.
+// compact removes white space from JSON: protojson varies it on purpose.
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -255,7 +255,7 @@ func listener(t *testing.T) net.Listener {
 	return l
 }
 
-// For how long, and how often, tests look for what happens by itself.
+// Limit and interval of tests that wait for a condition.
 const (
 	wait = 20 * time.Second
 	tick = 5 * time.Millisecond

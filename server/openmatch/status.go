@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// statusCodes is the one table from what the store answers to what gRPC says.
+// statusCodes maps the store's kinds of errors to gRPC codes.
 var statusCodes = map[db.Kind]codes.Code{
 	db.NotFound:    codes.NotFound,
 	db.Conflict:    codes.FailedPrecondition,
@@ -26,19 +26,19 @@ var statusCodes = map[db.Kind]codes.Code{
 	db.Unavailable: codes.Unavailable,
 }
 
-// codePlayerWaits is the store's for a player who has a live ticket, which gRPC has a word of its own for.
+// codePlayerWaits is the store's code for a player who has a live ticket already; gRPC has the code AlreadyExists for it.
 const codePlayerWaits = "player_waits"
 
-// invalid is why a request is refused, in the words that clients compare.
+// invalid is the error of an invalid request. Clients compare the texts, which are Open Match's.
 func invalid(text string) error { return match.Invalid(text) }
 
-// errInternal is all that callers learn of what nobody foresaw; the log has the rest.
+// errInternal replaces unexpected errors; the log has their text.
 var errInternal = status.Error(codes.Internal, "internal error")
 
-// statusOf gives what a caller is told of an error, and whether it is one that nobody foresaw.
-func statusOf(err error) (unforeseen bool, told error) {
+// statusOf returns the error for the client, and whether err is an unexpected one.
+func statusOf(err error) (internal bool, answer error) {
 	if err == nil {
-		return false, nil // before what errors.As takes, which is garbage of each call
+		return false, nil // before the variables of errors.As, which would be allocated in each call
 	}
 	var refused match.Invalid
 	var stored *db.Error

@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/internal/cycle"
 )
 
-// Pins a caller who is told of the inside, or something else than what happened.
-func TestWhatCallersAreTold(t *testing.T) {
+// Pins an error that shows internals to the caller, or has the wrong code.
+func TestErrorsOfCallers(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("dial tcp 10.1.2.3: hunter2")
 	for name, c := range map[string]struct {
@@ -50,7 +50,7 @@ func TestWhatCallersAreTold(t *testing.T) {
 	}
 }
 
-// Pins a bug in one call that ends all others, is told to its caller, or that nobody hears of.
+// Pins a panic in one call that ends others, is shown to the caller, or is not logged.
 func TestACallThatPanics(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

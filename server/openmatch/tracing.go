@@ -14,14 +14,14 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// traceContext is how a caller says which trace its call belongs to, and how match functions are told (W3C Trace Context).
+// traceContext carries traces from callers and to match functions (W3C Trace Context).
 var traceContext propagation.TraceContext
 
-// tracing opens spans for calls: for those that come in as children of the caller's, for those that go out as children of
-// the call that they are made for. With a nil provider it does nothing.
+// tracing makes spans: of incoming calls as children of the caller's span, of outgoing calls as children of the incoming call's.
+// With a nil provider it does nothing.
 type tracing struct{ provider trace.TracerProvider }
 
-// ofServer traces what comes in over gRPC.
+// ofServer traces incoming calls over gRPC.
 func (t tracing) ofServer() []grpc.ServerOption {
 	if t.provider == nil {
 		return nil
@@ -30,7 +30,7 @@ func (t tracing) ofServer() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(append(t.overGRPC(), otelgrpc.WithFilter(filters.Not(probes)))...))}
 }
 
-// ofClient traces what goes out over gRPC.
+// ofClient traces outgoing calls over gRPC.
 func (t tracing) ofClient() []grpc.DialOption {
 	if t.provider == nil {
 		return nil
@@ -38,14 +38,14 @@ func (t tracing) ofClient() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(t.overGRPC()...))}
 }
 
-// overGRPC is what both ways have alike. Prometheus counts calls already.
+// overGRPC returns the options of both directions. OpenTelemetry metrics are off: Prometheus counts calls.
 func (t tracing) overGRPC() []otelgrpc.Option {
 	return []otelgrpc.Option{
 		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext), otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
 	}
 }
 
-// ofHTTP traces what goes out over HTTP.
+// ofHTTP traces outgoing requests over HTTP.
 func (t tracing) ofHTTP(next http.RoundTripper) http.RoundTripper {
 	if t.provider == nil {
 		return next
@@ -54,7 +54,7 @@ func (t tracing) ofHTTP(next http.RoundTripper) http.RoundTripper {
 		otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(traceContext), otelhttp.WithMeterProvider(noop.NewMeterProvider()))
 }
 
-// ofRequest hands the span of a request on to the call that the gateway makes of it, within this process.
+// ofRequest passes the span of a REST request to the gateway's call.
 func ofRequest(ctx context.Context, _ *http.Request) metadata.MD {
 	carrier := propagation.MapCarrier{}
 	traceContext.Inject(ctx, carrier)

@@ -23,7 +23,7 @@ const (
 	traceParent = "00-" + tracedAs + "-b7ad6b7169203331-01"
 )
 
-// spansOf are the names of the spans that have ended in the trace.
+// spansOf returns the names of the ended spans of the trace.
 func spansOf(spans *tracetest.SpanRecorder) (names []string) {
 	for _, s := range spans.Ended() {
 		if s.SpanContext().TraceID().String() == tracedAs {
@@ -33,7 +33,7 @@ func spansOf(spans *tracetest.SpanRecorder) (names []string) {
 	return names
 }
 
-// eventuallyTraced waits for just these spans in the trace, and forgets them.
+// eventuallyTraced waits for exactly these spans in the trace, and removes them.
 func eventuallyTraced(t *testing.T, spans *tracetest.SpanRecorder, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -41,7 +41,7 @@ func eventuallyTraced(t *testing.T, spans *tracetest.SpanRecorder, want ...strin
 	spans.Reset()
 }
 
-// Pins a trace that ends at the director: what it asks of Postgres and of match functions belongs to its caller's.
+// Pins a trace that ends at the director: its statements and calls of match functions belong to the caller's trace.
 func TestCallsAreTraced(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
@@ -50,7 +50,7 @@ func TestCallsAreTraced(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceParent)
 	_, err := healthpb.NewHealthClient(b.conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
-	require.Empty(t, spans.Started(), "probes are not worth a trace")
+	require.Empty(t, spans.Started(), "health checks are not traced")
 
 	_, err = b.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// What users run, as the tests play it: real servers on loopback. The exported names are for the tests of the whole server.
+// User code of the tests: real servers on loopback. The exported names are for the tests in package openmatch_test.
 
 // RunServer is the stream of a match function.
 type RunServer = grpc.ServerStreamingServer[pb.RunResponse]
@@ -28,7 +28,7 @@ type mmf struct {
 
 func (m mmf) Run(r *pb.RunRequest, stream RunServer) error { return m.run(r, stream) }
 
-// Proposes sends as many matches, whose ids are numbers.
+// Proposes sends some matches, whose ids are numbers.
 func Proposes(n int) func(*pb.RunRequest, RunServer) error {
 	return func(_ *pb.RunRequest, stream RunServer) error {
 		for i := range n {
@@ -95,7 +95,7 @@ func functionsOf(t *testing.T, o Options) *functions {
 	return f
 }
 
-// runs calls a match function and gives the ids of what it proposed.
+// runs calls a match function and returns the ids of its proposals.
 func runs(ctx context.Context, f *functions, at *pb.FunctionConfig) (ids []string, err error) {
 	err = f.run(ctx, at, &pb.MatchProfile{Name: "a profile"}, func(m *pb.Match) error {
 		ids = append(ids, m.GetMatchId())

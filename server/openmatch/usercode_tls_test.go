@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/cycle"
 )
 
-// secured serves user code over HTTP with a certificate for 127.0.0.1, and gives a file with who signed that.
+// secured serves user code over HTTP with a certificate for 127.0.0.1, and returns a file with its authority.
 func secured(t *testing.T, code http.Handler) (server *httptest.Server, signer string) {
 	server = httptest.NewTLSServer(code)
 	t.Cleanup(server.Close)
@@ -27,7 +27,7 @@ func secured(t *testing.T, code http.Handler) (server *httptest.Server, signer s
 	return server, signer
 }
 
-// Pins user code that is called in plain text though somebody said who signs its certificates, or that is believed with any.
+// Pins user code that is called in plain text though its authority is set, or that is trusted with any certificate.
 func TestUserCodeOverTLS(t *testing.T) {
 	t.Parallel()
 	web, signer := secured(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,16 +62,16 @@ func TestUserCodeOverTLS(t *testing.T) {
 		require.NoError(t, err)
 		target := scheme + at.String()
 		require.NoError(t, evaluates(t, functionsOf(t, Options{FunctionCA: signer}), target), target)
-		require.ErrorContains(t, evaluates(t, makeFunctions(t), target), "certificate", "whom the system does not believe")
+		require.ErrorContains(t, evaluates(t, makeFunctions(t), target), "certificate", "which the system does not trust")
 	}
 	_, err = newFunctions(Options{FunctionCA: signer + ".not"})
-	require.ErrorContains(t, err, "who signs match functions' certificates")
+	require.ErrorContains(t, err, "the authority of match functions' certificates")
 	require.NoError(t, os.WriteFile(signer, []byte("nothing"), 0o600))
 	_, err = newFunctions(Options{FunctionCA: signer})
 	require.ErrorContains(t, err, "no certificate in "+signer)
 }
 
-// evaluates shows an evaluator nothing.
+// evaluates calls an evaluator without proposals.
 func evaluates(t *testing.T, f *functions, target string) error {
 	e, err := f.evaluator(target)
 	require.NoError(t, err)

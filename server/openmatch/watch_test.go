@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// watching is one who watches a ticket.
+// watching is a running call of WatchAssignments.
 type watching struct {
 	t    *testing.T
 	news chan string
@@ -57,8 +57,7 @@ func (w watching) ends(code codes.Code, text string) {
 	require.Empty(w.t, w.news)
 }
 
-// Pins a watcher who hears nothing of a second assignment, or who is let go at the first; on the replica where it happens
-// and on another.
+// Pins a watcher that misses a second assignment, or that is ended after the first, on the assigning replica and on another.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -88,7 +87,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// Pins a watcher of an assigned ticket who waits for ever.
+// Pins a watcher of an expired assigned ticket that waits for ever.
 func TestWatchingEndsWithTheTicketsTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.AssignedFor = 300 * time.Millisecond })
@@ -99,7 +98,7 @@ func TestWatchingEndsWithTheTicketsTime(t *testing.T) {
 	w.ends(codes.NotFound, "Ticket id: "+id+" not found")
 }
 
-// Pins watchers who hold up a replica that is told to stop, and those who are told that their ticket is gone by it.
+// Pins watchers that delay the stop of a replica, and ones that get NotFound from it.
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -115,7 +114,7 @@ func TestStopping(t *testing.T) {
 	}
 	b.server.End()
 	for _, w := range watchers {
-		w.ends(codes.Unavailable, "this replica stops: call again, another one answers")
+		w.ends(codes.Unavailable, "this replica is stopping: retry, another one answers")
 	}
 	b.create(&pb.Ticket{}) // while it still can
 	require.NoError(t, b.stop())

@@ -1,0 +1,44 @@
+package openmatch
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cycle"
+	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/match"
+)
+
+// Store is what the server and its engines need of the database; [db.Store] implements it.
+type Store interface {
+	ticketStore
+	assignmentStore
+	backfillStore
+	cycle.Store
+	watch.Store
+}
+
+type ticketStore interface {
+	CreateTicket(ctx context.Context, region string, t db.NewTicket) (db.Ticket, error)
+	GetTicket(ctx context.Context, region, id string) (db.Ticket, error)
+	UpdateTicket(ctx context.Context, region, id string, t db.NewTicket) (db.Ticket, error)
+	CancelTicket(ctx context.Context, region, id string) (db.Cancelled, error)
+	DeleteTicket(ctx context.Context, region, id string) error
+	QueryTickets(region string, p match.Pool, bodies bool) *db.TicketQuery
+	CountTickets(ctx context.Context, region string, p match.Pool) (n int64, err error)
+}
+
+type assignmentStore interface {
+	AssignTickets(ctx context.Context, region string, groups []db.Assignment, allOrNone bool) (missing []string, err error)
+	ReleaseTickets(ctx context.Context, region string, ids []string) error
+	ReleaseAllTickets(ctx context.Context, region string) error
+}
+
+type backfillStore interface {
+	CreateBackfill(ctx context.Context, region string, b db.NewBackfill) (db.Backfill, error)
+	GetBackfill(ctx context.Context, region, id string) (db.Backfill, error)
+	UpdateBackfill(ctx context.Context, region, id string, change func(old db.Backfill) (db.NewBackfill, error)) (db.Backfill, error)
+	AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b db.Backfill, assigned []db.Ticket, err error)
+	DeleteBackfill(ctx context.Context, region, id string) error
+	QueryBackfills(region string, p match.Pool) *db.BackfillQuery
+}
