@@ -73,7 +73,7 @@ type Options struct {
 
 	Log     *slog.Logger         // nil: no log
 	Tracer  trace.TracerProvider // nil: no traces
-	Metrics *telemetry.Metrics   // nil means a new set, without the store's batches: the store must report to it from the start
+	Metrics *telemetry.Metrics   // nil means a new set; it lacks the store's batches, which go to db.Config.Observer
 }
 
 // withDefaults returns the options with defaults for unset fields. Errors: a missing or invalid option.

@@ -6,7 +6,7 @@ import "time"
 // verifier ever meets an unknown key. All delays are upper bounds.
 type Margins struct {
 	MaxAge   time.Duration // max-age of the published JWKS
-	Refresh  time.Duration // age of the ring that a replica serves the JWKS from
+	Refresh  time.Duration // longest age of the ring from which a replica serves the JWKS
 	TokenTTL time.Duration // lifetime of a session token
 	MaxStale time.Duration // age at which a ring stops signing; more than Lead has no effect, since the ring's keys end before
 	Skew     time.Duration // difference between any two clocks

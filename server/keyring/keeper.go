@@ -1,7 +1,7 @@
 // Package keyring keeps the unsealed signing keys in memory: play signs session tokens with them, and infra publishes
 // their public halves.
 //
-// Which key signs? Three places answer this, and this package is not one of them:
+// Which key signs? This package does not decide it:
 //
 //   - queries/key.sql stores when each key signs (sign_from, sign_until); db/key.go plans these times.
 //   - token/ring.go picks the key by these times: Ring.signer.

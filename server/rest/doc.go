@@ -18,6 +18,6 @@
 // CORS is gin-contrib/cors, tracing is otelgin, rate limits are golang.org/x/time/rate. Three middlewares are our own:
 //
 //   - Recovery: gin's swallows http.ErrAbortHandler, so a truncated answer would end like a complete one.
-//   - Request ids: gin-contrib/requestid accepts any text from the caller, and stores it where only gin finds it.
+//   - Request ids: gin-contrib/requestid accepts any text from the caller, and only code that knows gin can read its id.
 //   - Access log: gin's logs paths and queries, which hold session handles and tokens.
 package rest
