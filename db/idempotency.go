@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// answersOf asks for the stored answers of the calls that have an idempotency key.
+// answersOf returns the parameters that select the stored answers of calls with an idempotency key.
 func answersOf(calls []*placeCall) (arg StoredAnswersParams) {
 	for _, c := range calls {
 		if c.Req.IdempotencyKey != "" {
@@ -20,16 +20,16 @@ func answersOf(calls []*placeCall) (arg StoredAnswersParams) {
 }
 
 // replay answers requests whose idempotency key has a stored answer.
-func replay(wishes []*wish, stored []StoredAnswersRow) error {
-	for _, w := range wishes {
-		i := slices.IndexFunc(stored, func(a StoredAnswersRow) bool { return a.Caller == w.req.Caller && a.Key == w.req.IdempotencyKey })
+func replay(requests []*request, stored []StoredAnswersRow) error {
+	for _, r := range requests {
+		i := slices.IndexFunc(stored, func(a StoredAnswersRow) bool { return a.Caller == r.req.Caller && a.Key == r.req.IdempotencyKey })
 		switch {
 		case i < 0:
-		case !bytes.Equal(stored[i].RequestHash, w.req.RequestHash):
-			w.err = newError(Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
+		case !bytes.Equal(stored[i].RequestHash, r.req.RequestHash):
+			r.err = newError(Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
 		default:
-			w.answer = new(Placement)
-			if err := json.Unmarshal(stored[i].Answer, w.answer); err != nil {
+			r.answer = new(Placement)
+			if err := json.Unmarshal(stored[i].Answer, r.answer); err != nil {
 				return err
 			}
 		}
@@ -37,19 +37,19 @@ func replay(wishes []*wish, stored []StoredAnswersRow) error {
 	return nil
 }
 
-// storeAnswers keeps the answers of those who will ask for them by their idempotency key.
-func (p placing) storeAnswers(out *tx.Pipeline, decided []*wish) error {
+// storeAnswers stores the answers of requests with an idempotency key.
+func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
 	arg := StoreAnswersParams{Keep: p.cfg.Timing.IdempotencyTTL}
-	for _, w := range decided {
-		if w.req.IdempotencyKey == "" || w.answer == nil {
+	for _, r := range decided {
+		if r.req.IdempotencyKey == "" || r.answer == nil {
 			continue
 		}
-		body, err := json.Marshal(w.answer)
+		body, err := json.Marshal(r.answer)
 		if err != nil {
 			return err
 		}
-		arg.Callers, arg.Keys = append(arg.Callers, w.req.Caller), append(arg.Keys, w.req.IdempotencyKey)
-		arg.Hashes, arg.Answers = append(arg.Hashes, w.req.RequestHash), append(arg.Answers, string(body))
+		arg.Callers, arg.Keys = append(arg.Callers, r.req.Caller), append(arg.Keys, r.req.IdempotencyKey)
+		arg.Hashes, arg.Answers = append(arg.Hashes, r.req.RequestHash), append(arg.Answers, string(body))
 	}
 	if len(arg.Keys) == 0 {
 		return nil

@@ -20,7 +20,7 @@ type PlaceRequest struct {
 	RequestHash    []byte   // of the body, when there is a key
 }
 
-// Placement tells where players are seated.
+// Placement is where players are seated.
 type Placement struct {
 	SessionID     string `json:"session_id"`
 	SessionHandle string `json:"session_handle"`
@@ -31,10 +31,10 @@ type Placement struct {
 	MaxPlayers    int    `json:"max_players"`
 }
 
-// Place seats a party together in one session, or answers the seat it already has. Requests that arrive together are
-// decided in one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another
-// transaction does not hold up the others, and those that need not wait may overtake it. Errors: NoCapacity, Conflict when a member holds
-// an own seat elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
+// Place seats a party together in one session, or returns the seat that it already has. Requests that wait together share
+// one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another transaction does not
+// delay requests that need not wait, and they may overtake it. Errors: NoCapacity, Conflict when a member holds a seat of its
+// own elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	p, err := s.groups.placements.Do(ctx, r.Region, r)
 	if IsKind(err, NoCapacity) {
@@ -45,42 +45,42 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 
 type placeCall = batch.Call[PlaceRequest, Placement]
 
-// wish is a call while one transaction decides it.
-type wish struct {
+// request is a call in the transaction that decides it.
+type request struct {
 	call *placeCall
 	req  PlaceRequest
 	verdict
 	fillOnly bool // this transaction may neither open a session for it nor refuse it
-	room     int  // index in the packed rooms, or -1
+	session  int  // index in candidates.packed, or -1
 }
 
-// placeBatch decides calls of one region without waiting for anybody's lock, which is all that most calls need. Those
-// that it has to leave go on in the group that may wait (openBatch), and the next calls of the region do not wait for
-// them. Calls about players that another transaction decides about right now go into the next batch.
+// placeBatch decides calls of one region without waiting for a lock, which is enough for most calls. It moves the others to
+// the group that may wait (openBatch), so that the region's next calls do not wait for them. Calls about players whom another
+// transaction is deciding about stay for the next batch.
 func (s *Store) placeBatch(ctx context.Context, region string, calls []*placeCall) error {
 	if len(calls) == 1 {
 		if done, err := s.placeOne(ctx, region, calls[0]); done || err != nil {
 			return err
 		}
 	}
-	left, _, err := s.placeAtOnce(ctx, region, calls, false)
+	left, _, err := s.placeWithoutWaiting(ctx, region, calls, false)
 	if err != nil {
 		return err
 	}
 	for _, c := range left {
 		c.MoveTo(s.groups.openings, region)
 	}
-	letThrough(ctx, left)
+	giveHeadStart(ctx, left)
 	return nil
 }
 
-// letThroughFor is several times what a transaction takes that nobody holds up.
-const letThroughFor = 20 * time.Millisecond
+// headStart is several times the length of a transaction that waits for no lock.
+const headStart = 20 * time.Millisecond
 
-// letThrough gives calls that were moved a moment to be answered. If the next batch began at once, the two groups would
-// contend for the same sessions, and so move most calls of all later batches as well.
-func letThrough(ctx context.Context, calls []*placeCall) {
-	ctx, cancel := context.WithTimeout(ctx, letThroughFor)
+// giveHeadStart waits a moment for the answers to calls that were moved. If the next batch began at once, the two groups would
+// contend for the same sessions, and most calls of all later batches would have to be moved as well.
+func giveHeadStart(ctx context.Context, calls []*placeCall) {
+	ctx, cancel := context.WithTimeout(ctx, headStart)
 	defer cancel()
 	for _, c := range calls {
 		select {
@@ -91,8 +91,8 @@ func letThrough(ctx context.Context, calls []*placeCall) {
 	}
 }
 
-// placeOne seats a party that waits alone, where nothing is in the way: most calls of an installation that is not busy
-// are like that, and they take one round trip. A party that fills a session by itself finds no open one.
+// placeOne seats the party of a batch of one in one round trip, when no lock is held and no seat is in the way, as in most
+// calls of an installation that is not busy. It skips a party that needs a whole session, since no open session is empty.
 func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done bool, err error) {
 	r := c.Req
 	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved {
@@ -112,27 +112,27 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	return true, nil
 }
 
-// placeAtOnce is one transaction that waits for nobody's lock. It fills open sessions that nobody else is filling. For a
-// shape that it alone may open sessions of, and of which nobody else holds a session with room, it also opens new ones and
-// refuses the calls that nothing takes. The last resort, for calls that have waited in vain, looks at more open sessions,
-// and opens new ones although somebody holds sessions with room. Calls that are left could be decided by waiting; those
-// among them that must give a seat up are alone as well.
-func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
-	var decided, open []*wish
+// placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has locked.
+// For a shape whose opener lock it gets, and of which no other transaction has locked a session with free seats, it also
+// opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have waited in vain, it reads
+// more candidates, and opens sessions although others are locked. The calls in left can be decided by waiting; alone are
+// those of them that must give a seat up.
+func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
+	var decided, open []*request
 	err = s.inTx(ctx, func(q *Queries) error {
 		p := placing{Store: s, q: q, region: region, lastResort: lastResort}
-		c, shapes := &claim{}, shapesOf(calls)
-		if err := p.claim(ctx, c, calls, shapes); err != nil {
+		l, shapes := locked{}, shapesOf(calls)
+		if err := p.lock(ctx, &l, calls, shapes); err != nil {
 			return err
 		}
-		wishes, err := p.judge(calls, c)
+		requests, err := p.newRequests(calls, &l)
 		if err != nil {
 			return err
 		}
-		decided, open, alone = sortOut(wishes)
-		b, contested := p.heldRooms(c.rooms)
-		restrict(open, c.mayOpen(calls, shapes), contested, lastResort)
-		err = p.settle(ctx, b, open, decided, nil)
+		decided, open, alone = partition(requests)
+		c, contested := p.lockedSessions(l.sessions)
+		restrict(open, l.mayOpen(calls, shapes), contested, lastResort)
+		err = p.seat(ctx, c, open, decided, nil)
 		decided = append(decided, open...)
 		return err
 	})
@@ -140,52 +140,52 @@ func (s *Store) placeAtOnce(ctx context.Context, region string, calls []*placeCa
 		return nil, nil, err
 	}
 	answerAll(decided)
-	for _, w := range open {
-		if !w.call.Answered() {
-			left = append(left, w.call)
+	for _, r := range open {
+		if !r.call.Answered() {
+			left = append(left, r.call)
 		}
 	}
 	return append(left, alone...), alone, nil
 }
 
-// restrict keeps wishes from opening sessions, or from being refused, where that could be wrong: somebody else may be
-// opening a session of that shape, or holds one with room, or more had to be looked at since players may not be put into
-// all of them.
-func restrict(wishes []*wish, mayOpen, contested map[shape]bool, lastResort bool) {
-	for _, w := range wishes {
-		if len(w.playedIn) > 0 {
-			contested[w.req.shape()] = true
+// restrict marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another transaction may
+// be opening a session of that shape or has locked one with free seats, or too few sessions were read because the party may
+// not join all of them.
+func restrict(requests []*request, mayOpen, contested map[shape]bool, lastResort bool) {
+	for _, r := range requests {
+		if len(r.playedIn) > 0 {
+			contested[r.req.shape()] = true
 		}
 	}
-	for _, w := range wishes {
-		sh := w.req.shape()
-		w.fillOnly = !mayOpen[sh] || contested[sh] && !lastResort
+	for _, r := range requests {
+		sh := r.req.shape()
+		r.fillOnly = !mayOpen[sh] || contested[sh] && !lastResort
 	}
 }
 
-// spare is how many sessions and hosts more than needed the last resort looks at, for each shape and party size.
-const spare = 16
+// extraCandidates is how many more sessions and hosts than needed the last resort reads, for each shape and party size.
+const extraCandidates = 16
 
-func (p placing) withSpare(counts []int32) []int32 {
+func (p placing) withExtra(counts []int32) []int32 {
 	if p.lastResort {
 		for i := range counts {
-			counts[i] += spare
+			counts[i] += extraCandidates
 		}
 	}
 	return counts
 }
 
-// claim asks all at once for what a flight begins with, and for the rooms that its calls may need. What players hold
-// already is only known with the answer: a few rooms too many are locked for those who need none.
-func (p placing) claim(ctx context.Context, c *claim, calls []*placeCall, opening []shape) error {
+// lock reads and locks, in one round trip, what a batch begins with and the sessions that its calls may need. Which players
+// have a seat already is known only afterwards, so it may lock a few sessions that no call needs.
+func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, opening []shape) error {
 	var out tx.Pipeline
-	c.queue(&out, p.region, calls, opening)
+	l.queue(&out, p.region, calls, opening)
 	k := keys{}
 	for _, call := range calls {
 		k.add(call.Req, 1)
 	}
-	queue(&out, &c.rooms, (*Queries).FillOpenSessions, FillOpenSessionsParams{
-		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withSpare(k.parties),
+	queue(&out, &l.sessions, (*Queries).FillOpenSessions, FillOpenSessionsParams{
+		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withExtra(k.parties),
 	})
 	return p.q.send(ctx, &out)
 }
@@ -201,42 +201,43 @@ func shapesOf(calls []*placeCall) (shapes []shape) {
 
 func (r PlaceRequest) shape() shape { return shape{r.Mode, r.MaxPlayers} }
 
-// heldRooms is the board of the rooms this transaction holds, and the shapes of those that others hold.
-func (p placing) heldRooms(rows []FillOpenSessionsRow) (b *board, contested map[shape]bool) {
-	b, contested = newBoard(p.region), map[shape]bool{}
+// lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which another
+// transaction has locked a session.
+func (p placing) lockedSessions(rows []FillOpenSessionsRow) (c *candidates, contested map[shape]bool) {
+	c, contested = newCandidates(p.region), map[shape]bool{}
 	for _, r := range rows {
 		sh := shape{r.Mode, int(r.MaxPlayers)}
 		if !r.Held {
 			contested[sh] = true
 			continue
 		}
-		b.addRoom(room{sh, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
+		c.addSession(packedSession{sh, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
 	}
-	return b, contested
+	return c, contested
 }
 
-// sortOut parts wishes into those that are decided, those to place, and those that must give a seat up first.
-func sortOut(wishes []*wish) (decided, open []*wish, alone []*placeCall) {
-	for _, w := range wishes {
+// partition splits requests into those that are decided, those to place, and those that must give a seat up first.
+func partition(requests []*request) (decided, open []*request, alone []*placeCall) {
+	for _, r := range requests {
 		switch {
-		case w.answer != nil || w.err != nil:
-			decided = append(decided, w)
-		case len(w.giveUp) > 0:
-			alone = append(alone, w.call)
+		case r.answer != nil || r.err != nil:
+			decided = append(decided, r)
+		case len(r.giveUp) > 0:
+			alone = append(alone, r.call)
 		default:
-			open = append(open, w)
+			open = append(open, r)
 		}
 	}
 	return decided, open, alone
 }
 
-func answerAll(wishes []*wish) {
-	for _, w := range wishes {
+func answerAll(requests []*request) {
+	for _, r := range requests {
 		switch {
-		case w.err != nil:
-			w.call.Answer(Placement{}, w.err)
-		case w.answer != nil:
-			w.call.Answer(*w.answer, nil)
+		case r.err != nil:
+			r.call.Answer(Placement{}, r.err)
+		case r.answer != nil:
+			r.call.Answer(*r.answer, nil)
 		}
 	}
 }
@@ -247,11 +248,11 @@ type placing struct {
 	q      *Queries
 	region string
 
-	wait       bool // for locks that others hold; else what they hold is left out
-	lastResort bool // see placeAtOnce
+	wait       bool // for locked rows; false skips them
+	lastResort bool // see placeWithoutWaiting
 }
 
-// keys is what wishes ask for, a row for each shape and party size.
+// keys are the shapes and party sizes that requests ask for, with the number of parties of each.
 type keys struct {
 	modes      []string
 	maxPlayers []int32
@@ -273,9 +274,9 @@ func (k *keys) add(r PlaceRequest, n int) {
 	k.parties = append(k.parties, int32(n))
 }
 
-func wanted(wishes []*wish) (k keys) {
-	for _, w := range wishes {
-		k.add(w.req, 1+len(w.playedIn)) // these may be among those found: look for one more each
+func wanted(requests []*request) (k keys) {
+	for _, r := range requests {
+		k.add(r.req, 1+len(r.playedIn)) // a session that the party may not join may be among those found: read one more for each
 	}
 	return k
 }
@@ -290,14 +291,14 @@ func (k *keys) sessions() []int32 {
 	return n
 }
 
-// write stores what the board decided for the seated wishes, fills in their answers, and keeps all answers that may be
-// asked for again. It is put off until somebody has to see it.
-func (p placing) write(b *board, seated, decided []*wish) error {
+// write defers the statements that store the seats, and the answers of requests with an idempotency key, and fills in the
+// answers of the seated requests.
+func (p placing) write(c *candidates, seated, decided []*request) error {
 	if len(seated) > 0 {
-		b.decided(seated, p.cfg.Timing.SeatTTL).write(p.q.deferred())
+		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.deferred())
 	}
-	for _, w := range seated {
-		w.answer = b.placement(w.room)
+	for _, r := range seated {
+		r.answer = c.placement(r.session)
 	}
 	return p.storeAnswers(p.q.deferred(), append(slices.Clip(decided), seated...))
 }

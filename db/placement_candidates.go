@@ -9,93 +9,94 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// board is what one placement transaction has locked, and what it decided about it: the bridge between the rows and
-// the pure packing.
-type board struct {
-	region string
-	rooms  []room
-	hosts  []host
-	rows   []LockHostsRow       // of hosts, index by index
-	ways   map[uuid.UUID]access // how players reach a room
+// candidates are the sessions and hosts that a placement transaction has locked, and the sessions that it chose for its
+// requests. It translates between rows and the pure function pack.
+type candidates struct {
+	region   string
+	sessions []packedSession
+	hosts    []host
+	rows     []LockHostsRow // of hosts, index by index
+	access   map[uuid.UUID]sessionAccess
 
-	packed []room // rooms after pack, the new ones behind the others
+	packed []packedSession // sessions after pack, with the new ones behind the others
 }
 
-type access struct{ handle, endpoint string }
+// sessionAccess is how players reach a session.
+type sessionAccess struct{ handle, endpoint string }
 
-func newBoard(region string) *board {
-	return &board{region: region, ways: map[uuid.UUID]access{}}
+func newCandidates(region string) *candidates {
+	return &candidates{region: region, access: map[uuid.UUID]sessionAccess{}}
 }
 
-func (b *board) addRoom(r room, handle, endpoint string) {
-	b.rooms = append(b.rooms, r)
-	b.ways[r.id] = access{handle, endpoint}
+func (c *candidates) addSession(r packedSession, handle, endpoint string) {
+	c.sessions = append(c.sessions, r)
+	c.access[r.id] = sessionAccess{handle, endpoint}
 }
 
-func (b *board) dropRooms(ids []uuid.UUID) {
-	b.rooms = slices.DeleteFunc(b.rooms, func(r room) bool { return slices.Contains(ids, r.id) })
+func (c *candidates) dropSessions(ids []uuid.UUID) {
+	c.sessions = slices.DeleteFunc(c.sessions, func(r packedSession) bool { return slices.Contains(ids, r.id) })
 }
 
-func (b *board) addHost(r LockHostsRow) {
-	slots := int(r.Capacity) // no limit but the seats
+func (c *candidates) addHost(r LockHostsRow) {
+	slots := int(r.Capacity) // without max_sessions, only the seats limit
 	if r.MaxSessions != nil {
 		slots = int(*r.MaxSessions - r.OpenSessions)
 	}
-	b.hosts = append(b.hosts, host{
+	c.hosts = append(c.hosts, host{
 		id: r.ID, modes: r.Modes, capacity: int(r.Capacity), reserved: int(r.ReservedSeats), freeSlots: slots, load: r.Load,
 	})
-	b.rows = append(b.rows, r)
+	c.rows = append(c.rows, r)
 }
 
-// pack decides a room for each wish anew; it returns those that got one.
-func (b *board) pack(wishes []*wish) (seated []*wish) {
-	parties := make([]party, len(wishes))
-	for i, w := range wishes {
-		parties[i] = party{shape{w.req.Mode, w.req.MaxPlayers}, len(w.req.Party), w.playedIn, w.fillOnly}
+// pack chooses a session for each request, whatever was chosen before, and returns the requests that got one.
+func (c *candidates) pack(requests []*request) (seated []*request) {
+	parties := make([]party, len(requests))
+	for i, r := range requests {
+		parties[i] = party{shape{r.req.Mode, r.req.MaxPlayers}, len(r.req.Party), r.playedIn, r.fillOnly}
 	}
-	at, rooms := pack(parties, b.rooms, b.hosts)
-	b.packed = rooms
-	for i, w := range wishes {
-		if w.room = at[i]; w.room >= 0 {
-			seated = append(seated, w)
+	at, sessions := pack(parties, c.sessions, c.hosts)
+	c.packed = sessions
+	for i, r := range requests {
+		if r.session = at[i]; r.session >= 0 {
+			seated = append(seated, r)
 		}
 	}
 	return seated
 }
 
-// decided is what to write for the seated wishes.
-type decided struct {
+// writes are the rows to write for the seated requests.
+type writes struct {
 	open  OpenSessionsParams
 	fill  FillSessionsParams
 	seats TakeSeatsParams
 }
 
-func (b *board) decided(seated []*wish, seatTTL time.Duration) decided {
-	d := decided{OpenSessionsParams{Region: b.region}, FillSessionsParams{Region: b.region}, TakeSeatsParams{Region: b.region, SeatTtl: seatTTL}}
-	for i, r := range b.packed {
+func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
+	d := writes{OpenSessionsParams{Region: c.region}, FillSessionsParams{Region: c.region}, TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
+	for i, r := range c.packed {
 		switch {
 		case r.host != alreadyOpen:
-			b.openRoom(&d.open, r)
-		case r.players > b.rooms[i].players:
+			c.openSession(&d.open, r)
+		case r.players > c.sessions[i].players:
 			d.fill.Ids = append(d.fill.Ids, r.id)
-			d.fill.Players = append(d.fill.Players, int32(r.players-b.rooms[i].players))
+			d.fill.Players = append(d.fill.Players, int32(r.players-c.sessions[i].players))
 		}
 	}
-	for _, w := range seated {
-		key := partyKey(w.req.Party)
-		for _, sub := range w.req.Party {
-			d.seats.Sessions = append(d.seats.Sessions, b.packed[w.room].id)
+	for _, r := range seated {
+		key := partyKey(r.req.Party)
+		for _, sub := range r.req.Party {
+			d.seats.Sessions = append(d.seats.Sessions, c.packed[r.session].id)
 			d.seats.Subs = append(d.seats.Subs, sub)
-			d.seats.Modes = append(d.seats.Modes, w.req.Mode)
+			d.seats.Modes = append(d.seats.Modes, r.req.Mode)
 			d.seats.Parties = append(d.seats.Parties, key)
-			d.seats.Callers = append(d.seats.Callers, w.req.Caller)
+			d.seats.Callers = append(d.seats.Callers, r.req.Caller)
 		}
 	}
 	return d
 }
 
-// write puts it into a pipeline, in the lock order.
-func (d decided) write(out *tx.Pipeline) {
+// queue adds the statements to a pipeline, in the lock order.
+func (d writes) queue(out *tx.Pipeline) {
 	if len(d.fill.Ids) > 0 {
 		queueExec(out, (*Queries).FillSessions, d.fill)
 	}
@@ -105,9 +106,9 @@ func (d decided) write(out *tx.Pipeline) {
 	}
 }
 
-func (b *board) openRoom(p *OpenSessionsParams, r room) {
-	on, handle := b.rows[r.host], newHandle(b.region)
-	b.ways[r.id] = access{handle, on.Endpoint}
+func (c *candidates) openSession(p *OpenSessionsParams, r packedSession) {
+	on, handle := c.rows[r.host], newHandle(c.region)
+	c.access[r.id] = sessionAccess{handle, on.Endpoint}
 	p.Ids = append(p.Ids, r.id)
 	p.Handles = append(p.Handles, handle)
 	p.Modes = append(p.Modes, r.mode)
@@ -117,11 +118,11 @@ func (b *board) openRoom(p *OpenSessionsParams, r room) {
 	p.MaxPlayers = append(p.MaxPlayers, int32(r.maxPlayers))
 }
 
-func (b *board) placement(at int) *Placement {
-	r := b.packed[at]
-	way := b.ways[r.id]
+func (c *candidates) placement(at int) *Placement {
+	r := c.packed[at]
+	way := c.access[r.id]
 	return &Placement{
-		SessionID: sessionID(b.region, r.id), SessionHandle: way.handle, Endpoint: way.endpoint, Region: b.region,
+		SessionID: sessionID(c.region, r.id), SessionHandle: way.handle, Endpoint: way.endpoint, Region: c.region,
 		Mode: r.mode, PlayerCount: r.players, MaxPlayers: r.maxPlayers,
 	}
 }

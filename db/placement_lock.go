@@ -8,31 +8,31 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// claim is what the calls of a flight need before anything is decided about them.
-type claim struct {
-	granted []int32 // requests that got their locks, see locksOf
-	stored  []StoredAnswersRow
-	around  []SeatsAroundRow
-	rooms   []FillOpenSessionsRow
+// locked is what a batch has locked and read before anything is decided about its calls.
+type locked struct {
+	granted  []int32 // requests that got their locks, see locksOf
+	stored   []StoredAnswersRow
+	around   []SeatsAroundRow
+	sessions []FillOpenSessionsRow
 }
 
-// ask puts what all transactions of placement begin with into a pipeline. The locks come first, so that the rest sees
-// what their last holders did.
-func (c *claim) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []shape) {
-	queue(p, &c.granted, (*Queries).TryLocks, locksOf(region, calls, opening))
+// queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements after
+// them see what the last holders of the locks wrote.
+func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []shape) {
+	queue(p, &l.granted, (*Queries).TryLocks, locksOf(region, calls, opening))
 	if arg := answersOf(calls); len(arg.Keys) > 0 {
-		queue(p, &c.stored, (*Queries).StoredAnswers, arg)
+		queue(p, &l.stored, (*Queries).StoredAnswers, arg)
 	}
 	arg := SeatsAroundParams{Region: region}
 	for _, call := range calls {
 		arg.Subs = append(arg.Subs, call.Req.Party...)
 		arg.Callers = append(arg.Callers, call.Req.Caller)
 	}
-	queue(p, &c.around, (*Queries).SeatsAround, arg)
+	queue(p, &l.around, (*Queries).SeatsAround, arg)
 }
 
-// locksOf are the locks of a flight: those of call i are request i, and the right to open sessions of the i-th shape is
-// request len(calls)+i. A call about a player whom an older one of this flight is about asks for none, and gets none.
+// locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to open
+// sessions of the i-th shape. A call that shares a player with an older call of the batch requests no lock and so gets none.
 func locksOf(region string, calls []*placeCall, opening []shape) TryLocksParams {
 	var arg TryLocksParams
 	taken := map[int64]bool{}
@@ -54,38 +54,38 @@ func locksOf(region string, calls []*placeCall, opening []shape) TryLocksParams 
 	return arg
 }
 
-// mayOpen tells which of the shapes this transaction got the right to open sessions of.
-func (c *claim) mayOpen(calls []*placeCall, opening []shape) map[shape]bool {
+// mayOpen reports for each shape whether this transaction has the right to open sessions.
+func (l *locked) mayOpen(calls []*placeCall, opening []shape) map[shape]bool {
 	may := map[shape]bool{}
 	for i, sh := range opening {
-		may[sh] = slices.Contains(c.granted, int32(len(calls)+i))
+		may[sh] = slices.Contains(l.granted, int32(len(calls)+i))
 	}
 	return may
 }
 
-// judge makes wishes of the calls that nobody else decides about, oldest first, and answers those that have a seat or
-// an answer already.
-func (p placing) judge(calls []*placeCall, c *claim) ([]*wish, error) {
-	slices.Sort(c.granted)
-	var wishes []*wish
-	for _, n := range c.granted {
+// newRequests returns a request for each call whose locks were granted, oldest first, and answers those that have a seat or a
+// stored answer already.
+func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) {
+	slices.Sort(l.granted)
+	var requests []*request
+	for _, n := range l.granted {
 		if int(n) < len(calls) {
-			wishes = append(wishes, &wish{call: calls[n], req: calls[n].Req, room: -1})
+			requests = append(requests, &request{call: calls[n], req: calls[n].Req, session: -1})
 		}
 	}
-	if err := replay(wishes, c.stored); err != nil {
+	if err := replay(requests, l.stored); err != nil {
 		return nil, err
 	}
-	seats := byPlayer(c.around)
-	for _, w := range wishes {
-		if w.answer == nil && w.err == nil {
-			w.verdict = resume(w.req, seats.around(w.req), p.cfg.MaxReserved)
+	seats := byPlayer(l.around)
+	for _, r := range requests {
+		if r.answer == nil && r.err == nil {
+			r.verdict = resume(r.req, seats.around(r.req), p.cfg.MaxReserved)
 		}
 	}
-	return wishes, nil
+	return requests, nil
 }
 
-// seatsByPlayer finds seats by who sits there, and by who reserved them for somebody else.
+// seatsByPlayer finds seats by their player, and by the caller that reserved them for another player.
 type seatsByPlayer struct{ of, reservedBy map[string][]SeatsAroundRow }
 
 func byPlayer(rows []SeatsAroundRow) seatsByPlayer {
@@ -112,8 +112,8 @@ func (s seatsByPlayer) around(r PlaceRequest) []SeatsAroundRow {
 	return mine
 }
 
-// playerLocks are the advisory locks of a request: one a player and mode, and one for its idempotency key. Two that
-// fall together by chance only wait for each other.
+// playerLocks are the advisory locks of a request: one for each player in the mode, and one for its idempotency key. Requests
+// whose keys collide by chance are only decided one after the other.
 func playerLocks(r PlaceRequest) []int64 {
 	locks := make([]int64, 0, len(r.Party)+1)
 	for _, sub := range r.Party {

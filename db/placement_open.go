@@ -12,41 +12,41 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// errKeepSeats rolls a transaction back that would give seats up for nothing.
+// errKeepSeats rolls back a transaction that would give up seats without getting others.
 var errKeepSeats = errors.New("no seat to get for the seats given up")
 
-// impatient is how long a batch waits for a lock when it has waited in vain for another before.
-const impatient = time.Millisecond
+// shortLockWait is how long a batch waits for a lock after it has waited in vain for another one.
+const shortLockWait = time.Millisecond
 
-// openBatch decides calls of one region that must wait for other transactions: for the right to open sessions, for
-// sessions that others fill, or to give seats up. All of them share one transaction, however many shapes they ask for, so
-// that transactions grow with regions. Its waiting is bounded by the LockWait: after it, whatever can be decided
-// without the lock that somebody sits on is decided, and the rest goes into the next batch, which waits for it anew. Calls
-// that must give a seat up are decided alone, so that they keep it when there is none to get.
+// openBatch decides calls of one region that must wait for other transactions: for the right to open sessions, for sessions
+// that others fill, or to give seats up. They share one transaction whatever shapes they ask for, so that the number of
+// transactions follows the number of regions. The transaction waits for a lock for Config.LockWait. After that, openBatch
+// decides the calls that do not need the lock, and the others stay for the next batch. Each call that must give a seat up has
+// a transaction of its own, so that it keeps the seat when it gets no other.
 func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall) error {
-	calls = s.refuseOld(calls)
+	calls = s.refuseExpired(calls)
 	if len(calls) == 0 {
 		return nil
 	}
-	patience := s.cfg.LockWait
-	alone, err := s.placeWaiting(ctx, region, calls, patience)
+	lockWait := s.cfg.LockWait
+	alone, err := s.placeWaiting(ctx, region, calls, lockWait)
 	if isLockTimeout(err) {
-		patience = impatient
-		_, alone, err = s.placeAtOnce(ctx, region, calls, true)
+		lockWait = shortLockWait
+		_, alone, err = s.placeWithoutWaiting(ctx, region, calls, true)
 	}
 	for _, c := range alone {
 		if err != nil {
 			return err
 		}
-		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, patience); isLockTimeout(err) {
-			patience, err = impatient, nil
+		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, lockWait); isLockTimeout(err) {
+			lockWait, err = shortLockWait, nil
 		}
 	}
 	return err
 }
 
-// refuseOld answers calls that have been waiting for as long as a batch may take, and returns the others.
-func (s *Store) refuseOld(calls []*placeCall) []*placeCall {
+// refuseExpired refuses calls that have waited for longer than a batch may take, and returns the others.
+func (s *Store) refuseExpired(calls []*placeCall) []*placeCall {
 	for _, c := range calls {
 		if time.Since(c.Queued) > s.cfg.BatchTimeout {
 			c.Answer(Placement{}, unavailable("no decision in time", nil))
@@ -55,28 +55,28 @@ func (s *Store) refuseOld(calls []*placeCall) []*placeCall {
 	return batch.Unanswered(calls)
 }
 
-// placeWaiting is one transaction that holds the opener locks, so that no other opens sessions of these shapes meanwhile,
-// and waits for what others hold. It fails with a lock timeout when it waits for one lock for longer than patience. A call
-// that it leaves unanswered found room that others took while it looked, or is about players whom another transaction
-// decides about, or must give a seat up and is not the only one.
-func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall, patience time.Duration) (alone []*placeCall, err error) {
-	var decided, open []*wish
+// placeWaiting is one transaction that takes the opener locks, so that no other transaction opens sessions of these shapes, and
+// waits for the rows that others have locked. It fails with a lock timeout when it waits for one lock for longer than
+// lockWait. A call stays unanswered when other transactions took the seats that it found, when another transaction is deciding
+// about its players, or when it must give a seat up and is not the only call.
+func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall, lockWait time.Duration) (alone []*placeCall, err error) {
+	var decided, open []*request
 	err = s.inTx(ctx, func(q *Queries) error {
 		p := placing{Store: s, q: q, region: region, wait: true}
 		var out tx.Pipeline
-		c := &claim{}
-		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(patience.Milliseconds())))
-		c.queue(&out, region, calls, nil)
+		l := locked{}
+		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
+		l.queue(&out, region, calls, nil)
 		if err := q.send(ctx, &out); err != nil {
 			return err
 		}
-		wishes, err := p.judge(calls, c)
+		requests, err := p.newRequests(calls, &l)
 		if err != nil {
 			return err
 		}
-		decided, open, alone = sortOut(wishes)
+		decided, open, alone = partition(requests)
 		if len(calls) == 1 && len(alone) == 1 {
-			open, alone = wishes, nil
+			open, alone = requests, nil
 		}
 		err = p.open(ctx, open, decided)
 		decided = append(decided, open...)
@@ -89,75 +89,75 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	return alone, nil
 }
 
-// open seats wishes in open sessions, waiting for those that others fill, and then in new ones, and gives up what their
-// players give up.
-func (p placing) open(ctx context.Context, wishes, decided []*wish) error {
-	if len(wishes) == 0 {
+// open gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for locked ones, and
+// then in new sessions.
+func (p placing) open(ctx context.Context, requests, decided []*request) error {
+	if len(requests) == 0 {
 		return p.write(nil, nil, decided)
 	}
-	locks := make([]int64, len(wishes))
-	for i, w := range wishes {
-		locks[i] = openerLock(p.region, w.req.shape())
+	locks := make([]int64, len(requests))
+	for i, r := range requests {
+		locks[i] = openerLock(p.region, r.req.shape())
 	}
 	if err := p.q.WaitForOpeners(ctx, locks); err != nil {
 		return err
 	}
-	b, givenUp, err := p.lockRooms(ctx, wishes)
+	c, vacated, err := p.lockSessions(ctx, requests)
 	if err != nil {
 		return err
 	}
-	if err := p.settle(ctx, b, wishes, decided, givenUp); err != nil {
+	if err := p.seat(ctx, c, requests, decided, vacated); err != nil {
 		return err
 	}
-	if len(wishes) == 1 && wishes[0].answer == nil && len(wishes[0].giveUp) > 0 {
+	if len(requests) == 1 && requests[0].answer == nil && len(requests[0].giveUp) > 0 {
 		return errKeepSeats
 	}
 	return nil
 }
 
-// settle seats wishes in the rooms of the board and then in new ones, where they may open these. It says NoCapacity to
-// those a fresh snapshot shows no room for, and leaves the others without an answer.
-func (p placing) settle(ctx context.Context, b *board, wishes, decided []*wish, givenUp []givenUpRoom) error {
-	seated := b.pack(wishes)
-	homeless := withoutRoom(wishes)
-	if len(homeless) > 0 {
-		if err := p.lockHosts(ctx, b, homeless, givenUp); err != nil {
+// seat chooses candidates for the requests and then, where they may open sessions, new sessions. It refuses, with NoCapacity,
+// the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
+func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request, vacated []vacatedSession) error {
+	seated := c.pack(requests)
+	left := unseated(requests)
+	if len(left) > 0 {
+		if err := p.lockHosts(ctx, c, left, vacated); err != nil {
 			return err
 		}
-		seated = b.pack(wishes)
+		seated = c.pack(requests)
 	}
-	if err := p.write(b, seated, decided); err != nil {
+	if err := p.write(c, seated, decided); err != nil {
 		return err
 	}
-	homeless = withoutRoom(wishes)
-	if len(givenUp)+len(homeless) == 0 {
+	left = unseated(requests)
+	if len(vacated)+len(left) == 0 {
 		return nil
 	}
 	if err := p.q.flush(ctx); err != nil {
 		return err
 	}
-	if len(givenUp) > 0 {
-		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: roomIDs(givenUp)}); err != nil {
+	if len(vacated) > 0 {
+		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
 			return err
 		}
 	}
-	return p.refuse(ctx, homeless)
+	return p.refuse(ctx, left)
 }
 
-// withoutRoom gives the wishes that have no room and that a session may be opened for.
-func withoutRoom(wishes []*wish) (homeless []*wish) {
-	for _, w := range wishes {
-		if w.room < 0 && !w.fillOnly {
-			homeless = append(homeless, w)
+// unseated returns the requests that got no session and that a session may be opened for.
+func unseated(requests []*request) (left []*request) {
+	for _, r := range requests {
+		if r.session < 0 && !r.fillOnly {
+			left = append(left, r)
 		}
 	}
-	return homeless
+	return left
 }
 
-// lockRooms locks the sessions that may be filled and those whose seats are given up, and gives these up.
-func (p placing) lockRooms(ctx context.Context, wishes []*wish) (*board, []givenUpRoom, error) {
-	k := wanted(wishes)
-	refs := seatsGivenUp(wishes)
+// lockSessions locks the sessions that may be filled and those in which the requests give seats up, and gives these seats up.
+func (p placing) lockSessions(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
+	k := wanted(requests)
+	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{
 		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties, Also: refs.SessionIds,
 	})
@@ -175,39 +175,39 @@ func (p placing) lockRooms(ctx context.Context, wishes []*wish) (*board, []given
 			freed[g.SessionID]++
 		}
 	}
-	b := newBoard(p.region)
-	var givenUp []givenUpRoom
+	c := newCandidates(p.region)
+	var vacated []vacatedSession
 	for _, r := range rows {
 		players := int(r.PlayerCount) - freed[r.ID]
 		if r.Fillable {
-			b.addRoom(room{shape{r.Mode, int(r.MaxPlayers)}, r.ID, players, alreadyOpen}, r.Handle, r.Endpoint)
+			c.addSession(packedSession{shape{r.Mode, int(r.MaxPlayers)}, r.ID, players, alreadyOpen}, r.Handle, r.Endpoint)
 		}
 		if freed[r.ID] > 0 {
-			givenUp = append(givenUp, givenUpRoom{r.ID, r.InstanceID, players == 0})
+			vacated = append(vacated, vacatedSession{r.ID, r.InstanceID, players == 0})
 		}
 	}
-	return b, givenUp, nil
+	return c, vacated, nil
 }
 
-// givenUpRoom is a session in which seats were given up.
-type givenUpRoom struct {
+// vacatedSession is a session in which seats were given up.
+type vacatedSession struct {
 	id       uuid.UUID
 	instance string
 	empty    bool
 }
 
-func roomIDs(rooms []givenUpRoom) []uuid.UUID {
-	ids := make([]uuid.UUID, len(rooms))
-	for i, r := range rooms {
+func vacatedIDs(sessions []vacatedSession) []uuid.UUID {
+	ids := make([]uuid.UUID, len(sessions))
+	for i, r := range sessions {
 		ids[i] = r.id
 	}
 	return ids
 }
 
-func seatsGivenUp(wishes []*wish) ReleaseSeatsParams {
+func seatsGivenUp(requests []*request) ReleaseSeatsParams {
 	var p ReleaseSeatsParams
-	for _, w := range wishes {
-		for _, ref := range w.giveUp {
+	for _, r := range requests {
+		for _, ref := range r.giveUp {
 			p.SessionIds = append(p.SessionIds, ref.session)
 			p.Subs = append(p.Subs, ref.sub)
 		}
@@ -215,14 +215,14 @@ func seatsGivenUp(wishes []*wish) ReleaseSeatsParams {
 	return p
 }
 
-// lockHosts locks instances that could open sessions for the wishes, together with those that get room back
-// because a session that was given up is empty now; then closes these sessions. Afterwards it reads the instances that it
-// holds again, since some have more room now, but locks no others: one of them could come before these in the lock order.
-func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenUp []givenUpRoom) error {
-	k := wanted(wishes)
-	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withSpare(k.sessions()), Wait: p.wait}
+// lockHosts locks instances on which sessions for the requests could be opened, and the instances of given-up sessions that are
+// empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have more free seats
+// now. It locks no others then: one of them could come before these in the lock order.
+func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
+	k := wanted(requests)
+	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withExtra(k.sessions()), Wait: p.wait}
 	var empty []uuid.UUID
-	for _, g := range givenUp {
+	for _, g := range vacated {
 		if g.empty {
 			empty = append(empty, g.id)
 			arg.Also = append(arg.Also, g.instance)
@@ -231,7 +231,7 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 	rows, err := p.q.LockHosts(ctx, arg)
 	if err == nil && len(empty) > 0 {
 		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
-			b.dropRooms(empty)
+			c.dropSessions(empty)
 			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
 		}
 	}
@@ -240,7 +240,7 @@ func (p placing) lockHosts(ctx context.Context, b *board, wishes []*wish, givenU
 	}
 	for _, r := range rows {
 		if r.Open {
-			b.addHost(r)
+			c.addHost(r)
 		}
 	}
 	return nil
@@ -254,15 +254,15 @@ func hostIDs(rows []LockHostsRow) []string {
 	return ids
 }
 
-// refuse says NoCapacity to wishes that a fresh snapshot shows no room for, whoever holds it.
-func (p placing) refuse(ctx context.Context, wishes []*wish) error {
+// refuse answers NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
+func (p placing) refuse(ctx context.Context, requests []*request) error {
 	arg := StillPlaceableParams{Region: p.region}
-	for i, w := range wishes {
+	for i, r := range requests {
 		arg.Requests = append(arg.Requests, int32(i))
-		arg.Modes = append(arg.Modes, w.req.Mode)
-		arg.MaxPlayers = append(arg.MaxPlayers, int32(w.req.MaxPlayers))
-		arg.Sizes = append(arg.Sizes, int32(len(w.req.Party)))
-		for _, session := range w.playedIn {
+		arg.Modes = append(arg.Modes, r.req.Mode)
+		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.req.MaxPlayers))
+		arg.Sizes = append(arg.Sizes, int32(len(r.req.Party)))
+		for _, session := range r.playedIn {
 			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
 		}
 	}
@@ -275,8 +275,8 @@ func (p placing) refuse(ctx context.Context, wishes []*wish) error {
 	}
 	for _, i := range arg.Requests {
 		if !slices.Contains(placeable, i) {
-			w := wishes[i]
-			w.err = newError(NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, w.req.Mode, w.req.MaxPlayers)
+			r := requests[i]
+			r.err = newError(NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
 		}
 	}
 	return nil

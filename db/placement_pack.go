@@ -7,22 +7,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// shape is what must agree before players can share a session.
+// shape is what must be equal for players to share a session.
 type shape struct {
 	mode       string
 	maxPlayers int
 }
 
-// party is one request as the packing sees it.
+// party is a request as pack sees it.
 type party struct {
 	shape
 	size     int
-	playedIn []uuid.UUID // sessions a member is connected to already: not for this party
-	fillOnly bool        // no room is opened for it
+	playedIn []uuid.UUID // sessions that a member is connected to: not for this party
+	fillOnly bool        // no session is opened for it
 }
 
-// room is an open session, or one that is about to be opened.
-type room struct {
+// packedSession is an open session, or one that is to be opened.
+type packedSession struct {
 	shape
 	id      uuid.UUID
 	players int
@@ -41,40 +41,41 @@ type host struct {
 	load      float64
 }
 
-// pack seats parties, in the order given, so that the oldest is served first: each in the fullest room it fits, else
-// in a new one on the least loaded host that has max_players free. It answers, for each party, the index of its room
-// or -1, and the rooms, players counted, with the new ones behind those given. It is pure; the arguments are not kept.
-func pack(parties []party, rooms []room, hosts []host) (seated []int, _ []room) {
-	rooms, hosts = slices.Clone(rooms), slices.Clone(hosts)
+// pack seats parties in their order, so that the oldest request is served first: each in the fullest session that it fits in,
+// else in a new session on the least loaded host with max_players free seats. It returns for each party the index of its
+// session, or -1, and the sessions with their players counted, the new ones behind the given ones. It is pure and changes no
+// argument.
+func pack(parties []party, sessions []packedSession, hosts []host) (seated []int, _ []packedSession) {
+	sessions, hosts = slices.Clone(sessions), slices.Clone(hosts)
 	byShape := map[shape][]int{}
-	for i, r := range rooms {
+	for i, r := range sessions {
 		byShape[r.shape] = append(byShape[r.shape], i)
 	}
 	seated = make([]int, len(parties))
 	for i, p := range parties {
-		at := fullestFitting(p, rooms, byShape[p.shape])
+		at := fullestFitting(p, sessions, byShape[p.shape])
 		if at < 0 && !p.fillOnly {
 			if h := leastLoaded(p.shape, hosts); h >= 0 {
-				rooms = append(rooms, room{shape: p.shape, id: newID(), host: h})
+				sessions = append(sessions, packedSession{shape: p.shape, id: newID(), host: h})
 				hosts[h].reserved += p.maxPlayers
 				hosts[h].freeSlots--
-				at = len(rooms) - 1
+				at = len(sessions) - 1
 				byShape[p.shape] = append(byShape[p.shape], at)
 			}
 		}
 		if at >= 0 {
-			rooms[at].players += p.size
+			sessions[at].players += p.size
 		}
 		seated[i] = at
 	}
-	return seated, rooms
+	return seated, sessions
 }
 
-func fullestFitting(p party, rooms []room, among []int) int {
+func fullestFitting(p party, sessions []packedSession, among []int) int {
 	best := -1
 	for _, i := range among {
-		r := rooms[i]
-		fits := r.players+p.size <= r.maxPlayers && (best < 0 || r.players > rooms[best].players)
+		r := sessions[i]
+		fits := r.players+p.size <= r.maxPlayers && (best < 0 || r.players > sessions[best].players)
 		if fits && !slices.Contains(p.playedIn, r.id) {
 			best = i
 		}

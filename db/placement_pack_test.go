@@ -14,11 +14,11 @@ var duel = shape{"duel", 4}
 
 func TestPackFillsTheFullestRoomThatFits(t *testing.T) {
 	t.Parallel()
-	rooms := []room{{duel, newID(), 1, alreadyOpen}, {duel, newID(), 3, alreadyOpen}, {duel, newID(), 2, alreadyOpen}}
-	at, packed := pack([]party{{shape: duel, size: 1}, {shape: duel, size: 2}, {shape: duel, size: 2}}, rooms, nil)
+	sessions := []packedSession{{duel, newID(), 1, alreadyOpen}, {duel, newID(), 3, alreadyOpen}, {duel, newID(), 2, alreadyOpen}}
+	at, packed := pack([]party{{shape: duel, size: 1}, {shape: duel, size: 2}, {shape: duel, size: 2}}, sessions, nil)
 	require.Equal(t, []int{1, 2, 0}, at)
 	require.Equal(t, []int{3, 4, 4}, []int{packed[0].players, packed[1].players, packed[2].players})
-	require.Equal(t, 1, rooms[0].players, "the rooms given are not changed")
+	require.Equal(t, 1, sessions[0].players, "the sessions given are not changed")
 }
 
 func TestPackOpensOnTheLeastLoadedHostAndSpreads(t *testing.T) {
@@ -30,15 +30,15 @@ func TestPackOpensOnTheLeastLoadedHostAndSpreads(t *testing.T) {
 		{id: "other", modes: []string{"race"}, capacity: 100, freeSlots: 9},
 	}
 	parties := slices.Repeat([]party{{shape: duel, size: 4}}, 4)
-	_, rooms := pack(parties, nil, hosts)
-	on := []string{hosts[rooms[0].host].id, hosts[rooms[1].host].id, hosts[rooms[2].host].id, hosts[rooms[3].host].id}
+	_, sessions := pack(parties, nil, hosts)
+	on := []string{hosts[sessions[0].host].id, hosts[sessions[1].host].id, hosts[sessions[2].host].id, hosts[sessions[3].host].id}
 	require.Equal(t, []string{"a", "b", "a", "b"}, on)
 }
 
 func TestPackNeverPutsAPartyWhereAMemberPlays(t *testing.T) {
 	t.Parallel()
-	r := room{duel, newID(), 1, alreadyOpen}
-	at, _ := pack([]party{{shape: duel, size: 1, playedIn: []uuid.UUID{r.id}}, {shape: duel, size: 1}}, []room{r}, nil)
+	r := packedSession{duel, newID(), 1, alreadyOpen}
+	at, _ := pack([]party{{shape: duel, size: 1, playedIn: []uuid.UUID{r.id}}, {shape: duel, size: 1}}, []packedSession{r}, nil)
 	require.Equal(t, []int{-1, 0}, at)
 }
 
@@ -54,10 +54,10 @@ func TestPackProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shapes := []shape{{"a", 2}, {"a", 5}, {"b", 4}}
 		genShape := rapid.SampledFrom(shapes)
-		var rooms []room
-		for range rapid.IntRange(0, 6).Draw(t, "rooms") {
+		var sessions []packedSession
+		for range rapid.IntRange(0, 6).Draw(t, "sessions") {
 			s := genShape.Draw(t, "shape")
-			rooms = append(rooms, room{s, newID(), rapid.IntRange(0, s.maxPlayers).Draw(t, "players"), alreadyOpen})
+			sessions = append(sessions, packedSession{s, newID(), rapid.IntRange(0, s.maxPlayers).Draw(t, "players"), alreadyOpen})
 		}
 		var hosts []host
 		for i := range rapid.IntRange(0, 4).Draw(t, "hosts") {
@@ -72,7 +72,7 @@ func TestPackProperties(t *testing.T) {
 			s := genShape.Draw(t, "shape")
 			parties = append(parties, party{shape: s, size: rapid.IntRange(1, s.maxPlayers).Draw(t, "size")})
 		}
-		at, packed := pack(parties, rooms, hosts)
+		at, packed := pack(parties, sessions, hosts)
 
 		players := map[int]int{}
 		for i, p := range parties {
@@ -85,8 +85,8 @@ func TestPackProperties(t *testing.T) {
 		reserved, opened := map[int]int{}, map[int]int{}
 		for i, r := range packed {
 			before := 0
-			if i < len(rooms) {
-				before = rooms[i].players
+			if i < len(sessions) {
+				before = sessions[i].players
 			} else {
 				reserved[r.host] += r.maxPlayers
 				opened[r.host]++
@@ -118,13 +118,13 @@ func BenchmarkPack(b *testing.B) {
 	for i := range hosts {
 		hosts[i] = host{id: fmt.Sprint(i), modes: []string{"duel"}, capacity: 1000, freeSlots: 1000}
 	}
-	rooms := make([]room, 64)
-	for i := range rooms {
-		rooms[i] = room{duel, newID(), i % 4, alreadyOpen}
+	sessions := make([]packedSession, 64)
+	for i := range sessions {
+		sessions[i] = packedSession{duel, newID(), i % 4, alreadyOpen}
 	}
 	parties := slices.Repeat([]party{{shape: duel, size: 1}}, 256)
 	b.ReportAllocs()
 	for b.Loop() {
-		pack(parties, rooms, hosts)
+		pack(parties, sessions, hosts)
 	}
 }

@@ -14,7 +14,7 @@ type seatRef struct {
 	sub     string
 }
 
-// verdict is what the seats around a request mean for it: an answer, or what to do before it is placed anew.
+// verdict is what the seats around a request mean for it: an answer, or what to do before the request is placed.
 type verdict struct {
 	answer   *Placement
 	err      *Error
@@ -22,16 +22,16 @@ type verdict struct {
 	playedIn []uuid.UUID // sessions where a member is connected
 }
 
-// resume looks for the answer that an earlier request already got. The rules, in order:
+// resume decides whether an earlier request has placed the players already. The rules, in order:
 //
-//   - The caller's unused seat for the same party and size is the answer again.
-//   - A caller connected in a live session where the whole party has seats gets that session back.
-//   - Otherwise unused seats in this mode are given up: those reserved for the caller, by whomever, those the caller
-//     reserved for others, and those that strangers reserved for members of the party.
-//   - A member with an unused seat that is its own, reserved or resolved by itself, is not pulled out of it: a conflict.
+//   - An unused seat of the caller for the same party and size is the answer again.
+//   - A caller that is connected to a live session in which the whole party has seats gets that session again.
+//   - Otherwise unused seats in this mode are given up: those reserved for the caller, those that the caller reserved for
+//     others, and those that other callers reserved for members of the party.
+//   - A member keeps an unused seat that it reserved or resolved itself: the request is a conflict.
 //
-// A seat in a session that does not live any more counts for nothing. seats are those of the party's members, and those
-// the caller reserved.
+// Seats in sessions that are not live do not count. seats are those of the party's members, and those that the caller
+// reserved.
 func resume(r PlaceRequest, seats []SeatsAroundRow, maxReserved int) verdict {
 	h := holdings{reserved: map[string]SeatsAroundRow{}, connected: map[string][]SeatsAroundRow{}}
 	h.take(r, seats)
@@ -52,9 +52,9 @@ func resume(r PlaceRequest, seats []SeatsAroundRow, maxReserved int) verdict {
 
 // holdings are the seats around a request, by player.
 type holdings struct {
-	reserved  map[string]SeatsAroundRow // in the request's mode: a constraint allows one a player
+	reserved  map[string]SeatsAroundRow // in the request's mode, in which a constraint allows one per player
 	connected map[string][]SeatsAroundRow
-	elsewhere int // seats the caller holds reserved in other modes, for whomever
+	elsewhere int // seats that the caller has reserved in other modes, for any player
 }
 
 func (h *holdings) take(r PlaceRequest, seats []SeatsAroundRow) {
@@ -88,7 +88,7 @@ func (h *holdings) playing(r PlaceRequest) *Placement {
 	return nil
 }
 
-// supersede tells which unused seats this request takes the place of, and refuses to take a member's own.
+// supersede returns the unused seats that this request replaces, or a conflict when one of them is a member's own.
 func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *Error) {
 	for sub, st := range h.reserved {
 		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {
@@ -108,7 +108,7 @@ func (h *holdings) playedIn(subs []string) (sessions []uuid.UUID) {
 	return sessions
 }
 
-// allIn tells whether all of them have seats in the session.
+// allIn reports whether all players have seats in the session.
 func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
 	for _, sub := range subs {
 		st, ok := h.reserved[sub]
@@ -121,7 +121,7 @@ func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
 	return true
 }
 
-// ownsSeat says that the player reserved the seat, or resolved it: nobody else's call takes it away.
+// ownsSeat reports whether the player reserved or resolved the seat itself, so that no other caller may take it away.
 func ownsSeat(st SeatsAroundRow) bool { return st.Live && (st.ReservedBy == st.Sub || st.Resolved) }
 
 func (st SeatsAroundRow) placement(region string) *Placement {
@@ -131,7 +131,7 @@ func (st SeatsAroundRow) placement(region string) *Placement {
 	}
 }
 
-// partyKey is the same for the same set of players.
+// partyKey identifies a set of players, whatever their order.
 func partyKey(subs []string) uuid.UUID {
 	sorted := slices.Sorted(slices.Values(subs))
 	sum := sha256.Sum256([]byte(strings.Join(sorted, "\x00")))
