@@ -15,8 +15,8 @@ type Assignment struct {
 
 var errSomeMissing = errors.New("some tickets are not there")
 
-// AssignTickets tells tickets where to play, also those that were assigned before: then their time begins anew. Nobody
-// checks whether they were matched. No ticket may be named twice. It answers those that are not there; with allOrNone
+// AssignTickets assigns tickets, including those that were assigned before, whose time then starts again. It does not check
+// whether they were matched. No ticket may be named twice. It returns the tickets that do not exist; with allOrNone
 // nothing is assigned then. All of it is one transaction. Errors: Unavailable.
 func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment, allOrNone bool) (missing []string, err error) {
 	var p SettleTicketsParams

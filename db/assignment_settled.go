@@ -17,12 +17,12 @@ type Settled struct {
 	At         time.Time
 }
 
-// SettledPoint is how far somebody has read the feed of settled tickets. The zero value is before the first reading. It
+// SettledPoint is how far a reader has read the feed of settled tickets. The zero value is before the first reading. It
 // means nothing to another process.
 //
 // Transactions do not commit in the order of their numbers, so a point is no number: it is a snapshot, all that is visible
 // in which has been read. What is new since is in transactions that the snapshot lists as in progress, and in those that
-// began to write after it. A transaction that somebody forgot stays in that list and delays nothing.
+// began to write after it. A transaction that is left open stays in that list and delays nothing.
 type SettledPoint struct {
 	server time.Time // when the Postgres was started that counted the transactions
 	read   string    // the snapshot; "" before the first reading
@@ -31,7 +31,7 @@ type SettledPoint struct {
 	after  uint64 // of that reading, the last transaction that was read
 }
 
-// IsZero tells whether nothing was read yet.
+// IsZero reports whether nothing was read yet.
 func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
 
 // SettledPage is a part of the feed.

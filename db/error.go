@@ -12,21 +12,21 @@ import (
 	"github.com/lattice-director/director/db/internal/panics"
 )
 
-// Kind says what sort of answer an [Error] is. Each protocol has one table from Kind to its own statuses.
+// Kind is the kind of an [Error]. Each protocol has one table from Kind to its own statuses.
 type Kind int
 
 // The kinds. Anything that is not an *Error is internal: its text goes to the log only.
 const (
-	NotFound    Kind = iota + 1 // no such thing, or not any more and not remembered
-	Conflict                    // the state of something else is in the way
-	NoCapacity                  // nobody can host it now
+	NotFound    Kind = iota + 1 // it never existed, or ended too long ago to be remembered
+	Conflict                    // the state of something else forbids it
+	NoCapacity                  // no instance can host it now
 	Superseded                  // a newer incarnation of the instance exists: stop, do not register again
 	Gone                        // it existed and has ended
-	Forbidden                   // the caller holds no right to it
+	Forbidden                   // the caller has no right to it
 	Invalid                     // Field is outside its limits
 	Mismatch                    // the idempotency key was used with another body
 	TooMany                     // the caller holds, or asks for, too much
-	Unavailable                 // not decided, or the decision's outcome is unknown: retry after RetryAfter
+	Unavailable                 // not decided, or the outcome is unknown: retry after RetryAfter
 )
 
 // Error is an answer that the store gives on purpose. Code is stable and machine-readable; Detail is for people
@@ -50,10 +50,10 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Detail
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsKind tells whether err is, or wraps, an [Error] of that kind.
+// IsKind reports whether err is, or wraps, an [Error] of that kind.
 func IsKind(err error, k Kind) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == k
@@ -63,28 +63,28 @@ func newError(k Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: k, Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// retryAfter is what callers are told when Postgres is away: long enough not to storm, short enough to be back
-// soon after it.
+// retryAfter is the delay that callers get while Postgres is unavailable: long enough to prevent a storm of retries, short
+// enough to resume soon after Postgres is back.
 const retryAfter = time.Second
 
 func unavailable(detail string, err error) *Error {
 	return &Error{Kind: Unavailable, Code: "unavailable", Detail: detail, RetryAfter: retryAfter, Err: err}
 }
 
-// sqlstate classes that say the server, not the statement, is at fault (PostgreSQL manual, appendix A).
+// retryableStates are the SQLSTATEs for which the server is the cause, not the statement (PostgreSQL manual, appendix A).
 var retryableStates = map[string]bool{
 	"40001": true, // serialization_failure
 	"40P01": true, // deadlock_detected
 	"55P03": true, // lock_not_available
 	"57014": true, // query_canceled
-	"25P03": true, // idle_in_transaction_session_timeout: this process stood still for a while
+	"25P03": true, // idle_in_transaction_session_timeout: this process was paused
 	"25P04": true, // transaction_timeout
 	"26000": true, // invalid_sql_statement_name: see PoolerHint
 	"42P05": true, // duplicate_prepared_statement: see PoolerHint
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
 
-// isLockTimeout says that a transaction waited for a lock for longer than it is allowed to.
+// isLockTimeout reports that a transaction waited for a lock for longer than its lock_timeout.
 func isLockTimeout(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "55P03"
@@ -108,8 +108,8 @@ func isDataError(err error) bool {
 	return errors.As(err, &pg) && !retryableState(pg.Code)
 }
 
-// classify turns what pgx returned into what callers are told: a lost or refusing server is Unavailable, an
-// *Error passes, everything else stays as it is and is internal.
+// classify turns an error of pgx into the error that callers get. A lost connection or a server that refuses is Unavailable;
+// an *Error stays as it is; anything else stays as it is and is internal.
 func classify(err error) error {
 	var e *Error
 	var pg *pgconn.PgError
@@ -128,8 +128,7 @@ func classify(err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return err
 	default:
-		// What is neither an answer of Postgres nor ours broke on the way to it: dial, TLS, a cut connection, a
-		// deadline.
+		// Neither an answer of Postgres nor an error of this package: dialing, TLS, the connection or a deadline failed.
 		return unavailable("the database cannot be reached", err)
 	}
 }

@@ -25,7 +25,7 @@ type Registration struct {
 	Labels       map[string]string
 	MaxSessions  *int // nil means as many as the capacity holds
 	Version      string
-	BootID       string // of the process; empty means a legacy server, judged by its id alone
+	BootID       string // of the process; empty means a legacy server, identified by its id alone
 	CertDigest   string
 	ReportsSeats bool
 	// Replaces is the incarnation that the sender takes for the current one of this id, and whose place it wants; uuid.Nil
@@ -40,7 +40,7 @@ type Registered struct {
 	Available   int       // seats that open sessions do not take
 }
 
-// InstanceRef names who calls. A nil Incarnation is a legacy server, judged by its id alone.
+// InstanceRef names the calling instance. A nil Incarnation is a legacy server, identified by its id alone.
 type InstanceRef struct {
 	InstanceID  string
 	Incarnation *uuid.UUID
@@ -216,15 +216,15 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*batch.Cal
 			refused = append(refused, c)
 		}
 	}
-	return s.refuseBeats(ctx, refused)
+	return s.refuseHeartbeats(ctx, refused)
 }
 
-// isNobody tells whether the caller gives the nil incarnation, which no instance ever got. In the statement of heartbeats
-// it stands for a legacy server.
+// isNobody reports whether the caller sent the nil incarnation, which no instance ever got. In the statement of heartbeats
+// it means a legacy server.
 func (r InstanceRef) isNobody() bool { return r.Incarnation != nil && *r.Incarnation == uuid.Nil }
 
-// refuseBeats tells callers why their heartbeats were not heard.
-func (s *Store) refuseBeats(ctx context.Context, calls []*batch.Call[beat, int]) error {
+// refuseHeartbeats answers heartbeats that were refused with the reason.
+func (s *Store) refuseHeartbeats(ctx context.Context, calls []*batch.Call[beat, int]) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
 		refs[i] = c.Req.ref

@@ -6,7 +6,7 @@ import (
 )
 
 // ReapInstances ends instances of a region whose lease is past, and closes sessions that ended instances left behind,
-// at most batch of each. It waits for nobody: what is being written comes next time. Errors: Unavailable.
+// at most batch of each. It skips locked rows, which a later call finds. Errors: Unavailable.
 func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
 	err = s.inBulkTx(ctx, func(q *Queries) error {
 		expired, err := q.ExpiredInstances(ctx, ExpiredInstancesParams{Region: region, Batch: int32(batch)})

@@ -15,7 +15,7 @@ func (s *Store) AnalyzeGrown(ctx context.Context) (tables int, err error) {
 }
 
 // VacuumWorn cleans up hot tables in which what is dead outweighs what lives, sooner than autovacuum would: lookups step
-// over what is dead. It waits for nobody's lock, and one worker at a time cleans up a table. Errors: Unavailable; a role
+// over what is dead. It skips locked tables, and one worker at a time cleans up a table. Errors: Unavailable; a role
 // that does not own the tables only gets a warning of Postgres.
 func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 	worn, err := s.q.WornTables(ctx)
@@ -31,7 +31,7 @@ func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 	return tables, nil
 }
 
-// OldestSnapshotAge tells how long the oldest snapshot has kept vacuum from cleaning. Errors: Unavailable.
+// OldestSnapshotAge returns how long the oldest snapshot has prevented vacuum from cleaning. Errors: Unavailable.
 func (s *Store) OldestSnapshotAge(ctx context.Context) (time.Duration, error) {
 	seconds, err := s.q.OldestSnapshotAge(ctx)
 	return time.Duration(seconds * float64(time.Second)), classify(err)

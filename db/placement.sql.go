@@ -59,9 +59,9 @@ type FillForOneRow struct {
 	Endpoint    string
 }
 
-// What a flight of one party does when nothing is in the way, in one round trip: nobody decides about its players, they
-// hold no seat and wait for none, and the fullest session is free. Else it does nothing and answers nothing. It looks
-// before it has the locks; whom it seats twice by that, the unique index of waiting players refuses.
+// A batch of one party in one round trip, when no other transaction decides about its players, they hold no seat and none is
+// reserved for them, and the fullest session is not locked. Otherwise it changes nothing and returns no row. It reads before
+// it has the locks; the unique index of reserved seats rejects a player that it would seat twice.
 func (q *Queries) FillForOne(ctx context.Context, arg FillForOneParams) ([]FillForOneRow, error) {
 	rows, err := q.db.Query(ctx, fillForOne,
 		arg.Size,
@@ -138,8 +138,8 @@ type FillOpenSessionsRow struct {
 	Endpoint    string
 }
 
-// The fullest open sessions that have room for a party of that size: as many as there are parties of it. Those that
-// another transaction is filling are not held, and WaitForOpenSessions waits for them.
+// The fullest open sessions with enough free seats for a party of each size, one session per party. Sessions that another
+// transaction has locked are returned as not held; WaitForOpenSessions waits for them.
 func (q *Queries) FillOpenSessions(ctx context.Context, arg FillOpenSessionsParams) ([]FillOpenSessionsRow, error) {
 	rows, err := q.db.Query(ctx, fillOpenSessions,
 		arg.Region,
@@ -196,7 +196,7 @@ const limitLockWait = `-- name: LimitLockWait :exec
 SELECT set_config('lock_timeout', ($1::int)::text, true)
 `
 
-// From here on the transaction fails (55P03) when it waits for one lock for longer than so many milliseconds.
+// From here on the transaction fails (55P03) when it waits for one lock for longer than this many milliseconds.
 func (q *Queries) LimitLockWait(ctx context.Context, milliseconds int32) error {
 	_, err := q.db.Exec(ctx, limitLockWait, milliseconds)
 	return err
@@ -381,9 +381,9 @@ type SeatsAroundRow struct {
 	Live        bool
 }
 
-// The seats that bear on these requests: those the players hold, and those the callers hold for others. Of most players
-// there are none: what is asked of all is an index lookup each. ("Not connected" is how to say reserved where an index of
-// reserved seats alone would mislead: while there are few of them, it looks good for anything.)
+// The seats that matter to these requests: those of the players, and those that the callers reserved for others. Most players
+// have none, so each costs an index lookup. Reserved is written as "not connected" so that the planner does not choose the
+// partial index of reserved seats, which is attractive for unrelated lookups while it is small.
 func (q *Queries) SeatsAround(ctx context.Context, arg SeatsAroundParams) ([]SeatsAroundRow, error) {
 	rows, err := q.db.Query(ctx, seatsAround, arg.Region, arg.Subs, arg.Callers)
 	if err != nil {
@@ -448,7 +448,7 @@ type StillPlaceableParams struct {
 	Sizes      []int32
 }
 
-// Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
+// Which of these requests a fresh snapshot still shows free seats for, locked or not: "no capacity" is only ever
 // answered to the others. A session in which a member of the party plays does not count for that party: request
 // players[i] plays in session played_in[i]. The order keeps the planner from betting that a scan of the whole fleet will
 // meet a free instance soon; EXISTS would drop it.
@@ -531,9 +531,8 @@ type TryLocksParams struct {
 //
 // The rule: fill the fullest open session of that region, mode and size first; else open one on the instance with a
 // live lease, not draining, offering the mode, with room for max_players more, least loaded first.
-// Claims what requests need for this transaction (players, idempotency keys, the right to open sessions) without waiting.
-// Who does not get all of its locks meets another replica that decides about the same player right now, and goes into
-// the next batch.
+// Locks what requests need for this transaction (players, idempotency keys, the right to open sessions) without waiting. A
+// request that does not get all of its locks stays for the next batch: another replica is deciding about the same player.
 func (q *Queries) TryLocks(ctx context.Context, arg TryLocksParams) ([]int32, error) {
 	rows, err := q.db.Query(ctx, tryLocks, arg.Requests, arg.Locks)
 	if err != nil {
@@ -595,8 +594,8 @@ type WaitForOpenSessionsRow struct {
 	Fillable    bool
 }
 
-// The same under the opener lock: waits for sessions that others are filling, and takes along the named ones, whose
-// seats are about to be given up. What changed during the wait is returned as it is now.
+// FillOpenSessions under the opener lock: it waits for sessions that others are filling, and adds the named ones, whose seats
+// are about to be given up. It returns rows as they are after the wait.
 func (q *Queries) WaitForOpenSessions(ctx context.Context, arg WaitForOpenSessionsParams) ([]WaitForOpenSessionsRow, error) {
 	rows, err := q.db.Query(ctx, waitForOpenSessions,
 		arg.Region,
@@ -637,8 +636,8 @@ const waitForOpeners = `-- name: WaitForOpeners :exec
 SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest($1::bigint[]) AS lock ORDER BY 1) k
 `
 
-// Opening sessions of one mode and size is decided by one transaction at a time over all replicas: otherwise each
-// would open its own half-empty one. Sorted, so that two never wait for each other.
+// One transaction at a time, over all replicas, opens sessions of a mode and size: otherwise each would open a half-empty
+// session of its own. Sorted, so that two transactions never deadlock.
 func (q *Queries) WaitForOpeners(ctx context.Context, locks []int64) error {
 	_, err := q.db.Exec(ctx, waitForOpeners, locks)
 	return err

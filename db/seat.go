@@ -2,7 +2,7 @@ package db
 
 import "context"
 
-// SeatReport is what an instance says about the players of one of its sessions. Joined is taken in before Left.
+// SeatReport is an instance's report about the players of one of its sessions. Joined is applied before Left.
 type SeatReport struct {
 	Ref       InstanceRef
 	SessionID string
@@ -12,20 +12,20 @@ type SeatReport struct {
 }
 
 // Joined is a player who connected with the session token of that id. Connection is the game server's name for the
-// connection, unique among all that it accepts; empty when it names none, and then a retry cannot be told from a replay.
+// connection, unique among all its connections. When it is empty, a retry cannot be distinguished from a replay.
 type Joined struct{ Sub, JTI, Connection string }
 
 // Left is a player who is gone. With a Connection the seat is freed only if that connection holds it.
 type Left struct{ Sub, Connection string }
 
-// SeatResult says what became of one entry of a report.
+// SeatResult is the result of one entry of a report.
 type SeatResult string
 
 // The results of an entry.
 const (
 	SeatOK        SeatResult = "ok"         // done, or done before
 	SeatReplay    SeatResult = "replay"     // that token was used before: refuse the player
-	SeatGone      SeatResult = "seat_gone"  // the seat was freed and there is no room any more: refuse the player
+	SeatGone      SeatResult = "seat_gone"  // the seat was freed and the session is full: refuse the player
 	SeatUnknown   SeatResult = "unknown"    // the player never had a seat in this session
 	SeatNotHolder SeatResult = "not_holder" // the connection that ended does not hold the seat: nothing changed
 )
@@ -46,8 +46,8 @@ type SeatReportResult struct {
 	Closed      bool // the session is closed: now, or before
 }
 
-// ReportSeats takes in who joined and who left. Every report is safe to repeat. A report about a session that is not
-// this instance's, or is closed, finds all its players unknown. Errors: NotFound or Superseded for the instance,
+// ReportSeats applies a report of players that joined and left. A report can be repeated. In a report about a session that is
+// closed, or belongs to another instance, all players are unknown. Errors: NotFound or Superseded for the instance,
 // Unavailable.
 func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult, error) {
 	region, _, ok := parseSessionID(r.SessionID)

@@ -8,13 +8,13 @@ import (
 
 // ReapedSeats is what ReapSeats did.
 type ReapedSeats struct {
-	Looked int // at seats whose time it was: freed, or held on to because they were resolved since
+	Looked int // at seats whose look_at time had come: freed, or kept because they were resolved since
 	Freed  int
-	Closed int // sessions that are empty by it
+	Closed int // sessions that became empty
 }
 
-// ReapSeats frees seats of a region that nobody connected to in time, those of at most batch, and closes sessions that
-// are empty by it. Errors: Unavailable.
+// ReapSeats frees the seats of a region whose players did not connect in time, in at most batch sessions, and closes sessions
+// that become empty. Errors: Unavailable.
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
 	err = s.inBulkTx(ctx, func(q *Queries) error {
 		done = ReapedSeats{}

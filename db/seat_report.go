@@ -11,24 +11,24 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// errTokenRace takes a transaction back that lost a token id to another one between look and write.
+// errTokenRace rolls back a transaction when another one redeemed a token id between its read and its write.
 var errTokenRace = &pgconn.PgError{Code: "40001", Message: "a token id was redeemed meanwhile"}
 
 type reportCall = batch.Call[SeatReport, SeatReportResult]
 
-// reportBatch decides reports of one region in one transaction, those about one session in their order. What would
-// follow a report that closes its session, or is about a player of an earlier one, is left to the next flight.
+// reportBatch decides reports of one region in one transaction, those about one session in their order. A report after one
+// that closes its session, or about a player of an earlier report, stays for the next batch.
 func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportCall) error {
-	var strangers []*reportCall
+	var foreign []*reportCall
 	var reports []*report
 	var started []string
 	err := s.inTx(ctx, func(q *Queries) error {
 		rt := reporting{s, q, region}
-		known, err := rt.look(ctx, calls)
+		known, err := rt.load(ctx, calls)
 		if err != nil {
 			return err
 		}
-		reports, strangers = known.decide(calls)
+		reports, foreign = known.decide(calls)
 		started, err = rt.write(ctx, reports)
 		return err
 	})
@@ -44,11 +44,11 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	for _, r := range reports {
 		r.call.Answer(r.result, nil)
 	}
-	return s.answerStrangers(ctx, strangers)
+	return s.answerForeign(ctx, foreign)
 }
 
-// answerStrangers answers reports about sessions that are not their instance's.
-func (s *Store) answerStrangers(ctx context.Context, calls []*reportCall) error {
+// answerForeign answers reports about sessions that belong to another instance or do not exist.
+func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
 		refs[i] = c.Req.Ref
@@ -70,8 +70,8 @@ type reporting struct {
 	region string
 }
 
-// look holds the sessions of the calls and reads what the calls are judged by.
-func (rt reporting) look(ctx context.Context, calls []*reportCall) (reported, error) {
+// load locks the sessions of the calls and reads the seats and tokens that decide about them.
+func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, error) {
 	sessions := LockReportedSessionsParams{Region: rt.region}
 	seats := ReportedSeatsParams{Region: rt.region}
 	tokens := RedeemedTokensParams{Region: rt.region}
@@ -90,16 +90,16 @@ func (rt reporting) look(ctx context.Context, calls []*reportCall) (reported, er
 	var locked []LockReportedSessionsRow
 	var seated []ReportedSeatsRow
 	var redeemed []RedeemedTokensRow
-	queue(&out, &locked, (*Queries).LockReportedSessions, sessions) // the first: the others see what its last holders did
+	queue(&out, &locked, (*Queries).LockReportedSessions, sessions) // first, so that the others see what the last holders of the locks wrote
 	queue(&out, &seated, (*Queries).ReportedSeats, seats)
 	queue(&out, &redeemed, (*Queries).RedeemedTokens, tokens)
 	err := rt.q.send(ctx, &out)
 	return reportedOf(rt.region, locked, seated, redeemed), err
 }
 
-// write stores what was decided, in the lock order: seats, then the instances of sessions that close. Seats are released
-// before others are taken, since a join may need the room that an earlier report's leave made. It returns the instances
-// whose first report this is.
+// write stores the decisions in the lock order: seats, then the instances of sessions that close. It releases seats before it
+// takes others, since a join may need the seat that an earlier report freed. It returns the instances that report for the
+// first time.
 func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
 	if len(reports) == 0 {
 		return nil, nil
@@ -129,8 +129,7 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	return started, nil
 }
 
-// closes puts into the pipeline what closes sessions that ended or are empty, and what marks instances whose first
-// report this is.
+// closes adds statements that close sessions that ended or are empty, and that mark instances that report for the first time.
 func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]string) {
 	var ended, emptied []uuid.UUID
 	var silent, touched []string
@@ -192,8 +191,8 @@ func (p *ConnectSeatsParams) add(s LockReportedSessionsRow, j Joined) {
 	p.Connections = append(p.Connections, j.Connection)
 }
 
-// releases are the seats to free, and apart from them those of players who joined in the same report: their visit is
-// written before it ends.
+// releases returns the seats to free: before, and apart from them those of players that joined in the same report, whose
+// joining is written first.
 func (rt reporting) releases(reports []*report) (before, visits ReleaseSeatsParams) {
 	before = ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
 	visits = before

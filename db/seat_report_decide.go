@@ -2,23 +2,23 @@ package db
 
 import "slices"
 
-// What a flight of seat reports means, given what is known of their sessions, seats and tokens. It is pure.
+// Pure decisions about a batch of seat reports, given the rows of their sessions, seats and tokens.
 
-// reported is what a flight of reports is judged by, and what becomes of it report by report.
+// reported is the state that a batch of reports is decided by. Each report changes it for the reports after it.
 type reported struct {
 	sessions map[string]*reportedSession // by session id
 	seats    map[seatRef]seatState
 	redeemed map[string]seatRef // by token id
 }
 
-// reportedSession is a session that a transaction holds.
+// reportedSession is a session that the transaction has locked.
 type reportedSession struct {
 	LockReportedSessionsRow
 
 	players int
 	closed  bool
-	visited bool            // a player joined and left in one report, whose seat is only free when the batch is written
-	decided map[string]bool // players an earlier report of this flight was about
+	visited bool            // a player joined and left in one report; its seat is free only after the batch is written
+	decided map[string]bool // players of earlier reports of this batch
 }
 
 type seatState struct {
@@ -27,7 +27,7 @@ type seatState struct {
 	hadOne     bool
 }
 
-// heldBy says that the seat is connected, and by that connection as far as is known. Without a name nothing is known.
+// heldBy reports whether the seat is connected by this connection. A connection without a name counts as the same.
 func (s seatState) heldBy(connection string) bool {
 	return s.state == "connected" && (connection == "" || s.connection == "" || s.connection == connection)
 }
@@ -55,33 +55,33 @@ type report struct {
 	release []string // players whose seats to free
 }
 
-// decide judges the calls that may be decided now, in their order. Strangers are those about a session that is not
-// their instance's.
-func (k reported) decide(calls []*reportCall) (reports []*report, strangers []*reportCall) {
+// decide decides the calls that this batch can decide, in their order. It returns as foreign the calls about a session that is
+// not their instance's.
+func (k reported) decide(calls []*reportCall) (reports []*report, foreign []*reportCall) {
 	for _, c := range calls {
 		s := k.sessions[c.Req.SessionID]
 		switch {
 		case s == nil || !speaksFor(c.Req.Ref, s.LockReportedSessionsRow):
-			strangers = append(strangers, c)
+			foreign = append(foreign, c)
 		case !s.awaits(c.Req):
-			reports = append(reports, k.judge(c, s))
+			reports = append(reports, k.decideReport(c, s))
 		}
 	}
-	return reports, strangers
+	return reports, foreign
 }
 
 func speaksFor(ref InstanceRef, s LockReportedSessionsRow) bool {
 	return s.Live && s.InstanceID == ref.InstanceID && (ref.Incarnation == nil || *ref.Incarnation == s.Incarnation)
 }
 
-// awaits tells whether a report has to wait for what is decided in this flight to be written.
+// awaits reports whether a report must wait until the decisions of this batch are written.
 func (s *reportedSession) awaits(r SeatReport) bool {
 	return s.closed || s.visited || slices.ContainsFunc(r.Left, func(l Left) bool { return s.decided[l.Sub] }) ||
 		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decided[j.Sub] })
 }
 
-// judge decides each entry by what is known of the seats and the token ids.
-func (k reported) judge(c *reportCall, s *reportedSession) *report {
+// decideReport decides each entry by the seats and the token ids.
+func (k reported) decideReport(c *reportCall, s *reportedSession) *report {
 	r := &report{call: c, session: s}
 	for _, j := range c.Req.Joined {
 		r.join(j, k)
@@ -106,7 +106,7 @@ func (r *report) join(j Joined, k reported) {
 	result := SeatOK
 	switch {
 	case known && used == at && st.heldBy(j.Connection):
-		// A retry: the answer was lost.
+		// A retry of a report whose answer was lost.
 	case known:
 		result = SeatReplay
 	case st.state == "" && !st.hadOne:
@@ -126,7 +126,7 @@ func (r *report) join(j Joined, k reported) {
 	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{j.Sub, j.JTI, result})
 }
 
-// connects tells whether the report seats the player.
+// connects reports whether the report seats the player.
 func (r *report) connects(sub string) bool {
 	return slices.ContainsFunc(r.connect, func(j Joined) bool { return j.Sub == sub })
 }

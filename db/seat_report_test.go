@@ -26,8 +26,8 @@ func TestReportsOfOneFlight(t *testing.T) {
 	row := LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2, MaxPlayers: 3, Live: true}
 	seats := []ReportedSeatsRow{{id, "ann", "reserved", "", true}, {id, "bob", "connected", "", true}, {id, "cid", "", "", true}, {id, "dan", "", "", true}, {id, "eve", "", "", false}}
 	decide := func(calls ...*reportCall) (reports []*report) {
-		reports, strangers := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide(calls)
-		require.Empty(t, strangers)
+		reports, foreign := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide(calls)
+		require.Empty(t, foreign)
 		return reports
 	}
 
@@ -50,9 +50,9 @@ func TestReportsOfOneFlight(t *testing.T) {
 	require.Len(t, decide(ask("ann", "", true), ask("", "bob", false)), 1, "nothing follows the end")
 
 	row.Live = false
-	reports, strangers := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide([]*reportCall{ask("ann", "", false)})
+	reports, foreign := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide([]*reportCall{ask("ann", "", false)})
 	require.Empty(t, reports)
-	require.Len(t, strangers, 1)
+	require.Len(t, foreign, 1)
 }
 
 // Joins were written before the leaves that made room for them, so that the database refused a batch of correct reports.

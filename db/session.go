@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/db/internal/batch"
 )
 
-// Resolved is the way to a seat, and what a session token about it says. The times are the database's, to the second.
+// Resolved is how to reach a seat, and the claims of a session token for it. The times are the database's, to the second.
 type Resolved struct {
 	SessionID     string
 	SessionHandle string
@@ -19,14 +19,14 @@ type Resolved struct {
 	Region        string
 	Mode          string
 	MaxPlayers    int       // seats of the session
-	Party         uuid.UUID // the same for all who were seated together
+	Party         uuid.UUID // the same for all players that were placed together
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
 }
 
 type resolveRequest struct{ handle, sub string }
 
-// Resolve exchanges a handle for the way to the player's seat, and holds the seat until the token that is issued with
+// Resolve exchanges a handle for the address of the player's seat, and keeps the seat until the token that is issued with
 // it has expired. Errors: NotFound for a handle that never was (or was closed long ago), Gone for a session that has
 // ended, Forbidden for a player without a seat in it, Unavailable.
 func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, error) {
@@ -72,8 +72,8 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	return s.explainMissing(ctx, region, missing)
 }
 
-// explainMissing answers those who have no seat: the session never was, has ended, or holds none for them. A seat that
-// was being changed while it was asked for is left to the next flight.
+// explainMissing answers calls without a seat: the session never existed, has ended, or has no seat for the player. A call
+// whose seat changed meanwhile stays for the next batch.
 func (s *Store) explainMissing(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	if len(calls) == 0 {
 		return nil

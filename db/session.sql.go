@@ -22,7 +22,7 @@ type CloseEmptySessionsParams struct {
 	Ids    []uuid.UUID
 }
 
-// Closes those of the named sessions that nobody is left in. The caller holds them.
+// Closes those of the named sessions that are empty. The caller has locked them.
 func (q *Queries) CloseEmptySessions(ctx context.Context, arg CloseEmptySessionsParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, closeEmptySessions, arg.Region, arg.Ids)
 	if err != nil {

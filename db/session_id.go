@@ -8,10 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Ids that are handed out carry their region, so that no directory is needed to find what they name. To clients they
-// are opaque.
+// Public ids contain their region, so that a lookup needs no directory. Clients treat them as opaque.
 
-// sessionID is what the outside calls a session: region.uuid.
+// sessionID is the public id of a session: region.uuid.
 func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
 
 func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
@@ -25,7 +24,7 @@ func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 
 const handleBytes = 18 // 144 random bits
 
-// newHandle makes a session handle: region.secret, where who knows the secret and holds a seat may enter.
+// newHandle makes a session handle, region.secret: a player that knows the secret and holds a seat may enter.
 func newHandle(region string) string {
 	secret := make([]byte, handleBytes)
 	_, _ = rand.Read(secret) // never fails, by its contract

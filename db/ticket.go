@@ -14,14 +14,13 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Ticket is somebody who waits for a match, or has been told where to play. What a ticket says is its body, which is the
-// protocol's and which nothing here looks into.
+// Ticket waits for a match or was assigned to one. Its body belongs to the protocol; this package does not read it.
 type Ticket struct {
 	ID         string
 	Body       []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
 	Assignment []byte    // an openmatch.Assignment; nil while it waits
 	SettledAt  time.Time // when it was assigned; zero while it waits
-	// KeptAlive is for how long [Store.KeepAlive] lets it stay; 0 where it does not, and after it was assigned.
+	// KeptAlive is by how much [Store.KeepAlive] extends its life; 0 when it does not, and after the ticket was assigned.
 	KeptAlive time.Duration
 }
 
@@ -36,14 +35,14 @@ func (t Ticket) Encoded() []byte {
 	return append(binary.AppendUvarint(b, uint64(len(t.Assignment))), t.Assignment...)
 }
 
-// NewTicket is a ticket that is to wait.
+// NewTicket is a ticket to create.
 type NewTicket struct {
 	Fields match.Fields // what pools choose by; the store fills in Created
-	// Encode gives the body. It is called again, with another id, where the first one was taken.
+	// Encode returns the body. It is called again, with another id, when the first id was taken.
 	Encode    func(id string, created time.Time) []byte
-	TTL       time.Duration // it leaves by itself so long after it was created; 0: never
-	KeepAlive bool          // [Store.KeepAlive] lets it stay for another TTL
-	Player    string        // has one live ticket at most; "" for any number
+	TTL       time.Duration // after its creation it is deleted; 0: never
+	KeepAlive bool          // [Store.KeepAlive] extends its life by another TTL
+	Player    string        // may have one live ticket; "" for no limit
 }
 
 // created is a NewTicket on its way into the queue.
@@ -89,10 +88,10 @@ func (s *Store) createBatch(ctx context.Context, region string, calls []*batch.C
 		}
 		left = append(left, c)
 	}
-	return s.tellClashes(ctx, region, left)
+	return s.answerConflicts(ctx, region, left)
 }
 
-// putTickets writes those that clash with nothing, and tells which.
+// putTickets writes the tickets that conflict with nothing, and returns their ids.
 func (s *Store) putTickets(ctx context.Context, region string, calls []*batch.Call[*created, Ticket]) (ids []string, err error) {
 	p, players, plain := paramsOf(region, calls)
 	if plain {
@@ -123,8 +122,8 @@ func (s *Store) putTickets(ctx context.Context, region string, calls []*batch.Ca
 	return ids, err
 }
 
-// paramsOf spells tickets as the statements want them, with the players among them, and tells whether nobody asked for
-// anything besides.
+// paramsOf returns tickets as parameters of the statements, and the players that are named; plain means that no ticket has a TTL
+// or a player.
 func paramsOf(region string, calls []*batch.Call[*created, Ticket]) (p CreateTicketsParams, players []string, plain bool) {
 	n, terms, doubles := len(calls), 0, 0
 	plain = true
@@ -154,9 +153,9 @@ func paramsOf(region string, calls []*batch.Call[*created, Ticket]) (p CreateTic
 	return p, players, plain
 }
 
-// tellClashes answers those whose player waits already. The others met an id that was given to somebody else: they get
-// another, and stay for the next flight.
-func (s *Store) tellClashes(ctx context.Context, region string, left []*batch.Call[*created, Ticket]) error {
+// answerConflicts refuses the tickets whose players have one already. The ids of the others were taken: they get new ids and
+// stay for the next batch.
+func (s *Store) answerConflicts(ctx context.Context, region string, left []*batch.Call[*created, Ticket]) error {
 	if len(left) == 0 {
 		return nil
 	}
@@ -249,8 +248,8 @@ func issuedTickets(region string, ids []string) (ours []string) {
 	return ours
 }
 
-// DeleteTicket takes a ticket out, whatever became of it; when it returns, no query finds it any more. An id that is not
-// known is fine. Errors: Unavailable.
+// DeleteTicket deletes a ticket, whether it waits or is assigned; when it returns, no query finds the ticket. An unknown id is no
+// error. Errors: Unavailable.
 func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, TicketID, id) {
 		return nil
@@ -280,7 +279,7 @@ func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.C
 	return nil
 }
 
-// Cancelled is what became of a ticket that its player wanted back.
+// Cancelled is the result of canceling a ticket.
 type Cancelled struct {
 	Cancelled bool    // it waited, and is gone: no match will have it
 	MatchedIn []byte  // the id of the match that it is in, not cancelled

@@ -31,7 +31,7 @@ const (
 )
 
 // idMint makes ids. It is safe for concurrent use. Two processes may make the same id, once in about 2^40 in the same
-// second: who stores them has to see to that.
+// second: the table that stores them must reject duplicates.
 type idMint struct {
 	process [2]byte
 	counter atomic.Uint32
@@ -55,8 +55,8 @@ func (m *idMint) next(region string, kind IDKind, now time.Time) string {
 	return idText.EncodeToString(id[:])
 }
 
-// IssuedHere tells whether an id was made for something of this kind in this region, which may be gone by now. Of ids that
-// were not, it takes one in 2^24 for ours.
+// IssuedHere reports whether an id was made for something of this kind in this region, which may be deleted by now. It is wrong
+// about one in 2^24 of the ids that were not.
 func IssuedHere(region string, kind IDKind, id string) bool {
 	if len(id) != idText.EncodedLen(idBytes) {
 		return false

@@ -5,27 +5,26 @@
 -- live lease, not draining, offering the mode, with room for max_players more, least loaded first.
 
 -- name: TryLocks :many
--- Claims what requests need for this transaction (players, idempotency keys, the right to open sessions) without waiting.
--- Who does not get all of its locks meets another replica that decides about the same player right now, and goes into
--- the next batch.
+-- Locks what requests need for this transaction (players, idempotency keys, the right to open sessions) without waiting. A
+-- request that does not get all of its locks stays for the next batch: another replica is deciding about the same player.
 SELECT n.request::int AS request
 FROM (SELECT unnest(@requests::int[]) AS request, unnest(@locks::bigint[]) AS lock) n
 GROUP BY n.request
 HAVING bool_and(pg_try_advisory_xact_lock(n.lock));
 
 -- name: LimitLockWait :exec
--- From here on the transaction fails (55P03) when it waits for one lock for longer than so many milliseconds.
+-- From here on the transaction fails (55P03) when it waits for one lock for longer than this many milliseconds.
 SELECT set_config('lock_timeout', (@milliseconds::int)::text, true);
 
 -- name: WaitForOpeners :exec
--- Opening sessions of one mode and size is decided by one transaction at a time over all replicas: otherwise each
--- would open its own half-empty one. Sorted, so that two never wait for each other.
+-- One transaction at a time, over all replicas, opens sessions of a mode and size: otherwise each would open a half-empty
+-- session of its own. Sorted, so that two transactions never deadlock.
 SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest(@locks::bigint[]) AS lock ORDER BY 1) k;
 
 -- name: SeatsAround :many
--- The seats that bear on these requests: those the players hold, and those the callers hold for others. Of most players
--- there are none: what is asked of all is an index lookup each. ("Not connected" is how to say reserved where an index of
--- reserved seats alone would mislead: while there are few of them, it looks good for anything.)
+-- The seats that matter to these requests: those of the players, and those that the callers reserved for others. Most players
+-- have none, so each costs an index lookup. Reserved is written as "not connected" so that the planner does not choose the
+-- partial index of reserved seats, which is attractive for unrelated lookups while it is small.
 WITH around AS MATERIALIZED (
     SELECT f.* FROM (SELECT DISTINCT unnest(@subs::text[]) AS sub) p CROSS JOIN LATERAL (
         SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
@@ -47,8 +46,8 @@ JOIN sessions s ON s.region = @region AND s.id = a.session_id
 LEFT JOIN live_sessions v ON v.region = @region AND v.id = a.session_id;
 
 -- name: FillOpenSessions :many
--- The fullest open sessions that have room for a party of that size: as many as there are parties of it. Those that
--- another transaction is filling are not held, and WaitForOpenSessions waits for them.
+-- The fullest open sessions with enough free seats for a party of each size, one session per party. Sessions that another
+-- transaction has locked are returned as not held; WaitForOpenSessions waits for them.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
 ), fullest AS (
@@ -71,9 +70,9 @@ LEFT JOIN instances i ON i.region = @region AND i.id = h.instance_id
 ORDER BY f.id;
 
 -- name: FillForOne :many
--- What a flight of one party does when nothing is in the way, in one round trip: nobody decides about its players, they
--- hold no seat and wait for none, and the fullest session is free. Else it does nothing and answers nothing. It looks
--- before it has the locks; whom it seats twice by that, the unique index of waiting players refuses.
+-- A batch of one party in one round trip, when no other transaction decides about its players, they hold no seat and none is
+-- reserved for them, and the fullest session is not locked. Otherwise it changes nothing and returns no row. It reads before
+-- it has the locks; the unique index of reserved seats rejects a player that it would seat twice.
 WITH claimed AS MATERIALIZED (
     SELECT bool_and(pg_try_advisory_xact_lock(k.lock)) AS all_of_them FROM (SELECT unnest(@locks::bigint[]) AS lock) k
 ), room AS (
@@ -101,8 +100,8 @@ SELECT r.id, r.handle, (r.player_count + sqlc.arg(size)::int)::int AS player_cou
 FROM room r JOIN instances i ON i.region = @region AND i.id = r.instance_id;
 
 -- name: WaitForOpenSessions :many
--- The same under the opener lock: waits for sessions that others are filling, and takes along the named ones, whose
--- seats are about to be given up. What changed during the wait is returned as it is now.
+-- FillOpenSessions under the opener lock: it waits for sessions that others are filling, and adds the named ones, whose seats
+-- are about to be given up. It returns rows as they are after the wait.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
 ), fullest AS (
@@ -151,7 +150,7 @@ LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
 ORDER BY i.id;
 
 -- name: StillPlaceable :many
--- Which of these wishes a fresh snapshot still shows room for, whoever has it locked: "no capacity" is only ever
+-- Which of these requests a fresh snapshot still shows free seats for, locked or not: "no capacity" is only ever
 -- answered to the others. A session in which a member of the party plays does not count for that party: request
 -- players[i] plays in session played_in[i]. The order keeps the planner from betting that a scan of the whole fleet will
 -- meet a free instance soon; EXISTS would drop it.

@@ -50,6 +50,6 @@ SELECT (EXISTS (SELECT 1 FROM sessions s WHERE s.region = @region AND s.id = @id
 SELECT close_sessions(@region, @ids::uuid[], @reason)::uuid AS id;
 
 -- name: CloseEmptySessions :many
--- Closes those of the named sessions that nobody is left in. The caller holds them.
+-- Closes those of the named sessions that are empty. The caller has locked them.
 SELECT close_sessions(@region, ARRAY(
     SELECT s.id FROM sessions s WHERE s.region = @region AND s.id = ANY (@ids::uuid[]) AND s.player_count = 0), 'empty')::uuid AS id;
