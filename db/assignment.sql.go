@@ -319,7 +319,7 @@ const ticketRegions = `-- name: TicketRegions :many
 SELECT ticket_regions()::text AS region UNION SELECT c.region FROM match_cycles c
 `
 
-// Directors that ask where nobody waits leave cycles, too.
+// Directors that fetch in regions without tickets leave cycles, too.
 func (q *Queries) TicketRegions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, ticketRegions)
 	if err != nil {

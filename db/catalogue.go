@@ -11,9 +11,9 @@ import (
 )
 
 // catalogue is what a replica knows of the regions and modes that instances offer, or offered in the last day. It tells a
-// misspelt name from one that has no room. It is read when a placement is refused, and for nothing else.
+// misspelt name from one without free capacity. It is read when a placement is refused, and for nothing else.
 type catalogue struct {
-	lock    chan struct{} // holds one while somebody reads or renews the catalogue
+	lock    chan struct{} // full while a goroutine reads or renews the catalogue
 	read    func(context.Context) ([]KnownModesRow, error)
 	log     *slog.Logger
 	readAt  time.Time // when reading it began; zero: never
@@ -89,7 +89,7 @@ func (k *catalogue) unknown(r PlaceRequest) *Error {
 	return newError(NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s", r.Region, r.Mode, suggestion(r.Mode, modes))
 }
 
-// warn logs that players ask for what nobody offers, once a minute for each name.
+// warn logs once a minute for each name that players ask for a mode or region that no instance offers.
 func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *Error) {
 	if time.Since(k.warnedSince) > warnEvery {
 		k.warnedSince = time.Now()

@@ -12,9 +12,9 @@ import (
 // The states of a cycle, in their order.
 const (
 	CycleRegisters = "registering" // callers may join and propose
-	CycleCollects  = "collecting"  // those who joined may propose
+	CycleCollects  = "collecting"  // callers that joined may propose
 	CycleEvaluates = "evaluating"  // nothing more is let in
-	CycleEnded     = "ended"       // everybody has been told
+	CycleEnded     = "ended"       // all callers have their answers
 )
 
 // Cycle is one run of an evaluator over what the callers of all replicas propose. A region has one at a time. What

@@ -25,7 +25,7 @@ type AdvanceCycleParams struct {
 	Replica uuid.UUID
 }
 
-// Waits for those who are joining or proposing right now: after it, all that joined or was proposed can be read.
+// Waits for transactions that join or propose: after it, all callers and proposals can be read.
 func (q *Queries) AdvanceCycle(ctx context.Context, arg AdvanceCycleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, advanceCycle,
 		arg.State,
@@ -49,7 +49,7 @@ type AwaitAcceptanceParams struct {
 	ID     uuid.UUID
 }
 
-// Waits for whoever holds the cycle, whoever owns it by now: what was being decided is decided then.
+// Waits until no transaction holds the cycle, so that a running acceptance has ended.
 func (q *Queries) AwaitAcceptance(ctx context.Context, arg AwaitAcceptanceParams) error {
 	_, err := q.db.Exec(ctx, awaitAcceptance, arg.Region, arg.ID)
 	return err
@@ -177,7 +177,7 @@ type EndDesertedCycleParams struct {
 	Lease  time.Duration
 }
 
-// A cycle whose owner is silent, and in which nobody else is who could go on with it, ends here, so that another can begin.
+// Ends a cycle whose owner is silent and that no other replica can take over, so that another cycle can begin.
 func (q *Queries) EndDesertedCycle(ctx context.Context, arg EndDesertedCycleParams) error {
 	_, err := q.db.Exec(ctx, endDesertedCycle, arg.Region, arg.Lease)
 	return err
@@ -253,7 +253,7 @@ type HoldCycleParams struct {
 	Replica uuid.UUID
 }
 
-// The fence of an acceptance: who holds it owns the cycle until commit, whatever the clock says meanwhile.
+// The fence of an acceptance: the replica that holds this lock owns the cycle until commit, even when its lease expires.
 func (q *Queries) HoldCycle(ctx context.Context, arg HoldCycleParams) (string, error) {
 	row := q.db.QueryRow(ctx, holdCycle, arg.Region, arg.ID, arg.Replica)
 	var state string
@@ -364,7 +364,7 @@ type JudgedProposalsRow struct {
 	Seq    int32
 }
 
-// What an owner before told about callers.
+// The verdicts of an earlier owner about proposals of callers.
 func (q *Queries) JudgedProposals(ctx context.Context, arg JudgedProposalsParams) ([]JudgedProposalsRow, error) {
 	rows, err := q.db.Query(ctx, judgedProposals, arg.Callers, arg.Region, arg.Cycle)
 	if err != nil {
@@ -398,7 +398,7 @@ type LeaveCycleParams struct {
 	Ids    []uuid.UUID
 }
 
-// What they proposed and nobody judged yet is proposed no more. An acceptance that is under way comes first.
+// Deletes their undecided proposals. A running acceptance comes first.
 func (q *Queries) LeaveCycle(ctx context.Context, arg LeaveCycleParams) error {
 	_, err := q.db.Exec(ctx, leaveCycle, arg.Region, arg.Cycle, arg.Ids)
 	return err
@@ -631,7 +631,7 @@ type ProposeParams struct {
 	Finished  []uuid.UUID
 }
 
-// Puts proposals of several callers, while the cycle still collects them, and says who has no more.
+// Writes proposals of several callers while the cycle collects them, and which callers have no more.
 func (q *Queries) Propose(ctx context.Context, arg ProposeParams) (bool, error) {
 	row := q.db.QueryRow(ctx, propose,
 		arg.Region,

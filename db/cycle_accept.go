@@ -22,26 +22,26 @@ type AcceptedMatch struct {
 	Tickets  []string
 	Backfill *MatchBackfill // nil: it has none
 
-	// Caller and Seq name the proposal where another replica waits to hear of it; Seq is 0 where none does.
+	// Caller and Seq name the proposal when another replica waits for the verdict; Seq is 0 when none does.
 	Caller uuid.UUID
 	Seq    int32
 }
 
-// FinalMatch is what became of an accepted one.
+// FinalMatch is the final verdict on an accepted match.
 type FinalMatch struct {
 	Verdict match.Verdict
 	Created *Backfill // the backfill that was created for it; nil: none was
 }
 
-// ReadBackfill gives what a backfill says after a match that wants it to say what the match function sent. old is nil for
+// ReadBackfill returns the backfill that a match leaves behind, from what the match function sent. old is nil for
 // one that is to be created. An error drops the match.
 type ReadBackfill func(sent []byte, old *Backfill) (NewBackfill, error)
 
 // AcceptMatches decides about matches, in the order in which they were accepted, and marks the tickets of those that are
 // kept as pending. When it returns without an error this is committed, on behalf of the cycle that the replica runs. No
-// match may be told of before. Ids of tickets that were never issued are taken as they are. read may be called more than
-// once. Errors: Superseded when the replica runs the cycle no more; Unavailable, after which nobody knows whether the
-// tickets are pending.
+// match may be sent before. Ids of tickets that were never issued are accepted as they are. read may be called more than
+// once. Errors: Superseded when the replica no longer runs the cycle; Unavailable, after which it is unknown whether
+// the tickets are pending.
 func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch, read ReadBackfill) ([]FinalMatch, error) {
 	var err error
 	for range maxConflictRetries {
@@ -56,7 +56,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 		}
 		switch {
 		case err == nil:
-			a.queueExec()
+			a.notifyCallers()
 			return a.final, nil
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil, cycleLost()
@@ -67,8 +67,8 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	return nil, unavailable("no decision about the matches", err)
 }
 
-// outcomeUnknown says that a transaction that failed at its end may have been committed all the same. It was not where
-// COMMIT answered that it rolled back, nor where Postgres ended it because it was idle: COMMIT had not arrived by then.
+// outcomeUnknown reports that a transaction that failed at its end may have been committed. It was not committed when COMMIT
+// returned that it rolled back, nor when Postgres ended it because it was idle: COMMIT had not arrived by then.
 func outcomeUnknown(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -108,9 +108,9 @@ func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, read ReadBa
 	return a
 }
 
-// run holds the cycle and all that the matches need, decides, and puts off what it writes to the commit.
+// run locks the cycle, the backfills and the tickets, decides, and defers its writes to the commit.
 func (a *acceptance) run(ctx context.Context, q *Queries) error {
-	free, err := a.hold(ctx, q)
+	free, err := a.lock(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 	return nil
 }
 
-// hold fences the cycle and holds backfills and tickets, and answers which tickets are free.
-func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool, err error) {
+// lock locks the cycle, so that no other replica takes it over, then backfills and tickets, and returns the free tickets.
+func (a *acceptance) lock(ctx context.Context, q *Queries) (free map[string]bool, err error) {
 	var p tx.Pipeline
 	var state string
 	var backfills []LockBackfillsRow
@@ -154,7 +154,7 @@ func (a *acceptance) hold(ctx context.Context, q *Queries) (free map[string]bool
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
 		queue(&p, &ids, (*Queries).FreeTickets, FreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
 	}
-	if a.toldElsewhere() { // who leaves from now on waits for us
+	if a.awaitedElsewhere() { // callers that leave from now on block on the lock of the cycle
 		queue(&p, &callers, (*Queries).CallersOf, CallersOfParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
 	}
 	if err := q.send(ctx, &p); err != nil {
@@ -187,7 +187,7 @@ func (a *acceptance) wantedBackfills() (ids []string) {
 	return ids
 }
 
-// claims are those of the matches that still have a caller, each with the index of its match.
+// claims returns the matches that still have a caller, each with the index of its match.
 func (a *acceptance) claims() (claims []match.Claim, of []int) {
 	for i, m := range a.matches {
 		if m.Seq > 0 && !a.present[m.Caller] {
@@ -203,10 +203,10 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 	return claims, of
 }
 
-// mark is what a ticket says of the match that it is in. Match functions may name matches of two cycles alike.
+// mark is what a ticket stores of its match: with the cycle, since match functions may name matches of two cycles alike.
 func (a *acceptance) mark(m AcceptedMatch) []byte { return append(a.ref.ID[:], m.ID...) }
 
-// fill creates or changes the backfill of a match, and answers its id; or drops the match, where it cannot be understood.
+// fill creates or changes the backfill of a match and returns its id, or drops the match when the backfill cannot be decoded.
 func (a *acceptance) fill(out *tx.Pipeline, i int) (id string) {
 	b := a.matches[i].Backfill
 	if b == nil {
@@ -236,7 +236,7 @@ func (a *acceptance) fill(out *tx.Pipeline, i int) (id string) {
 	return old.ID
 }
 
-// write puts off marks, associations and verdicts. The lease is counted from here on again: the marks may have taken long.
+// write defers marks, associations and verdicts. It also renews the lease, since writing the marks may take long.
 func (a *acceptance) write(out *tx.Pipeline, associate AssociateParams) {
 	if len(a.marks.Ids) > 0 {
 		queueExec(out, (*Queries).MarkPending, a.marks)
@@ -265,8 +265,8 @@ func (a *acceptance) write(out *tx.Pipeline, associate AssociateParams) {
 	queue(out, &renewed, (*Queries).RenewCycle, RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
 }
 
-// happened finds out whether the decision was committed: all of it was, or nothing. It waits for the lost transaction,
-// which holds the cycle for as long as it lives. Where nothing is left of what would tell, it can be decided again.
+// happened finds out whether the decision was committed, all of it or nothing. It waits for the lost transaction, which keeps
+// its lock on the cycle until it ends. When no trace of the decision is left, it is safe to decide again.
 func (a *acceptance) happened(ctx context.Context) (done bool, err error) {
 	// Postgres ends the lost transaction by the hold timeout.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.HoldTimeout+time.Second)
@@ -313,21 +313,21 @@ func (a *acceptance) witness(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
-// shows tells whether a backfill is as only this decision made it: one that was created is nobody else's. Another one may
-// have been changed by somebody else, to the generation that it was to have; the tickets tell then, where there are some.
+// shows reports whether a backfill proves that this decision was committed. A created backfill does. An existing one may have
+// reached the same generation by another change, so it proves nothing when there are tickets, whose marks do.
 func (a *acceptance) shows(r LockBackfillsRow) bool {
 	f := a.filled[r.ID]
 	return f.Generation == 1 || len(a.marks.Ids) == 0 && r.Generation == f.Generation && bytes.Equal(r.Body, f.Body)
 }
 
-// toldElsewhere tells whether callers of other replicas wait for the verdicts.
-func (a *acceptance) toldElsewhere() bool {
+// awaitedElsewhere reports whether callers of other replicas wait for the verdicts.
+func (a *acceptance) awaitedElsewhere() bool {
 	return slices.ContainsFunc(a.matches, func(m AcceptedMatch) bool { return m.Seq > 0 })
 }
 
-// tell wakes the replicas whose callers wait.
-func (a *acceptance) queueExec() {
-	if a.toldElsewhere() {
+// notifyCallers wakes the replicas whose callers wait.
+func (a *acceptance) notifyCallers() {
+	if a.awaitedElsewhere() {
 		a.Notify(TopicCycle, a.ref.Region)
 	}
 }

@@ -20,7 +20,7 @@ type CycleProposal struct {
 	Tickets  []string
 	Backfill *MatchBackfill // nil: it has none
 	Match    []byte         // an openmatch.Match; nil where the evaluator does not need it
-	Judged   bool           // by an owner before
+	Judged   bool           // by an earlier owner of the cycle
 }
 
 // MatchBackfill is what a match wants of a backfill.
@@ -30,7 +30,7 @@ type MatchBackfill struct {
 	Body       []byte // an openmatch.Backfill, as the match function sent it
 }
 
-// CycleCaller is somebody who takes part in a cycle. One that has left is not told of.
+// CycleCaller is a caller that takes part in a cycle. A caller that has left is not listed.
 type CycleCaller struct {
 	ID        uuid.UUID
 	Replica   uuid.UUID
@@ -44,8 +44,8 @@ type CycleNews struct {
 	Proposals []CycleProposal // of other replicas' callers
 }
 
-// Propose writes proposals for the replica that runs the cycle, and who has no more. collecting is false when it takes
-// none any more: then nothing was written. The same proposals may be sent again. Errors: Unavailable.
+// Propose writes proposals for the replica that runs the cycle, and which callers have no more. collecting is false when the
+// cycle accepts none any more: then nothing was written. The same proposals may be sent again. Errors: Unavailable.
 func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal, finished []uuid.UUID) (collecting bool, err error) {
 	p := ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
@@ -61,14 +61,14 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	return collecting, classify(err)
 }
 
-// NewsOfCycle tells an owner of all callers, and of proposals after those it has: seen is the last of each caller.
+// NewsOfCycle returns all callers of a cycle, and the proposals after those that the owner has: seen is the last of each caller.
 // Errors: Unavailable.
 func (s *Store) NewsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleNews, error) {
 	return s.newsOfCycle(ctx, ref, seen, &tx.Pipeline{})
 }
 
-// AdvanceCycle puts a cycle into a state, and tells all there is from before: who joined or proposed until then is in it,
-// and nobody comes after. Errors: Superseded when the replica is the owner no more, Unavailable.
+// AdvanceCycle puts a cycle into a state and returns all callers that joined and all proposals written before that; none can
+// follow. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleNews, error) {
 	var p tx.Pipeline
 	var advanced int64
@@ -88,7 +88,7 @@ func (s *Store) newsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUI
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
 	queue(p, &callers, (*Queries).CallersOf, CallersOfParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
-	queue(p, &rows, (*Queries).ProposalsSince, since) // after the callers: who was done then has nothing that is missing here
+	queue(p, &rows, (*Queries).ProposalsSince, since) // after the callers, so that no proposal of a finished caller is missing
 	if err := s.q.send(ctx, p); err != nil {
 		return CycleNews{}, classify(err)
 	}
@@ -106,7 +106,7 @@ func (s *Store) newsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUI
 	return news, nil
 }
 
-// JudgedProposals tells which proposals of callers an owner before has decided about. Errors: Unavailable.
+// JudgedProposals returns the proposals of callers that an earlier owner has decided about. Errors: Unavailable.
 func (s *Store) JudgedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error) {
 	rows, err := s.q.JudgedProposals(ctx, JudgedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
 	judged := map[uuid.UUID][]int32{}

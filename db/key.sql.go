@@ -77,7 +77,7 @@ const pruneKeys = `-- name: PruneKeys :execrows
 DELETE FROM signing_keys WHERE verify_until < now() - $1::interval
 `
 
-// Keys nobody verifies with any more, after a while for the record.
+// Deletes keys that verify no valid token any more, after a time for the record.
 func (q *Queries) PruneKeys(ctx context.Context, keep time.Duration) (int64, error) {
 	result, err := q.db.Exec(ctx, pruneKeys, keep)
 	if err != nil {

@@ -251,7 +251,7 @@ type LockHostsRow struct {
 }
 
 // Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
-// are locked, one for each session that is needed. With them the named ones, which may get room back. Instances that
+// are locked, one for each session that is needed. It adds the named ones, which may get seats back. Instances that
 // another transaction holds are waited for, or left out.
 func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHostsRow, error) {
 	rows, err := q.db.Query(ctx, lockHosts,

@@ -67,7 +67,7 @@ SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at,
 WHERE s.region = @region AND s.tx >= @since::xid8 ORDER BY s.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 
 -- name: TicketRegions :many
--- Directors that ask where nobody waits leave cycles, too.
+-- Directors that fetch in regions without tickets leave cycles, too.
 SELECT ticket_regions()::text AS region UNION SELECT c.region FROM match_cycles c;
 
 -- name: ForgetSettled :execrows

@@ -1,5 +1,5 @@
 -- name: EndDesertedCycle :exec
--- A cycle whose owner is silent, and in which nobody else is who could go on with it, ends here, so that another can begin.
+-- Ends a cycle whose owner is silent and that no other replica can take over, so that another cycle can begin.
 UPDATE match_cycles c SET state = 'ended', ended_at = clock_timestamp(), failure = 'the replica that ran the cycle is gone'
 WHERE c.region = @region AND c.state <> 'ended' AND c.lease_until <= clock_timestamp()
   AND NOT EXISTS (SELECT FROM match_callers k WHERE k.region = @region AND k.cycle = c.id AND k.replica <> c.owner
@@ -53,7 +53,7 @@ UPDATE match_cycles c SET lease_until = clock_timestamp()
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended';
 
 -- name: AdvanceCycle :execrows
--- Waits for those who are joining or proposing right now: after it, all that joined or was proposed can be read.
+-- Waits for transactions that join or propose: after it, all callers and proposals can be read.
 UPDATE match_cycles c SET state = @state, lease_until = clock_timestamp() + sqlc.arg(lease)::interval
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp();
 
@@ -69,14 +69,14 @@ FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle;
 UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
 
 -- name: LeaveCycle :exec
--- What they proposed and nobody judged yet is proposed no more. An acceptance that is under way comes first.
+-- Deletes their undecided proposals. A running acceptance comes first.
 WITH cycle AS MATERIALIZED (
     SELECT c.id FROM match_cycles c WHERE c.region = @region AND c.id = @cycle FOR SHARE
 )
 DELETE FROM match_callers k USING cycle WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
 
 -- name: Propose :one
--- Puts proposals of several callers, while the cycle still collects them, and says who has no more.
+-- Writes proposals of several callers while the cycle collects them, and which callers have no more.
 WITH cycle AS (
     SELECT c.id FROM match_cycles c
     WHERE c.region = @region AND c.id = @cycle AND c.state IN ('registering', 'collecting') FOR SHARE
@@ -105,19 +105,19 @@ CROSS JOIN LATERAL (
 WHERE k.region = @region AND k.cycle = @cycle AND k.replica <> @replica;
 
 -- name: JudgedProposals :many
--- What an owner before told about callers.
+-- The verdicts of an earlier owner about proposals of callers.
 SELECT p.caller, p.seq FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
     SELECT r.caller, r.seq FROM match_proposals r
     WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p;
 
 -- name: HoldCycle :one
--- The fence of an acceptance: who holds it owns the cycle until commit, whatever the clock says meanwhile.
+-- The fence of an acceptance: the replica that holds this lock owns the cycle until commit, even when its lease expires.
 SELECT c.state FROM match_cycles c
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
 FOR NO KEY UPDATE;
 
 -- name: AwaitAcceptance :exec
--- Waits for whoever holds the cycle, whoever owns it by now: what was being decided is decided then.
+-- Waits until no transaction holds the cycle, so that a running acceptance has ended.
 SELECT FROM match_cycles c WHERE c.region = @region AND c.id = @id FOR NO KEY UPDATE;
 
 -- name: FreeTickets :many

@@ -37,5 +37,5 @@ UPDATE signing_keys SET sealed_private = @sealed_private, sealed_by = @sealed_by
 INSERT INTO events (kind, detail) VALUES (@kind, @detail);
 
 -- name: PruneKeys :execrows
--- Keys nobody verifies with any more, after a while for the record.
+-- Deletes keys that verify no valid token any more, after a time for the record.
 DELETE FROM signing_keys WHERE verify_until < now() - sqlc.arg(keep)::interval;

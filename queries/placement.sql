@@ -123,7 +123,7 @@ ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: LockHosts :many
 -- Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
--- are locked, one for each session that is needed. With them the named ones, which may get room back. Instances that
+-- are locked, one for each session that is needed. It adds the named ones, which may get seats back. Instances that
 -- another transaction holds are waited for, or left out.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sessions::int[]) AS sessions
