@@ -15,10 +15,9 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Commits measures the least that a durable decision costs, as pgbench does: each caller has a connection and, as soon as
-// one update of a row of its own is committed, makes the next. The rows are in a table made for it and dropped at the end.
-// There are fewer callers where Postgres has not so many connections to give; Callers of the result says how many. Errors:
-// whatever keeps one of them from committing; the end of ctx.
+// Commits measures the minimal cost of a durable decision, as pgbench does: each caller has a connection and updates a row
+// of its own, one commit after the other. The rows are in a table that is dropped at the end. When Postgres has too few
+// free connections, fewer callers are used: see Callers of the result. Errors: a commit failed, or ctx ended.
 func Commits(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (res bench.Result, err error) {
 	c, err := newCommitters(ctx, databaseURL, callers)
 	if err != nil {
@@ -36,7 +35,7 @@ func Commits(ctx context.Context, databaseURL string, callers int, warmUp, durat
 	}, nil
 }
 
-// committers are the callers' connections, and the table that they commit to.
+// committers are the callers' connections, and the table that they update.
 type committers struct {
 	pool  *pgxpool.Pool
 	table string
@@ -44,7 +43,7 @@ type committers struct {
 }
 
 // newCommitters makes the connections, the table and a row for each. Pages have free space, so that updates stay on them,
-// and few rows, so that callers seldom meet at one.
+// and few rows, so that callers seldom need the same page.
 func newCommitters(ctx context.Context, databaseURL string, callers int) (c *committers, err error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -85,27 +84,27 @@ func (c *committers) prepare(ctx context.Context, callers int) error {
 	return nil
 }
 
-// freeConnections counts those that a login without privileges may still make, less a few for whoever watches.
+// freeConnections counts the connections that a login without privileges may still open, less a few for other programs.
 const freeConnections = `
 SELECT (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(current_setting('reserved_connections', true), '0')::int - sum(numbackends) - 4)::int
 FROM pg_stat_database`
 
-// goodbye is for dropping the table.
-const goodbye = 10 * time.Second
+// dropTimeout bounds dropping the table.
+const dropTimeout = 10 * time.Second
 
 // close also works after ctx has ended.
 func (c *committers) close(ctx context.Context) {
 	for _, conn := range c.conns {
 		conn.Release()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
-	_, _ = c.pool.Exec(ctx, "DROP TABLE IF EXISTS "+c.table) // a lost connection leaves it, under a name that tells what it was
+	_, _ = c.pool.Exec(ctx, "DROP TABLE IF EXISTS "+c.table) // after a lost connection the table stays, under a name that shows its purpose
 	c.pool.Close()
 }
 
-// run gives how long the commits took that began after from. None begins after until.
+// run returns the latencies of the commits that begin between from and until.
 func (c *committers) run(ctx context.Context, from, until time.Time) (*hdrhistogram.Histogram, error) {
 	took := make([]*hdrhistogram.Histogram, len(c.conns))
 	callers, ctx := errgroup.WithContext(ctx)
@@ -130,16 +129,16 @@ func (c *committers) loop(ctx context.Context, conn *pgxpool.Conn, caller int, t
 			return err
 		}
 		if !start.Before(from) {
-			_ = took.RecordValue(min(time.Since(start), slowest).Microseconds()) // it refuses only what is beyond slowest
+			_ = took.RecordValue(min(time.Since(start), slowest).Microseconds()) // fails only beyond slowest
 		}
 	}
 	return nil
 }
 
-// slowest is more than a commit may take.
+// slowest is the longest latency that the histogram holds.
 const slowest = time.Minute
 
-// newHistogram counts microseconds.
+// newHistogram makes a histogram of microseconds.
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, slowest.Microseconds(), 3) }
 
 func figures(took *hdrhistogram.Histogram, over time.Duration) bench.Figures {

@@ -22,7 +22,7 @@ func tablesLeft(t *testing.T, url string) (n int) {
 	return n
 }
 
-// Pins commits that are counted in the warm-up, figures that do not fit each other, and a table that is left behind.
+// Pins commits of the warm-up that are counted, inconsistent figures, and a table that is not dropped.
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -44,7 +44,7 @@ func TestCommits(t *testing.T) {
 	require.Zero(t, tablesLeft(t, url))
 }
 
-// Pins a baseline that takes the last connections of a Postgres, or fails for want of them.
+// Pins a baseline that takes the last connections of a Postgres, or fails when there are few.
 func TestCommitsWithFewConnections(t *testing.T) {
 	t.Parallel()
 	c := dbtest.NewCluster(t, pglocal.Options{Settings: map[string]string{"max_connections": "16"}})

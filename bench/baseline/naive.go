@@ -17,12 +17,12 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Naive places as most people write it first: each call in a transaction of its own, in the fullest open session that
-// SKIP LOCKED finds, else in a new one on the least loaded instance that it finds, else it says "no capacity". It keeps
-// the rule, the tables and the invariants of db, and is as quick at it as one call at a time can be: the product's
-// connections, prepared statements and indexes, one round trip for a seat in an open session and two for a new one. Of the
-// product's duties it leaves out some, which would only cost it time: idempotency keys, giving a seat up for another wish,
-// the cap on reserved seats. Every other call is the store's. It is safe for concurrent use.
+// Naive is placement as most people write it first: each call has a transaction of its own, and seats the party in the
+// fullest open session that SKIP LOCKED finds, else in a new one on the least loaded instance that it finds, else it
+// answers "no capacity". It keeps the rules, tables and invariants of package db, and is as fast as one call at a time can
+// be: it uses the product's connections, prepared statements and indexes, one round trip for a seat in an open session and
+// two for a new one. It omits duties of the product that would only cost it time: idempotency keys, giving up a seat for
+// another request, the cap on reserved seats. All other calls are the store's. Safe for concurrent use.
 type Naive struct{ *db.Store }
 
 var (
@@ -32,11 +32,12 @@ var (
 	open string
 )
 
-// tries is how often a player is looked at who got a seat from another call meanwhile: the second look finds it.
+// tries is the number of attempts for a player who gets a seat from another call at the same time: the second attempt finds
+// that seat.
 const tries = 2
 
-// Place seats a party together in one session, or answers the seat it already has. Errors: NoCapacity, Conflict when a
-// member holds another seat, anything that Postgres says.
+// Place seats a party together in one session, or returns the seat that it already has. Errors: NoCapacity, Conflict when a
+// member holds another seat, errors of Postgres.
 func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, err error) {
 	for range tries {
 		if p, err = n.fill(ctx, r); errors.Is(err, pgx.ErrNoRows) {
@@ -55,7 +56,7 @@ func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, er
 	return p, err
 }
 
-// isTaken tells that a player has a seat that would be in the way (unique_violation).
+// isTaken reports whether a player already has a seat (unique_violation).
 func isTaken(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "23505"
@@ -77,12 +78,12 @@ func (n Naive) open(ctx context.Context, r db.PlaceRequest) (db.Placement, error
 	return p, n.Pool().QueryRow(ctx, open, append(n.common(r), id, handle)...).Scan(&p.Endpoint)
 }
 
-// common are the arguments that both statements begin with, $1 to $7.
+// common returns the first arguments of both statements, $1 to $7.
 func (n Naive) common(r db.PlaceRequest) []any {
 	return []any{r.Region, r.Mode, r.MaxPlayers, r.Caller, partyKey(r.Party), r.Party, n.Timing().SeatTTL}
 }
 
-// The forms below are those of db/session_id.go and db/placement_resume.go, which keep them to themselves.
+// The formats below are those of db/session_id.go and db/placement_resume.go, which do not export them.
 
 func sessionID(region string, id uuid.UUID) string { return region + "." + id.String() }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Pins a baseline that hands out what the rest of the product does not know.
+// Pins a baseline whose ids and handles the rest of the product does not accept.
 func TestNaiveSeatsAreSeats(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64, 0)
-	p := b.place(wish("ann", "bob"))
+	p := b.place(request("ann", "bob"))
 	require.Equal(t, db.Placement{
 		SessionID: p.SessionID, SessionHandle: p.SessionHandle, Endpoint: "a:7777", Region: "eu", Mode: "duel", PlayerCount: 2, MaxPlayers: 8,
 	}, p)
@@ -31,70 +31,70 @@ func TestNaiveSeatsAreSeats(t *testing.T) {
 	b.requireSound()
 }
 
-// Pins a baseline that is quick because it decides something else: the rule is the product's.
+// Pins a baseline that is fast because it decides by other rules than the product's.
 func TestNaiveKeepsTheRule(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("busy", 64, 0.9)
 	b.register("calm", 64, 0.2)
-	five := b.place(wish("ann", party(1)...))
+	five := b.place(request("ann", party(1)...))
 	require.Equal(t, "calm:7777", five.Endpoint, "the least loaded")
-	four := b.place(wish("bob", party(2)[:3]...))
+	four := b.place(request("bob", party(2)[:3]...))
 	require.NotEqual(t, five.SessionID, four.SessionID, "it does not fit the open one")
-	single := b.place(wish("cid"))
+	single := b.place(request("cid"))
 	require.Equal(t, five.SessionID, single.SessionID, "the fullest first")
 	require.Equal(t, 6, single.PlayerCount)
-	race := wish("dan")
+	race := request("dan")
 	race.Mode = "race"
 	require.NotEqual(t, five.SessionID, b.place(race).SessionID, "another mode")
-	small := wish("eve")
+	small := request("eve")
 	small.MaxPlayers = 4
 	require.NotEqual(t, five.SessionID, b.place(small).SessionID, "another size")
 	b.requireSound()
 }
 
-// Pins seats on an instance that drains, in its open sessions too.
+// Pins seats on a draining instance, in its open sessions too.
 func TestNaiveLetsNobodyOntoADrainingInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64, 0)
-	b.place(wish("ann"))
+	b.place(request("ann"))
 	_, err := b.SetDrain(t.Context(), db.InstanceRef{InstanceID: "a"}, true)
 	require.NoError(t, err)
-	_, err = b.Place(t.Context(), wish("bob"))
+	_, err = b.Place(t.Context(), request("bob"))
 	requireKind(t, db.NoCapacity, err)
 }
 
-// Pins two seats for one player. Of a retry storm those get the seat who do not meet the first one at its work.
+// Pins two seats for one player. In a retry storm, calls get the seat that do not run at the same time as the first one.
 func TestNaiveSeatsAPlayerOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64, 0)
-	_, errs := b.placeAll(slices.Repeat([]db.PlaceRequest{wish("ann", "bob")}, 16))
+	_, errs := b.placeAll(slices.Repeat([]db.PlaceRequest{request("ann", "bob")}, 16))
 	require.Contains(t, errs, nil)
 	for _, err := range errs {
 		if err != nil {
 			requireKind(t, db.NoCapacity, err)
 		}
 	}
-	seat := b.place(wish("ann", "bob"))
-	require.Equal(t, seat, b.place(wish("ann", "bob")))
-	_, err := b.Place(t.Context(), wish("ann"))
+	seat := b.place(request("ann", "bob"))
+	require.Equal(t, seat, b.place(request("ann", "bob")))
+	_, err := b.Place(t.Context(), request("ann"))
 	requireKind(t, db.Conflict, err)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seats"))
 	b.requireSound()
 }
 
-// Pins more players than there are seats, and counters that drift, when many call at once.
+// Pins more players than seats, and counters that drift, under concurrent calls.
 func TestNaiveNeverExceedsCapacity(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, id := range []string{"a", "b", "c"} {
 		b.register(id, 20, 0) // two sessions of 8, and a rest
 	}
-	wishes := strangers(128)
+	requests := strangers(128)
 	placed := 0
-	for crowd := range slices.Chunk(wishes, 64) {
+	for crowd := range slices.Chunk(requests, 64) {
 		_, errs := b.placeAll(crowd)
 		for _, err := range errs {
 			if err == nil {
@@ -109,8 +109,8 @@ func TestNaiveNeverExceedsCapacity(t *testing.T) {
 	b.requireSound()
 }
 
-// This is what the product does better, and why it does not skip locks and leave it there. Somebody holds all that has
-// room, for a moment: naive says that there is no capacity, the product waits and places.
+// The product does better, and this is why it does not only skip locks. While another transaction has locked all rows with
+// free seats, the naive placement answers "no capacity"; the product waits and places.
 func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -127,29 +127,29 @@ func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
 				b.register(id, 8, 0) // room for one session
 			}
 			for i := range c.players {
-				b.place(wish(fmt.Sprintf("p%d", i), party(i)...))
+				b.place(request(fmt.Sprintf("p%d", i), party(i)...))
 			}
 			busy, err := b.Pool().Begin(t.Context())
 			require.NoError(t, err)
 			_, err = busy.Exec(t.Context(), c.hold)
 			require.NoError(t, err)
 
-			_, err = b.Place(t.Context(), wish("hasty"))
+			_, err = b.Place(t.Context(), request("hasty"))
 			requireKind(t, db.NoCapacity, err)
 			product := make(chan error, 1)
-			go func() { _, err := b.Store.Place(t.Context(), wish("patient")); product <- err }()
+			go func() { _, err := b.Store.Place(t.Context(), request("patient")); product <- err }()
 			require.Eventually(t, func() bool {
 				return one[int](b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
 			}, time.Minute, 5*time.Millisecond)
 			require.NoError(t, busy.Rollback(t.Context()))
 			require.NoError(t, <-product)
-			b.place(wish("hasty"))
+			b.place(request("hasty"))
 			b.requireSound()
 		})
 	}
 }
 
-// party is four friends: with whom they come along they fill more than half a session, so that no two share one.
+// party returns four players: more than half a session, so that no two parties share one.
 func party(n int) []string {
 	friends := make([]string, 4)
 	for i := range friends {

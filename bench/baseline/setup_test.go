@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
 }
 
-// bundle is a database of its own for a test, with the naive placement and the product's on it.
+// bundle is a test's own database, with the naive placement and the product's on it.
 type bundle struct {
 	baseline.Naive
 	t *testing.T
@@ -40,7 +40,7 @@ func (b *bundle) register(id string, capacity int, load float64) {
 	require.NoError(b.t, err)
 }
 
-func wish(caller string, friends ...string) db.PlaceRequest {
+func request(caller string, friends ...string) db.PlaceRequest {
 	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...), MaxPlayers: 8}
 }
 
@@ -51,11 +51,11 @@ func (b *bundle) place(r db.PlaceRequest) db.Placement {
 	return p
 }
 
-// placeAll asks for each wish at once.
-func (b *bundle) placeAll(wishes []db.PlaceRequest) ([]db.Placement, []error) {
-	got, errs := make([]db.Placement, len(wishes)), make([]error, len(wishes))
+// placeAll makes all requests at the same time.
+func (b *bundle) placeAll(requests []db.PlaceRequest) ([]db.Placement, []error) {
+	got, errs := make([]db.Placement, len(requests)), make([]error, len(requests))
 	var wg sync.WaitGroup
-	for i, w := range wishes {
+	for i, w := range requests {
 		wg.Go(func() { got[i], errs[i] = b.Place(b.t.Context(), w) })
 	}
 	wg.Wait()
@@ -63,11 +63,11 @@ func (b *bundle) placeAll(wishes []db.PlaceRequest) ([]db.Placement, []error) {
 }
 
 func strangers(n int) []db.PlaceRequest {
-	wishes := make([]db.PlaceRequest, n)
-	for i := range wishes {
-		wishes[i] = wish(fmt.Sprintf("player-%d", i))
+	requests := make([]db.PlaceRequest, n)
+	for i := range requests {
+		requests[i] = request(fmt.Sprintf("player-%d", i))
 	}
-	return wishes
+	return requests
 }
 
 func one[T any](b *bundle, sql string, args ...any) (v T) {
@@ -76,7 +76,7 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 	return v
 }
 
-// requireSound asks for everything that placement has to keep in order.
+// requireSound asserts all invariants of placement.
 func (b *bundle) requireSound() {
 	b.t.Helper()
 	rows, err := b.Pool().Query(b.t.Context(), "SELECT name FROM ops.invariants WHERE violations > 0")

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// BaselineCommand is the argument with which the program that has the lab serves what a director is compared with.
+// BaselineCommand is the argument with which the program that uses the lab serves the baselines.
 const BaselineCommand = "baseline"
 
-// Baselines are as many processes of what the director is compared with as it has replicas: this program, run with
-// [BaselineCommand]. The first call starts them. It is for one goroutine.
+// Baselines returns the processes of the baselines, as many as there are replicas: this program, run with
+// [BaselineCommand]. The first call starts them. Not safe for concurrent use.
 func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -26,7 +26,7 @@ func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
 	return l.baselines, nil
 }
 
-// URLs are the base URLs of processes.
+// URLs returns the base URLs of processes.
 func URLs(processes []*Process) (urls []string) {
 	for _, p := range processes {
 		urls = append(urls, p.URL)

@@ -13,10 +13,10 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// metricOfGroups is the histogram of calls decided together (package server/telemetry).
+// metricOfGroups is the histogram of calls per batch (package server/telemetry).
 const metricOfGroups = "director_group_calls"
 
-// flights reads a replica's metrics. A process that has none has no groups either.
+// batches reads a replica's metrics. A process without the metric has no groups.
 func batches(ctx context.Context, url string) (map[string]bench.Batches, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -33,7 +33,7 @@ func batches(ctx context.Context, url string) (map[string]bench.Batches, error) 
 	return parseBatches(resp.Body)
 }
 
-// parseFlights reads the text format of Prometheus.
+// parseBatches reads the text format of Prometheus.
 func parseBatches(text io.Reader) (map[string]bench.Batches, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(text)

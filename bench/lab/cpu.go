@@ -10,13 +10,13 @@ import (
 // tick is the unit in which the kernel counts CPU time for others to read (USER_HZ, 100 on every architecture of Linux).
 const tick = 10 * time.Millisecond
 
-// CanMeasureCPU tells whether this system shows what processes use.
+// CanMeasureCPU reports whether the system shows the CPU time of processes.
 func CanMeasureCPU() bool {
 	_, err := procfs.NewDefaultFS()
 	return err == nil
 }
 
-// usage is the CPU that a process has used and the bytes of memory that it holds now.
+// usage returns the CPU that a process has used, and the bytes of memory that it holds now.
 func usage(pid int) (cpu time.Duration, rss int64, err error) {
 	if !CanMeasureCPU() {
 		return 0, 0, nil
@@ -35,13 +35,13 @@ func statOf(pid int) (procfs.ProcStat, error) {
 
 func own(s procfs.ProcStat) time.Duration { return time.Duration(s.UTime+s.STime) * tick }
 
-// reaped is what children used that have ended and been waited for.
+// reaped is the CPU of ended children.
 func reaped(s procfs.ProcStat) time.Duration { return time.Duration(s.CUTime+s.CSTime) * tick }
 
 var errRestless = errors.New("the processes of Postgres come and go too fast to be counted")
 
-// familyCPU is the CPU that a process and all its children have used, those that have ended too. A child that ends
-// meanwhile would be counted twice or not at all: then it looks again.
+// familyCPU is the CPU of a process and all its children, including ended ones. A child that ends during the reading would
+// be counted twice or not at all: then it reads again.
 func familyCPU(pid int) (time.Duration, error) {
 	if !CanMeasureCPU() {
 		return 0, nil
@@ -72,7 +72,7 @@ func childrenCPU(pid int) (total time.Duration, err error) {
 		return 0, err
 	}
 	for _, p := range all {
-		if stat, err := p.Stat(); err == nil && stat.PPID == pid { // others come and go
+		if stat, err := p.Stat(); err == nil && stat.PPID == pid { // processes may end during the loop
 			total += own(stat)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 //go:embed counters.sql
 var counters string
 
-// Database is the meter of a director elsewhere whose database is known: WAL, transactions that wrote, and the CPU of
-// this process. It is safe for concurrent use.
+// Database is the meter of a director that runs elsewhere and whose database is known: WAL, transactions that wrote, and
+// the CPU of this process. Safe for concurrent use.
 type Database struct {
 	pool    *pgxpool.Pool
 	version string
@@ -22,8 +22,8 @@ type Database struct {
 
 var _ bench.Meter = (*Database)(nil)
 
-// OpenDatabase connects to a database, as anybody who may; pooled where a pooler on the way does not track prepared statements.
-// The caller closes it.
+// OpenDatabase connects to a database, which needs no privileges. pooled is for a pooler that does not support prepared
+// statements. The caller closes it.
 func OpenDatabase(ctx context.Context, url string, pooled bool) (*Database, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

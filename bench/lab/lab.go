@@ -1,9 +1,9 @@
-// Package lab is where a director is measured: a durable Postgres of its own and replicas of the director on it, each a
-// process, so that the CPU of the director, of Postgres and of who loads them can be told apart. A [Lab] is the meter of
-// the runs in it ([bench.Meter]); [Database] is one for a director that runs elsewhere.
+// Package lab starts a director to be measured: a durable Postgres of its own and replicas of the director on it, each as a
+// process, so that the CPU of the director, of Postgres and of the load generator are measured separately. A [Lab] is the
+// meter of its runs ([bench.Meter]); [Database] is a meter for a director that runs elsewhere.
 //
-// Replicas run with default settings, whatever the environment says, so that figures compare; but without a limit per
-// player, and silent. It starts programs and knows nothing of what they do; package bench loads them.
+// Replicas run with default settings, whatever the environment contains, so that figures compare; but without a rate limit per
+// player, and with few logs. The package starts programs; package bench puts loads on them.
 package lab
 
 import (
@@ -25,16 +25,16 @@ import (
 
 // Options of a lab. JWKS is required.
 type Options struct {
-	JWKS     string            // what access tokens are verified with, as JSON
-	Replicas int               // 0 is 1. The first has a worker beside it
-	Dir      string            // where the directory is made that holds everything; "" is the temporary directory
-	Program  string            // the director's binary; "" is this program
-	Env      []string          // of its processes, NAME=value: PATH and the like, and settings that are not the lab's defaults
-	Postgres map[string]string // settings of Postgres that are not its defaults
-	Log      *slog.Logger      // of migrations and Postgres; nil is silent
+	JWKS     string            // JWKS that verifies access tokens
+	Replicas int               // 0 is 1. The first one also runs a worker
+	Dir      string            // parent of the lab's directory; "" is the temporary directory
+	Program  string            // binary of the director; "" is this program
+	Env      []string          // environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's defaults
+	Postgres map[string]string // settings of Postgres that differ from its defaults
+	Log      *slog.Logger      // of migrations and Postgres; nil logs nothing
 }
 
-// Lab is a laboratory that runs. It is safe for concurrent use.
+// Lab is a running laboratory. Safe for concurrent use.
 type Lab struct {
 	*Database
 
@@ -45,9 +45,9 @@ type Lab struct {
 	cluster    *pglocal.Cluster
 	replicas   []*Process
 
-	baselines []*Process // once somebody asked for them
+	baselines []*Process // nil before the first call of Baselines
 
-	alive context.Context // ends when something of the lab dies
+	alive context.Context // ends when a process of the lab ends by itself
 	fail  context.CancelCauseFunc
 
 	mu        sync.Mutex
@@ -56,9 +56,9 @@ type Lab struct {
 
 var _ bench.Meter = (*Lab)(nil)
 
-// Start makes a directory, starts Postgres in it, migrates the schema, starts the replicas and waits until they are
-// ready. ctx bounds the starting, not the life. On Linux everything ends with this process, even when that is killed;
-// the directory is then left behind. Errors: [pglocal.ErrNotInstalled]; else what did not start, and its last words.
+// Start makes a directory, starts Postgres in it, migrates the schema, starts the replicas and waits until they are ready.
+// ctx bounds the start, not the lab's lifetime. On Linux all processes end with this process, even when it is killed; the
+// directory is then left behind. Errors: [pglocal.ErrNotInstalled]; the process that failed, with the end of its log.
 func Start(ctx context.Context, o Options) (*Lab, error) {
 	l, err := furnish(o)
 	if err != nil {
@@ -81,7 +81,7 @@ func furnish(o Options) (l *Lab, err error) {
 		return nil, err
 	}
 	l.alive, l.fail = context.WithCancelCause(context.Background())
-	return l, os.Chmod(l.dir, 0o711) // the user that Postgres runs as may have to pass through it
+	return l, os.Chmod(l.dir, 0o711) // Postgres may run as another user, who needs to pass through it
 }
 
 func (l *Lab) start(ctx context.Context) (err error) {
@@ -111,42 +111,42 @@ func (l *Lab) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// defaults are what every process of the lab is told.
+// defaults is the environment of all processes of the lab.
 func (l *Lab) defaults() []string {
 	kek := make([]byte, 32)
-	_, _ = rand.Read(kek) // never fails, by its contract
+	_, _ = rand.Read(kek) // never fails
 	return []string{
 		"DATABASE_URL=" + l.URL(),
 		"DIRECTOR_AUTH_JWKS=" + l.options.JWKS,
 		"DIRECTOR_FLEET_TOKEN=" + l.fleetToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_PLAYER_RATE=0",
-		"DIRECTOR_MAX_IN_FLIGHT=4096", // as many callers as a closed loop has are to wait, not to be refused
-		"DIRECTOR_LOG_LEVEL=error",    // calls that fail are counted
+		"DIRECTOR_MAX_IN_FLIGHT=4096", // callers of a closed loop must wait, not be refused
+		"DIRECTOR_LOG_LEVEL=error",    // failed calls are counted by the load
 	}
 }
 
-// Replicas are the processes that Start started.
+// Replicas returns the processes that Start started.
 func (l *Lab) Replicas() []*Process { return l.replicas }
 
-// URL addresses the lab's database, as its superuser.
+// URL is the URL of the lab's database, as its superuser.
 func (l *Lab) URL() string { return l.cluster.URL("postgres") }
 
-// FleetToken is what the lab's processes ask game servers for.
+// FleetToken is the fleet token of the lab's processes.
 func (l *Lab) FleetToken() string { return l.fleetToken }
 
 // Postgres is the cluster.
 func (l *Lab) Postgres() *pglocal.Cluster { return l.cluster }
 
-// Living gives a context that ends with ctx, or when something of the lab dies: its cause then says what. The caller
-// cancels it.
+// Living returns a context that ends with ctx, or when a process of the lab ends by itself: the cause then says which. The
+// caller cancels it.
 func (l *Lab) Living(ctx context.Context) (context.Context, context.CancelFunc) {
 	living, end := context.WithCancelCause(ctx)
 	unbind := context.AfterFunc(l.alive, func() { end(context.Cause(l.alive)) })
 	return living, func() { unbind(); end(nil) }
 }
 
-// watch tells when something ends by itself.
+// watch ends the contexts of Living when a process ends by itself.
 func (l *Lab) watch(done <-chan struct{}, why func() error) {
 	<-done
 	if err := why(); err != nil {
@@ -154,10 +154,10 @@ func (l *Lab) watch(done <-chan struct{}, why func() error) {
 	}
 }
 
-// closePatience is for the calls that are still under way.
+// closeTimeout is for the calls that are still in progress.
 const closeTimeout = 20 * time.Second
 
-// Close ends everything and removes the directory. The data is gone then.
+// Close stops everything and removes the directory with all data.
 func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -172,7 +172,7 @@ func (l *Lab) Close() error {
 		l.Database.Close()
 	}
 	if l.cluster != nil {
-		errs = append(errs, l.cluster.Err(), l.cluster.StopImmediate()) // nobody will read what it would write
+		errs = append(errs, l.cluster.Err(), l.cluster.StopImmediate()) // without a checkpoint: the data is deleted
 	}
 	l.fail(nil)
 	return errors.Join(append(errs, os.RemoveAll(l.dir))...)

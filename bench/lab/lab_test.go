@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram makes this test binary what a lab runs, or one that has a lab.
+// asProgram makes this test binary a process of a lab, or a program that has a lab.
 const asProgram = "RUN_AS_PROGRAM_OF_A_LAB"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve is a director that is ready at once and has one metric.
+// serve is a fake director that is ready at once and has one metric.
 func serve(args []string) {
 	if args[0] == "fail" {
 		fmt.Println("there is no such thing as", os.Getenv("DATABASE_URL"))
@@ -80,7 +80,7 @@ func fast() string {
 	return os.TempDir()
 }
 
-// Pins replicas that share an address, costs of something else, and a death that nobody is told of.
+// Pins replicas that share an address, costs of other processes, and a death that is not reported.
 func TestLab(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
@@ -130,7 +130,7 @@ func ask(t *testing.T, url string) string {
 	return said
 }
 
-// Pins a program that does not start and leaves people guessing why.
+// Pins a program that does not start, without its log in the error.
 func TestProgramThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)
@@ -142,7 +142,7 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 	require.Error(t, l.Close())
 }
 
-// Pins children that are only counted while they live.
+// Pins children whose CPU is counted only while they run.
 func TestFamilyCPU(t *testing.T) {
 	t.Parallel()
 	if !CanMeasureCPU() {
@@ -168,7 +168,7 @@ func TestFamilyCPU(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// haveLab runs a lab and tells who is in it, until it is killed.
+// haveLab runs a lab and prints the ids of its processes, until it is killed.
 func haveLab() {
 	l, err := Start(context.Background(), Options{JWKS: "{}", Dir: os.Getenv("LAB_DIR"), Env: []string{asProgram + "=director"}})
 	if err != nil {
@@ -179,11 +179,11 @@ func haveLab() {
 	select {}
 }
 
-// Pins a director and a Postgres that run on when a benchmark is killed.
+// Pins a director and a Postgres that keep running when a benchmark is killed.
 func TestNothingOutlivesUs(t *testing.T) {
 	t.Parallel()
 	if !CanMeasureCPU() {
-		return // where there is no /proc, the kernel does not do it either
+		return // without /proc the kernel does not kill children either
 	}
 	dir, err := os.MkdirTemp(fast(), "lab-")
 	require.NoError(t, err)

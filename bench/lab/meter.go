@@ -8,11 +8,11 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Read implements [bench.Meter]: it tells the costs of the replicas. Where there is no /proc the CPU of director and
-// Postgres, and memory, stay 0.
+// Read implements [bench.Meter] with the costs of the replicas. Without /proc the CPU of director and Postgres, and memory,
+// are 0.
 func (l *Lab) Read(ctx context.Context) (bench.Reading, error) { return l.read(ctx, l.replicas) }
 
-// Meter tells what other processes of the lab cost.
+// Meter returns a meter of other processes of the lab.
 func (l *Lab) Meter(processes ...*Process) bench.Meter { return meter{l, processes} }
 
 type meter struct {

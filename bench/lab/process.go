@@ -8,19 +8,19 @@ import (
 	"github.com/lattice-director/director/internal/subprocess"
 )
 
-// Process is a program that runs in a lab and serves.
+// Process is a server process of a lab.
 type Process struct {
 	*subprocess.Process
 
 	URL     string
-	GRPC    string // host:port of its gRPC listener, for a program that has one
+	GRPC    string // host:port of its gRPC listener, if it has one
 	metrics string // the URL of its metrics
 }
 
-// readyTimeout is for the first keys and the first connections.
+// readyTimeout includes creating the first keys and opening the first connections.
 const readyTimeout = 30 * time.Second
 
-// Command is what a process of a lab runs.
+// Command describes a process of a lab.
 type Command struct {
 	Name    string   // unique in a lab
 	Program string   // "" is the director
@@ -28,9 +28,9 @@ type Command struct {
 	Env     []string // on top of the lab's settings
 }
 
-// Start runs a command as one more process of the lab and waits until it says that it is ready. The lab's settings and
-// where to listen (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR) are in its environment; GET /readyz at the
-// first must answer 200. Costs are measured with [Lab.Meter]. It ends with the lab.
+// Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200. Its
+// environment has the lab's settings and its addresses (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR). Use
+// [Lab.Meter] to measure its costs. Close stops it.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	addrs, err := subprocess.FreeAddrs(ctx, 3)
 	if err != nil {

@@ -4,5 +4,5 @@ package lab
 
 import "time"
 
-// ownCPU is not known here.
+// ownCPU cannot be measured on this system.
 func ownCPU() time.Duration { return 0 }

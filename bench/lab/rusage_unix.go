@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ownCPU is what this process has used, user and system.
+// ownCPU is the CPU that this process has used, user and system.
 func ownCPU() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// assigners is how many calls of AssignTickets a director has under way.
+	// assigners is the number of concurrent AssignTickets calls of a director.
 	assigners = 2
-	// mostGroups is how many matches one of them assigns at most.
+	// mostGroups is the most matches that one of them assigns.
 	mostGroups = 512
 )
 
-// assigner assigns matches while others still come: each of its calls takes those that came during the one before.
+// assigner assigns matches while others still arrive: each of its calls takes the matches that arrived during the previous
+// one.
 type assigner struct {
 	conn    *connection
 	matches chan *pb.Match
@@ -24,10 +25,10 @@ type assigner struct {
 
 	assigned atomic.Int64 // tickets
 	mu       sync.Mutex
-	err      error // the first
+	err      error // first error
 }
 
-// newAssigner assigns until it is finished. All its calls end with ctx.
+// newAssigner starts an assigner, which runs until finish. All its calls end with ctx.
 func newAssigner(ctx context.Context, conn *connection) *assigner {
 	a := &assigner{conn: conn, matches: make(chan *pb.Match, mostGroups)}
 	for range assigners {
@@ -42,7 +43,7 @@ func newAssigner(ctx context.Context, conn *connection) *assigner {
 
 func (a *assigner) add(m *pb.Match) { a.matches <- m }
 
-// gather takes what has come, and waits for nothing.
+// gather takes the matches that have arrived, without waiting.
 func (a *assigner) gather(m *pb.Match) (groups []*pb.AssignmentGroup) {
 	for {
 		groups = append(groups, groupOf(m))
@@ -61,7 +62,7 @@ func (a *assigner) gather(m *pb.Match) (groups []*pb.AssignmentGroup) {
 	}
 }
 
-// groupOf sends the players of a match to a game server of their own.
+// groupOf assigns the players of a match to an address of their own.
 func groupOf(m *pb.Match) *pb.AssignmentGroup {
 	group := &pb.AssignmentGroup{Assignment: &pb.Assignment{Connection: fmt.Sprintf("%s.invalid:7777", m.GetMatchId())}}
 	for _, t := range m.GetTickets() {
@@ -92,7 +93,7 @@ func (a *assigner) note(err error) {
 	}
 }
 
-// finish assigns what is left, and gives the first error there was. Nothing is added after it.
+// finish assigns the remaining matches and returns the first error. No match may be added afterwards.
 func (a *assigner) finish() error {
 	close(a.matches)
 	a.workers.Wait()

@@ -12,10 +12,10 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// window is how many bytes may be sent ahead, in a call and on a connection, as it is with a director.
+// window is the flow-control window of a call and of a connection, in bytes, the same as a director's.
 const window = 1 << 20
 
-// connection is one to a replica, which several callers share.
+// connection is a connection to a replica, which several callers share.
 type connection struct {
 	*grpc.ClientConn
 
@@ -24,7 +24,7 @@ type connection struct {
 	query    pb.QueryServiceClient
 }
 
-// dial makes the connections, to the replicas in turn.
+// dial makes the connections, spread over the replicas.
 func (l *load) dial() error {
 	for n := range l.Connections {
 		conn, err := l.connect(l.URLs[n%len(l.URLs)])
@@ -36,9 +36,9 @@ func (l *load) dial() error {
 	return nil
 }
 
-// connect makes one that lasts as long as the run.
+// connect makes a connection that lasts until the end of the run.
 func (l *load) connect(addr string) (*connection, error) {
-	options := []grpc.DialOption{ // grpc-go's defaults but for the windows: ones that grow cost a ping both ways for nearly every call
+	options := []grpc.DialOption{ // grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 	}
 	if l.Token != "" {
@@ -52,10 +52,10 @@ func (l *load) connect(addr string) (*connection, error) {
 	return &connection{conn, pb.NewFrontendServiceClient(conn), pb.NewBackendServiceClient(conn), pb.NewQueryServiceClient(conn)}, nil
 }
 
-// of is a caller's connection.
+// of returns a caller's connection.
 func (l *load) of(caller int) *connection { return l.conns[caller%len(l.conns)] }
 
-// bearer is shown with each call.
+// bearer sends the token with each call.
 type bearer string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -63,10 +63,10 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + string(b)}, nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials. A load runs where the network is trusted.
+// RequireTransportSecurity implements credentials.PerRPCCredentials. Loads run in trusted networks.
 func (bearer) RequireTransportSecurity() bool { return false }
 
-// failure is a call that did not go well. It is counted by its code.
+// failure is a failed call. It is counted under its code.
 type failure struct {
 	kind string
 	err  error
@@ -75,13 +75,13 @@ type failure struct {
 // Error implements error.
 func (f failure) Error() string { return f.kind + ": " + f.err.Error() }
 
-// Unwrap is for errors.Is.
+// Unwrap supports errors.Is.
 func (f failure) Unwrap() error { return f.err }
 
-// Kind is what failures are counted by.
+// Kind is what failures are counted under.
 func (f failure) Kind() string { return f.kind }
 
-// counted gives an error of a call its kind.
+// counted adds the kind to an error of a call.
 func counted(err error) error {
 	if err == nil {
 		return nil
@@ -92,7 +92,7 @@ func counted(err error) error {
 	return failure{status.Code(err).String(), err}
 }
 
-// wrong is an answer that is not the one hoped for.
+// wrong is the failure of a call with an unexpected answer.
 func wrong(kind, format string, args ...any) error {
 	return failure{kind, fmt.Errorf(format, args...)}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// variety is how many players there are: each comes again and again.
+// variety is the number of different players, who are queued again and again.
 const variety = 1024
 
-// encodePlayers encodes the tickets that callers send, so that encoding them takes no part in what is measured.
+// encodePlayers encodes the tickets before the run, so that encoding is not measured.
 func (l *load) encodePlayers() error {
 	for range variety {
 		b, err := proto.Marshal(newTicket(l.tag))
@@ -28,7 +28,7 @@ func (l *load) encodePlayers() error {
 	return nil
 }
 
-// create queues a player and leaves them waiting.
+// create creates a ticket that stays in the queue.
 func (l *load) create(ctx context.Context, t bench.Turn) error {
 	mine := &l.queued[t.Caller()]
 	return t.Timed("create", func() error {
@@ -47,7 +47,7 @@ func (l *load) create(ctx context.Context, t bench.Turn) error {
 	})
 }
 
-// idOf gives the id in an encoded ticket; "" where there is none, or no ticket.
+// idOf returns the id in an encoded ticket; "" when there is none, or when it is not a ticket.
 func idOf(ticket []byte) (id string) {
 	for len(ticket) > 0 {
 		field, kind, tag := protowire.ConsumeTag(ticket)
@@ -66,7 +66,7 @@ func idOf(ticket []byte) (id string) {
 	return id
 }
 
-// encoded is a codec for messages that are bytes already.
+// encoded is a codec for messages that are already encoded.
 type encoded struct{}
 
 // Marshal implements encoding.CodecV2.
@@ -88,5 +88,5 @@ func (encoded) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// Name implements encoding.CodecV2: servers are told that it is protobuf.
+// Name implements encoding.CodecV2: for servers it is protobuf.
 func (encoded) Name() string { return "proto" }

@@ -16,9 +16,9 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// ServeEcho answers calls at once and without a database: CreateTicket gives its ticket back with an id and a time, and
-// QueryTickets as many tickets as the pool's name says. What that costs is gRPC, protobuf and no more; nobody is asked who
-// they are. It returns when ctx has ended and calls have been answered.
+// ServeEcho answers calls at once and without a database or authentication: CreateTicket returns its ticket with an id and
+// a time, and QueryTickets returns as many tickets as the name of the pool says. Its costs are gRPC and protobuf only. It
+// returns when ctx has ended and calls have been answered.
 func ServeEcho(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	pb.RegisterFrontendServiceServer(server, &frontendEcho{})
@@ -50,14 +50,14 @@ func (*frontendEcho) DeleteTicket(context.Context, *pb.DeleteTicketRequest) (*em
 	return &emptypb.Empty{}, nil
 }
 
-// echoID is as long as an id of Open Match.
+// echoID has the length of an id of Open Match.
 func echoID(n int64) string { return fmt.Sprintf("%020d", n) }
 
 type queryEcho struct {
 	pb.UnimplementedQueryServiceServer
 }
 
-// echoPage is as large as the messages of a director may be: clients refuse more than 4 MiB.
+// echoPage is the size of a director's messages: clients refuse more than 4 MiB.
 const echoPage = 10_000
 
 // QueryTickets implements openmatch.QueryService.
@@ -80,7 +80,7 @@ func (queryEcho) QueryTickets(req *pb.QueryTicketsRequest, stream pb.QueryServic
 	return nil
 }
 
-// pageOf is n times the same ticket, put together from its bytes as a director does.
+// pageOf encodes n copies of a ticket from its bytes, as a director does.
 func pageOf(body []byte, n int) *pb.QueryTicketsResponse {
 	field := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.BytesType), uint64(len(body)))
 	page := make([]byte, 0, n*(len(field)+len(body)))

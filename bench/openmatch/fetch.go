@@ -10,10 +10,10 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// fetchAll lets tickets wait, which does not count, and then fetches and assigns them all: a turn takes until the last of
-// them is assigned. Matches are assigned while others still come.
+// fetchAll queues tickets, which is not measured, then fetches and assigns all of them: a turn lasts until the last one is
+// assigned. Matches are assigned while others still arrive.
 func (l *load) fetchAll(ctx context.Context, t bench.Turn) error {
-	tag := l.tag + "-" + rand.Text() // turns share cycles and no tickets, not even with one that failed
+	tag := l.tag + "-" + rand.Text() // turns share cycles but no tickets, not even with a turn that failed
 	var ids []string
 	err := t.Unmeasured(func() (err error) {
 		ids, err = l.queue(ctx, l.Tickets, tag)
@@ -35,7 +35,7 @@ func (l *load) fetchAll(ctx context.Context, t bench.Turn) error {
 	return err
 }
 
-// matches gives those of a cycle to take.
+// matches passes the matches of a cycle to take.
 func (l *load) matches(ctx context.Context, conn *connection, tag string, take func(*pb.Match)) error {
 	stream, err := conn.backend.FetchMatches(ctx, &pb.FetchMatchesRequest{
 		Config: l.config, Profile: &pb.MatchProfile{Name: tag, Pools: []*pb.Pool{poolOf(tag, 0)}},
@@ -55,7 +55,7 @@ func (l *load) matches(ctx context.Context, conn *connection, tag string, take f
 	}
 }
 
-// direct fetches and assigns without a pause until the run is over. A fetch that fails is an error of the run.
+// direct fetches and assigns without a pause until the run is over. A failed fetch is an error of the run.
 func (l *load) direct(ctx context.Context) error {
 	if err := l.serveFunction(ctx); err != nil {
 		return err
@@ -72,20 +72,20 @@ func (l *load) direct(ctx context.Context) error {
 			err = l.matches(ctx, conn, l.tag, a.add)
 		}
 		if ctx.Err() != nil {
-			err = nil // it was told to end
+			err = nil // the end of the run cancelled it
 		}
 		stopped <- err
 	}()
 	l.onClose(func() error {
 		stop()
 		err := <-stopped
-		_ = a.finish() // its calls were cut off
+		_ = a.finish() // its calls were cancelled
 		return err
 	})
 	return nil
 }
 
-// live queues a player and waits until they are told where to play.
+// live queues a player and waits for the assignment.
 func (l *load) live(ctx context.Context, t bench.Turn) error {
 	conn := l.of(t.Caller())
 	var id string
@@ -105,7 +105,7 @@ func (l *load) live(ctx context.Context, t bench.Turn) error {
 }
 
 func firstAssignment(ctx context.Context, conn *connection, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
 	defer cancel()
 	stream, err := conn.frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
 	if err != nil {

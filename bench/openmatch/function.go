@@ -13,15 +13,15 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// function is a match function that pairs players as they come, as cheaply as one can: what it takes is measured, too. An
-// odd one plays alone.
+// function is a match function that pairs players in the order of the query, at minimal cost: its time is measured, too. A
+// player who is left over plays alone.
 type function struct {
 	pb.UnimplementedMatchFunctionServer
 
 	query pb.QueryServiceClient
 }
 
-// serveFunction serves it on this machine until the run is over, and tells where.
+// serveFunction serves the match function on this machine until the run is over, and returns its address.
 func (l *load) serveFunction(ctx context.Context) error {
 	conn, err := l.connect(l.URLs[0])
 	if err != nil {

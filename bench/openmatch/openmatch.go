@@ -1,11 +1,9 @@
-// Package openmatch puts a load on the Open Match API of a director and measures how it answers, over gRPC as frontends and
-// directors call it, with a match function of its own that pairs players. The turns are here; package bench makes callers
-// take them, and measures. [ServeEcho] answers without a director behind it, so that what the protocol costs can be told
-// apart.
+// Package openmatch puts a load on the Open Match API of a director and measures its answers, over gRPC as frontends and
+// directors call it, with a match function of its own that pairs players. The turns are here; package bench runs the callers
+// and measures. [ServeEcho] answers without a director, to measure the costs of the protocol itself.
 //
-// It knows the protocol and nothing else of the director. Its tickets have a tag of the run, and its pools ask for that
-// tag; but a director of somebody else whose pools ask for nothing is given them, too, so it should have a universe to
-// itself.
+// The package knows only the protocol. Its tickets have a tag of the run, and its pools filter by that tag. The pools of
+// another director without filters would match its tickets, too, so a run needs a universe of its own.
 package openmatch
 
 import (
@@ -22,39 +20,39 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// The scenarios: what a caller does over and over.
+// The scenarios: what a caller does in each turn.
 const (
-	tickets    = "tickets"     // another player each time is queued
-	fetch      = "fetch"       // many tickets wait; then all of them are fetched in matches, and assigned
-	watch      = "watch"       // as tickets, while others watch idle streams
-	query      = "query"       // many tickets wait, and all of them are asked for
-	ticketLife = "ticket-life" // another player each time is queued, and waits for an assignment, while a director fetches without a pause
+	tickets    = "tickets"     // a new player is queued
+	fetch      = "fetch"       // many tickets wait; all of them are fetched in matches and assigned
+	watch      = "watch"       // the same as tickets, while streams of watchers are idle
+	query      = "query"       // many tickets wait, and all of them are queried
+	ticketLife = "ticket-life" // a new player is queued and waits for an assignment, while a director fetches without a pause
 )
 
-// Limits of the load that one process puts on.
+// Limits of the load that one process generates.
 const (
 	MaxConnections = 256
 	MaxTickets     = 1_000_000
 	MaxWatchers    = 100_000
 )
 
-// Options of a run. In those of package bench, Scenario is one of Scenarios here, URLs are the addresses (host:port) of
-// gRPC listeners, and what is about players' tokens, game servers, regions and modes says nothing.
+// Options of a run. Of those of package bench, Scenario is one of Scenarios of this package, URLs are the addresses
+// (host:port) of gRPC listeners, and options about players' tokens, game servers, regions and modes are ignored.
 type Options struct {
 	bench.Options
 
-	Token       string // sent as a bearer token; "" where everybody is let in
-	Connections int    // that callers share, up to MaxConnections; 0 is 8
-	Tickets     int    // that wait at the start of a turn of fetch and query, up to MaxTickets; 0 is 10,000. fetch pairs them: let it be even
-	Watchers    int    // of watch, up to MaxWatchers; 0 is 5,000
-	Leave       bool   // tickets are left behind: the database is thrown away
+	Token       string // sent as a bearer token; "" sends none
+	Connections int    // shared by callers, up to MaxConnections; 0 is 8
+	Tickets     int    // waiting at the start of a turn of fetch and query, up to MaxTickets; 0 is 10,000. fetch pairs them: use an even number
+	Watchers    int    // streams of watch, up to MaxWatchers; 0 is 5,000
+	Leave       bool   // tickets are not deleted: the database is discarded
 }
 
 type scenario struct {
 	prepare func(*load, context.Context) error
 	turn    func(*load, context.Context, bench.Turn) error
-	callers int     // that are usual
-	rate    float64 // the same
+	callers int     // usual number
+	rate    float64 // usual rate; 0 is a closed loop
 }
 
 var scenarios = map[string]scenario{
@@ -65,16 +63,16 @@ var scenarios = map[string]scenario{
 	ticketLife: {prepare: (*load).direct, turn: (*load).live, callers: 256, rate: 100},
 }
 
-// Scenarios are the names of all there are, sorted.
+// Scenarios returns the names of all scenarios, sorted.
 func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
-// Usual is how one of the scenarios is loaded where nobody says otherwise. A closed loop would tell nothing about the life
-// of tickets: the next would always come just after a cycle began.
+// Usual returns the usual load of a scenario. That of ticket-life is an open loop: in a closed one every ticket would
+// arrive just after a cycle began.
 func Usual(scenario string) (callers int, rate float64) {
 	return scenarios[scenario].callers, scenarios[scenario].rate
 }
 
-// Check judges the options as Run does, and sets what has a default.
+// Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
 	o.Connections = cmp.Or(o.Connections, 8)
 	o.Tickets, o.Watchers = cmp.Or(o.Tickets, 10_000), cmp.Or(o.Watchers, 5_000)
@@ -88,26 +86,26 @@ func (o *Options) Check() error {
 	case o.Watchers < 1 || o.Watchers > MaxWatchers:
 		return fmt.Errorf("%d watchers: there must be 1 to %d", o.Watchers, MaxWatchers)
 	}
-	o.Turn = func(context.Context, bench.Turn) error { return nil } // Run has the real one
+	o.Turn = func(context.Context, bench.Turn) error { return nil } // replaced in Run
 	return o.Options.Check()
 }
 
-// load is a run under way.
+// load is a run in progress.
 type load struct {
 	Options
 
-	tag     string // of all its tickets
+	tag     string // tag of all its tickets
 	conns   []*connection
-	players [][]byte           // openmatch.CreateTicketRequest of each
-	queued  [][]string         // ids that callers have left waiting, by caller
-	pool    *pb.Pool           // of query
-	config  *pb.FunctionConfig // where its match function listens
-	closers []func() error     // what to end, the latest first
+	players [][]byte           // openmatch.CreateTicketRequest of each player
+	queued  [][]string         // ids of tickets that callers have left in the queue, by caller
+	pool    *pb.Pool           // pool of query
+	config  *pb.FunctionConfig // address of its match function
+	closers []func() error     // closed in reverse order
 }
 
-// Run puts the load on, and takes back what it queued. It returns when all calls have been answered. Calls that fail are
-// figures; an error is an impossible option, what cannot be prepared, a meter that cannot be read, streams of idle watchers
-// that did not hold, or the end of ctx.
+// Run generates the load, and deletes the tickets that it queued. It returns when all calls have been answered. Calls that
+// fail are part of the result. Errors: an invalid option, a failed preparation, a meter that cannot be read, idle streams
+// that ended, or the end of ctx.
 func Run(ctx context.Context, o Options) (result bench.Result, err error) {
 	if err := o.Check(); err != nil {
 		return bench.Result{}, err
@@ -145,7 +143,7 @@ func (l *load) measure(ctx context.Context) (bench.Result, error) {
 
 func (l *load) onClose(end func() error) { l.closers = append(l.closers, end) }
 
-// close ends what was begun, the latest first.
+// close runs the closers in reverse order.
 func (l *load) close() error {
 	var errs []error
 	for _, end := range slices.Backward(l.closers) {

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// startEcho gives its address.
+// startEcho returns its address.
 func startEcho(t *testing.T) string {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func options(addr, scenario string) Options {
 	}
 }
 
-// Pins a load that counts other tickets than there are, an echo that sends more than clients take, and calls that fail
+// Pins a load that counts tickets wrongly, an echo that sends larger messages than clients accept, and calls that fail
 // without a reason.
 func TestEcho(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestEcho(t *testing.T) {
 	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
 }
 
-// Pins a page that is counted wrongly, and one that is taken for a list though it is none.
+// Pins a page that is counted wrongly, and bytes that are counted as a page and are none.
 func TestCounting(t *testing.T) {
 	t.Parallel()
 	page := &pb.QueryTicketsResponse{}
@@ -91,7 +91,7 @@ func TestCounting(t *testing.T) {
 	require.True(t, proto.Equal(page.GetTickets()[0], back.GetTickets()[2]))
 }
 
-// FuzzCounting pins an answer that makes a load panic or count for ever.
+// FuzzCounting pins an answer that makes a load panic or loop forever.
 func FuzzCounting(f *testing.F) {
 	f.Add([]byte{0x0a, 0x01, 0x00})
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
@@ -102,7 +102,7 @@ func FuzzCounting(f *testing.F) {
 	})
 }
 
-// Pins an id that is found in what is none, and bytes that end before they should.
+// Pins an id that is read from bytes that are not a ticket, and truncated bytes.
 func TestIDOfAnEncodedTicket(t *testing.T) {
 	t.Parallel()
 	ticket := newTicket("tag").GetTicket()

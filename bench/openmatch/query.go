@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// queueForQuery makes wait what is asked for.
+// queueForQuery queues the tickets that are queried.
 func (l *load) queueForQuery(ctx context.Context) error {
 	l.pool = poolOf(l.tag, l.Tickets)
 	ids, err := l.queue(ctx, l.Tickets, l.tag)
@@ -22,8 +22,8 @@ func (l *load) queueForQuery(ctx context.Context) error {
 	return err
 }
 
-// queryAll asks for all that wait, and counts them without decoding them: that is the caller's work, and would be measured
-// as the director's.
+// queryAll queries all waiting tickets, and counts them without decoding: decoding is the caller's work, and would be
+// measured as the director's.
 func (l *load) queryAll(ctx context.Context, t bench.Turn) error {
 	return t.Timed(query, func() error {
 		n, err := l.of(t.Caller()).count(ctx, l.pool)
@@ -58,7 +58,7 @@ func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err e
 	}
 }
 
-// counting writes requests as they are, and reads of an answer only how many fields it has: the tickets of a page.
+// counting is a codec that writes requests as they are, and of an answer only counts the fields: the tickets of a page.
 type counting struct{}
 
 // Name implements encoding.CodecV2: on the wire it is protobuf.
@@ -70,10 +70,10 @@ func (counting) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(text)}, err
 }
 
-// errPage says that an answer is not a list.
+// errPage means that an answer is not a list.
 var errPage = errors.New("the page cannot be read")
 
-// Unmarshal implements encoding.CodecV2. Each ticket is a tag, a length and so many bytes.
+// Unmarshal implements encoding.CodecV2. Each ticket is a tag, a length and that many bytes.
 func (counting) Unmarshal(data mem.BufferSlice, v any) error {
 	page := data.Materialize()
 	count := v.(*int)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// atOnce is how many calls prepare a run at a time, or tidy up after it.
-	atOnce = 256
-	// goodbye is for tidying up. What is left then waits on.
-	goodbye = 30 * time.Second
+	// maxConcurrent is the number of concurrent calls that prepare a run or delete its tickets.
+	maxConcurrent = 256
+	// deleteTimeout bounds deleting the tickets. The others stay in the queue until they expire.
+	deleteTimeout = 30 * time.Second
 )
 
-// newTicket is somebody who wants to play: about 150 bytes with two terms and two doubles to be found by, as a small game has.
+// newTicket is a ticket of about 150 bytes, with two terms and two doubles as search fields, as a small game has.
 func newTicket(tag string) *pb.CreateTicketRequest {
 	return &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{
 		Tags:       []string{tag},
@@ -27,16 +27,16 @@ func newTicket(tag string) *pb.CreateTicketRequest {
 	}}}
 }
 
-// poolOf is all that have the tag. An echo answers as many tickets as its name says.
+// poolOf is the pool of all tickets with the tag. An echo answers as many tickets as its name says.
 func poolOf(tag string, n int) *pb.Pool {
 	return &pb.Pool{Name: fmt.Sprint(n), TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
 }
 
-// queue makes n tickets wait. Where it fails, it takes back those that it knows of.
+// queue creates n tickets. When it fails, it deletes those that it has created.
 func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err error) {
 	ids = make([]string, n)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for i := range ids {
 		group.Go(func() error {
 			got, err := l.of(i).frontend.CreateTicket(ctx, newTicket(tag))
@@ -51,17 +51,17 @@ func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err 
 	return ids, nil
 }
 
-// takeBack deletes those that still wait, also after ctx has ended. Some ids may be of no ticket, as "".
+// takeBack deletes the tickets that still wait, also after ctx has ended. Ids without a ticket, such as "", are allowed.
 func (l *load) takeBack(ctx context.Context, ids []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for i, id := range ids {
 		group.Go(func() error {
 			_, err := l.of(i).frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
 			return err
 		})
 	}
-	_ = group.Wait() // see goodbye
+	_ = group.Wait() // see deleteTimeout
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// patience is far beyond what a player waits in a run.
-const patience = 30 * time.Second
+// assignTimeout is far longer than a player waits in a run.
+const assignTimeout = 30 * time.Second
 
-// watchers are streams of WatchAssignments that nobody sends anything on, until the run is over.
+// watchers are streams of WatchAssignments without messages until the run is over.
 type watchers struct {
 	ids   []string
 	conns []*connection
@@ -25,7 +25,7 @@ type watchers struct {
 	told    atomic.Int64
 }
 
-// watchIdly opens the streams, on as many further connections as callers have.
+// watchIdly opens the streams, on as many additional connections as callers have.
 func (l *load) watchIdly(ctx context.Context) (err error) {
 	w := &watchers{}
 	if w.ids, err = l.queue(ctx, l.Watchers, l.tag+"-idle"); err != nil {
@@ -45,7 +45,7 @@ func (l *load) watchIdly(ctx context.Context) (err error) {
 
 func (w *watchers) open(ctx context.Context) error {
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrent)
 	for i, id := range w.ids {
 		group.Go(func() error {
 			stream, err := w.conns[i%len(w.conns)].frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
@@ -64,10 +64,10 @@ func (w *watchers) listen(stream pb.FrontendService_WatchAssignmentsClient) {
 	}
 }
 
-// close assigns all the tickets, and so sees that their streams were open all the time.
+// close assigns all the tickets, and so checks that their streams were open all the time.
 func (w *watchers) close() error {
 	defer w.stop()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), assignTimeout)
 	defer cancel()
 	_, err := w.conns[0].backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
 		{TicketIds: w.ids, Assignment: &pb.Assignment{Connection: "idle.invalid:7777"}},

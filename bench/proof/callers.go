@@ -21,10 +21,10 @@ what came while the one before was being decided. So a lone caller waits for nob
 groups instead of more transactions.`
 
 func runCallers(ctx context.Context, o Options) (report.Section, error) {
-	o.Rounds = 1 // a curve shows by itself how smooth it is
+	o.Rounds = 1 // a curve over the callers shows noise without repeated rounds
 	counts := of(o, []int{1, 4, 16, 64, 256, 1024}, []int{1, 16})
 	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
 		naive, err := b.naive(ctx)
 		if err != nil {
 			return err
@@ -44,10 +44,10 @@ func runCallers(ctx context.Context, o Options) (report.Section, error) {
 
 var swept = []string{noOp, matchmake, naiveMatchmake}
 
-// by tells the trials of one name apart.
+// by distinguishes the trials of one name.
 func by(name string, callers int) string { return fmt.Sprintf("%s by %d", name, callers) }
 
-func (b *bed) sweep(naive side, counts []int) (trials []trial) {
+func (b *testbed) sweep(naive side, counts []int) (trials []trial) {
 	load := bench.Options{
 		Instances: of(b.options, 16, 2),
 		WarmUp:    of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 3*time.Second, 200*time.Millisecond),
@@ -68,7 +68,7 @@ func (b *bed) sweep(naive side, counts []int) (trials []trial) {
 	return trials
 }
 
-// swept are the runs, under names that do not tell the callers, which the plots do.
+// swept returns the runs without the number of callers in their names: the plots show it on their axis.
 func (all rounds) swept(counts []int) (runs []report.Run) {
 	for _, n := range counts {
 		for _, name := range swept {
@@ -88,10 +88,10 @@ func (all rounds) grouping(few, many int) report.Finding {
 		all.median(func(r round) float64 { return size(r, few) }))
 }
 
-// placement is the name of the group that decides where players play.
+// placement is the name of the group of placement calls.
 const placement = "placement"
 
-// groupSize is how many placements were decided together on average.
+// groupSize is the mean number of placements in a batch.
 func groupSize(r bench.Result) float64 {
 	if r.Costs == nil {
 		return 0

@@ -29,7 +29,7 @@ const (
 
 func runCapacity(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
-	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *bed) error {
+	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *testbed) error {
 		naive, err := b.naive(ctx)
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func runCapacity(ctx context.Context, o Options) (report.Section, error) {
 	return report.Section{Text: capacityText, Findings: all.refusals(), Runs: all.typical(matchmake, naiveMatchmake)}, nil
 }
 
-// refusals adds up all rounds: a single one would be too many.
+// refusals is the sum over all rounds: a single refusal would already be one too many.
 func (all rounds) refusals() []report.Finding {
 	refused := func(r bench.Result) int64 { return r.Errors[noRoom] }
 	share := func(name string) float64 { return float64(all.sum(refused, name)) / float64(all.sum(calls, name)) }

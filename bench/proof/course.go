@@ -9,13 +9,13 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// course is how a run went on: how many calls had been made at which time, counted from the end of the warm-up.
+// course is the number of calls made over time, counted from the end of the warm-up.
 type course struct {
 	at    []time.Duration
 	calls []float64
 }
 
-// follow is told of the progress of a run, and closes begun when the warm-up is over.
+// follow records the progress of a run, and closes begun when the warm-up is over.
 func (c *course) follow(warmUp time.Duration, begun chan<- struct{}) func(bench.Progress) {
 	var once sync.Once
 	return func(p bench.Progress) {
@@ -27,12 +27,12 @@ func (c *course) follow(warmUp time.Duration, begun chan<- struct{}) func(bench.
 	}
 }
 
-// rate is the calls a second in a time; not a number where nothing was taken down.
+// rate is the number of calls a second between two times; NaN where nothing was recorded.
 func (c *course) rate(from, to time.Duration) float64 {
 	return (c.made(to) - c.made(from)) / (to - from).Seconds()
 }
 
-// made is the calls until a time, between two that were taken down a share of what was made between them.
+// made is the number of calls until a time, interpolated between two records.
 func (c *course) made(until time.Duration) float64 {
 	for i := 1; i < len(c.at); i++ {
 		if c.at[i] >= until {
@@ -43,7 +43,7 @@ func (c *course) made(until time.Duration) float64 {
 	return math.NaN()
 }
 
-// lowest is the lowest rate over a window that lies between two times.
+// lowest is the lowest rate of a window between two times.
 func (c *course) lowest(from, to, window time.Duration) float64 {
 	lowest := math.NaN()
 	for _, at := range c.at {
@@ -54,7 +54,7 @@ func (c *course) lowest(from, to, window time.Duration) float64 {
 	return lowest
 }
 
-// fmin passes over what is not a number.
+// fmin is the minimum of two numbers that ignores NaN.
 func fmin(a, b float64) float64 {
 	if math.IsNaN(a) || b < a {
 		return b
@@ -62,7 +62,7 @@ func fmin(a, b float64) float64 {
 	return a
 }
 
-// plot is the rate over the time, a point for each step.
+// plot shows the rate over time, a point for each step.
 func (c *course) plot(step time.Duration) report.Plot {
 	line := report.Series{}
 	for at := time.Duration(0); !math.IsNaN(c.made(at + step)); at += step {

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// steady is 100 calls a second, but for ten seconds from the 20th on, in which there are 40.
+// steady has 100 calls a second, except for 40 in the ten seconds from the 20th on.
 func steady() *course {
 	c := &course{}
 	calls := 0.0
@@ -23,7 +23,7 @@ func steady() *course {
 	return c
 }
 
-// Pins a slow time that is hidden by the quick ones around it, or seen where it was not.
+// Pins a slow period that is hidden by fast ones before and after it, or found where there is none.
 func TestCourse(t *testing.T) {
 	t.Parallel()
 	c := steady()
@@ -43,7 +43,7 @@ func TestCourse(t *testing.T) {
 	require.InDelta(t, 40, line.Y[25], 1e-6)
 }
 
-// Pins a course that counts from the warm-up, or that says that it has begun twice.
+// Pins a course that counts calls of the warm-up, or reports the end of the warm-up twice.
 func TestCourseFollows(t *testing.T) {
 	t.Parallel()
 	var c course
@@ -56,7 +56,7 @@ func TestCourseFollows(t *testing.T) {
 	require.Equal(t, course{[]time.Duration{0, time.Second}, []float64{0, 7}}, c)
 }
 
-// Pins a slow-down by a snapshot that is judged by its mean, and a recovery that is looked for too early.
+// Pins a slow-down by a snapshot that is measured by its mean, and a recovery that is measured too early.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	times := forgetting{begin: 10 * time.Second, end: 35 * time.Second, over: 60 * time.Second, window: 10 * time.Second, step: time.Second, recovery: 10 * time.Second}

@@ -12,14 +12,15 @@ import (
 // separable says whether processes can be given CPUs of their own here.
 var separable = runtime.NumCPU() > 1
 
-// keepTo lets this process, and those that it starts from now on, run on some CPUs only: from the first to before the
-// end, of those that runtime.NumCPU counts.
+// keepTo restricts this process, and processes that it starts from now on, to the CPUs from the first to before the end, of
+// those that runtime.NumCPU counts.
 func keepTo(first, end int) error {
 	var cpus unix.CPUSet
 	for cpu := first; cpu < end; cpu++ {
 		cpus.Set(cpu)
 	}
-	// A thread that starts meanwhile has the CPUs of the one that started it: the second time there is none left.
+	// A new thread inherits the CPUs of the thread that started it, so that the second pass finds no thread left to
+	// restrict.
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {

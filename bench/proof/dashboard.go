@@ -37,8 +37,8 @@ const (
 func runDashboard(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	looks := looks{took: map[string][]float64{}}
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
-		if err := b.plant(ctx, of(o, installation{sessions: 10_000, past: 1_000_000}, installation{sessions: 34, past: 800})); err != nil {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
+		if err := b.prefill(ctx, of(o, installation{sessions: 10_000, past: 1_000_000}, installation{sessions: 34, past: 800})); err != nil {
 			return err
 		}
 		load := o.load(matchmake)
@@ -63,13 +63,13 @@ func (all rounds) dashboard(looks *looks) []report.Finding {
 	}
 }
 
-// looks are how long it took to read views, by name, and how many could not be read.
+// looks are the times that it took to read each view, and the number of failures.
 type looks struct {
 	took   map[string][]float64 // milliseconds
 	failed int
 }
 
-// String tells the medians, the longest first.
+// String lists the medians, longest first.
 func (l *looks) String() string {
 	medians := map[string]float64{}
 	for view, took := range l.took {
@@ -82,8 +82,8 @@ func (l *looks) String() string {
 	return strings.Join(views, ", ")
 }
 
-// beside makes a run while somebody looks at everything once a second.
-func (b *bed) beside(looks *looks, run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
+// beside wraps a run during which a dashboard reads all views once a second.
+func (b *testbed) beside(looks *looks, run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
 	return func(ctx context.Context) (result bench.Result, err error) {
 		looking, stop := context.WithCancel(ctx)
 		var failed error
@@ -97,7 +97,7 @@ func (b *bed) beside(looks *looks, run func(context.Context) (bench.Result, erro
 }
 
 // look reads all views once a second until ctx ends.
-func (b *bed) look(ctx context.Context, looks *looks) error {
+func (b *testbed) look(ctx context.Context, looks *looks) error {
 	conn, err := b.asDashboard(ctx)
 	if err != nil {
 		return err
@@ -118,8 +118,8 @@ func (b *bed) look(ctx context.Context, looks *looks) error {
 	return err
 }
 
-// asDashboard has the limits of ops/grants.sql.
-func (b *bed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
+// asDashboard connects with the limits of ops/grants.sql.
+func (b *testbed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(b.URL())
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (b *bed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// view is what somebody looks at.
+// view is a view of schema ops.
 type view struct{ View, Statement string }
 
 //go:embed dashboard.sql

@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// median is the middle one, or the mean of the two in the middle; not a number where there are none.
+// median is the middle value, or the mean of the two middle values; NaN without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -27,10 +27,10 @@ type unit func(float64) string
 func micros(v float64) string    { return fmt.Sprintf("%.1f µs", v) }
 func millis(v float64) string    { return fmt.Sprintf("%.2f ms", v) }
 func times(v float64) string     { return fmt.Sprintf("%.2f ×", v) }
-func percent(v float64) string   { return fmt.Sprintf("%.1f %%", 100*v) } // of a share, 1 being all
+func percent(v float64) string   { return fmt.Sprintf("%.1f %%", 100*v) } // v is a share of 1
 func perSecond(v float64) string { return report.Whole(v) + "/s" }
 
-// measured writes what may not be there.
+// measured formats a number, or says that it was not measured.
 func measured(v float64, in unit) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "not measured"
@@ -38,17 +38,17 @@ func measured(v float64, in unit) string {
 	return in(v)
 }
 
-// atMost is met by what is not more. What is not a number meets nothing.
+// atMost makes a finding that is met by values up to the target. NaN never meets a target.
 func atMost(claim string, value, limit float64, in unit) report.Finding {
 	return report.Finding{Name: claim, Value: measured(value, in), Target: "≤ " + in(limit), Met: value <= limit}
 }
 
-// atLeast is met by what is not less.
+// atLeast makes a finding that is met by values from the target on.
 func atLeast(claim string, value, limit float64, in unit) report.Finding {
 	return report.Finding{Name: claim, Value: measured(value, in), Target: "≥ " + in(limit), Met: value >= limit && !math.IsInf(value, 0)}
 }
 
-// noted adds what is good to know beside it.
+// noted adds a note to a finding.
 func noted(f report.Finding, format string, args ...any) report.Finding {
 	f.Note = fmt.Sprintf(format, args...)
 	return f

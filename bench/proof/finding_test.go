@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Pins a median that is not between as many values as it is beyond, or that reorders what it was given.
+// Pins a median that is not in the middle, or that reorders its input.
 func TestMedian(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,7 +33,7 @@ func TestMedian(t *testing.T) {
 	require.True(t, math.IsNaN(median(nil)))
 }
 
-// Pins a target that is met by what could not be measured, or missed by what just reaches it.
+// Pins a target that is met by NaN, or missed by a value equal to it.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	for value, met := range map[float64][2]bool{

@@ -26,34 +26,34 @@ HTTP for so many calls takes more CPU than two cores have left beside Postgres. 
 db), as a replica does it that has read them: one process, with as many connections and the same groups. What one
 replica takes over HTTP on this machine, with the load beside it, was measured before, in a closed loop of 256 callers.`
 
-// drumming is how fast a fleet beats, and for how long.
-type drumming struct {
+// heartbeatPlan is the rate and duration of a fleet's heartbeats.
+type heartbeatPlan struct {
 	members int
-	every   time.Duration // that each of them beats
-	settled time.Duration // since the begin, when sizes are first compared
+	every   time.Duration // interval of each game server's heartbeats
+	settled time.Duration // after which sizes are first compared
 	over    time.Duration
 }
 
-func (o Options) drumming() drumming {
+func (o Options) heartbeatPlan() heartbeatPlan {
 	if o.Quick {
-		return drumming{1_000, time.Second, time.Second, 2 * time.Second}
+		return heartbeatPlan{1_000, time.Second, time.Second, 2 * time.Second}
 	}
-	return drumming{100_000, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	return heartbeatPlan{100_000, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
 }
 
-func (d drumming) rate() float64 { return float64(d.members) / d.every.Seconds() }
+func (d heartbeatPlan) rate() float64 { return float64(d.members) / d.every.Seconds() }
 
 func runFleet(ctx context.Context, o Options) (report.Section, error) {
 	var http bench.Result
-	var found *drummed
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+	var found *fleetRun
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
 		load := o.load(heartbeat)
-		load.Callers, load.Instances, load.Duration = of(o, crowd, 8), of(o, 1000, 8), 2*load.Duration
+		load.Callers, load.Instances, load.Duration = of(o, manyCallers, 8), of(o, 1000, 8), 2*load.Duration
 		o.say("heartbeats over HTTP")
 		if http, err = b.run(ctx, b.director(), load); err != nil {
 			return err
 		}
-		found, err = b.drum(ctx, o.drumming())
+		found, err = b.drum(ctx, o.heartbeatPlan())
 		return err
 	})
 	if err != nil {
@@ -65,17 +65,17 @@ func runFleet(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-// drummed is what became of it.
-type drummed struct {
-	drumming
-	beats
-	tables []weighed
-	used   bench.Reading // by the processes of the laboratory and by this one
+// fleetRun is the result of a fleet's heartbeats.
+type fleetRun struct {
+	heartbeatPlan
+	heartbeats
+	tables []tableSizes
+	used   bench.Reading // by all processes of the laboratory and by this one
 	took   time.Duration
 }
 
-// drum plants a fleet and lets it beat.
-func (b *bed) drum(ctx context.Context, d drumming) (*drummed, error) {
+// drum prefills a fleet and sends its heartbeats.
+func (b *testbed) drum(ctx context.Context, d heartbeatPlan) (*fleetRun, error) {
 	b.options.say("planting %s game servers", whole(d.members))
 	if err := b.sql(ctx, "fleet_instances.sql", "fleet", d.members); err != nil {
 		return nil, err
@@ -87,18 +87,18 @@ func (b *bed) drum(ctx context.Context, d drumming) (*drummed, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &drummed{drumming: d}
-	store, err := db.Open(ctx, db.Config{URL: b.URL(), Observer: &found.beats})
+	found := &fleetRun{heartbeatPlan: d}
+	store, err := db.Open(ctx, db.Config{URL: b.URL(), Observer: &found.heartbeats})
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
 	b.options.say("%s heartbeats a second for %s", report.Whole(d.rate()), d.over)
-	return found, found.measure(ctx, b, drummer{store, members, d})
+	return found, found.measure(ctx, b, sender{store, members, d})
 }
 
-// measure weighs the tables and reads the meter around the beats.
-func (f *drummed) measure(ctx context.Context, b *bed, by drummer) error {
+// measure samples the tables during the heartbeats, and reads the meter before and after them.
+func (f *fleetRun) measure(ctx context.Context, b *testbed, by sender) error {
 	before, err := b.Read(ctx)
 	if err != nil {
 		return err
@@ -108,9 +108,9 @@ func (f *drummed) measure(ctx context.Context, b *bed, by drummer) error {
 	running, alive := errgroup.WithContext(ctx)
 	running.Go(func() error {
 		defer done()
-		return by.beat(alive, &f.beats)
+		return by.beat(alive, &f.heartbeats)
 	})
-	running.Go(func() error { return f.weigh(alive, b, begun, beating.Done()) })
+	running.Go(func() error { return f.sampleTables(alive, b, begun, beating.Done()) })
 	if err := running.Wait(); err != nil {
 		return err
 	}
@@ -120,14 +120,14 @@ func (f *drummed) measure(ctx context.Context, b *bed, by drummer) error {
 	return err
 }
 
-func (f *drummed) findings(http bench.Result) []report.Finding {
+func (f *fleetRun) findings(http bench.Result) []report.Finding {
 	of := f.result()
-	well := float64(of.Calls-of.Failed) / f.rate() / f.over.Seconds()
+	succeeded := float64(of.Calls-of.Failed) / f.rate() / f.over.Seconds()
 	cores := func(used time.Duration) float64 { return used.Seconds() / f.took.Seconds() }
 	return []report.Finding{
-		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", report.Whole(f.rate()), f.over), well, 0.999, percent),
+		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", report.Whole(f.rate()), f.over), succeeded, 0.999, percent),
 			"p50 %s, p99 %s; %.0f in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
-			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.flown)/float64(f.batches), rounds{{heartbeat: of}}.kinds(heartbeat),
+			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.batched)/float64(f.batches), rounds{{heartbeat: of}}.kinds(heartbeat),
 			perSecond(http.PerSecond), measured(cpu(http), micros)),
 		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the replica that was not asked %.2f",
 			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),
@@ -138,15 +138,15 @@ func (f *drummed) findings(http bench.Result) []report.Finding {
 
 func two(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// flat judges that a table grows no more once it has settled.
-func (f *drummed) flat(name string) report.Finding {
+// flat makes the finding that a table does not grow after it has settled.
+func (f *fleetRun) flat(name string) report.Finding {
 	finding := atMost(fmt.Sprintf("%s with its index at the end beside after %s", name, f.settled), f.grown(name), 1.05, times)
 	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }
 	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)), bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
 }
 
-// result is as of a run over HTTP. The CPU of the generator is that of the store, too: they are one process.
-func (f *drummed) result() bench.Result {
+// result has the form of a run over HTTP. The CPU of the load generator includes that of the store: they are one process.
+func (f *fleetRun) result() bench.Result {
 	figures := f.figures(f.over)
 	per := func(v float64) float64 { return v / float64(max(figures.Calls, 1)) }
 	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }

@@ -12,14 +12,14 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// table is one that heartbeats write to: what was written so far, and its size with its indexes.
+// table is a table that heartbeats write to: its updates so far, and its size with indexes.
 type table struct {
 	Name                string
 	Updates, Hot, Bytes int64
 }
 
-// weighed are the tables by name at a time since the first beat.
-type weighed struct {
+// tableSizes are the tables by name, at a time since the first heartbeat.
+type tableSizes struct {
 	at     time.Duration
 	tables map[string]table
 }
@@ -29,8 +29,8 @@ const (
 	modes  = "instance_modes"
 )
 
-// weigh looks at the tables until done: before the first beat, now and then, and after the last.
-func (f *drummed) weigh(ctx context.Context, b *bed, begun time.Time, done <-chan struct{}) error {
+// sampleTables reads the tables until done: before the first heartbeat, at intervals, and after the last.
+func (f *fleetRun) sampleTables(ctx context.Context, b *testbed, begun time.Time, done <-chan struct{}) error {
 	ticks := time.NewTicker(f.settled / 10)
 	defer ticks.Stop()
 	for over := false; ; {
@@ -38,7 +38,7 @@ func (f *drummed) weigh(ctx context.Context, b *bed, begun time.Time, done <-cha
 		if err != nil {
 			return err
 		}
-		w := weighed{time.Since(begun), map[string]table{}}
+		w := tableSizes{time.Since(begun), map[string]table{}}
 		for _, t := range tables {
 			w.tables[t.Name] = t
 		}
@@ -56,7 +56,7 @@ func (f *drummed) weigh(ctx context.Context, b *bed, begun time.Time, done <-cha
 	}
 }
 
-// rowsOf reads what a statement that stands in a file answers.
+// rowsOf runs a query from a file.
 func rowsOf[T any](ctx context.Context, pool *pgxpool.Pool, file string) ([]T, error) {
 	text, err := statements.ReadFile(file)
 	if err != nil {
@@ -69,8 +69,8 @@ func rowsOf[T any](ctx context.Context, pool *pgxpool.Pool, file string) ([]T, e
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// at is the first look at a table from a time on, or else the last one.
-func (f *drummed) at(since time.Duration, name string) table {
+// at returns the first sample of a table from a time on, or else the last one.
+func (f *fleetRun) at(since time.Duration, name string) table {
 	for _, w := range f.tables {
 		if w.at >= since {
 			return w.tables[name]
@@ -79,21 +79,21 @@ func (f *drummed) at(since time.Duration, name string) table {
 	return f.last(name)
 }
 
-func (f *drummed) last(name string) table { return f.tables[len(f.tables)-1].tables[name] }
+func (f *fleetRun) last(name string) table { return f.tables[len(f.tables)-1].tables[name] }
 
-// hot is the share of a table's updates that stayed on their page and left its indexes alone.
-func (f *drummed) hot(name string) float64 {
+// hot is the share of HOT updates: they stay on their page and write no index.
+func (f *fleetRun) hot(name string) float64 {
 	first, last := f.at(0, name), f.last(name)
 	return float64(last.Hot-first.Hot) / float64(last.Updates-first.Updates)
 }
 
-// grown is the size of a table at the end beside that when it had settled.
-func (f *drummed) grown(name string) float64 {
+// grown is the size of a table at the end divided by its size after it had settled.
+func (f *fleetRun) grown(name string) float64 {
 	return float64(f.last(name).Bytes) / float64(f.at(f.settled, name).Bytes)
 }
 
-// sizes are the tables over the time.
-func (f *drummed) sizes() report.Plot {
+// sizes plots the sizes over time.
+func (f *fleetRun) sizes() report.Plot {
 	p := report.Plot{Title: "Size with indexes", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "MiB"}}
 	for _, name := range slices.Sorted(maps.Keys(f.tables[0].tables)) {
 		line := report.Series{Name: name}

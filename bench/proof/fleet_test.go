@@ -14,20 +14,20 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// Pins a fleet whose beats come in bursts, twice for one server and never for another, or that miss its incarnations.
+// Pins heartbeats in bursts, twice for one server and never for another, or with wrong incarnations.
 func TestDrummer(t *testing.T) {
 	t.Parallel()
 	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	b := &bed{pool: store.Pool()}
+	b := &testbed{pool: store.Pool()}
 	require.NoError(t, b.sql(t.Context(), "fleet_instances.sql", "eu", 50))
 	members, err := rowsOf[member](t.Context(), store.Pool(), "fleet_members.sql")
 	require.NoError(t, err)
 	require.Len(t, members, 50)
-	members[7].Incarnation = uuid.New() // as of one that was replaced
-	d := drummer{store, members, drumming{members: 50, every: 200 * time.Millisecond, over: 400 * time.Millisecond}}
-	var into beats
+	members[7].Incarnation = uuid.New() // as of an instance that was replaced
+	d := sender{store, members, heartbeatPlan{members: 50, every: 200 * time.Millisecond, over: 400 * time.Millisecond}}
+	var into heartbeats
 	begun := time.Now()
 	require.NoError(t, d.beat(t.Context(), &into))
 	require.GreaterOrEqual(t, time.Since(begun), 390*time.Millisecond)
@@ -59,24 +59,24 @@ func TestLoadRisesAndFalls(t *testing.T) {
 	require.InDelta(t, 0.9, highest, 1e-9)
 }
 
-// Pins updates that are not HOT, growth, or beats that were not answered, and that nobody is told of.
+// Pins updates that are not HOT, growth, or unanswered heartbeats that no finding reports.
 func TestFleetFindings(t *testing.T) {
 	t.Parallel()
-	at := func(s int, updates, hot, bytes int64) weighed {
-		w := weighed{time.Duration(s) * time.Second, map[string]table{}}
+	at := func(s int, updates, hot, bytes int64) tableSizes {
+		w := tableSizes{time.Duration(s) * time.Second, map[string]table{}}
 		for _, name := range []string{leases, modes} {
 			w.tables[name] = table{name, updates, hot, bytes}
 		}
 		return w
 	}
-	f := &drummed{drumming: drumming{members: 100, every: time.Second, settled: 10 * time.Second, over: 20 * time.Second}, took: 20 * time.Second}
+	f := &fleetRun{heartbeatPlan: heartbeatPlan{members: 100, every: time.Second, settled: 10 * time.Second, over: 20 * time.Second}, took: 20 * time.Second}
 	f.init()
 	for range 1990 {
 		f.add(time.Millisecond, nil)
 	}
 	f.add(0, &db.Error{Kind: db.Unavailable, Code: "unavailable"})
 	f.Batch("heartbeat", 8, 0, 0)
-	f.tables = []weighed{at(0, 100, 100, 10<<20), at(9, 0, 0, 11<<20), at(11, 1000, 900, 20<<20), at(20, 2100, 2080, 30<<20)}
+	f.tables = []tableSizes{at(0, 100, 100, 10<<20), at(9, 0, 0, 11<<20), at(11, 1000, 900, 20<<20), at(20, 2100, 2080, 30<<20)}
 	f.used = bench.Reading{PostgresCPU: 30 * time.Second}
 	found := f.findings(bench.Result{})
 	var values []string

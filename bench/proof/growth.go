@@ -24,12 +24,12 @@ one installation thousands of game servers that any call may open a session on. 
 are those of every installation, and everything has been vacuumed once. What a run leaves behind is taken away before
 the next.`
 
-// installation is one that has run for a while.
+// installation is the size of an installation that has run for a while.
 type installation struct {
 	name     string
 	sessions int // open
 	past     int // seats
-	hosts    int // with room, besides the few that a run brings
+	hosts    int // with free seats, in addition to the few of a run
 }
 
 func (o Options) installations() []installation {
@@ -53,10 +53,10 @@ func whole(n int) string { return report.Whole(float64(n)) }
 func runGrowth(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	sizes := o.installations()
-	err := o.inAll(ctx, len(sizes), func(ctx context.Context, beds []*bed) (err error) {
+	err := o.inAll(ctx, len(sizes), func(ctx context.Context, beds []*testbed) (err error) {
 		var trials []trial
 		for i, b := range beds {
-			if err := b.plant(ctx, sizes[i]); err != nil {
+			if err := b.prefill(ctx, sizes[i]); err != nil {
 				return err
 			}
 			trials = append(trials, b.cleaned(b.trial(sizes[i].name, b.director(), o.load(matchmake))))
@@ -74,19 +74,19 @@ func runGrowth(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-// inAll makes an experiment in several laboratories that run at the same time.
-func (o Options) inAll(ctx context.Context, n int, do func(ctx context.Context, beds []*bed) error, beds ...*bed) error {
+// inAll runs an experiment in several laboratories at the same time.
+func (o Options) inAll(ctx context.Context, n int, do func(ctx context.Context, beds []*testbed) error, beds ...*testbed) error {
 	if len(beds) == n {
 		return do(ctx, beds)
 	}
-	return o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error { return o.inAll(ctx, n, do, append(beds, b)...) })
+	return o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error { return o.inAll(ctx, n, do, append(beds, b)...) })
 }
 
-// few is how many call at a time where it is about what is there already.
+// few is the number of callers where the experiment is about stored data, not about load.
 const few = 64
 
-// cleaned takes away after each run what it has left where something was planted.
-func (b *bed) cleaned(t trial) trial {
+// cleaned deletes after each run what the run has left in the prefilled region.
+func (b *testbed) cleaned(t trial) trial {
 	return trial{t.name, func(ctx context.Context) (bench.Result, error) {
 		result, err := t.run(ctx)
 		if err != nil {
@@ -96,10 +96,10 @@ func (b *bed) cleaned(t trial) trial {
 	}}
 }
 
-// load is a short one on the region where something was planted.
+// load is a short load on the prefilled region.
 func (o Options) load(scenario string) bench.Options {
 	return bench.Options{
-		Scenario: scenario, Run: planted, Callers: of(o, few, 4), Instances: of(o, 10, 2),
+		Scenario: scenario, Run: prefilled, Callers: of(o, few, 4), Instances: of(o, 10, 2),
 		WarmUp: of(o, time.Second, 50*time.Millisecond), Duration: of(o, 5*time.Second, 200*time.Millisecond),
 	}
 }
@@ -114,7 +114,7 @@ func (all rounds) growth(sizes []installation) []report.Finding {
 	}
 }
 
-// beside judges the throughput of one against that of another, which may be a fifth more.
+// beside makes the finding that one throughput is at most a fifth below another.
 func (all rounds) beside(one, other installation, claim string) report.Finding {
 	f := atLeast(claim, all.median(func(r round) float64 {
 		return r[one.name].PerSecond / r[other.name].PerSecond

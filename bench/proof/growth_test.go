@@ -11,21 +11,21 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-func count(t *testing.T, b *bed, statement string) (n int) {
+func count(t *testing.T, b *testbed, statement string) (n int) {
 	t.Helper()
 	require.NoError(t, b.pool.QueryRow(t.Context(), statement).Scan(&n))
 	return n
 }
 
-// Pins an installation that the director would never get into, calls that fill what was planted instead of opening
-// sessions, and a run that finds what another has left.
+// Pins an installation that the director could never create, calls that fill prefilled sessions instead of opening new
+// ones, and a run that meets the rows of another.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	b := &bed{pool: store.Pool()}
-	require.NoError(t, b.plant(t.Context(), installation{sessions: 204, past: 480, hosts: 3}))
+	b := &testbed{pool: store.Pool()}
+	require.NoError(t, b.prefill(t.Context(), installation{sessions: 204, past: 480, hosts: 3}))
 	sizes := func() []int {
 		return []int{count(t, b, "SELECT count(*) FROM sessions"), count(t, b, "SELECT sum(player_count) FROM sessions"), count(t, b, "SELECT count(*) FROM seats")}
 	}
@@ -39,7 +39,7 @@ func TestPlanted(t *testing.T) {
 	require.Zero(t, count(t, b, "SELECT sum(violations) FROM ops.invariants"))
 
 	for _, sub := range []string{"ann", "bob"} {
-		_, err := store.Place(t.Context(), db.PlaceRequest{Caller: sub, Party: []string{sub}, Region: plantedRegion, Mode: "bench-0", MaxPlayers: 8})
+		_, err := store.Place(t.Context(), db.PlaceRequest{Caller: sub, Party: []string{sub}, Region: prefilledRegion, Mode: "bench-0", MaxPlayers: 8})
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, count(t, b, "SELECT count(*) FROM sessions WHERE instance_id LIKE 'planted-%' AND player_count = 2"))
@@ -48,7 +48,7 @@ func TestPlanted(t *testing.T) {
 	require.Zero(t, count(t, b, "SELECT sum(violations) FROM ops.invariants"))
 }
 
-// Pins a view that nobody looks at, or that cannot be read and looks quick.
+// Pins a view that is not read, or that fails and looks fast.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), dbtest.New(t))

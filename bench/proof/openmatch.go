@@ -25,7 +25,7 @@ director fetches without a pause.
 The echo is the same gRPC stack without a database, without access control and without deadlines. A commit is an update of
 one row.`
 
-// The trials of a round, as the report names them.
+// The trials of a round, by their names in the report.
 const (
 	echoCreate  = "create, echo"
 	createAlone = "create"
@@ -35,13 +35,13 @@ const (
 	echoQuery   = "query all, echo"
 	lifeWindow  = "ticket life, window of 250 ms"
 	lifeNow     = "ticket life, no window"
-	// crowdOfOM is how many call at a time.
+	// crowdOfOM is the number of concurrent callers.
 	crowdOfOM = 32
 )
 
 func runOpenMatch(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
 		trials, err := b.openMatchTrials(ctx)
 		if err != nil {
 			return err
@@ -60,8 +60,8 @@ func runOpenMatch(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-// openMatchTrials start two processes more: the echo, and a replica without a window, in a universe of its own.
-func (b *bed) openMatchTrials(ctx context.Context) ([]trial, error) {
+// openMatchTrials starts two more processes: the echo, and a replica without a collection window in a universe of its own.
+func (b *testbed) openMatchTrials(ctx context.Context) ([]trial, error) {
 	baselines, err := b.Baselines(ctx)
 	if err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (b *bed) openMatchTrials(ctx context.Context) ([]trial, error) {
 	}, nil
 }
 
-// openMatch is a trial of one of the scenarios of Open Match, loaded as is usual.
-func (b *bed) openMatch(name string, on side, scenario string) trial {
+// openMatch is a trial of one of the Open Match scenarios, with its usual load.
+func (b *testbed) openMatch(name string, on side, scenario string) trial {
 	return trial{name, func(ctx context.Context) (bench.Result, error) {
 		load := openmatch.Options{
 			Options: bench.Options{
@@ -98,20 +98,20 @@ func (b *bed) openMatch(name string, on side, scenario string) trial {
 		}
 		load.Callers, load.Rate = openmatch.Usual(scenario)
 		if scenario == "fetch" {
-			load.Duration *= 2 // of which most goes into queuing
+			load.Duration *= 2 // most of it is spent on queuing
 		}
 		return openmatch.Run(ctx, load)
 	}}
 }
 
-func (b *bed) openMatchCommits() trial {
+func (b *testbed) openMatchCommits() trial {
 	return trial{commit, func(ctx context.Context) (bench.Result, error) {
 		return baseline.Commits(ctx, b.URL(), crowdOfOM, of(b.options, time.Second, 50*time.Millisecond), of(b.options, 5*time.Second, 200*time.Millisecond))
 	}}
 }
 
-// withoutTickets takes away what each trial has left of Open Match's, and lets Postgres tidy up.
-func (b *bed) withoutTickets(trials ...trial) (after []trial) {
+// withoutTickets deletes the tickets that each trial has left, and vacuums.
+func (b *testbed) withoutTickets(trials ...trial) (after []trial) {
 	for _, t := range b.settled(trials...) {
 		after = append(after, trial{t.name, func(ctx context.Context) (bench.Result, error) {
 			if err := b.sql(ctx, "openmatch_clean.sql"); err != nil {
@@ -123,7 +123,7 @@ func (b *bed) withoutTickets(trials ...trial) (after []trial) {
 	return after
 }
 
-// openMatch is what was asked of the rounds, in which so many tickets waited.
+// openMatch makes the findings of the rounds, in which that many tickets waited.
 func (all rounds) openMatch(tickets int) []report.Finding {
 	many := report.Whole(float64(tickets))
 	return []report.Finding{
@@ -167,7 +167,7 @@ func (all rounds) p99(name string) float64 {
 	return all.median(func(r round) float64 { return r[name].Latency.P99 })
 }
 
-// p50Of is that of a step.
+// p50Of returns the p50 of a step.
 func (all rounds) p50Of(name, of string) float64 {
 	return all.median(func(r round) float64 { return step(r[name], of).Latency.P50 })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Pins findings that compare with the wrong trial, or call what is asked for missed.
+// Pins findings that compare with a wrong trial, or report a target as missed that is met.
 func TestOpenMatchFindings(t *testing.T) {
 	t.Parallel()
 	beside := result(9_000, 100, 13)

@@ -28,16 +28,16 @@ a second.`
 
 const (
 	greatest    = "matchmake, as many as it can"
-	callTimeout = 900                          // milliseconds: the replica's default
-	admitted    = "DIRECTOR_MAX_IN_FLIGHT=512" // the replica's default, which the laboratory has not
-	// unanswered calls may be so many: more than a replica lets in, so that it is the replica that refuses. Each has a
-	// connection.
+	callTimeout = 900                          // milliseconds, a replica's default timeout of a call
+	admitted    = "DIRECTOR_MAX_IN_FLIGHT=512" // a replica's default; the laboratory's is higher
+	// unanswered is the limit of calls in flight, each on a connection: more than a replica admits, so that the replica
+	// refuses calls.
 	unanswered = 8192
-	// mostGrown is what a replica's memory may grow by: 64 KiB for each connection.
+	// mostGrown is by how much a replica's memory may grow: 64 KiB for each connection.
 	mostGrown = unanswered * 64 << 10
 )
 
-// multiples of what a replica can answer that are asked for. The last is what findings are about.
+// multiples are the offered loads, as multiples of a replica's capacity. The findings are about the last one.
 var multiples = []float64{1.25, 1.5, 2}
 
 func multiple(of float64) string { return fmt.Sprintf("matchmake, %g × as many", of) }
@@ -46,13 +46,13 @@ var overloaded = multiple(multiples[len(multiples)-1])
 
 func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
-	var pulse pulse
+	var probes probes
 	var before bench.Reading
 	apart, err := o.setApart()
 	if err != nil {
 		return report.Section{}, err
 	}
-	err = o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *bed) (err error) {
+	err = o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *testbed) (err error) {
 		defer apart.end()
 		if err := apart.begin(); err != nil {
 			return err
@@ -60,7 +60,7 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 		if before, err = b.Read(ctx); err != nil {
 			return err
 		}
-		all, err = o.measure(ctx, b.overload(&pulse)...)
+		all, err = o.measure(ctx, b.overload(&probes)...)
 		return err
 	})
 	if err != nil {
@@ -72,13 +72,13 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	}
 	runs := all.typical(names...)
 	return report.Section{
-		Text: overloadText, Findings: append(all.overload(before.ServerRSS), pulse.findings()...), Runs: runs,
+		Text: overloadText, Findings: append(all.overload(before.ServerRSS), probes.findings()...), Runs: runs,
 		Plots: []report.Plot{all.goodputs(), report.Latencies(runs), report.GroupSizes(runs)},
 	}, nil
 }
 
-// setApart has what is started until begin run on one half of the CPUs, and from then on until end this process on the
-// other.
+// setApart runs processes that are started until begin on one half of the CPUs, and this process from begin until end on
+// the other half.
 func (o Options) setApart() (*apart, error) {
 	if o.Quick || !separable {
 		return &apart{}, nil
@@ -87,7 +87,7 @@ func (o Options) setApart() (*apart, error) {
 	return a, keepTo(0, a.cpus/2)
 }
 
-type apart struct{ cpus int } // none: nothing is kept apart
+type apart struct{ cpus int } // 0: processes share all CPUs
 
 func (a *apart) begin() error {
 	if a.cpus == 0 {
@@ -98,14 +98,14 @@ func (a *apart) begin() error {
 
 func (a *apart) end() {
 	if a.cpus > 0 {
-		_ = keepTo(0, a.cpus) // went well before
+		_ = keepTo(0, a.cpus) // succeeded before
 	}
 }
 
-// overload is a trial that finds the most there is, and one for each multiple of that.
-func (b *bed) overload(pulse *pulse) []trial {
+// overload makes a trial that measures the capacity, and one for each multiple of it.
+func (b *testbed) overload(probes *probes) []trial {
 	load := b.options.load(matchmake)
-	load.Callers = of(b.options, crowd, 8)
+	load.Callers = of(b.options, manyCallers, 8)
 	most := 0.0
 	trials := []trial{b.cleaned(trial{greatest, func(ctx context.Context) (bench.Result, error) {
 		result, err := b.run(ctx, b.director(), load)
@@ -116,7 +116,7 @@ func (b *bed) overload(pulse *pulse) []trial {
 		trials = append(trials, b.cleaned(trial{multiple(of), func(ctx context.Context) (result bench.Result, err error) {
 			load := load
 			load.Rate, load.Callers = max(of*most, 1), unanswered
-			err = pulse.beside(ctx, b.Replicas()[0].URL, func() error {
+			err = probes.beside(ctx, b.Replicas()[0].URL, func() error {
 				result, err = b.run(ctx, b.director(), load)
 				return err
 			})
@@ -126,7 +126,7 @@ func (b *bed) overload(pulse *pulse) []trial {
 	return trials
 }
 
-// goodputs is the goodput against what was asked for, both as shares of the most there is.
+// goodputs plots the goodput against the offered load, both as shares of the capacity.
 func (all rounds) goodputs() report.Plot {
 	line := report.Series{Name: "goodput", X: []float64{100}, Y: []float64{100}}
 	for _, of := range multiples {
@@ -159,7 +159,7 @@ func (all rounds) overload(rss int64) []report.Finding {
 	}
 }
 
-// goodput of a trial, as a share of the most there is.
+// goodput of a trial, as a share of the capacity.
 func (all rounds) goodput(name string) float64 {
 	return all.median(func(r round) float64 { return goodput(r[name]) / r[greatest].PerSecond })
 }
@@ -170,7 +170,7 @@ func refusedP50(r bench.Result) float64 { return r.FailedLatency.P50 }
 func refusedP99(r bench.Result) float64 { return r.FailedLatency.P99 }
 func p50(r bench.Result) float64        { return r.Latency.P50 }
 
-// p99 is not a number where nothing went well.
+// p99 is NaN without successful calls.
 func p99(r bench.Result) float64 {
 	if r.Calls == r.Failed {
 		return math.NaN()
@@ -180,7 +180,7 @@ func p99(r bench.Result) float64 {
 
 func mebibytes(v float64) string { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
 
-// goodput is the answers a second that came in time.
+// goodput is the number of answers a second that arrived within the timeout.
 func goodput(r bench.Result) float64 {
 	within := 0.0
 	for _, p := range r.Latency.Curve {
@@ -191,7 +191,7 @@ func goodput(r bench.Result) float64 {
 	return r.PerSecond * within
 }
 
-// rude failures say neither that it is too much nor when to come again.
+// rude counts failures other than a 503 or 429 with Retry-After.
 func rude(r bench.Result) (n int64) {
 	for kind, times := range r.Errors {
 		polite := strings.HasPrefix(kind, "503 ") || strings.HasPrefix(kind, "429 ")
@@ -206,7 +206,7 @@ func serverMicros(c *bench.Costs) float64    { return c.ServerMicros }
 func postgresMicros(c *bench.Costs) float64  { return c.PostgresMicros }
 func generatorMicros(c *bench.Costs) float64 { return c.GeneratorMicros }
 
-// cores is how many CPUs something kept busy.
+// cores is the mean number of busy CPUs.
 func cores(of func(*bench.Costs) float64) func(bench.Result) float64 {
 	return func(r bench.Result) float64 { return of(r.Costs) * float64(r.Calls) / r.Seconds / 1e6 }
 }

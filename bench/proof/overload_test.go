@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// twice is what was measured of an overload: so many answers a second, of which half came in time.
+// twice is the result of an overload with that many answers a second, of which half arrived in time.
 func twice(perSecond float64, errors map[string]int64) bench.Result {
 	r := bench.Result{Figures: bench.Figures{PerSecond: perSecond, Calls: 1000, Errors: errors}, Seconds: 1, Open: &bench.Open{Rate: 2000}, Costs: &bench.Costs{}}
 	r.Latency = bench.Latency{P50: 900, P99: 1500, Curve: []bench.Point{{Percentile: 25, MS: 300}, {Percentile: 50, MS: 900}, {Percentile: 75, MS: 901}, {Percentile: 100, MS: 1600}}}
@@ -24,7 +24,7 @@ func twice(perSecond float64, errors map[string]int64) bench.Result {
 	return r
 }
 
-// Pins goodput that counts answers which nobody waits for any more, and refusals that do not say when to come again.
+// Pins goodput that counts answers after their callers' timeouts, and refusals without Retry-After.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	result := twice(1600, map[string]int64{"503 unavailable": 5, "503 unavailable without Retry-After": 2, "429 rate_limited": 1, "timeout": 3, "409 no_capacity": 4})
@@ -41,7 +41,7 @@ func TestOverload(t *testing.T) {
 	require.Contains(t, found[3].Note, "50 MiB at rest")
 }
 
-// Pins calls that all failed and look quick.
+// Pins calls that all failed and look fast.
 func TestNothingWentWell(t *testing.T) {
 	t.Parallel()
 	dead := bench.Result{Figures: bench.Figures{Calls: 10, Failed: 10}}
@@ -49,7 +49,7 @@ func TestNothingWentWell(t *testing.T) {
 	require.Zero(t, goodput(dead))
 }
 
-// Pins a replica that is silent while it is overloaded and that nobody asked, or whose silence is no finding.
+// Pins a replica that answers no probe under overload, which no finding reports.
 func TestPulse(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -60,7 +60,7 @@ func TestPulse(t *testing.T) {
 		}
 	}))
 	defer replica.Close()
-	var p pulse
+	var p probes
 	require.ErrorContains(t, p.beside(t.Context(), replica.URL, func() error {
 		for asked.Load() < 6 {
 			<-time.After(time.Millisecond)

@@ -22,13 +22,13 @@ all fit into the least number of sessions; each session more is a game that is n
 Sessions are counted in the database; of each shape (region, mode and size) the one that is being filled does not
 count.`
 
-// replicas are as many as decide about the same sessions where it matters that several do.
+// replicas is the number of replicas that place into the same sessions, where concurrency matters.
 const replicas = 3
 
 func runPacking(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	var p packer
-	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *bed) error {
+	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *testbed) error {
 		naive, err := b.naive(ctx)
 		if err != nil {
 			return err
@@ -44,40 +44,40 @@ func runPacking(ctx context.Context, o Options) (report.Section, error) {
 	return report.Section{Text: packingText, Findings: p.findings(), Plots: []report.Plot{report.GroupSizes(runs)}, Runs: runs}, nil
 }
 
-// packer counts how full the sessions of each trial got.
+// packer records how full the sessions of each trial are.
 type packer struct {
-	bed   *bed
-	found map[string][]fullness // by trial, of each round
+	testbed *testbed
+	found   map[string][]fullness // by trial, one for each round
 }
 
 func (p packer) trial(name string, on side) trial {
-	o := p.bed.options
-	load := p.bed.trial(name, on, bench.Options{
-		Scenario: matchmake, Callers: of(o, crowd, 16), Instances: of(o, 16, 2), Players: 8, Duration: of(o, 4*time.Second, 200*time.Millisecond),
+	o := p.testbed.options
+	load := p.testbed.trial(name, on, bench.Options{
+		Scenario: matchmake, Callers: of(o, manyCallers, 16), Instances: of(o, 16, 2), Players: 8, Duration: of(o, 4*time.Second, 200*time.Millisecond),
 	})
 	return trial{name, func(ctx context.Context) (r bench.Result, err error) {
 		if r, err = load.run(ctx); err != nil {
 			return r, err
 		}
-		f, err := p.bed.fullness(ctx, r.Run)
+		f, err := p.testbed.fullness(ctx, r.Run)
 		p.found[name] = append(p.found[name], f)
 		return r, err
 	}}
 }
 
-// fullness is how well players were packed into sessions.
+// fullness says how well players were packed into sessions.
 type fullness struct {
 	Opened  int64 // sessions
-	Filled  int64 // of them: full
-	Counted int64 // of them: all but the one of each shape that was being filled
-	Least   int64 // sessions that the players would have fitted into
+	Filled  int64 // full sessions
+	Counted int64 // sessions except the last of each shape, which was still being filled
+	Least   int64 // the fewest sessions that hold all players
 }
 
 //go:embed packing.sql
 var packed string
 
-// fullness looks at the sessions of a run that is over.
-func (b *bed) fullness(ctx context.Context, run string) (fullness, error) {
+// fullness reads the sessions of a run that is over.
+func (b *testbed) fullness(ctx context.Context, run string) (fullness, error) {
 	rows, err := b.pool.Query(ctx, packed, "bench-"+run+"-")
 	if err != nil {
 		return fullness{}, err

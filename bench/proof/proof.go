@@ -1,12 +1,12 @@
-// Package proof is the experiments that show what a director promises: how far its hot path reaches, how it grows, what an
-// overload does to it. Each is made in a laboratory of its own (package lab), against the baselines where there are such
-// (package baseline), and ends in findings: a claim, what was measured, what was asked for.
+// Package proof holds the experiments that test a director's promises: how fast its hot path is, how it scales, and how it
+// behaves under overload. Each experiment runs in a laboratory of its own (package lab), compares with baselines where there
+// are some (package baseline), and ends in findings: a claim, a measured value and a target.
 //
-// What counts are ratios and differences taken in one run on one machine, medians over rounds in which everything that is
-// compared takes its turn. A target that is missed is a finding and no error.
+// Findings are ratios and differences measured in one run on one machine, as medians over rounds in which all trials take
+// turns. A missed target is a finding, not an error.
 //
-// Each experiment lies in the file of its name; they share the bed, the rounds and the findings. Package bench puts the
-// loads on, and `director-bench prove` makes the experiments and shows what they found.
+// Each experiment is in the file of its name; they share the testbed, the rounds and the findings. Package bench generates the
+// loads; `director-bench prove` runs the experiments and prints their findings.
 package proof
 
 import (
@@ -17,44 +17,44 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// Options are how all experiments are made. Start is required.
+// Options are those of all experiments. Start is required.
 type Options struct {
-	Rounds int       // that medians are taken of; 0 is 1
-	Quick  bool      // sizes and durations so small that findings mean nothing: to see that everything works
-	Start  StartFunc // makes laboratories
-	Say    SayFunc   // is told what is being done; nil: nobody is
+	Rounds int       // medians are taken over the rounds; 0 is 1
+	Quick  bool      // small sizes and durations, with which findings mean nothing: a test that everything works
+	Start  StartFunc // required
+	Say    SayFunc   // is called with lines of progress; nil: no progress
 }
 
-// StartFunc starts a laboratory and gives what makes access tokens that its director believes. It sees to JWKS, to where
-// the directory lies and to the environment; the other options are the experiment's.
+// StartFunc starts a laboratory, and returns it with a function that makes access tokens which its director accepts. It
+// sets the JWKS, the directory and the environment; the other options are the experiment's.
 type StartFunc func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error)
 
-// SayFunc is told a line without an end, as fmt.Sprintf takes it.
+// SayFunc receives a line without its end, with arguments as of fmt.Sprintf.
 type SayFunc func(format string, args ...any)
 
-// Experiment is one of several. Run returns when its laboratory is gone, a section without a title; what it has found until
-// an error is lost.
+// Experiment is an experiment. Run returns a section without a title, after its laboratory is closed. After an error its
+// findings are lost.
 type Experiment struct {
-	Name  string // a word, for the command line
+	Name  string // for the command line
 	Title string
-	About string // a line: what is asked
-	Takes string // about how long, with three rounds: "2 min"
+	About string // the question, in one line
+	Takes string // duration with three rounds, such as "2 min"
 	Run   func(ctx context.Context, o Options) (report.Section, error)
 }
 
-// Experiments are all there are, in the order in which they are told of.
+// Experiments are all experiments, in the order of the report.
 func Experiments() []Experiment {
 	return []Experiment{reach, callers, capacity, packing, fleet, growth, snapshot, writer, dashboard, overload, regions, openMatch}
 }
 
-// say tells what is being done.
+// say reports progress.
 func (o Options) say(line string, args ...any) {
 	if o.Say != nil {
 		o.Say(line, args...)
 	}
 }
 
-// of gives the first, or the second where it is to be quick.
+// of returns the first value, or the second for a quick run.
 func of[T any](o Options, usual, quick T) T {
 	if o.Quick {
 		return quick

@@ -16,20 +16,20 @@ var reach = Experiment{
 	About: "What calls cost beyond the stack around them, and placement beside a naive one",
 }
 
-// crowd is how many call at a time where it is about load.
-const crowd = 256
+// manyCallers is the number of concurrent callers where the experiment is about load.
+const manyCallers = 256
 
-// The trials of a round, as the report names them.
+// The trials of a round, by their names in the report.
 const (
-	noOp           = "no-op"
-	matchmake      = "matchmake"
-	naiveMatchmake = "naive matchmake"
-	resolve        = "resolve"
-	fleetNoOp      = "fleet no-op"
-	heartbeat      = "heartbeat"
-	commit         = "single-row commit"
-	lone           = "matchmake, alone"
-	naiveLone      = "naive matchmake, alone"
+	noOp               = "no-op"
+	matchmake          = "matchmake"
+	naiveMatchmake     = "naive matchmake"
+	resolve            = "resolve"
+	fleetNoOp          = "fleet no-op"
+	heartbeat          = "heartbeat"
+	commit             = "single-row commit"
+	loneMatchmake      = "matchmake, alone"
+	naiveLoneMatchmake = "naive matchmake, alone"
 )
 
 const reachText = `One replica, durable Postgres, and the load, on one machine. In each round everything takes its
@@ -41,7 +41,7 @@ stack and over the same tables: each call in a transaction of its own, with SKIP
 
 func runReach(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
 		naive, err := b.naive(ctx)
 		if err != nil {
 			return err
@@ -56,11 +56,11 @@ func runReach(ctx context.Context, o Options) (report.Section, error) {
 	return report.Section{
 		Text: reachText, Findings: all.reach(),
 		Plots: []report.Plot{report.Latencies(many), report.GroupSizes(many)},
-		Runs:  append(many, all.typical(commit, lone, naiveLone)...),
+		Runs:  append(many, all.typical(commit, loneMatchmake, naiveLoneMatchmake)...),
 	}, nil
 }
 
-func (b *bed) reachTrials(naive side) []trial {
+func (b *testbed) reachTrials(naive side) []trial {
 	director := b.director()
 	by := func(callers int, scenario string) bench.Options {
 		return bench.Options{
@@ -68,31 +68,31 @@ func (b *bed) reachTrials(naive side) []trial {
 			WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
 		}
 	}
-	many := of(b.options, crowd, 8)
-	beats := by(many, heartbeat)
-	beats.Instances = many
+	many := of(b.options, manyCallers, 8)
+	heartbeats := by(many, heartbeat)
+	heartbeats.Instances = many
 	return []trial{
 		b.trial(noOp, naive, by(many, "noop")),
 		b.trial(matchmake, director, by(many, matchmake)),
 		b.trial(naiveMatchmake, naive, by(many, matchmake)),
 		b.trial(resolve, director, by(many, resolve)),
 		b.trial(fleetNoOp, naive, by(many, "fleet-noop")),
-		b.trial(heartbeat, director, beats),
+		b.trial(heartbeat, director, heartbeats),
 		b.commits(by(many, "")),
-		b.trial(lone, director, by(1, matchmake)),
-		b.trial(naiveLone, naive, by(1, matchmake)),
+		b.trial(loneMatchmake, director, by(1, matchmake)),
+		b.trial(naiveLoneMatchmake, naive, by(1, matchmake)),
 	}
 }
 
-func (b *bed) commits(o bench.Options) trial {
+func (b *testbed) commits(o bench.Options) trial {
 	return trial{commit, func(ctx context.Context) (bench.Result, error) {
 		return baseline.Commits(ctx, b.URL(), o.Callers, o.WarmUp, o.Duration)
 	}}
 }
 
-// reach is what was asked of the rounds.
+// reach makes the findings of the rounds.
 func (all rounds) reach() []report.Finding {
-	ours := []string{matchmake, resolve, heartbeat, lone}
+	ours := []string{matchmake, resolve, heartbeat, loneMatchmake}
 	return []report.Finding{
 		all.beyond("matchmake: CPU a call beyond the no-op", matchmake, noOp, 60),
 		all.beyond("resolve: CPU a call beyond the no-op", resolve, noOp, 80),
@@ -100,11 +100,11 @@ func (all rounds) reach() []report.Finding {
 		all.throughput(),
 		all.share(),
 		all.alone(),
-		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, report.Whole), "of the naive placement: %d", all.sum(failed, naiveMatchmake, naiveLone)),
+		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, report.Whole), "of the naive placement: %d", all.sum(failed, naiveMatchmake, naiveLoneMatchmake)),
 	}
 }
 
-// beyond judges what a call costs on top of the stack around it.
+// beyond makes the finding about what a call costs in addition to the stack around it.
 func (all rounds) beyond(claim, name, nothing string, limit float64) report.Finding {
 	f := atMost(claim, all.median(func(r round) float64 { return cpu(r[name]) - cpu(r[nothing]) }), limit, micros)
 	whole, stack := all.median(func(r round) float64 { return cpu(r[name]) }), all.median(func(r round) float64 { return cpu(r[nothing]) })
@@ -118,30 +118,31 @@ func (all rounds) throughput() report.Finding {
 	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake), all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
 }
 
-// share judges whole calls: a player waits for them, and a machine is bought for them.
+// share makes the finding about whole calls, the stack included: they determine how long players wait and how many machines
+// a title needs.
 func (all rounds) share() report.Finding {
 	f := atMost("matchmake: CPU a placement beside the naive one", all.median(func(r round) float64 {
-		return placing(r[matchmake]) / placing(r[naiveMatchmake])
+		return cpuPerPlacement(r[matchmake]) / cpuPerPlacement(r[naiveMatchmake])
 	}), 1.0/3, times)
 	beyond := all.median(func(r round) float64 {
-		return (placing(r[matchmake]) - cpu(r[noOp])) / (placing(r[naiveMatchmake]) - cpu(r[noOp]))
+		return (cpuPerPlacement(r[matchmake]) - cpu(r[noOp])) / (cpuPerPlacement(r[naiveMatchmake]) - cpu(r[noOp]))
 	})
-	naive := all.median(func(r round) float64 { return placing(r[naiveMatchmake]) })
+	naive := all.median(func(r round) float64 { return cpuPerPlacement(r[naiveMatchmake]) })
 	return noted(f, "whole calls are judged, with the stack that both share; without the no-op's share it is %s. A naive placement %s",
 		measured(beyond, times), measured(naive, micros))
 }
 
 func (all rounds) alone() report.Finding {
 	p50 := func(name string) func(round) float64 { return func(r round) float64 { return r[name].Latency.P50 } }
-	f := atMost("a lone caller's p50 beside the naive placement's", all.median(func(r round) float64 { return p50(lone)(r) / p50(naiveLone)(r) }), 1.3, times)
-	return noted(f, "matchmake %s, naive %s", millis(all.median(p50(lone))), millis(all.median(p50(naiveLone))))
+	f := atMost("a lone caller's p50 beside the naive placement's", all.median(func(r round) float64 { return p50(loneMatchmake)(r) / p50(naiveLoneMatchmake)(r) }), 1.3, times)
+	return noted(f, "matchmake %s, naive %s", millis(all.median(p50(loneMatchmake))), millis(all.median(p50(naiveLoneMatchmake))))
 }
 
 func (all rounds) rate(name string) string {
 	return perSecond(all.median(func(r round) float64 { return r[name].PerSecond }))
 }
 
-// cpu is what a call cost director and Postgres, in µs; not a number where that cannot be measured.
+// cpu is the CPU of director and Postgres per call, in µs; NaN where it cannot be measured.
 func cpu(r bench.Result) float64 {
 	if r.Costs == nil || r.Costs.ServerMicros == 0 {
 		return math.NaN()
@@ -149,7 +150,7 @@ func cpu(r bench.Result) float64 {
 	return r.Costs.ServerMicros + r.Costs.PostgresMicros
 }
 
-// placing is the CPU for each call that went well: those that did not were for nothing.
-func placing(r bench.Result) float64 {
+// cpuPerPlacement is the CPU for each successful call: that of failed calls is wasted.
+func cpuPerPlacement(r bench.Result) float64 {
 	return cpu(r) * float64(r.Calls) / float64(r.Calls-r.Failed)
 }

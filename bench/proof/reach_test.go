@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// result is a run that cost so much CPU, half of it in Postgres.
+// result is a run with that much CPU per call, half of it in Postgres.
 func result(perSecond, cpu, p50 float64) bench.Result {
 	return bench.Result{
 		Figures: bench.Figures{Calls: 100, PerSecond: perSecond, Latency: bench.Latency{P50: p50, P99: p50}},
@@ -27,26 +27,26 @@ func values(all []report.Finding) (values []string, missed []int) {
 	return values, missed
 }
 
-// Pins findings that compare with the wrong baseline, or call what is asked for missed.
+// Pins findings that compare with a wrong baseline, or report a target as missed that is met.
 func TestReachFindings(t *testing.T) {
 	t.Parallel()
 	r := round{
 		noOp: result(30_000, 40, 1), matchmake: result(12_000, 95, 1), naiveMatchmake: result(3_000, 390, 1),
 		resolve: result(8_000, 130, 1), fleetNoOp: result(40_000, 30, 1), heartbeat: result(25_000, 45, 1),
-		commit: result(9_000, 0, 1), lone: result(900, 300, 1.2), naiveLone: result(1000, 300, 1),
+		commit: result(9_000, 0, 1), loneMatchmake: result(900, 300, 1.2), naiveLoneMatchmake: result(1000, 300, 1),
 	}
 	got, missed := values(rounds{r}.reach())
 	require.Equal(t, []string{"55.0 µs", "90.0 µs", "15.0 µs", "4.00 ×", "0.24 ×", "1.20 ×", "0"}, got)
 	require.Equal(t, []int{1}, missed)
 
-	// What half of its calls get nowhere with costs twice as much for each that does.
+	// When half of the calls fail, each successful one costs twice as much.
 	naive := r[naiveMatchmake]
 	naive.Failed = 50
 	r[naiveMatchmake] = naive
 	got, _ = values(rounds{r}.reach())
 	require.Equal(t, "0.12 ×", got[4])
 
-	// Where CPU cannot be measured, nothing is claimed of it.
+	// Where CPU cannot be measured, no finding about it is met.
 	for name, run := range r {
 		run.Costs = nil
 		r[name] = run
@@ -56,13 +56,13 @@ func TestReachFindings(t *testing.T) {
 	require.Equal(t, "not measured", got[4])
 }
 
-// Pins a single refusal that a median would hide.
+// Pins a single refusal, which a median would hide.
 func TestCapacityFindings(t *testing.T) {
 	t.Parallel()
-	well, ill := bench.Result{Figures: bench.Figures{Calls: 1000}}, bench.Result{Figures: bench.Figures{
+	succeeded, ill := bench.Result{Figures: bench.Figures{Calls: 1000}}, bench.Result{Figures: bench.Figures{
 		Calls: 1000, Failed: 3, Errors: map[string]int64{noRoom: 2, "503 unavailable": 1},
 	}}
-	all := rounds{{matchmake: well, naiveMatchmake: ill}, {matchmake: well, naiveMatchmake: ill}}
+	all := rounds{{matchmake: succeeded, naiveMatchmake: ill}, {matchmake: succeeded, naiveMatchmake: ill}}
 	got, missed := values(all.refusals())
 	require.Equal(t, []string{"0.0 %", "0"}, got)
 	require.Empty(t, missed)
@@ -73,7 +73,7 @@ func TestCapacityFindings(t *testing.T) {
 	require.Equal(t, []int{0, 1}, missed)
 }
 
-// Pins a curve whose names tell the callers, and group sizes of another side.
+// Pins a curve whose names contain the number of callers, and group sizes of another side.
 func TestCallersFindings(t *testing.T) {
 	t.Parallel()
 	grouped := func(callers int, mean float64) bench.Result {

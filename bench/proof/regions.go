@@ -22,20 +22,20 @@ modes as with one, and only regions make more of them. Counted are transactions 
 Then one of 16 modes is what nine of ten calls ask for. A player of another mode should wait no longer than where all
 modes are alike.`
 
-// wide is how many regions, or modes, are many.
+// wide is the number of regions, or of modes, where an experiment compares many with one.
 const wide = 16
 
-// spread names a trial after the regions and modes in it.
+// spread names a trial after its number of regions and modes.
 func spread(regions, modes int) string { return fmt.Sprintf("%d × %d", regions, modes) }
 
 const hot = "a hot mode"
 
-// noise is what may lie between figures that are the same.
+// noise is by how much equal figures may differ.
 const noise = 1.2
 
 func runRegions(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
 		all, err = o.measure(ctx, b.settled(b.spreads()...)...)
 		return err
 	})
@@ -48,9 +48,9 @@ func runRegions(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-func (b *bed) spreads() (trials []trial) {
+func (b *testbed) spreads() (trials []trial) {
 	load := bench.Options{
-		Scenario: matchmake, Callers: of(b.options, crowd, 16), Instances: wide,
+		Scenario: matchmake, Callers: of(b.options, manyCallers, 16), Instances: wide,
 		WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
 	}
 	for _, load.Regions = range []int{1, wide} {
@@ -71,7 +71,7 @@ func (all rounds) regions() []report.Finding {
 	}
 }
 
-// transactions compares what a call took of them.
+// transactions makes the finding about transactions per call.
 func (all rounds) transactions(claim, many, few string, limit float64) report.Finding {
 	a := func(name string) float64 { return all.median(func(r round) float64 { return transactions(r[name]) }) }
 	every := func(name string) string {
@@ -82,7 +82,7 @@ func (all rounds) transactions(claim, many, few string, limit float64) report.Fi
 		many, a(many), every(many), all.rate(many), few, a(few), every(few), all.rate(few))
 }
 
-// starving compares how long players of the other modes wait.
+// starving makes the finding about how long players of the other modes wait.
 func (all rounds) starving() report.Finding {
 	p99 := func(of func(round) bench.Latency) float64 {
 		return all.median(func(r round) float64 { return of(r).P99 })
@@ -109,7 +109,7 @@ func step(r bench.Result, name string) bench.Figures {
 	return bench.Figures{}
 }
 
-// waits are the latencies of the modes, as if each kind were a run.
+// waits are the latencies of the modes, each shown as a run.
 func (all rounds) waits() (runs []report.Run) {
 	typical := all.typical(spread(1, wide), hot)
 	of := func(kind string) bench.Result { return bench.Result{Figures: step(typical[1].Result, kind)} }

@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Pins transactions that are compared the wrong way round, and a hot mode's own waiting taken for that of the others.
+// Pins transactions that are compared the wrong way round, and the wait of the hot mode counted as that of the others.
 func TestRegionsFindings(t *testing.T) {
 	t.Parallel()
 	took := func(transactions, p99 float64) bench.Result {

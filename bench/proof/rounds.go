@@ -12,19 +12,19 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// trial is what is measured once a round.
+// trial is measured once a round.
 type trial struct {
-	name string // unique among those of a round; the report's name for the run
+	name string // unique in a round; the report's name of the run
 	run  func(ctx context.Context) (bench.Result, error)
 }
 
-// round is a run of each trial, by name.
+// round is the results of all trials of a round, by name.
 type round map[string]bench.Result
 
-// rounds are what all trials measured.
+// rounds are the results of all rounds.
 type rounds []round
 
-// measure makes all trials in turn, round after round: a machine that gets slower meanwhile does so for all of them.
+// measure makes all trials in turn, round after round: a machine that becomes slower affects all trials alike.
 func (o Options) measure(ctx context.Context, trials ...trial) (all rounds, err error) {
 	for n := range max(o.Rounds, 1) {
 		this := round{}
@@ -39,7 +39,7 @@ func (o Options) measure(ctx context.Context, trials ...trial) (all rounds, err 
 	return all, nil
 }
 
-// median of what each round gives. Differences and ratios are taken within a round.
+// median returns the median over the rounds of a figure. Differences and ratios are computed within a round.
 func (all rounds) median(of func(round) float64) float64 {
 	values := make([]float64, len(all))
 	for i, r := range all {
@@ -48,7 +48,7 @@ func (all rounds) median(of func(round) float64) float64 {
 	return median(values)
 }
 
-// typical are, of each of these trials, the run with the median throughput: what is shown of them.
+// typical returns, for each of these trials, the run with the median throughput: the report shows it.
 func (all rounds) typical(names ...string) (runs []report.Run) {
 	for _, name := range names {
 		var results []bench.Result
@@ -64,7 +64,7 @@ func (all rounds) typical(names ...string) (runs []report.Run) {
 	return runs
 }
 
-// sum adds up what each of these trials gives, in all rounds.
+// sum returns the sum of a figure over these trials in all rounds.
 func (all rounds) sum(of func(bench.Result) int64, names ...string) (total int64) {
 	for _, r := range all {
 		for _, name := range names {
@@ -77,12 +77,12 @@ func (all rounds) sum(of func(bench.Result) int64, names ...string) (total int64
 func calls(r bench.Result) int64  { return r.Calls }
 func failed(r bench.Result) int64 { return r.Failed }
 
-// failures judges that there were none in these trials, and tells which there were.
+// failures makes the finding that no call failed in these trials, with the kinds of failures.
 func (all rounds) failures(names ...string) report.Finding {
 	return noted(atMost("calls that failed", float64(all.sum(failed, names...)), 0, report.Whole), "%s", all.kinds(names...))
 }
 
-// kinds of failures and how often they came, in all rounds.
+// kinds lists the kinds of failures and their counts, over all rounds.
 func (all rounds) kinds(names ...string) string {
 	times := map[string]int64{}
 	for _, r := range all {

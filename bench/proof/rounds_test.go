@@ -14,7 +14,7 @@ func at(perSecond float64) bench.Result {
 	return bench.Result{Figures: bench.Figures{PerSecond: perSecond, Calls: 10, Failed: 1}}
 }
 
-// Pins a comparison of one round's figure with another round's, and rounds in which all of one trial come first.
+// Pins a comparison of figures of different rounds, and rounds in which one trial always comes first.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	var order []string

@@ -27,11 +27,11 @@ Until it begins, throughput is measured; then while it is open; and from ten sec
 
 const sessionLife = "session-life"
 
-// forgetting is when what happens, from the end of the warm-up on.
+// forgetting is the timing of the experiment, from the end of the warm-up on.
 type forgetting struct {
 	begin, end, over time.Duration
-	window, step     time.Duration // that throughput is a mean of: where it is judged, and where it is shown
-	recovery         time.Duration // that it may take after the end
+	window, step     time.Duration // of a mean throughput: in findings, and in the plot
+	recovery         time.Duration // longest, after the snapshot is closed
 }
 
 func (o Options) forgetting() forgetting {
@@ -46,7 +46,7 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 	times := o.forgetting()
 	var course course
 	var result bench.Result
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) error {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
 		running, ctx := errgroup.WithContext(ctx)
 		begun := make(chan struct{})
 		running.Go(func() (err error) {
@@ -68,7 +68,7 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-// forgotten judges the throughput while the snapshot was open and after it by that before.
+// forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before.
 func (c *course) forgotten(t forgetting, result bench.Result) []report.Finding {
 	before := c.rate(0, t.begin)
 	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)
@@ -81,13 +81,13 @@ func (c *course) forgotten(t forgetting, result bench.Result) []report.Finding {
 	}
 }
 
-// hold reads something.
+// hold is a query whose snapshot the transaction keeps.
 //
 //go:embed hold.sql
 var hold string
 
-// forget holds a snapshot open for a while, from some time after begun is closed.
-func (b *bed) forget(ctx context.Context, begun <-chan struct{}, times forgetting) error {
+// forget keeps a snapshot open for a while, from some time after begun is closed.
+func (b *testbed) forget(ctx context.Context, begun <-chan struct{}, times forgetting) error {
 	select {
 	case <-begun:
 	case <-ctx.Done():
@@ -105,7 +105,7 @@ func (b *bed) forget(ctx context.Context, begun <-chan struct{}, times forgettin
 	})
 }
 
-// wait lets time pass. The error is why ctx ended before.
+// wait waits for d. Its error is the cause of the end of ctx.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -20,7 +20,7 @@ const writerText = `Players come at a rate, create a ticket, and watch it until 
 fetches matches and assigns them. Then the same beside a transaction that has written and stays open: everything that is
 settled meanwhile is younger than it, so whatever reads from the oldest transaction in progress on reads all of it each time.`
 
-// The trials of a round.
+// The trials of a round, by their names in the report.
 const (
 	lifeAlone  = "ticket life"
 	lifeBeside = "ticket life beside a forgotten writer"
@@ -28,7 +28,7 @@ const (
 
 func runWriter(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *bed) (err error) {
+	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
 		director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
 		alone, beside := b.openMatch(lifeAlone, director, "ticket-life"), b.openMatch(lifeBeside, director, "ticket-life")
 		all, err = o.measure(ctx, b.withoutTickets(alone, trial{beside.name, b.besideWriter(beside.run)})...)
@@ -41,13 +41,13 @@ func runWriter(ctx context.Context, o Options) (report.Section, error) {
 	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)}, Runs: lives}, nil
 }
 
-// write makes a transaction one that writes.
+// write is a statement that makes a transaction one that has written.
 //
 //go:embed write.sql
 var write string
 
-// besideWriter holds a transaction that has written open for as long as a run takes.
-func (b *bed) besideWriter(run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
+// besideWriter keeps a transaction that has written open during a run.
+func (b *testbed) besideWriter(run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
 	return func(ctx context.Context) (result bench.Result, err error) {
 		err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, write); err != nil {

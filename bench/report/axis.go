@@ -9,12 +9,12 @@ import (
 type Axis struct {
 	Title string
 	Log   bool
-	Ticks []float64            // where it is marked, ascending; those too near to one another are left out. nil: at round numbers
-	Label func(float64) string // what is written there; nil is [Short]
+	Ticks []float64            // positions of marks, ascending; marks too near to each other are left out. nil: round numbers
+	Label func(float64) string // text of a mark; nil is [Short]
 }
 
-// beyond is more than anything that is measured here, and its inverse is less. What is farther than that would overflow on
-// the way to the paper, or be marked without an end.
+// beyond is more than any measured value, and its inverse is less. Values outside would overflow in the layout, or give an
+// endless number of marks.
 const beyond = 1e100
 
 func (a Axis) shows(v float64) bool {
@@ -28,7 +28,7 @@ func (a Axis) label(v float64) string {
 	return a.Label(v)
 }
 
-// span is what an axis reaches over.
+// span is the range of an axis.
 type span struct {
 	min, max float64
 	marks    []mark
@@ -49,7 +49,7 @@ func (a Axis) span(values []float64) span {
 	if marks == nil {
 		marks = round(lowest, highest)
 		lowest, highest = marks[0], marks[len(marks)-1]
-		if a.Log && highest/lowest > 2000 { // beyond three decades there is no room for more
+		if a.Log && highest/lowest > 2000 { // beyond three decades there is no space for more
 			marks = decades(marks)
 		}
 	}
@@ -60,7 +60,7 @@ func (a Axis) span(values []float64) span {
 	return s
 }
 
-// linear reaches from 0, or from below it.
+// linear starts at 0, or below.
 func (Axis) linear(values []float64) (lowest, highest float64) {
 	values = append([]float64{0}, values...)
 	lowest, highest = slices.Min(values), slices.Max(values)
@@ -81,10 +81,10 @@ func (Axis) logarithmic(values []float64) (lowest, highest float64) {
 	return lowest, highest
 }
 
-// nearest is how near to one another marks may be, as a share of the axis.
+// nearest is the smallest distance of two marks, as a share of the axis.
 const nearest = 0.06
 
-// apart leaves out the marks that lie outside, or too near to the one before.
+// apart leaves out marks outside the axis, and marks too near to the one before.
 func (a Axis) apart(marks []float64, lowest, highest float64) (kept []float64) {
 	at := func(v float64) float64 { return (v - lowest) / (highest - lowest) }
 	if a.Log {
@@ -99,7 +99,7 @@ func (a Axis) apart(marks []float64, lowest, highest float64) (kept []float64) {
 	return kept
 }
 
-// roundLinear are four to ten round numbers, the first not above lowest and the last not below highest.
+// roundLinear returns four to ten round numbers, the first not above lowest and the last not below highest.
 func roundLinear(lowest, highest float64) (marks []float64) {
 	step := roundStep((highest - lowest) / 5)
 	for i := math.Floor(lowest / step); ; i++ {
@@ -125,7 +125,7 @@ func roundStep(v float64) float64 {
 	}
 }
 
-// roundLog are 1, 2 and 5 times powers of ten, the first not above lowest and the last not below highest.
+// roundLog returns 1, 2 and 5 times powers of ten, the first not above lowest and the last not below highest.
 func roundLog(lowest, highest float64) (marks []float64) {
 	for exponent := math.Floor(math.Log10(lowest)); ; exponent++ {
 		for _, digit := range []float64{1, 2, 5} {
@@ -141,7 +141,7 @@ func roundLog(lowest, highest float64) (marks []float64) {
 	}
 }
 
-// decades are the powers of ten among marks.
+// decades returns the powers of ten among marks.
 func decades(marks []float64) []float64 {
 	return slices.DeleteFunc(slices.Clone(marks), func(v float64) bool {
 		exponent := math.Log10(v)

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Plots are those of [Throughput], [CPU], [Latencies] and [GroupSizes] that say something about runs: a single load makes
-// a dot, and what was not measured makes nothing.
+// Plots returns those of [Throughput], [CPU], [Latencies] and [GroupSizes] that show something about runs: a single load
+// gives one dot, which is left out, as is what was not measured.
 func Plots(runs []Run) (all []Plot) {
 	if _, of := load(runs); len(distinct(runs, of)) > 1 {
 		all = append(all, Throughput(runs), CPU(runs))
@@ -20,15 +20,15 @@ func Plots(runs []Run) (all []Plot) {
 	return slices.DeleteFunc(all, func(p Plot) bool { return len(p.measured()) == 0 })
 }
 
-// Throughput is the calls per second that went well against the callers, or against the rate that was asked for where
-// all runs were open loops. A line for each name of a run.
+// Throughput plots successful calls per second against the callers, or against the requested rate when all runs were open
+// loops. Each name of a run has a line.
 func Throughput(runs []Run) Plot {
 	return overLoad(runs, Plot{Title: "Throughput", Y: Axis{Title: "calls per second"}}, func(r Run) map[string]float64 {
 		return map[string]float64{r.name(): r.PerSecond}
 	})
 }
 
-// CPU is what a call costs server and Postgres together, against the load as in [Throughput].
+// CPU plots the CPU of server and Postgres per call, against the load as in [Throughput].
 func CPU(runs []Run) Plot {
 	return overLoad(runs, Plot{Title: "Cost of a call", Y: Axis{Title: "µs of CPU, server and Postgres"}}, func(r Run) map[string]float64 {
 		if r.Costs == nil {
@@ -38,8 +38,7 @@ func CPU(runs []Run) Plot {
 	})
 }
 
-// Latencies are the latencies by percentile, a line for each run. The rarer the calls, the more room they have: each
-// nine is as wide as the one before.
+// Latencies plots the latencies by percentile, a line for each run. Each further nine of the percentile has the same width.
 func Latencies(runs []Run) Plot {
 	p := Plot{
 		Title: "Latency by percentile",
@@ -52,7 +51,7 @@ func Latencies(runs []Run) Plot {
 	return p
 }
 
-// percent is the label of a place on an axis that shows one in how many calls is slower.
+// percent labels an axis that shows one in how many calls is slower.
 func percent(oneIn float64) string {
 	decimals := max(0, int(math.Round(math.Log10(oneIn)))-2)
 	return fmt.Sprintf("%.*f%s%%", decimals, 100-100/oneIn, space)
@@ -65,14 +64,14 @@ func latency(name string, l bench.Latency) Series {
 	}
 	s := Series{Name: name}
 	for _, p := range curve {
-		if p.Percentile < 100 { // which is infinitely far away
+		if p.Percentile < 100 { // 100 % would be infinitely far to the right
 			s.X, s.Y = append(s.X, 100/(100-p.Percentile)), append(s.Y, p.MS)
 		}
 	}
 	return s
 }
 
-// load is the axis that runs lie on: the rate that was asked for where all were open loops, else the callers.
+// load is the x axis: the requested rate when all runs were open loops, else the callers.
 func load(runs []Run) (Axis, func(Run) float64) {
 	closed := func(r Run) bool { return r.Open == nil }
 	if len(runs) > 0 && !slices.ContainsFunc(runs, closed) {
@@ -81,10 +80,10 @@ func load(runs []Run) (Axis, func(Run) float64) {
 	return Axis{Title: "callers", Log: true, Label: Whole}, func(r Run) float64 { return float64(r.Callers) }
 }
 
-// overLoad fills p with what is measured of each run, against its load.
+// overLoad plots a measured value of each run against its load.
 func overLoad(runs []Run, p Plot, measure func(Run) map[string]float64) Plot {
 	x, of := load(runs)
-	at := map[string]int{} // the series of a name
+	at := map[string]int{} // series by name
 	for _, r := range slices.SortedStableFunc(slices.Values(runs), func(a, b Run) int { return cmp.Compare(of(a), of(b)) }) {
 		measures := measure(r)
 		for _, name := range slices.Sorted(maps.Keys(measures)) {
@@ -102,7 +101,7 @@ func overLoad(runs []Run, p Plot, measure func(Run) map[string]float64) Plot {
 	return p
 }
 
-// measured are the places on the x axis where there is a point.
+// measured returns the positions on the x axis that have a point.
 func (p Plot) measured() []float64 {
 	at := []float64{}
 	for _, s := range p.Series {

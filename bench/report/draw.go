@@ -11,20 +11,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The paper, in points, which a page takes for pixels.
+// Sizes in points, which a page shows as pixels.
 const (
 	width      vg.Length = 640
-	least      vg.Length = 340 // with a longer legend it is higher
-	headRoom   vg.Length = 54  // for the titles above the lines
+	least      vg.Length = 340 // height; more with a long legend
+	headRoom   vg.Length = 54  // for the titles above the plot
 	entryRoom  vg.Length = 22  // for a line of the legend
 	thumbRoom  vg.Length = 22
 	legendGap  vg.Length = 26
-	wider                = 1.2 // than Arial are the letters that some systems have instead
-	dotsAtMost           = 16  // points of a line; more would hide it
+	wider                = 1.2 // some systems' fonts are this much wider than Arial
+	dotsAtMost           = 16  // more points would hide the line
 )
 
-// Every colour has a contrast of 3:1 at least on white and on near black, those of texts of 4:1: a picture knows the
-// system's taste, not that of the page that it stands in.
+// Every colour has a contrast of at least 3:1 on white and on near black, colours of text 4:1: a picture follows the
+// system's colour scheme, which may differ from that of the page.
 var (
 	ink   = color.RGBA{0x6b, 0x76, 0x85, 0xff}
 	faint = color.NRGBA{0x80, 0x8c, 0x9c, 0x48}
@@ -38,7 +38,7 @@ var (
 		{0xd0, 0x50, 0x3c, 0xff}, // red
 		{0x8a, 0x63, 0xd2, 0xff}, // violet
 	}
-	dashes = [][]vg.Length{nil, {6, 3}, {2, 3}} // when the colours have run out
+	dashes = [][]vg.Length{nil, {6, 3}, {2, 3}} // for series beyond the number of colours
 )
 
 func (p Plot) height() vg.Length {
@@ -57,7 +57,7 @@ func (p Plot) draw(c draw.Canvas) {
 	names.Draw(draw.Crop(body, body.Size().X-aside, 0, 0, 0))
 }
 
-// axes are a plot with nothing in it: a line at its foot, and faint ones across.
+// axes makes an empty plot: a line at its foot, and faint lines across.
 func (p Plot) axes() *gonum.Plot {
 	g := gonum.New()
 	g.BackgroundColor = nil
@@ -82,7 +82,7 @@ func dress(axis *gonum.Axis, a Axis, s span) {
 	}
 }
 
-// Ticks makes a span a Ticker.
+// Ticks implements plot.Ticker.
 func (s span) Ticks(float64, float64) []gonum.Tick {
 	ticks := make([]gonum.Tick, len(s.marks))
 	for i, m := range s.marks {
@@ -91,7 +91,7 @@ func (s span) Ticks(float64, float64) []gonum.Tick {
 	return ticks
 }
 
-// legend adds the lines to g and names them in the order that they end in, beside the plot where they cover nothing.
+// legend adds the lines to g, and their names beside the plot in the order in which the lines end.
 func (p Plot) legend(g *gonum.Plot) gonum.Legend {
 	names := gonum.NewLegend()
 	names.Top, names.Left = true, true
@@ -107,7 +107,7 @@ func (p Plot) legend(g *gonum.Plot) gonum.Legend {
 	return names
 }
 
-// line adds a series to g and tells what it looks like.
+// line adds a series to g and returns its symbol for the legend.
 func (p Plot) line(g *gonum.Plot, i int) []gonum.Thumbnailer {
 	points := p.points(p.Series[i])
 	at := make(plotter.XYs, len(points))

@@ -7,9 +7,9 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// GroupSizes tells how many calls are decided together. Where runs had different loads (as in [Throughput]), it is the
-// mean against the load. Else it is what share of the calls were decided in flights of which size, for which each flight
-// counts as the middle of its bucket. A line for each group (and run) that decides at least one in twenty of the calls.
+// GroupSizes plots how many calls are decided in a batch. When runs had different loads (as in [Throughput]), it plots the
+// mean against the load. Else it plots which share of the calls was decided in batches of which size, counting each batch
+// with the middle of its bucket. Each group (and run) that decides at least one in twenty of the calls has a line.
 func GroupSizes(runs []Run) Plot {
 	if _, at := load(runs); len(distinct(runs, at)) > 1 {
 		p := Plot{Title: "Group size", Y: Axis{Title: "calls decided together, mean"}}
@@ -40,7 +40,7 @@ func sizes(name string, g bench.Group) Series {
 	for _, size := range g.Sizes {
 		upTo := size.UpTo
 		if upTo == 0 {
-			upTo = 2 * below // the last has no bound
+			upTo = 2 * below // the last bucket has no bound
 		}
 		middle := (below + 1 + upTo) / 2
 		s.X, s.Y = append(s.X, upTo), append(s.Y, middle*float64(size.Batches))
@@ -49,7 +49,7 @@ func sizes(name string, g bench.Group) Series {
 	return s.ofAll()
 }
 
-// ofAll makes shares of what s counts, and cuts the ends off that have none.
+// ofAll turns counts into shares, and removes empty buckets at both ends.
 func (s Series) ofAll() Series {
 	var all float64
 	for _, y := range s.Y {
@@ -71,7 +71,7 @@ func (s Series) ofAll() Series {
 	return s
 }
 
-// within names a group of a run.
+// within returns the name of a group of a run.
 func within(run, group string) string {
 	if run == group {
 		return group
@@ -79,8 +79,8 @@ func within(run, group string) string {
 	return run + ": " + group
 }
 
-// groups are those that decide what the run asks: at least one in twenty of its calls, sorted. Others are beside it, such
-// as the heartbeats that keep its game servers alive.
+// groups returns the groups that decide at least one in twenty of the run's calls, sorted. Others come from calls beside
+// the load, such as the heartbeats that keep its game servers alive.
 func (r Run) groups() (names []string) {
 	if r.Costs == nil {
 		return nil

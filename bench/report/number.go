@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	space = "\u00a0" // one that no line breaks at
-	none  = "–"      // what was not measured, or is not a number
+	space = "\u00a0" // a non-breaking space
+	none  = "–"      // for a value that was not measured or is not a number
 )
 
-// Short is a number as axes show it: 0.5, 20, 1.5 k, 10 k, 3 M.
+// Short formats a number as axes show it: 0.5, 20, 1.5 k, 10 k, 3 M.
 func Short(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v), math.IsInf(v, 0):
@@ -25,7 +25,7 @@ func Short(v float64) string {
 	}
 }
 
-// Milliseconds is a duration, given in milliseconds, as axes show it: 200 µs, 5 ms, 2 s.
+// Milliseconds formats a duration, given in milliseconds, as axes show it: 200 µs, 5 ms, 2 s.
 func Milliseconds(ms float64) string {
 	switch {
 	case ms >= 1000:
@@ -37,13 +37,13 @@ func Milliseconds(ms float64) string {
 	}
 }
 
-// digits are three that count at most.
+// digits formats a number with at most three significant digits.
 func digits(v float64) string {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64) // of what was just written
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64) // parses its own output
 	return strconv.FormatFloat(rounded, 'g', -1, 64)
 }
 
-// Whole is a number without a fraction: 12,345.
+// Whole formats a number without a fraction: 12,345.
 func Whole(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return none
@@ -62,7 +62,7 @@ func Whole(v float64) string {
 	return out.String()
 }
 
-// figures is a measured number: three digits, or all those before the point.
+// figures formats a measured number: three significant digits, or all digits before the point.
 func figures(v float64) string {
 	switch size := math.Abs(v); {
 	case size >= 100, size == 0, math.IsNaN(v):

@@ -12,8 +12,8 @@ type Plot struct {
 	Series []Series
 }
 
-// Series is a line, with dots where it has few points. What is not a number or, on a logarithmic axis, not positive
-// leaves no point.
+// Series is a line, with dots when it has few points. Values that are NaN or, on a logarithmic axis, not positive have no
+// point.
 type Series struct {
 	Name string
 	X, Y []float64 // of the same length
@@ -21,7 +21,7 @@ type Series struct {
 
 type point struct{ x, y float64 }
 
-// points of the series that p can show, in their order.
+// points returns the points of the series that p can show, in their order.
 func (p Plot) points(s Series) (seen []point) {
 	for i := range min(len(s.X), len(s.Y)) {
 		if p.X.shows(s.X[i]) && p.Y.shows(s.Y[i]) {
@@ -31,7 +31,7 @@ func (p Plot) points(s Series) (seen []point) {
 	return seen
 }
 
-// spans are what the axes reach over, so that everything is seen.
+// spans returns the ranges of the axes that show all points.
 func (p Plot) spans() (x, y span) {
 	var xs, ys []float64
 	for _, s := range p.Series {
@@ -42,7 +42,7 @@ func (p Plot) spans() (x, y span) {
 	return p.X.span(xs), p.Y.span(ys)
 }
 
-// fromTheTop is the order in which the lines end at the right, highest first: a legend in it needs no searching.
+// fromTheTop returns the lines in the order of their right ends, highest first: the order of the legend.
 func (p Plot) fromTheTop() []int {
 	order, ends := make([]int, len(p.Series)), make([]float64, len(p.Series))
 	for i, s := range p.Series {

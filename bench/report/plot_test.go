@@ -16,7 +16,7 @@ import (
 
 var paths = regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:(#[0-9A-F]{6});stroke-width:2.25`)
 
-// A line that is missing is not noticed among the others.
+// Pins a line that is missing among others.
 func TestEverySeriesIsALine(t *testing.T) {
 	t.Parallel()
 	p := Plot{Title: "many"}
@@ -38,8 +38,8 @@ func TestEverySeriesIsALine(t *testing.T) {
 	require.NotContains(t, svg, "fill:#F", "nothing is painted behind")
 }
 
-// A single point, figures that are all the same, infinite or not numbers, and scales of hundreds of decades all have made
-// axes without an end, or lines off the paper.
+// Pins axes without an end, or lines outside the picture, for a single point, equal values, infinite values, NaN, and
+// ranges of hundreds of decades.
 func TestLinesStayOnThePaper(t *testing.T) {
 	t.Parallel()
 	value := rapid.OneOf(
@@ -81,7 +81,7 @@ func labels(marks []mark) string {
 	return strings.Join(all, " ")
 }
 
-// Odd marks are what a reader stumbles over first.
+// Pins marks that are not round numbers.
 func TestAxesAreMarkedAtRoundNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestAxesAreMarkedAtRoundNumbers(t *testing.T) {
 		{Axis{}, nil, "0 0.2 0.4 0.6 0.8 1"},
 		{Axis{}, []float64{14_873, 120}, "0 2k 4k 6k 8k 10k 12k 14k 16k"},
 		{Axis{}, []float64{-3, 7}, "-4 -2 0 2 4 6 8"},
-		{Axis{}, []float64{5e-324}, "0 0.2 0.4 0.6 0.8 1"}, // was marked without an end
+		{Axis{}, []float64{5e-324}, "0 0.2 0.4 0.6 0.8 1"}, // had an endless number of marks
 		{Axis{}, []float64{0.3}, "0 0.05 0.1 0.15 0.2 0.25 0.3"},
 		{Axis{Log: true, Label: Milliseconds}, nil, "1ms 2ms 5ms 10ms"},
 		{Axis{Log: true, Label: Milliseconds}, []float64{0.33, 45}, "200µs 500µs 1ms 2ms 5ms 10ms 20ms 50ms"},
@@ -123,8 +123,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Percentiles are so far to the right as calls are rare, as in HdrHistogram's plots; the slowest call of all would be
-// infinitely far.
+// The distance of percentiles grows with their rarity, as in HdrHistogram's plots; the slowest call of all would be
+// infinitely far to the right.
 func TestLatencies(t *testing.T) {
 	t.Parallel()
 	a, b := run(16), run(256)
@@ -139,7 +139,7 @@ func TestLatencies(t *testing.T) {
 	require.Equal(t, "50% 90% 99% 99.9%", labels(x.marks))
 }
 
-// A run that came later with fewer callers drew a line backwards.
+// Pins a later run with fewer callers that drew a line backwards.
 func TestPlotsOverTheLoad(t *testing.T) {
 	t.Parallel()
 	runs := []Run{run(64), run(16), run(256)}
@@ -160,7 +160,7 @@ func TestPlotsOverTheLoad(t *testing.T) {
 	require.Equal(t, []Series{{"matchmake: placement", []float64{16, 64}, []float64{30, 30}}}, GroupSizes(runs).Series)
 }
 
-// A plot of one dot, or of none, only looks as if something were wrong.
+// A plot with one dot or none is left out.
 func TestPlotsThatSaySomething(t *testing.T) {
 	t.Parallel()
 	titles := func(runs ...Run) (all []string) {
@@ -178,7 +178,7 @@ func TestPlotsThatSaySomething(t *testing.T) {
 	require.Equal(t, []string{"Latency by percentile"}, titles(bare))
 }
 
-// Nine flights of ten may hold one call each, and nearly all calls still be decided in company.
+// Nine batches in ten may hold one call each while most calls share a batch.
 func TestShareOfCallsBySize(t *testing.T) {
 	t.Parallel()
 	r := run(16)
@@ -190,7 +190,7 @@ func TestShareOfCallsBySize(t *testing.T) {
 	require.Equal(t, "56"+space+"%", p.Y.Label(0.56))
 }
 
-// A legend in another order than the lines is searched for each of them.
+// Pins a legend in another order than the lines.
 func TestTheLegendFollowsTheLines(t *testing.T) {
 	t.Parallel()
 	p := Plot{Series: []Series{

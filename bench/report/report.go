@@ -1,8 +1,7 @@
-// Package report shows what a benchmark measured as one HTML page for people who would rather look than read: findings,
-// plots and tables in a single file that needs no network and no script, light or dark as its reader likes it, and good
-// to print.
+// Package report writes the results of a benchmark as one HTML page: findings, plots and tables in a single file that needs no
+// network and no scripts, follows the reader's light or dark colour scheme, and can be printed.
 //
-// It measures nothing: package bench does, and whoever runs it decides what was asked for and whether it was met.
+// It measures nothing: package bench does, and the callers of this package set the targets.
 package report
 
 import (
@@ -15,18 +14,18 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Report is a page.
+// Report is the content of a page.
 type Report struct {
 	Title    string
-	Text     string // what it is about; an empty line begins another paragraph
-	Machine  []Fact // what it was measured on: without it figures say little
+	Text     string // introduction; an empty line begins a new paragraph
+	Machine  []Fact // the machine that the figures belong to
 	Sections []Section
 }
 
-// Fact is a line about the machine, such as CPU: 2 × EPYC 7763.
+// Fact is a property of the machine, such as CPU: 2 × EPYC 7763.
 type Fact struct{ Name, Value string }
 
-// Section is a question and what was found. All but the Title may be empty.
+// Section is one question and its findings. All fields except Title may be empty.
 type Section struct {
 	Title, Text string // as in a Report
 	Findings    []Finding
@@ -34,7 +33,7 @@ type Section struct {
 	Runs        []Run // shown as tables
 }
 
-// Finding is a claim, what was measured and what was asked for.
+// Finding is a claim, a measured value and a target.
 type Finding struct {
 	Name          string
 	Value, Target string // with their units
@@ -44,7 +43,7 @@ type Finding struct {
 
 // Run is a run of the benchmark.
 type Run struct {
-	Name string // what was run, where the scenario does not say it: "naive". "" is the scenario
+	Name string // for what the scenario does not say: "naive". "" is the scenario
 	bench.Result
 }
 
@@ -54,11 +53,11 @@ var (
 	page   = template.Must(template.New("report").Funcs(template.FuncMap{"paragraphs": paragraphs, "figure": figure}).Parse(source))
 )
 
-// Write writes the page. Errors are those of w. What cannot be shown of a run (no calls, no costs, what is not a number)
-// is left out or a dash; it is no error.
+// Write writes the page. Errors are those of w. What a run does not have (calls, costs, finite numbers) is left out or
+// shown as a dash.
 func Write(w io.Writer, r Report) error { return page.Execute(w, view{r}) }
 
-// paragraphs are parted by empty lines.
+// paragraphs splits text at empty lines.
 func paragraphs(text string) (parts []string) {
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -74,13 +73,13 @@ func figure(p Plot) (template.HTML, error) {
 	return template.HTML(svg.String()), err //nolint:gosec // SVG escapes what it was given
 }
 
-// view is what the page asks of a report.
+// view has the methods that the page's template calls.
 type view struct{ Report }
 
-// Tables of a section's runs.
+// Tables returns the tables of a section's runs.
 func (view) Tables(s Section) []table { return tables(s.Runs) }
 
-// Asked is how many targets there were.
+// Asked is the number of targets.
 func (v view) Asked() (asked int) {
 	for _, s := range v.Sections {
 		asked += len(s.Findings)
@@ -88,7 +87,7 @@ func (v view) Asked() (asked int) {
 	return asked
 }
 
-// Missed is how many of them were not reached.
+// Missed is the number of missed targets.
 func (v view) Missed() (missed int) {
 	for _, s := range v.Sections {
 		missed += s.missed()
@@ -105,7 +104,7 @@ func (s Section) missed() (missed int) {
 	return missed
 }
 
-// Verdict is a section's findings in three words, or "" without any.
+// Verdict summarizes a section's findings in three words; "" without findings.
 func (view) Verdict(s Section) string {
 	switch missed := s.missed(); {
 	case len(s.Findings) == 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// run is made up; each figure occurs once.
+// run is an invented run in which each figure occurs once.
 func run(callers int) Run {
 	return Run{Result: bench.Result{
 		Scenario: "matchmake", Callers: callers, Instances: 31, Seconds: 10.02,
@@ -35,7 +35,7 @@ func run(callers int) Run {
 	}}
 }
 
-// sample has something of everything.
+// sample has an example of everything.
 func sample() Report {
 	runs := []Run{run(16), run(256)}
 	return Report{
@@ -92,7 +92,7 @@ func said(n *html.Node) string {
 	return strings.Join(all, "|")
 }
 
-// A figure that never reaches the page is the one that was looked for.
+// Pins figures that are missing on the page.
 func TestThePageSaysWhatWasMeasured(t *testing.T) {
 	t.Parallel()
 	root := write(t, sample())
@@ -115,7 +115,7 @@ func TestThePageSaysWhatWasMeasured(t *testing.T) {
 	require.Contains(t, said(root), "One.|Two.|✗ 1 of 2 targets missed|CPU|2 × EPYC|Placing|✗ 1 missed|Nothing yet|Placing|How.")
 }
 
-// The page is mailed and kept: what it would fetch is gone by then, or blocked.
+// The page loads nothing: it is mailed and kept, and other files would be missing or blocked.
 func TestThePageNeedsNothingElse(t *testing.T) {
 	t.Parallel()
 	root := write(t, sample())
@@ -134,7 +134,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 	}
 }
 
-// Who cannot see the page hears headings, what a cell belongs to, and what a figure shows.
+// Screen readers find headings, the headers of table cells, and descriptions of figures.
 func TestThePageCanBeHeard(t *testing.T) {
 	t.Parallel()
 	root := write(t, sample())
@@ -163,7 +163,7 @@ func TestThePageCanBeHeard(t *testing.T) {
 	}
 }
 
-// Every row has as many cells as the heads above it, or figures stand under the wrong word.
+// Every row has as many cells as the header, so that figures are in the right columns.
 func TestCellsStandUnderTheirHeads(t *testing.T) {
 	t.Parallel()
 	for _, table := range tables([]Run{run(1)}) {
@@ -179,7 +179,7 @@ func TestCellsStandUnderTheirHeads(t *testing.T) {
 
 const hostile = `</text></svg><script>alert(1)</script>"' onload='x' <![CDATA[ &amp; ]]> ` + "\x00\x01\x1b\u2028\ufffe\xff\nline"
 
-// Names come from flags and from answers of servers.
+// Names are escaped: they come from flags and from answers of servers.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	r := run(1)
@@ -198,7 +198,7 @@ func TestHostileNames(t *testing.T) {
 	wellFormed(t, picture(t, p))
 }
 
-// What was not measured is a dash, not a page that cannot be written.
+// Pins a report that cannot be written because values were not measured.
 func TestNothingToShow(t *testing.T) {
 	t.Parallel()
 	nan, inf := math.NaN(), math.Inf(1)
@@ -223,21 +223,21 @@ var errFull = errors.New("no space left")
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// A report that was cut short must not look like one that was written.
+// Pins a report that is cut short without an error.
 func TestAFullDiskIsAnError(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, Write(full{}, sample()), errFull)
 	require.ErrorIs(t, SVG(full{}, Plot{}), errFull)
 }
 
-// picture is the plot drawn.
+// picture draws a plot.
 func picture(t require.TestingT, p Plot) string {
 	var svg strings.Builder
 	require.NoError(t, SVG(&svg, p))
 	return svg.String()
 }
 
-// wellFormed reads all of an XML text.
+// wellFormed parses an XML text to its end.
 func wellFormed(t require.TestingT, text string) {
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
 		_, err := d.Token()

@@ -10,7 +10,7 @@ import (
 
 func (r Run) name() string { return cmp.Or(r.Name, r.Scenario) }
 
-// rate is what an open loop asked for; 0 for a closed one.
+// rate is the requested rate of an open loop; 0 for a closed one.
 func (r Run) rate() float64 {
 	if r.Open == nil {
 		return 0
@@ -33,7 +33,7 @@ func distinct[T cmp.Ordered](runs []Run, of func(Run) T) []T {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// apart names runs by what tells them apart.
+// apart names runs by the properties in which they differ.
 func apart(runs []Run) []string {
 	parts := []func(Run) string{
 		Run.name,
@@ -42,7 +42,7 @@ func apart(runs []Run) []string {
 		Run.pace,
 	}
 	parts = slices.DeleteFunc(parts, func(part func(Run) string) bool { return len(distinct(runs, part)) < 2 })
-	if len(parts) == 0 || len(distinct(runs, Run.name)) == len(runs) { // names say it all
+	if len(parts) == 0 || len(distinct(runs, Run.name)) == len(runs) { // the names differ already
 		parts = []func(Run) string{Run.name}
 	}
 	names, times := make([]string, len(runs)), map[string]int{}

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// SVG writes a plot as a picture of its own: nothing behind it, and colours that are read on white as on black. It stands
-// in a page as well as in a file. Errors are those of w.
+// SVG writes a plot as a picture without a background, in colours that are readable on white and on black, for a page or a
+// file. Errors are those of w.
 func SVG(w io.Writer, p Plot) error {
 	p = p.legible()
 	paper := vgsvg.New(width, p.height())
@@ -26,11 +26,11 @@ func SVG(w io.Writer, p Plot) error {
 	return err
 }
 
-// inOurs leaves out what vgsvg says with each text: the picture has one font for all.
+// inOurs removes the fonts that vgsvg sets for each text: the picture has one font.
 var inOurs = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;", "", "font-style:normal;", "")
 
-// frame gives the drawing a head that scales, says what it shows to those who do not see it, and brings fonts as wide as
-// those it was laid out with, of which every system has one.
+// frame adds a header that scales the drawing, a description for screen readers, and a font of about the same width as that
+// of the layout, which every system has.
 func (p Plot) frame(drawn string) string {
 	_, body, _ := strings.Cut(drawn, "<g ")
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %[1]v %[2]v" role="img" aria-label="%s"`+
@@ -47,10 +47,10 @@ func (p Plot) inWords() string {
 	return fmt.Sprintf("%s: %s by %s. %s", p.Title, p.Y.Title, p.X.Title, strings.Join(names, ", "))
 }
 
-// longest is how many letters of a name the legend has room for.
+// longest is the number of characters that the legend has space for.
 const longest = 32
 
-// legible is p with texts that XML can hold and a line has room for.
+// legible returns p with texts that XML permits and that fit on a line.
 func (p Plot) legible() Plot {
 	p.Title, p.X.Title, p.Y.Title = oneLine(p.Title, 80), oneLine(p.X.Title, 80), oneLine(p.Y.Title, 80)
 	series := make([]Series, len(p.Series))
@@ -62,7 +62,7 @@ func (p Plot) legible() Plot {
 	return p
 }
 
-// oneLine leaves out what XML forbids or would break the line, and what is beyond so many letters.
+// oneLine removes what XML forbids or what breaks the line, and shortens the text.
 func oneLine(text string, letters int) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {

@@ -10,14 +10,14 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// table is what runs measured, a row for each run and for each of its steps.
+// table is a table of runs, a row for each run and for each of its steps.
 type table struct {
 	Caption string
 	Groups  []columns
 	Rows    []row
 }
 
-// columns that have something in common, which is written above them.
+// group of columns with a common header
 type columns struct {
 	Title string
 	Names []string
@@ -25,12 +25,12 @@ type columns struct {
 
 type row struct {
 	Name  string
-	Step  bool // of the run above
+	Step  bool // the row is a step of the run above
 	Cells []string
-	Note  string // below it
+	Note  string // shown below the table
 }
 
-// tables of runs: the calls, how open loops kept to their schedule, and the costs where they were measured.
+// tables returns the tables of runs: the calls, how open loops kept to their schedule, and the costs if measured.
 func tables(runs []Run) (all []table) {
 	if len(runs) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func measured(f bench.Figures) []string {
 	return append(cells, latencies(well, l.P50, l.P90, l.P99, l.P999, l.Max)...)
 }
 
-// latencies in milliseconds of so many calls.
+// latencies formats latencies in milliseconds.
 func latencies(calls int64, ms ...float64) []string {
 	cells := make([]string, len(ms))
 	for i := range ms {
@@ -78,7 +78,7 @@ func latencies(calls int64, ms ...float64) []string {
 	return cells
 }
 
-// failures by kind, the most frequent first, and how long callers waited for them.
+// failures lists failures by kind, the most frequent first, and their latencies.
 func failures(f bench.Figures) string {
 	if f.Failed == 0 {
 		return ""
@@ -126,7 +126,7 @@ func costs(runs []Run) table {
 	return t
 }
 
-// means are how many calls the groups of a run decided together.
+// means lists the mean batch sizes of a run's groups.
 func (r Run) means() string {
 	names := r.groups()
 	for i, name := range names {
