@@ -78,7 +78,7 @@ func (w *watchers) close() error {
 	context.AfterFunc(ctx, w.stop)
 	w.running.Wait()
 	if told := w.told.Load(); told < int64(len(w.ids)) {
-		return fmt.Errorf("%d of %d watchers were told their assignment", told, len(w.ids))
+		return fmt.Errorf("%d of %d watchers got their assignment", told, len(w.ids))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 var capacity = Experiment{
 	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s", Run: runCapacity,
-	About: "Whether somebody is turned away while there is room",
+	About: "Whether calls are refused while there are free seats",
 }
 
 const capacityText = `Four game servers have room for exactly as many sessions as are asked for, and 32 callers ask
@@ -53,7 +53,7 @@ func (all rounds) refusals() []report.Finding {
 	share := func(name string) float64 { return float64(all.sum(refused, name)) / float64(all.sum(calls, name)) }
 	asked, other := all.sum(calls, matchmake), all.sum(failed, matchmake)-all.sum(refused, matchmake)
 	return []report.Finding{
-		noted(atMost("calls that were told “no capacity” while there was room", share(matchmake), 0, percent),
+		noted(atMost("calls answered “no capacity” while there were free seats", share(matchmake), 0, percent),
 			"of the naive placement: %s", percent(share(naiveMatchmake))),
 		noted(atMost("calls that failed for another reason", float64(other), 0, report.Whole), "of %s", report.Whole(float64(asked))),
 	}

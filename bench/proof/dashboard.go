@@ -20,7 +20,7 @@ import (
 
 var dashboard = Experiment{
 	Name: "dashboard", Title: "A dashboard", Takes: "2 min", Run: runDashboard,
-	About: "Whether somebody who reads all views of schema ops each second slows down placement",
+	About: "Whether a dashboard that reads all views of schema ops each second slows down placement",
 }
 
 const dashboardText = `An installation with open sessions and past seats is asked for seats in a closed loop of 64

@@ -129,7 +129,7 @@ func (f *fleetRun) findings(http bench.Result) []report.Finding {
 			"p50 %s, p99 %s; %.0f in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
 			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.batched)/float64(f.batches), rounds{{heartbeat: of}}.kinds(heartbeat),
 			perSecond(http.PerSecond), measured(cpu(http), micros)),
-		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the replica that was not asked %.2f",
+		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the idle replica %.2f",
 			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),
 		noted(atLeast("HOT updates of "+leases, f.hot(leases), 0.99, percent), "of %s, where buckets of load change: %s", modes, percent(f.hot(modes))),
 		f.flat(leases), f.flat(modes),

@@ -135,7 +135,7 @@ func (all rounds) goodputs() report.Plot {
 	}
 	return report.Plot{
 		Title: "Goodput under overload", Series: []report.Series{line},
-		X: report.Axis{Title: "asked for, % of the most there is"}, Y: report.Axis{Title: "answered in time, % of the most there is"},
+		X: report.Axis{Title: "offered load, % of capacity"}, Y: report.Axis{Title: "answered in time, % of capacity"},
 	}
 }
 
@@ -149,7 +149,7 @@ func (all rounds) overload(rss int64) []report.Finding {
 	}
 	return []report.Finding{
 		noted(atLeast("goodput at twice the load, of the most there is", all.goodput(overloaded), 0.75, percent),
-			"%s of %s, at %s asked for. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
+			"%s of %s, at an offered load of %s. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
 			perSecond(of(goodput)), all.rate(greatest), perSecond(of(askedFor)), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros)),
 			micros(of(director)), micros(all.median(func(r round) float64 { return director(r[greatest]) }))),
 		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole),

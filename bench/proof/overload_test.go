@@ -34,7 +34,7 @@ func TestOverload(t *testing.T) {
 	found := all.overload(50 << 20)
 	require.Equal(t, "80.0 %", found[0].Value)
 	require.True(t, found[0].Met)
-	require.Contains(t, found[0].Note, "800/s of 1,000/s, at 2,000/s asked for. The load took 0.50 CPUs")
+	require.Contains(t, found[0].Note, "800/s of 1,000/s, at an offered load of 2,000/s. The load took 0.50 CPUs")
 	require.Equal(t, "9", found[1].Value)
 	require.Contains(t, found[1].Note, "2 × 503 unavailable without Retry-After, 3 × timeout")
 	require.Equal(t, []bool{false, false}, []bool{found[1].Met, found[2].Met})

@@ -16,7 +16,7 @@ import (
 
 var snapshot = Experiment{
 	Name: "snapshot", Title: "A forgotten snapshot", Takes: "2 min", Run: runSnapshot,
-	About: "Whether a transaction that somebody forgot slows down what others do, and for how long; one round",
+	About: "Whether a forgotten open transaction slows down placement, and for how long; one round",
 }
 
 const snapshotText = `A closed loop of 64 callers on a thousand game servers, whose players get a seat, resolve it, join

@@ -13,7 +13,7 @@ import (
 
 var writer = Experiment{
 	Name: "writer", Title: "A forgotten writer", Takes: "1 min", Run: runWriter,
-	About: "Whether a transaction that wrote and that somebody forgot delays the assignments that others wait for",
+	About: "Whether a forgotten open transaction that has written delays assignments",
 }
 
 const writerText = `Players come at a rate, create a ticket, and watch it until they are told where to play, while a director

@@ -75,7 +75,7 @@ func latency(name string, l bench.Latency) Series {
 func load(runs []Run) (Axis, func(Run) float64) {
 	closed := func(r Run) bool { return r.Open == nil }
 	if len(runs) > 0 && !slices.ContainsFunc(runs, closed) {
-		return Axis{Title: "calls per second asked for"}, Run.rate
+		return Axis{Title: "requested calls per second"}, Run.rate
 	}
 	return Axis{Title: "callers", Log: true, Label: Whole}, func(r Run) float64 { return float64(r.Callers) }
 }

@@ -149,7 +149,7 @@ func TestPlotsOverTheLoad(t *testing.T) {
 	}
 	runs[2].Name, runs[2].Costs = "naive", nil
 	p := Throughput(runs)
-	require.Equal(t, "calls per second asked for", p.X.Title)
+	require.Equal(t, "requested calls per second", p.X.Title)
 	require.Equal(t, []Series{{"naive", []float64{744}, []float64{256}}, {"matchmake", []float64{936, 984}, []float64{64, 16}}}, p.Series)
 
 	runs[0].Open = nil

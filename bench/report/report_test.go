@@ -149,7 +149,7 @@ func TestThePageCanBeHeard(t *testing.T) {
 	for _, svg := range pictures {
 		require.Equal(t, "img", attribute(svg, "role"))
 	}
-	require.Equal(t, "Throughput: calls per second by calls per second asked for. matchmake", attribute(pictures[0], "aria-label"))
+	require.Equal(t, "Throughput: calls per second by requested calls per second. matchmake", attribute(pictures[0], "aria-label"))
 	for _, link := range elements(root, "a") {
 		target := strings.TrimPrefix(attribute(link, "href"), "#")
 		require.Condition(t, func() bool {

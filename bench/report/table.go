@@ -94,7 +94,7 @@ func failures(f bench.Figures) string {
 
 func schedules(runs []Run) table {
 	t := table{Caption: "Open loop: calls are due at a rate, whatever the answers; latency counts from when they were due", Groups: []columns{
-		{"Calls per second", []string{"asked for", "begun", "went well"}},
+		{"Calls per second", []string{"requested", "began", "succeeded"}},
 		{"Calls", []string{"begun late, all callers waiting", "never begun"}},
 		{"Generator late, ms", []string{"p50", "p99", "max"}},
 	}}

@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wakeUpTime is where Linux is told within how many microseconds its CPUs must be awake, as four bytes, for as long as
-// the file is open (PM Quality of Service). Root may.
+// wakeUpTime is the file of Linux's PM Quality of Service: a program writes the allowed wake-up latency of the CPUs in
+// microseconds, as four bytes, which is valid while the file is open. It needs root.
 const wakeUpTime = "/dev/cpu_dma_latency"
 
 func addAwakeFlag(flags *pflag.FlagSet, awake *bool) {
 	flags.BoolVar(awake, "awake", false, "Keep this machine's CPUs from sleeping meanwhile, as root on Linux: a virtual one that sleeps is woken up late by a busy host")
 }
 
-// whileAwake measures; where that is asked for, the CPUs do not sleep meanwhile.
+// whileAwake runs a measurement, during which the CPUs do not sleep if that is requested.
 func whileAwake(awake bool, device string, measure func() error) error {
 	if !awake {
 		return measure()
@@ -24,7 +24,7 @@ func whileAwake(awake bool, device string, measure func() error) error {
 	if err != nil {
 		return fmt.Errorf("--awake: the CPUs of this machine cannot be kept from sleeping: %w", err)
 	}
-	defer func() { _ = file.Close() }() // lets them sleep
+	defer func() { _ = file.Close() }() // permits sleep again
 	if _, err := file.Write(make([]byte, 4)); err != nil {
 		return fmt.Errorf("--awake: %w", err)
 	}

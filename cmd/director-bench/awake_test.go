@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins CPUs that sleep although they were not to, and figures that do not say that they were kept awake.
+// Pins CPUs that sleep although they should not, and results that do not say that the CPUs were kept awake.
 func TestCPUsAreKeptAwake(t *testing.T) {
 	t.Parallel()
 	device := filepath.Join(t.TempDir(), "latency")

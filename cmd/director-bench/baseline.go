@@ -34,19 +34,19 @@ import (
 func (p *program) baseline() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    lab.BaselineCommand,
-		Hidden: true, // a laboratory starts it; nobody should let players on it
-		Short:  "Serve what a director is compared with",
+		Hidden: true, // a laboratory starts it; it is not for real players
+		Short:  "Serve the baselines that a director is compared with",
 		Long: "Reads the variables that a laboratory sets for its processes and answers the same calls as a director, but places players\n" +
-			"as most people write it first: each by itself, with SKIP LOCKED. POST /noop answers what /matchmake answers, and\n" +
-			"POST /fleet/noop what /fleet/heartbeat does, without asking the database; nor do CreateTicket and QueryTickets over gRPC.",
+			"as most people write it first: each call in its own transaction, with SKIP LOCKED. POST /noop answers like /matchmake and\n" +
+			"POST /fleet/noop like /fleet/heartbeat, both without the database, as do CreateTicket and QueryTickets over gRPC.",
 		Args: cli.Exactly(0),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.serveBaselines(cmd.Context()) }
 	return cmd
 }
 
-// serveBaselines runs them beside a replica that nobody calls: it keeps the keys, the clock and the pulse going, as it
-// does in the product, and shows the metrics of both.
+// serveBaselines serves the baselines beside a replica that gets no calls: the replica maintains the keys and the clock, as
+// it does in the product, and serves the metrics.
 func (p *program) serveBaselines(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	options, err := p.baselineOptions(ctx, registry)
@@ -75,7 +75,7 @@ func (p *program) serveBaselines(ctx context.Context) error {
 	return running.Wait()
 }
 
-// baselineOptions are those of a replica that a laboratory would start, on any free port.
+// baselineOptions are those of a replica in a laboratory, on any free port.
 func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Registry) (o server.Options, err error) {
 	kek, err := base64.StdEncoding.DecodeString(p.variable("DIRECTOR_KEY_ENCRYPTION_KEY"))
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	}, nil
 }
 
-// serveEcho answers what Open Match's frontends and match functions ask without a database.
+// serveEcho serves the part of the Open Match API that needs no database.
 func serveEcho(ctx context.Context, addr string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -118,10 +118,10 @@ func serveEcho(ctx context.Context, addr string) error {
 	return openmatch.ServeEcho(ctx, listener)
 }
 
-// shutdownTimeout is for the calls that are under way when the laboratory closes.
+// shutdownTimeout is for the calls in progress when the laboratory closes.
 const shutdownTimeout = 10 * time.Second
 
-// serveUntil has the limits of server.Server. It finishes the calls under way when ctx ends.
+// serveUntil serves with the limits of server.Server, and finishes the calls in progress when ctx ends.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	s := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
@@ -140,7 +140,7 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 	return <-finished
 }
 
-// baselines answer what a replica answers, and the two calls that ask no database.
+// baselines returns the handler of the calls that a replica has, and of the two calls without a database.
 func baselines(o server.Options) (http.Handler, error) {
 	naive, err := stack(o, baseline.Naive{Store: o.Store})
 	if err != nil {
@@ -157,7 +157,7 @@ func baselines(o server.Options) (http.Handler, error) {
 	return mux, nil
 }
 
-// at hands requests on as if they were for another path.
+// at handles requests as if they had another path.
 func at(path string, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		there, url := *r, *r.URL
@@ -167,7 +167,7 @@ func at(path string, handler http.Handler) http.Handler {
 	})
 }
 
-// stack is what server.Server serves and what stands before it, with another store behind it.
+// stack returns the handlers of server.Server with another store.
 func stack(o server.Options, store interface {
 	fleet.Store
 	play.Store

@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/internal/devlogin"
 )
 
-// Pins a no-op that costs less than the calls it stands for because it checks or says less, and a naive placement that
-// game servers and players cannot talk to as they do to a replica.
+// Pins a no-op that costs less than the calls it stands for because it checks less or answers less, and a naive placement
+// that does not work with a replica's clients.
 func TestBenchBaseline(t *testing.T) {
 	t.Parallel()
 	l, i := outside(t)
@@ -60,14 +60,14 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		status, body = post(api+"/resolve", anna, object{"session_handle": field(t, naive, "session_handle")})
-		return status == http.StatusOK // once the first key is made
+		return status == http.StatusOK // 200 after the first key is made
 	}, deadline, tick)
 	before, err := l.Meter(processes...).Read(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, before.Batches["placement"].Calls, "the naive placement groups nothing")
 }
 
-// requireAlike wants two answers to have the same fields, as long as each other.
+// requireAlike asserts that two answers have the same fields with values of the same length.
 func requireAlike(t *testing.T, one, other string) {
 	t.Helper()
 	var a, b object

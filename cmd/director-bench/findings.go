@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// findings are what experiments found, on one machine.
+// findings are the results of experiments on one machine.
 type findings struct {
 	quick   bool
 	rounds  int
@@ -21,7 +21,7 @@ type experiment struct {
 	report.Section
 }
 
-// finding as JSON has it. Its fields stay.
+// finding is the JSON of a finding. Scripts may read it.
 type finding struct {
 	Claim    string `json:"claim"`
 	Measured string `json:"measured"` // with its unit
@@ -55,13 +55,13 @@ func (f findings) missed() (missed, asked int) {
 	return missed, len(f.list())
 }
 
-// provenRun is a run of an experiment as JSON has it.
+// provenRun is the JSON of a run of an experiment.
 type provenRun struct {
 	Name string `json:"name"`
 	bench.Result
 }
 
-// proven is an experiment as JSON has it.
+// proven is the JSON of an experiment.
 type proven struct {
 	Name     string      `json:"name"`
 	Title    string      `json:"title"`
@@ -81,7 +81,7 @@ func (f findings) write(out cli.Output) error {
 	if out.JSON {
 		return f.writeJSON(out)
 	}
-	header := []string{"experiment", "claim", "measured", "asked", "met"}
+	header := []string{"experiment", "claim", "measured", "target", "met"}
 	err := cli.Write(out, f.list(), header, func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (f findings) writeJSON(out cli.Output) error {
 	}{f.quick, f.rounds, f.machine, all})
 }
 
-// method is how it was measured.
+// method describes the measurement.
 func (f findings) method() string {
 	if f.quick {
 		return "It was to be quick: what so little was measured of says nothing."

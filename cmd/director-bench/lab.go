@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/devlogin"
 )
 
-// inLab measures a director of its own, and what it is compared with. Whatever the environment says of settings, it has
-// the defaults, so that figures of two machines compare.
+// inLab measures a director of its own, and its baselines, with default settings whatever the environment contains, so that
+// the figures of two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
 	i, err := devlogin.New()
 	if err != nil {
@@ -36,17 +36,17 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	return b.measure(ctx, d.version, l.Version(), subjects...)
 }
 
-// startLab starts a laboratory whose director believes the issuer. Env of the options is added to the environment.
+// startLab starts a laboratory whose director trusts the issuer. Env of the options is added to the environment.
 func (p *program) startLab(ctx context.Context, i devlogin.Issuer, d director, o lab.Options) (*lab.Lab, error) {
 	o.Program, o.Dir = d.path, p.variable("TMPDIR")
 	o.JWKS, o.Env = i.JWKS(), append(p.withoutSettings(), o.Env...)
 	return lab.Start(ctx, o)
 }
 
-// settingPrefixes begin the names of variables that a director or its Postgres would read.
+// settingPrefixes are the prefixes of variables that a director or its Postgres reads.
 var settingPrefixes = []string{"DIRECTOR_", "OTEL_", "PG", "DATABASE_URL", "Auth__", "Auth:", "Fleet__", "Fleet:"}
 
-// withoutSettings is the environment of a process that is to have the defaults.
+// withoutSettings is the environment without settings, so that a process has the defaults.
 func (p *program) withoutSettings() (pairs []string) {
 	for _, pair := range p.environ {
 		if !slices.ContainsFunc(settingPrefixes, func(prefix string) bool { return strings.HasPrefix(pair, prefix) }) {
@@ -56,7 +56,7 @@ func (p *program) withoutSettings() (pairs []string) {
 	return pairs
 }
 
-// subjects are the director and, where wanted, its baselines: as many processes as the director has replicas.
+// subjects are the director and, if requested, its baselines: as many processes as the director has replicas.
 func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, err error) {
 	if b.ofOpenMatch() {
 		return b.openMatchSubjects(ctx, l)
@@ -79,12 +79,12 @@ func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, er
 	return append(all, subject{name: noOp, scenario: nothing, urls: lab.URLs(baselines), meter: meter}), nil
 }
 
-// ofFleet tells that no player calls.
+// ofFleet reports whether the scenario has no calls of players.
 func (b *benchmark) ofFleet() bool {
 	return slices.Contains([]string{"heartbeat", "register", "fleet-noop"}, b.Scenario)
 }
 
-// places tells that the naive placement is another one than the director's.
+// places reports whether the scenario places players, so that the naive placement differs from the director's.
 func (b *benchmark) places() bool {
 	return slices.Contains([]string{"matchmake", "session-life", "mixed"}, b.Scenario)
 }

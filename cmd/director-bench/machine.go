@@ -11,17 +11,17 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// machine is where a measurement was made: without it figures say little.
+// machine describes where a measurement was made: figures depend on it.
 type machine struct {
-	CPUs     int    `json:"cpus"` // that this process may use
+	CPUs     int    `json:"cpus"` // available to this process
 	CPU      string `json:"cpu"`
 	Platform string `json:"platform"`
 	Go       string `json:"go"`
-	Director string `json:"director,omitempty"` // its version, where it was started for this
-	Postgres string `json:"postgres,omitempty"` // of the director that was started for it
-	Awake    bool   `json:"awake"`              // its CPUs were kept from sleeping
-	// Stolen is the share of the CPU time that the host of a virtual machine gave to others meanwhile; 0 also where the kernel
-	// does not tell.
+	Director string `json:"director,omitempty"` // version, if it was started for the measurement
+	Postgres string `json:"postgres,omitempty"` // version, if it was started for the measurement
+	Awake    bool   `json:"awake"`              // the CPUs were kept from sleeping
+	// Stolen is the share of CPU time that the host of a virtual machine gave to other machines during the measurement; 0
+	// also when the kernel does not report it.
 	Stolen float64 `json:"stolen"`
 
 	began procfs.CPUStat
@@ -34,7 +34,7 @@ func machineHere(director, postgres string, awake bool) machine {
 	}
 }
 
-// measured tells what was stolen since machineHere, too.
+// measured adds the CPU time stolen since machineHere.
 func (m machine) measured() machine {
 	m.Stolen = stolenShare(m.began, cpuSoFar())
 	return m
@@ -48,7 +48,7 @@ func stolenShare(before, after procfs.CPUStat) float64 {
 	return (after.Steal - before.Steal) / all
 }
 
-// cpuSoFar is the time that the CPUs have had, by what they did with it.
+// cpuSoFar is the time that the CPUs have spent, by activity.
 func cpuSoFar() procfs.CPUStat {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -61,12 +61,12 @@ func cpuSoFar() procfs.CPUStat {
 	return stat.CPUTotal
 }
 
-// allOf leaves out guests, whose time is in that of users already.
+// allOf sums all activities except those of guests, which the time of users includes.
 func allOf(c procfs.CPUStat) float64 {
 	return c.User + c.Nice + c.System + c.Idle + c.Iowait + c.IRQ + c.SoftIRQ + c.Steal
 }
 
-// cpuModel is what the kernel calls the processor, or its architecture where it does not tell.
+// cpuModel is the kernel's name of the processor, or the architecture when it has none.
 func cpuModel() string {
 	file, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -87,7 +87,7 @@ func (m machine) stolen() string {
 	return fmt.Sprintf("%.0f %% of the CPU stolen by its host", 100*m.Stolen)
 }
 
-// String is a line for people.
+// String describes the machine in one line.
 func (m machine) String() string {
 	text := fmt.Sprintf("%d × %s, %s, %s", m.CPUs, m.CPU, m.Platform, m.Go)
 	if m.Director != "" {

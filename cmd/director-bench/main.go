@@ -1,9 +1,9 @@
-// Command director-bench measures a director: one that runs already, or one of its own as processes of a laboratory with a
-// durable Postgres. It is a program of its own so that nothing of a load, a plot or a baseline is linked into the product;
-// it starts the product's binary and calls it as any client does.
+// Command director-bench measures a director: a running one, or one that it starts in a laboratory with a durable Postgres. It
+// is a separate program so that no load generator, plot or baseline is linked into the product; it starts the product's binary
+// and calls it as any client does.
 //
-// scenario.go is one load on one director, prove.go the experiments of docs/performance.md, baseline.go what a director is
-// compared with. What a load is lies in package bench.
+// scenario.go runs one load on one director, prove.go the experiments of docs/performance.md, and baseline.go serves the
+// baselines. Package bench generates the loads.
 package main
 
 import (
@@ -26,8 +26,8 @@ func main() {
 	os.Exit(code)
 }
 
-// Run is the program: args are those after its name, environ is written as os.Environ writes it. It returns when the
-// command is done, or has cleaned up after ctx ended. What went wrong is returned and has been said on stderr.
+// Run is the program: args are those after its name, environ is in the form of os.Environ. It returns when the command has
+// ended, or has cleaned up after ctx ended. It prints its error on stderr and returns it.
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	p := &program{environ: environ, stderr: stderr}
 	root := p.root()
@@ -44,13 +44,13 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return err
 }
 
-// program is what all commands share.
+// program is shared by all commands.
 type program struct {
 	environ []string
 	stderr  io.Writer
 }
 
-// variable is the value of an environment variable, "" where it is not set.
+// variable returns the value of an environment variable; "" when it is not set.
 func (p *program) variable(name string) string {
 	for _, pair := range p.environ {
 		if key, text, _ := strings.Cut(pair, "="); key == name {

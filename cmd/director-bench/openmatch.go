@@ -14,23 +14,23 @@ import (
 	"github.com/lattice-director/director/bench/openmatch"
 )
 
-// What the scenarios of Open Match are compared with.
+// The baselines of the scenarios of Open Match.
 const (
 	echo   = "echo"
 	commit = "commit"
 )
 
-// openMatchLoad is what only the scenarios of Open Match read.
+// openMatchLoad holds the flags of the scenarios of Open Match.
 type openMatchLoad struct {
 	connections, tickets, watchers int
 	window                         time.Duration
 }
 
 func (l *openMatchLoad) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&l.connections, "connections", 8, fmt.Sprintf("Connections that callers of Open Match's API share, 1 to %d", openmatch.MaxConnections))
+	flags.IntVar(&l.connections, "connections", 8, fmt.Sprintf("Connections that callers of the Open Match API share, 1 to %d", openmatch.MaxConnections))
 	flags.IntVar(&l.tickets, "tickets", 10_000, fmt.Sprintf("Tickets that wait for fetch and query, 1 to %d", openmatch.MaxTickets))
 	flags.IntVar(&l.watchers, "watchers", 5_000, fmt.Sprintf("Idle streams of watch, 1 to %d", openmatch.MaxWatchers))
-	flags.DurationVar(&l.window, "window", 250*time.Millisecond, "For how long calls join a cycle of matching, of a director of its own")
+	flags.DurationVar(&l.window, "window", 250*time.Millisecond, "How long calls can join a cycle of matching, for the director that it starts")
 }
 
 func allScenarios() []string {
@@ -39,7 +39,7 @@ func allScenarios() []string {
 
 func (b *benchmark) ofOpenMatch() bool { return slices.Contains(openmatch.Scenarios(), b.Scenario) }
 
-// likeUsual loads a scenario of Open Match as is usual, where nobody said otherwise.
+// likeUsual sets the usual load of an Open Match scenario where flags do not set it.
 func (b *benchmark) likeUsual(flags *pflag.FlagSet) {
 	if !b.ofOpenMatch() {
 		return
@@ -69,14 +69,14 @@ func (b *benchmark) openMatchOptions(o bench.Options) openmatch.Options {
 	return openmatch.Options{Options: o, Token: token, Connections: l.connections, Tickets: l.tickets, Watchers: l.watchers}
 }
 
-// openMatchSubject is one that is called over gRPC.
+// openMatchSubject is a subject that is called over gRPC.
 func (b *benchmark) openMatchSubject(addrs []string, meter bench.Meter) subject {
 	return subject{scenario: b.Scenario, urls: addrs, meter: meter, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
 		return openmatch.Run(ctx, b.openMatchOptions(o))
 	}}
 }
 
-// labSettings are those of a director of its own that a flag says.
+// labSettings are the settings of a laboratory's director that come from flags.
 func (b *benchmark) labSettings() []string {
 	if !b.ofOpenMatch() {
 		return nil
@@ -84,7 +84,7 @@ func (b *benchmark) labSettings() []string {
 	return []string{"DIRECTOR_OM_REGISTRATION=" + b.openMatch.window.String()}
 }
 
-// openMatchSubjects are the director and, where wanted, an echo of the same stack and single-row commits.
+// openMatchSubjects are the director and, if requested, an echo behind the same stack and single-row commits.
 func (b *benchmark) openMatchSubjects(ctx context.Context, l *lab.Lab) ([]subject, error) {
 	director := b.openMatchSubject(grpcAddrsOf(l.Replicas()), l)
 	if !b.baselines {
@@ -104,7 +104,7 @@ func (b *benchmark) openMatchSubjects(ctx context.Context, l *lab.Lab) ([]subjec
 	}}}, nil
 }
 
-// echoed is the scenario that an echo can answer.
+// echoed is the scenario of the echo.
 func (b *benchmark) echoed() string {
 	if b.Scenario == "query" {
 		return b.Scenario
@@ -112,7 +112,7 @@ func (b *benchmark) echoed() string {
 	return "tickets"
 }
 
-// likeCreates is how what one call of a scenario is made of is called by itself.
+// likeCreates is the load of single calls to which one turn of a scenario is compared.
 func (b *benchmark) likeCreates(o bench.Options) bench.Options {
 	if b.Scenario == "fetch" || b.Scenario == "ticket-life" {
 		o.Callers, o.Rate = openmatch.Usual("tickets")

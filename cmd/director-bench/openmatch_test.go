@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// Pins a scenario of Open Match that does not work, that leaves tickets waiting, or that does not say why calls fail.
+// Pins an Open Match scenario that does not work, leaves tickets waiting, or does not say why calls fail.
 func TestBenchOpenMatchRunning(t *testing.T) {
 	t.Parallel()
 	const token = "shown-by-programs-of-open-match"
@@ -36,7 +36,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 	require.ErrorContains(t, run(t, env(), quick("query")...).err, "tickets cannot be queued: Unauthenticated")
 }
 
-// Pins baselines that are not asked, or that are asked something else, and a window that is not the one that was said.
+// Pins baselines that are not called, or are called with another load, and a collection window that differs from the flag.
 func TestBenchOpenMatchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)

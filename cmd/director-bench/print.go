@@ -10,9 +10,9 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// measured is a run as JSON has it.
+// measured is the JSON of a run.
 type measured struct {
-	Subject string `json:"subject,omitempty"` // "naive" or "no-op" for what the director is compared with
+	Subject string `json:"subject,omitempty"` // "naive" or "no-op" for a baseline
 	bench.Result
 
 	Machine machine `json:"machine"`
@@ -20,14 +20,14 @@ type measured struct {
 	name string // for people
 }
 
-// measurements are all runs of a benchmark, made on one machine.
+// measurements are all runs of a benchmark on one machine.
 type measurements struct {
 	scenario string
 	machine  machine
 	runs     []measured
 }
 
-// write prints them: as JSON an object, or a list where there were several runs.
+// write prints the runs: as JSON an object, or a list of several.
 func (m measurements) write(out cli.Output) error {
 	switch {
 	case out.JSON && len(m.runs) == 1:
@@ -51,7 +51,7 @@ func (m measurements) write(out cli.Output) error {
 	return err
 }
 
-// besides is what the load is made of, besides its callers.
+// besides describes the load, except for its callers.
 func besides(r bench.Result) string {
 	switch {
 	case r.Connections == 0:
@@ -72,7 +72,7 @@ type line struct {
 	bench.Figures
 }
 
-// lines are the steps of each run and then the whole of it.
+// lines returns the steps of each run, followed by the whole run.
 func (m measurements) lines() (all []line) {
 	for _, r := range m.runs {
 		for _, s := range r.Steps {
@@ -89,7 +89,7 @@ func lineCells(l line) []any {
 	return []any{l.name, l.callers, l.Calls, l.Failed, fmt.Sprintf("%.0f", l.PerSecond), ms(at.P50), ms(at.P90), ms(at.P99), ms(at.P999), ms(at.Max)}
 }
 
-// writeCosts prints what a call cost, where that was measured.
+// writeCosts prints the costs per call, if they were measured.
 func (m measurements) writeCosts(out cli.Output) error {
 	known := slices.DeleteFunc(slices.Clone(m.runs), func(r measured) bool { return r.Costs == nil })
 	if len(known) == 0 {
@@ -107,7 +107,7 @@ func costCells(m measured) []any {
 	c := m.Costs
 	cpu := func(v float64) string { return fmt.Sprintf("%.1f µs", v) }
 	director, postgres := cpu(c.ServerMicros), cpu(c.PostgresMicros)
-	if c.ServerMicros == 0 { // it runs elsewhere, or this system does not show what processes use
+	if c.ServerMicros == 0 { // it runs elsewhere, or the system does not show the CPU of processes
 		director, postgres = "-", "-"
 	}
 	return []any{
@@ -116,7 +116,7 @@ func costCells(m measured) []any {
 	}
 }
 
-// groupsText is the mean size of each group.
+// groupsText lists the mean batch size of each group.
 func groupsText(groups map[string]bench.Group) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -125,7 +125,7 @@ func groupsText(groups map[string]bench.Group) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeRemarks prints what went otherwise than asked for.
+// writeRemarks prints how runs differed from what was requested.
 func (m measurements) writeRemarks(out cli.Output) {
 	for _, r := range m.runs {
 		who := fmt.Sprintf("%s, %s", r.name, plural(r.Callers, "caller"))
@@ -133,7 +133,7 @@ func (m measurements) writeRemarks(out cli.Output) {
 			fmt.Fprintf(out.To, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
 		if o := r.Open; o != nil {
-			fmt.Fprintf(out.To, "asked for %.0f a second, began %.0f: %d never did, %d waited for a free caller; the load itself was late by %.2f ms at p50, %.2f at p99 (%s)\n",
+			fmt.Fprintf(out.To, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; the load generator was late by %.2f ms at p50, %.2f at p99 (%s)\n",
 				o.Rate, o.Reached, o.Missed, o.Blocked, o.Late.P50, o.Late.P99, who)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// directorFlag names the program that is measured.
+// directorFlag adds the flag that names the director's binary.
 const directorFlag = "director"
 
 func (p *program) addDirectorFlag(flags *pflag.FlagSet, path *string) {
@@ -22,10 +22,10 @@ func (p *program) addDirectorFlag(flags *pflag.FlagSet, path *string) {
 		"Not set: the one beside this program, else that of PATH [DIRECTOR_PROGRAM]")
 }
 
-// director is the program that is measured.
+// director is the path of the director's binary.
 type director struct{ path, version string }
 
-// findDirector takes the program that was named, else the one beside this program, else that of PATH.
+// findDirector returns the binary that the flag names, else the one beside this program, else that of PATH.
 func findDirector(ctx context.Context, named string) (director, error) {
 	path, err := lookUp(named)
 	if err != nil {

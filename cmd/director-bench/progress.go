@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// progress is a bar on a terminal, for one run.
+// progress is a progress bar on a terminal, for one run.
 type progress struct {
 	what string
 	bar  *progressbar.ProgressBar
@@ -26,7 +26,7 @@ func newProgressBar(to io.Writer, what string, callers int) *progress {
 func (p *progress) show(at bench.Progress) {
 	p.bar.Describe(fmt.Sprintf("%s: %s, %d calls, %d failed", p.what, at.Phase, at.Calls, at.Failed))
 	p.bar.ChangeMax64(max(int64(at.Total/time.Millisecond), 1))
-	_ = p.bar.Set64(int64(at.Elapsed / time.Millisecond)) // a terminal that cannot be written to shows nothing
+	_ = p.bar.Set64(int64(at.Elapsed / time.Millisecond)) // an error means that nothing is shown
 }
 
 func (p *progress) clear() { _ = p.bar.Clear() }

@@ -21,16 +21,16 @@ import (
 func (p *program) prove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prove [EXPERIMENT...]",
-		Short: "Measure whether a director does what it promises",
-		Long: "Makes experiments, each with a director and a durable Postgres of its own, and prints what they found: a claim, what was\n" +
-			"measured, what was asked for.\n\n" + experimentsText() + "\n" +
-			"Without names it makes all. They compare what is measured in the same round, and tell medians of the rounds; with 3 of\n" +
-			"them they take the times above. The machine should have nothing else to do meanwhile. The data lies in TMPDIR: choose the\n" +
-			"disk that you want to measure. A target that is missed is a finding and no error, unless it is to be strict.",
+		Short: "Measure whether a director keeps its promises",
+		Long: "Runs experiments, each with a director and a durable Postgres of its own, and prints their findings: a claim, the measured\n" +
+			"value and the target.\n\n" + experimentsText() + "\n" +
+			"Without names it runs all experiments. They compare values of the same round, and print medians over the rounds; the times\n" +
+			"above are for 3 rounds. Nothing else should run on the machine. The data is in TMPDIR: choose the disk to measure. A missed\n" +
+			"target fails the command only with --strict.",
 		Example: "  director-bench prove --report proof.html\n" +
 			"  director-bench prove reach packing --rounds 5\n" +
 			"  director-bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
-			"  director-bench prove --quick                 # does everything work? Its figures say nothing",
+			"  director-bench prove --quick                 # tests that everything works; its figures mean nothing",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeExperiments,
 	}
@@ -73,7 +73,7 @@ func completeExperiments(_ *cobra.Command, given []string, _ string) (names []co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// proving is what was asked for.
+// proving holds the flags.
 type proving struct {
 	*program
 
@@ -81,26 +81,26 @@ type proving struct {
 	rounds        int
 	quick, strict bool
 	awake         bool
-	director      string // the program; "" is to be found
+	director      string // the director's binary; "" is searched for
 	report        string // a file, or ""
 	plots         string // a directory, or ""
 	experiments   []proof.Experiment
 }
 
-// mostRounds is far more than change a median.
+// mostRounds is far more than a median needs.
 const mostRounds = 100
 
 func (j *proving) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&j.rounds, "rounds", 3, fmt.Sprintf("How often everything is measured, 1 to %d; what is told are medians", mostRounds))
-	flags.BoolVar(&j.quick, "quick", false, "Measure so little that it takes seconds and says nothing")
+	flags.IntVar(&j.rounds, "rounds", 3, fmt.Sprintf("Rounds of measurements, 1 to %d; findings are medians over them", mostRounds))
+	flags.BoolVar(&j.quick, "quick", false, "Measure for seconds only, to test that everything works; the figures mean nothing")
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
 	addAwakeFlag(flags, &j.awake)
 	j.addDirectorFlag(flags, &j.director)
-	flags.StringVar(&j.report, "report", "", "Write an HTML page with plots to this file, too")
-	flags.StringVar(&j.plots, "plots", "", "Write each plot as an SVG to this directory, too")
+	flags.StringVar(&j.report, "report", "", "Also write an HTML page with plots to this file")
+	flags.StringVar(&j.plots, "plots", "", "Also write each plot as an SVG to this directory")
 }
 
-// check chooses the experiments, in their own order.
+// check selects the experiments, in their usual order.
 func (j *proving) check(names []string) error {
 	if j.rounds < 1 || j.rounds > mostRounds {
 		return fmt.Errorf("%d rounds: there must be 1 to %d", j.rounds, mostRounds)
@@ -116,7 +116,7 @@ func (j *proving) check(names []string) error {
 	return nil
 }
 
-// run makes one experiment after another. One that fails does not keep the others from being made and told of.
+// run runs one experiment after another. When one fails, the others are still run and printed.
 func (j *proving) run(ctx context.Context) error {
 	i, err := devlogin.New()
 	if err != nil {
@@ -146,7 +146,7 @@ func (j *proving) run(ctx context.Context) error {
 	return errors.Join(append(failed, j.tell(found))...)
 }
 
-// starter makes laboratories. They share their players, whose tokens are made once, and Postgres, whose version is noted.
+// starter makes laboratories. They share their players, whose tokens are made once. It records the version of Postgres.
 func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.StartFunc {
 	mint := minter(i, devlogin.Claims{})
 	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
@@ -158,7 +158,7 @@ func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.St
 	}
 }
 
-// sayer writes lines with the time that has passed: an experiment takes minutes.
+// sayer prints lines with the elapsed time: an experiment takes minutes.
 func (j *proving) sayer(name string) proof.SayFunc {
 	begun := time.Now()
 	return func(format string, args ...any) {
@@ -166,7 +166,7 @@ func (j *proving) sayer(name string) proof.SayFunc {
 	}
 }
 
-// tell shows what was found.
+// tell prints the findings.
 func (j *proving) tell(found findings) error {
 	if len(found.all) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// Pins an experiment that does not run, finds nothing, or measures calls that fail.
+// Pins an experiment that does not run, has no findings, or measures failing calls.
 func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: each has several processes to itself, and little time.
 	t.Parallel()
 	for _, e := range proof.Experiments() {
@@ -48,7 +48,7 @@ func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: eac
 	}
 }
 
-// Pins a missed target that fails a script which did not ask for it, or that a strict one does not see.
+// Pins a missed target that fails the command without --strict, or does not with it.
 func TestFindingsTold(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/bench/report"
 )
 
-// writeReport makes a page of the runs.
+// writeReport writes the runs as a page.
 func (m measurements) writeReport(path string) error { return writePage(path, m.page()) }
 
 func writePage(path string, page report.Report) error {
@@ -26,7 +26,7 @@ func writePage(path string, page report.Report) error {
 	return file.Close()
 }
 
-// writePlots makes a picture of each plot: reach-1.svg is the first of the experiment reach.
+// writePlots writes each plot as a picture: reach-1.svg is the first plot of the experiment reach.
 func (f findings) writePlots(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

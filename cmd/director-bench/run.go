@@ -11,25 +11,25 @@ import (
 	"github.com/lattice-director/director/internal/devlogin"
 )
 
-// What a director is compared with.
+// The baselines.
 const (
 	naive = "naive"
 	noOp  = "no-op"
 )
 
-// subject is what a run is made on.
+// subject is the target of a run.
 type subject struct {
-	name     string // "" is the director that was asked for
+	name     string // "" is the director to be measured
 	scenario string
 	urls     []string
-	meter    bench.Meter // nil: costs are not known
+	meter    bench.Meter // nil: costs are not measured
 	run      runFunc     // nil is bench.Run
 }
 
-// runFunc makes a run, of whose options the scenario, the URLs, the meter and the callers are the subject's.
+// runFunc makes a run. The scenario, the URLs, the meter and the callers in its options come from the subject.
 type runFunc func(ctx context.Context, o bench.Options) (bench.Result, error)
 
-// says tells runs of the same callers apart.
+// says distinguishes runs with the same number of callers.
 func (s subject) says() string {
 	if s.name == naive {
 		return s.name + " " + s.scenario
@@ -37,7 +37,7 @@ func (s subject) says() string {
 	return cmp.Or(s.name, s.scenario)
 }
 
-// run measures all that was asked for and shows it.
+// run makes all measurements and prints them.
 func (b *benchmark) run(ctx context.Context) error {
 	if len(b.URLs) > 0 {
 		return b.onRunning(ctx)
@@ -81,7 +81,7 @@ func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (ben
 	return bench.Run(ctx, o)
 }
 
-// tokenTTL outlasts the longest run.
+// tokenTTL is longer than the longest run.
 const tokenTTL = 24 * time.Hour
 
 // minter makes access tokens, once for each player: runs have the same players.

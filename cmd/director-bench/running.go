@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
-// runningDirector is what a load has to know of a director that runs already. Secrets are variables only, those that the
-// director itself reads, so that none is seen in a list of processes.
+// runningDirector holds the flags about a director that runs elsewhere. Secrets come from the director's own environment
+// variables only, so that no list of processes shows them.
 type runningDirector struct {
 	databaseURL, pooler    string
 	authIssuer, audience   string
@@ -29,12 +29,12 @@ func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 	r.fleetToken, r.lobbyToken = first(p.variable("DIRECTOR_FLEET_TOKEN")), first(p.variable("DIRECTOR_OM_TOKENS"))
 	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"), "With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
 	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"), "With --url: the aud of players' access tokens [DIRECTOR_AUTH_AUDIENCE]")
-	flags.StringVar(&r.data, "data", p.variable("DIRECTOR_DATA"), "With --url: the data directory of a 'director dev', which holds the key that it believes [DIRECTOR_DATA]")
+	flags.StringVar(&r.data, "data", p.variable("DIRECTOR_DATA"), "With --url: the data directory of a 'director dev', which holds the key that it trusts [DIRECTOR_DATA]")
 	flags.StringVar(&r.issuerKey, "issuer-key", p.variable("DIRECTOR_ISSUER_KEY"), "With --url: a file with a private JWK to sign players' access tokens with. "+
 		"Not set: issuer.jwk in the data directory [DIRECTOR_ISSUER_KEY]")
 }
 
-// first is the secret that is shown where several are believed: NAME=SECRET or SECRET, comma-separated.
+// first returns the first of several secrets: NAME=SECRET or SECRET, comma-separated.
 func first(secrets string) string {
 	one, _, _ := strings.Cut(secrets, ",")
 	if _, secret, named := strings.Cut(one, "="); named {
@@ -43,7 +43,7 @@ func first(secrets string) string {
 	return one
 }
 
-// issuer is the key that the director believes.
+// issuer makes access tokens that the director accepts.
 func (r *runningDirector) issuer() (devlogin.Issuer, error) {
 	path := r.issuerKey
 	if path == "" {
@@ -63,7 +63,7 @@ func (r *runningDirector) issuer() (devlogin.Issuer, error) {
 	return i, err
 }
 
-// onRunning measures a director that runs already.
+// onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
 	one, err := b.runningSubject()
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 	return b.measure(ctx, "", postgres, one)
 }
 
-// runningSubject is the director that runs, as one who may call it.
+// runningSubject is the running director, with the credentials of its callers.
 func (b *benchmark) runningSubject() (subject, error) {
 	if b.ofOpenMatch() {
 		return b.openMatchSubject(b.URLs, nil), nil

@@ -20,28 +20,29 @@ func (p *program) root() *cobra.Command {
 		Use:   "director-bench SCENARIO",
 		Short: "Measure how fast a director answers, and what its answers cost",
 		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
-			"  matchmake     another player each time asks for a seat\n" +
-			"  resolve       another player each time exchanges a handle for a session token\n" +
-			"  heartbeat     game servers beat in turn\n" +
-			"  register      another game server each time registers\n" +
-			"  session-life  another player each time: matchmake, resolve, joined, left\n" +
-			"  mixed         four turns of five are heartbeat, one is session-life\n" +
-			"  noop          what matchmake costs without the database: the same stack, on the baselines\n" +
-			"  fleet-noop    the same of heartbeat\n\n" +
-			"of Open Match's API, over gRPC, with a match function and a director of its own:\n\n" +
-			"  tickets       another player each time is queued\n" +
-			"  watch         the same, while others watch streams on which nothing happens\n" +
-			"  query         asks for all of --tickets that wait\n" +
+			"  matchmake     a new player asks for a seat\n" +
+			"  resolve       a new player exchanges a session handle for a session token\n" +
+			"  heartbeat     the next game server sends a heartbeat\n" +
+			"  register      a new game server registers\n" +
+			"  session-life  a new player: matchmake, resolve, joined, left\n" +
+			"  mixed         four turns in five are heartbeat, one is session-life\n" +
+			"  noop          the cost of matchmake without the database: the same stack, on the baselines\n" +
+			"  fleet-noop    the same for heartbeat\n\n" +
+			"Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:\n\n" +
+			"  tickets       a new player is queued\n" +
+			"  watch         the same, while streams of watchers are open and idle\n" +
+			"  query         queries all of the --tickets that wait\n" +
 			"  fetch         --tickets wait, are fetched in pairs, and each pair is assigned\n" +
-			"  ticket-life   another player each time is queued and waits for the assignment\n\n" +
-			"Each caller asks again as soon as it has its answer. With --rate calls are due at a rate instead, whatever the answers,\n" +
-			"and their latency counts from then: a stall is not hidden.\n\n" +
-			"Without --url it measures a director of its own: replicas as processes, with default settings, but no limit per player and 4,096 calls at a time,\n" +
-			"and a durable Postgres in a temporary directory (of TMPDIR: choose the disk that you want to measure). All of it and the\n" +
-			"load share this machine. With --url it measures a running one: it registers game servers in regions of its own, leaves\n" +
-			"closed sessions in its history, and needs a key that the director believes; with DATABASE_URL (and DIRECTOR_POOLER) it also shows what its\n" +
-			"database wrote. Calls that fail are counted, and are no error. For Open Match's scenarios --url is host:port of its gRPC\n" +
-			"listener; give them a universe to themselves, and for fetch and ticket-life one on this machine.",
+			"  ticket-life   a new player is queued and waits for the assignment\n\n" +
+			"Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
+			"their latency counts from when they were due, so that a stall shows in all calls that it delays.\n\n" +
+			"Without --url it starts and measures a director: replicas as processes with default settings, except for no rate limit per\n" +
+			"player and 4,096 calls in flight, and a durable Postgres in a temporary directory (TMPDIR: choose the disk to measure). They\n" +
+			"share the machine with the load. With --url it measures a running director: it registers game servers in regions of its\n" +
+			"own, leaves closed sessions in the history, and needs a private key that the director trusts; with DATABASE_URL (and\n" +
+			"DIRECTOR_POOLER) it also shows what the database wrote. Failed calls are counted; they do not fail the command. For the\n" +
+			"scenarios of Open Match --url is host:port of the gRPC listener; run them in a universe without other tickets, and run\n" +
+			"fetch and ticket-life on the director's machine.",
 		Example: "  director-bench matchmake\n" +
 			"  director-bench matchmake --callers 1,16,64,256 --baselines --report bench.html\n" +
 			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
@@ -79,45 +80,45 @@ func completeScenario(_ *cobra.Command, given []string, _ string) ([]cobra.Compl
 	return allScenarios(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// benchmark is what was asked for.
+// benchmark holds the flags.
 type benchmark struct {
 	*program
 	bench.Options
 
 	openMatch openMatchLoad
 	running   runningDirector
-	director  string // the program, of a director of its own; "" is to be found
+	director  string // the director's binary; "" is searched for
 	out       cli.Output
 	embedded  bool
 	replicas  int
-	sweep     []int // callers of one run after another
+	sweep     []int // numbers of callers, one run each
 	baselines bool
 	awake     bool
 	report    string // a file, or ""
 }
 
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&b.embedded, "embedded", false, "Measure a director of its own; so it is anyway without --url")
-	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("How many replicas the director of its own has, 1 to %d", mostReplicas))
-	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica, for Open Match's scenarios host:port; callers take several in turn")
-	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("How many call at a time, 1 to %d; several, comma-separated, are measured one after another. "+
-		"Open Match's scenarios have defaults of their own", bench.MaxCallers))
-	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, whatever the answers; --callers is then how many may wait for one. 0: each asks again when it has its answer")
-	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("How many game servers to register, 1 to %d; one for each region at least", bench.MaxInstances))
-	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions that players and game servers are spread over, 1 to %d", bench.MaxRegions))
-	flags.IntVar(&b.Modes, "modes", 1, fmt.Sprintf("Modes that players ask for, 1 to %d", bench.MaxModes))
-	flags.Float64Var(&b.HotShare, "hot-share", 0, "Share of the calls that ask for the first mode, 0 to 1. 0: all modes alike")
-	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "How long to measure")
-	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "How long to load before measuring")
-	flags.BoolVar(&b.baselines, "baselines", false, "Measure beside it, on the same database, the naive placement and the no-op; of Open Match's an echo and single-row commits")
+	flags.BoolVar(&b.embedded, "embedded", false, "Start and measure a director; the default without --url")
+	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("Replicas of the director that it starts, 1 to %d", mostReplicas))
+	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica, for the scenarios of Open Match host:port; callers are spread over several")
+	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
+		"The scenarios of Open Match have other defaults", bench.MaxCallers))
+	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
+	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("Game servers to register, 1 to %d; at least one for each region", bench.MaxInstances))
+	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions of players and game servers, 1 to %d", bench.MaxRegions))
+	flags.IntVar(&b.Modes, "modes", 1, fmt.Sprintf("Modes of players and game servers, 1 to %d", bench.MaxModes))
+	flags.Float64Var(&b.HotShare, "hot-share", 0, "Share of the calls for the first mode, 0 to 1. 0: all modes get equal shares")
+	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "Duration of the measurement")
+	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
+	flags.BoolVar(&b.baselines, "baselines", false, "Also measure, on the same database, the naive placement and the no-op; for Open Match an echo and single-row commits")
 	addAwakeFlag(flags, &b.awake)
-	flags.StringVar(&b.report, "report", "", "Write an HTML page with plots to this file, too")
+	flags.StringVar(&b.report, "report", "", "Also write an HTML page with plots to this file")
 	b.addDirectorFlag(flags, &b.director)
 	b.openMatch.addFlags(flags)
 	b.running.addFlags(flags, b.program)
 }
 
-// mostReplicas is how many the Postgres of a laboratory has connections for, with default settings.
+// mostReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.
 const mostReplicas = 8
 
 func (b *benchmark) checkURLs() error {

@@ -32,11 +32,11 @@ func TestBenchInLab(t *testing.T) {
 	environ := inLab(t)
 	page := filepath.Join(t.TempDir(), "bench.html")
 	runs := read[[]measured](t, environ, "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
-		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page) // long enough for a placement beside whatever else runs
+		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page) // long enough for a placement on a busy machine
 	var names []string
 	for _, m := range runs {
 		names = append(names, strings.TrimSpace(m.Subject+" "+m.Scenario))
-		if m.Subject == "naive" { // it turns players away while there is room
+		if m.Subject == "naive" { // it refuses players although there are free seats
 			require.Equal(t, m.Failed, m.Errors["409 no_capacity"], m.Errors)
 			m.Failed = 0
 		}
@@ -57,19 +57,19 @@ func TestBenchInLab(t *testing.T) {
 	require.Contains(t, string(text), "naive session-life")
 }
 
-// Pins an open loop that asks at another rate, and a table that does not say what a call cost.
+// Pins an open loop with a wrong rate, and a table without the costs of calls.
 func TestBenchAtARate(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
 	args := []string{"heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3", "--duration", "1s", "--warm-up", "200ms"}
 	table := ok(t, environ, args...)
-	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.", "asked for 100 a second, began ", "1 replica, 20 game servers"} {
+	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.", "100 turns a second were requested, ", "1 replica, 20 game servers"} {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "failed:")
 }
 
-// Pins seats that are gone before they are resolved.
+// Pins seats that expire before they are resolved.
 func TestBenchResolve(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
@@ -78,7 +78,7 @@ func TestBenchResolve(t *testing.T) {
 	require.Nil(t, m.Open)
 }
 
-// Pins a benchmark of a running director that cannot show who it is, and one that does not know what it wrote.
+// Pins a benchmark of a running director without credentials, and one that does not measure WAL.
 func TestBenchRunning(t *testing.T) {
 	t.Parallel()
 	l, i := outside(t)
@@ -132,7 +132,7 @@ func TestBenchWrongUse(t *testing.T) {
 	require.Contains(t, ok(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
 }
 
-// Pins figures of a machine that somebody else used, which nobody is told of.
+// Pins figures measured while the host's other machines used the CPU, without a remark.
 func TestStolenCPUIsTold(t *testing.T) {
 	t.Parallel()
 	before := procfs.CPUStat{User: 10, System: 5, Idle: 5, Steal: 1}

@@ -63,7 +63,7 @@ func directorPath(t *testing.T) string {
 
 func env(pairs ...string) []string { return append([]string{"HOME=/nonexistent"}, pairs...) }
 
-// scratch is a directory that Postgres can pass through and that must be empty at the end.
+// scratch is a directory that Postgres can enter as another user, and that must be empty at the end.
 func scratch(t *testing.T) string {
 	t.Helper()
 	base := os.TempDir()
@@ -80,12 +80,12 @@ func scratch(t *testing.T) string {
 // inLab is the environment of a benchmark with a director of its own.
 func inLab(t *testing.T) []string {
 	t.Helper()
-	// What these say is not what a laboratory is to measure.
+	// A laboratory must ignore these settings.
 	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+directorPath(t), "TMPDIR="+scratch(t), "DATABASE_URL=postgres://127.0.0.1:1/x",
 		"DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1")
 }
 
-// outside is a director that runs already, and the login that it believes.
+// outside is a running director, and the login service that it trusts.
 func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	t.Helper()
 	i, err := devlogin.New()
@@ -98,7 +98,7 @@ func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	return l, i
 }
 
-// ran is how a command went.
+// ran is the outcome of a command.
 type ran struct {
 	stdout, stderr string
 	err            error
@@ -111,7 +111,7 @@ func run(t *testing.T, environ []string, args ...string) ran {
 	return ran{stdout.String(), stderr.String(), err}
 }
 
-// ok runs a command that has to go well and gives what it printed.
+// ok runs a command, requires that it succeeds, and returns its output.
 func ok(t *testing.T, environ []string, args ...string) string {
 	t.Helper()
 	r := run(t, environ, args...)
@@ -119,7 +119,7 @@ func ok(t *testing.T, environ []string, args ...string) string {
 	return r.stdout
 }
 
-// read runs a command and reads its JSON.
+// read runs a command and parses its JSON.
 func read[T any](t *testing.T, environ []string, args ...string) (v T) {
 	t.Helper()
 	text := ok(t, environ, append(args, "--output", "json")...)
@@ -137,7 +137,7 @@ func field(t *testing.T, body, name string) string {
 	return text
 }
 
-// call asks with a header "Name: value", or with none.
+// call makes a call with a header "Name: value", or without one.
 func call(t *testing.T, method, url, header string, body object) (status int, answer string) {
 	t.Helper()
 	text, err := json.Marshal(body)
