@@ -1,5 +1,5 @@
--- The seat that the caller has for this party, else seats in the fullest open session that nobody else is filling. No row:
--- there is neither. FOR NO KEY UPDATE is the FOR UPDATE that lets foreign keys be checked meanwhile.
+-- Returns the seat that the caller already has for this party, else seats in the fullest open session that is not locked. No
+-- row: there is neither. FOR NO KEY UPDATE, unlike FOR UPDATE, does not block checks of foreign keys.
 WITH held AS (
     SELECT v.id, v.handle, v.endpoint, v.player_count
     FROM (

@@ -1,5 +1,5 @@
--- A new session with the party in it, on the least loaded instance with room that nobody else is opening one on. No row:
--- there is none. Loads are told apart by the buckets of instance_modes, whose index spares it sorting the fleet.
+-- Opens a session with the party in it, on the least loaded instance with free seats that is not locked. No row: there is
+-- none. It compares loads by the buckets of instance_modes, whose index makes sorting the fleet unnecessary.
 WITH host AS (
     SELECT i.id, i.incarnation, i.endpoint
     FROM instance_modes m

@@ -16,9 +16,9 @@ var callers = Experiment{
 	About: "Placement by 1 to 1,024 callers at a time, beside the naive one and the no-op; one round",
 }
 
-const callersText = `Calls that wait together are decided together, in one transaction. There is no timer: a group is
-what came while the one before was being decided. So a lone caller waits for nobody, and more callers make larger
-groups instead of more transactions.`
+const callersText = `Calls that wait at the same time are decided in one batch, in one transaction. There is no timer: a batch is
+the calls that arrived while the previous batch was being decided. A lone caller therefore waits for no other calls, and
+more callers make larger batches instead of more transactions.`
 
 func runCallers(ctx context.Context, o Options) (report.Section, error) {
 	o.Rounds = 1 // a curve over the callers shows noise without repeated rounds
@@ -82,7 +82,7 @@ func (all rounds) swept(counts []int) (runs []report.Run) {
 
 func (all rounds) grouping(few, many int) report.Finding {
 	size := func(r round, n int) float64 { return groupSize(r[by(matchmake, n)]) }
-	f := atLeast(fmt.Sprintf("calls decided together, by %s callers beside %d", report.Whole(float64(many)), few),
+	f := atLeast(fmt.Sprintf("mean batch size of %s callers, compared with %d", report.Whole(float64(many)), few),
 		all.median(func(r round) float64 { return size(r, many) / size(r, few) }), 10, times)
 	return noted(f, "on average %.1f, and %.2f of a lone caller", all.median(func(r round) float64 { return size(r, many) }),
 		all.median(func(r round) float64 { return size(r, few) }))

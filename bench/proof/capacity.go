@@ -14,12 +14,11 @@ var capacity = Experiment{
 	About: "Whether calls are refused while there are free seats",
 }
 
-const capacityText = `Four game servers have room for exactly as many sessions as are asked for, and 32 callers ask
-for them, each as soon as it has its answer, on three replicas. Each session is for one player, so that every call
-needs a new one.
+const capacityText = `Four game servers have seats for exactly as many sessions as are requested. 32 callers request them from
+three replicas, each as soon as it has its answer. Each session is for one player, so that every call needs a new one.
 
-A placement that skips what others have locked takes a busy fleet for a full one. It is the best-known fault of
-allocators that use SKIP LOCKED.`
+A placement that skips rows locked by other transactions mistakes a busy fleet for a full one. This is the best-known defect
+of allocators that use SKIP LOCKED.`
 
 const (
 	hosts   = 4

@@ -23,11 +23,11 @@ var dashboard = Experiment{
 	About: "Whether a dashboard that reads all views of schema ops each second slows down placement",
 }
 
-const dashboardText = `An installation with open sessions and past seats is asked for seats in a closed loop of 64
-callers, by turns alone and beside a dashboard: one connection, with the limits that ops/grants.sql gives to dashboards,
-which reads every view of schema ops once a second, up to a thousand rows of each.
+const dashboardText = `A closed loop of 64 callers places players in an installation with open sessions and past seats. Runs
+alternate between no dashboard and one dashboard: one connection, with the limits of dashboards in ops/grants.sql, that reads
+every view of schema ops once a second, up to a thousand rows of each.
 
-What a run leaves behind is taken away before the next, but for its history, which the views go on to tell of.`
+The rows of each run are deleted before the next, except for its history, which the views continue to show.`
 
 const (
 	unwatched = "matchmake, unwatched"

@@ -18,13 +18,14 @@ var fleet = Experiment{
 	About: "Whether 100,000 game servers can beat every five seconds, and what that does to the database; one round",
 }
 
-const fleetText = `A hundred thousand game servers, planted by SQL, beat every five seconds for two minutes: 20,000
-heartbeats are due each second, whatever the answers, and latency counts from then. They tell a load that rises and
-falls over twenty minutes, so that one beat of fourteen also moves a server to another bucket of load.
+const fleetText = `A hundred thousand game servers, created by SQL, send a heartbeat every five seconds for two minutes:
+20,000 heartbeats are due each second, independent of answers, and latency counts from when they are due. They report a load
+that rises and falls over twenty minutes, so that one heartbeat in fourteen also moves a server to another bucket of load.
 
-HTTP for so many calls takes more CPU than two cores have left beside Postgres. So they are made on the store (package
-db), as a replica does it that has read them: one process, with as many connections and the same groups. What one
-replica takes over HTTP on this machine, with the load beside it, was measured before, in a closed loop of 256 callers.`
+HTTP for so many calls needs more CPU than two cores have left beside Postgres. The heartbeats are therefore sent to the
+store (package db), as a replica does after it has read them: one process, with the same number of connections and the same
+groups. The throughput of one replica over HTTP on this machine, with the load on the same machine, is measured before, in
+a closed loop of 256 callers.`
 
 // heartbeatPlan is the rate and duration of a fleet's heartbeats.
 type heartbeatPlan struct {
@@ -140,7 +141,7 @@ func two(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 // flat makes the finding that a table does not grow after it has settled.
 func (f *fleetRun) flat(name string) report.Finding {
-	finding := atMost(fmt.Sprintf("%s with its index at the end beside after %s", name, f.settled), f.grown(name), 1.05, times)
+	finding := atMost(fmt.Sprintf("%s with its index at the end, compared with after %s", name, f.settled), f.grown(name), 1.05, times)
 	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }
 	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)), bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
 }

@@ -1,4 +1,4 @@
--- A fleet of $2 game servers, each of which last beat in a minute from now.
+-- A fleet of $2 game servers, whose last heartbeats are dated a minute ahead.
 WITH hosts AS (
     INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, reports_seats)
     SELECT $1, 'fleet-' || n, md5(n::text)::uuid, 'fleet-' || n || '.invalid:7777', '{duel,race}', 200, 200, true

@@ -15,14 +15,13 @@ var growth = Experiment{
 	About: "Whether placement slows down with open sessions, past ones and game servers",
 }
 
-const growthText = `Installations of several sizes, each with a Postgres and a replica of its own on one machine, are
-asked for seats in turn: a closed loop of 64 callers, whose players go to ten game servers that the load brings with it.
+const growthText = `Installations of several sizes, each with its own Postgres and replica on one machine, are loaded in
+turn: by a closed loop of 64 callers, whose players are placed on ten game servers that the load registers.
 
-What is there already was put there beforehand, in the region that is measured: open sessions with connected players,
-most of them full, the others with room in another mode or of another size; past seats, spread over thirty days; and for
-one installation thousands of game servers that any call may open a session on. Indexes, write-ahead log and statistics
-are those of every installation, and everything has been vacuumed once. What a run leaves behind is taken away before
-the next.`
+The existing rows are written before, in the region that is measured: open sessions with connected players, most of them
+full, the others with free seats in another mode or of another size; past seats, spread over thirty days; and for one
+installation thousands of game servers on which any call may open a session. Indexes, write-ahead log and statistics are
+the same in every installation, and everything has been vacuumed once. The rows of each run are deleted before the next.`
 
 // installation is the size of an installation that has run for a while.
 type installation struct {

@@ -1,4 +1,4 @@
--- Takes away what a run has left, so that the next one finds what the first one found.
+-- Deletes the rows of a run, so that each run starts with the same rows.
 
 SELECT end_instance(region, id, 'measured') FROM instances WHERE id LIKE 'bench-%' AND status <> 'gone';
 

@@ -1,5 +1,4 @@
--- Partitions of the days past, as an installation has that is as old as its history. The director makes none for days that
--- are over.
+-- Partitions of past days, as an old installation has them. The director creates none for past days.
 DO $$
 DECLARE
     today date := (now() AT TIME ZONE 'UTC')::date;

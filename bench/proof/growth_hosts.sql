@@ -1,4 +1,4 @@
--- Game servers with room, as many as $2, that offer the measured mode. They never beat: their leases last for a day.
+-- $2 game servers with free seats in the measured mode. They send no heartbeats: their leases last a day.
 WITH hosts AS (
     INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, reports_seats)
     SELECT $1, 'planted-' || n, gen_random_uuid(), 'planted-' || n || '.invalid:7777', '{bench-0,duel}', 100000, 100000, true

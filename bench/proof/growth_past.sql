@@ -1,4 +1,4 @@
--- The sessions of a day, $2 days ago: $3 of them, of eight players each.
+-- $3 past sessions of eight players each, $2 days ago.
 WITH day AS (
     SELECT date_trunc('day', now(), 'UTC') - make_interval(days => $2) AS begun
 ), past AS (

@@ -1,6 +1,5 @@
--- Open sessions, as many as $2, with connected players: sixteen of seventeen full, of two to sixteen players, and the
--- others with room, but in another mode or for another number of players than those that are measured. Their game servers
--- are full: those that are measured bring their own.
+-- $2 open sessions with connected players. Sixteen in seventeen are full, with two to sixteen players. The others have free
+-- seats, but in another mode or of another size than the measured ones. Their game servers are full: the load registers its own.
 WITH hosts AS (
     INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, reports_seats)
     SELECT $1, 'full-' || n, gen_random_uuid(), 'full-' || n || '.invalid:7777', '{bench-0,duel,race}', 100000, 100000, true

@@ -16,14 +16,12 @@ var openMatch = Experiment{
 	About: "Tickets queued, matched, assigned and watched, beside an echo of the same stack and single-row commits",
 }
 
-const openMatchText = `One replica, durable Postgres, the load with its match function and its director, all on one
-machine. Tickets are created by 32 callers over 8 connections, with nobody else there and beside idle watchers. Then
-10,000 tickets wait, are fetched in pairs, and each pair is assigned; and 10,000 tickets are asked for, and counted at the
-caller's without decoding them. For the life of a ticket players come at a rate, whatever becomes of the others, while a
-director fetches without a pause.
+const openMatchText = `One replica, durable Postgres, and the load with its match function and its Open Match director, all on
+one machine. 32 callers create tickets over 8 connections, without other clients and beside idle watchers. Then 10,000
+tickets wait, are fetched in pairs, and each pair is assigned; and 10,000 tickets are queried, and counted by the caller
+without decoding them. For the life of a ticket, players arrive at a fixed rate while a director fetches without a pause.
 
-The echo is the same gRPC stack without a database, without access control and without deadlines. A commit is an update of
-one row.`
+The echo is the same gRPC stack without database, access control and deadlines. A commit is an update of one row.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -133,7 +131,7 @@ func (all rounds) openMatch(tickets int) []report.Finding {
 		noted(atMost(many+" queued: until all are matched and assigned, p50", all.p50(fetchAll), 800, millis),
 			"with a window of 250 ms; matched %s; %s single-row commits take %s",
 			millis(all.p50Of(fetchAll, "matched")), many, millis(float64(tickets)/all.perSecond(commit)*1000)),
-		noted(atMost("QueryTickets of "+many+": p50", all.p50(queryAll), 40, millis), "until the last page has come; from an echo %s", millis(all.p50(echoQuery))),
+		noted(atMost("QueryTickets of "+many+": p50", all.p50(queryAll), 40, millis), "until the last page has arrived; from an echo %s", millis(all.p50(echoQuery))),
 		noted(atMost("created until the assignment is seen, window of 250 ms: p50", all.p50(lifeWindow), 400, millis), "p99 %s", millis(all.p99(lifeWindow))),
 		noted(atMost("created until the assignment is seen, no window: p50", all.p50(lifeNow), 30, millis), "p99 %s", millis(all.p99(lifeNow))),
 		all.idleWatchers(),
@@ -148,7 +146,7 @@ func (all rounds) creates() report.Finding {
 }
 
 func (all rounds) idleWatchers() report.Finding {
-	f := atMost("create: p99 beside idle watchers and without them", all.median(func(r round) float64 {
+	f := atMost("create: p99 with idle watchers, compared with none", all.median(func(r round) float64 {
 		return r[createWatch].Latency.P99 / r[createAlone].Latency.P99
 	}), 1.2, times)
 	return noted(f, "%s watchers; p99 %s, without them %s", report.Whole(all.median(func(r round) float64 { return float64(r[createWatch].Watchers) })),

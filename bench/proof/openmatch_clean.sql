@@ -1,3 +1,3 @@
--- What a trial leaves behind of Open Match's.
+-- Deletes the Open Match rows of a trial.
 
 TRUNCATE tickets, settled_tickets, backfills, backfill_tickets;

@@ -17,14 +17,14 @@ var overload = Experiment{
 	About: "What becomes of callers, memory and health when twice as many calls come as can be answered",
 }
 
-const overloadText = `In each round a closed loop of 256 callers finds how many placements one replica can decide. Then
-more are asked for, up to twice as many, whatever the answers: an open loop, in which latency counts from when a call
-was due. What counts is goodput: answers 200 within the time that a call has.
+const overloadText = `In each round a closed loop of 256 callers measures the capacity of one replica in placements. Then more
+calls are made, up to twice the capacity, independent of answers: an open loop, in which latency counts from when a call
+was due. The result is goodput: answers 200 within a call's timeout.
 
-The load runs on the same machine, but where it can be kept apart (Linux) it has half of the CPUs for itself, and the
-director and Postgres have the other half: what is asked for takes nothing from who answers. To refuse a call is not for
-nothing all the same: it has to be read and answered. Meanwhile somebody asks for health and for the keys twenty times
-a second.`
+The load runs on the same machine. Where the system permits it (Linux), the load has half of the CPUs for itself and the
+director and Postgres have the other half, so that the load takes no CPU from the director. Refusing a call still has
+costs: the call must be read and answered. During the load the health check and the JWKS are requested twenty times a
+second.`
 
 const (
 	greatest    = "matchmake, as many as it can"
@@ -148,13 +148,13 @@ func (all rounds) overload(rss int64) []report.Finding {
 		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
 	}
 	return []report.Finding{
-		noted(atLeast("goodput at twice the load, of the most there is", all.goodput(overloaded), 0.75, percent),
+		noted(atLeast("goodput at twice the capacity, as a share of it", all.goodput(overloaded), 0.75, percent),
 			"%s of %s, at an offered load of %s. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
 			perSecond(of(goodput)), all.rate(greatest), perSecond(of(askedFor)), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros)),
 			micros(of(director)), micros(all.median(func(r round) float64 { return director(r[greatest]) }))),
 		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole),
 			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)), millis(of(refusedP99))),
-		noted(atMost("p99 of what went well", of(p99), callTimeout, millis), "p50 %s", millis(of(p50))),
+		noted(atMost("p99 of successful calls", of(p99), callTimeout, millis), "p50 %s", millis(of(p50))),
 		noted(atMost(fmt.Sprintf("memory that %s connections take of the replica", whole(unanswered)), grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
 	}
 }

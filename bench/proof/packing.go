@@ -17,10 +17,10 @@ var packing = Experiment{
 	About: "How full sessions get that 256 callers fill over three replicas, beside the naive placement",
 }
 
-const packingText = `256 callers in a closed loop ask three replicas for seats in sessions for eight. Players would
-all fit into the least number of sessions; each session more is a game that is not full, on a server that is paid for.
-Sessions are counted in the database; of each shape (region, mode and size) the one that is being filled does not
-count.`
+const packingText = `256 callers in a closed loop request seats from three replicas, in sessions for eight players. All players
+would fit into the least number of sessions; each further session is a match that is not full, on a server that costs
+money. Sessions are counted in the database; of each shape (region, mode and size) the session that is still being filled
+is not counted.`
 
 // replicas is the number of replicas that place into the same sessions, where concurrency matters.
 const replicas = 3
@@ -101,7 +101,7 @@ func (p packer) findings() []report.Finding {
 	whole := report.Whole
 	return []report.Finding{
 		noted(atLeast("sessions that are full", of(matchmake, fullness.share), 0.99, percent), "of the naive placement: %s", measured(of(naiveMatchmake, fullness.share), percent)),
-		noted(atMost("sessions opened beside the least that would do", of(matchmake, fullness.waste), 1.01, times),
+		noted(atMost("sessions opened, compared with the fewest possible", of(matchmake, fullness.waste), 1.01, times),
 			"%s where %s would have done; the naive placement %s where %s would have done, %s", whole(of(matchmake, opened)), whole(of(matchmake, least)),
 			whole(of(naiveMatchmake, opened)), whole(of(naiveMatchmake, least)), measured(of(naiveMatchmake, fullness.waste), times)),
 	}

@@ -1,5 +1,5 @@
--- How full the sessions of a run were, those that have been closed with its game servers too. A shape is what sessions
--- must have in common for a player to fit in either; of each, one that is not full is the one being filled.
+-- How full the sessions of a run were, including those that closed with its game servers. Sessions of one shape accept the
+-- same players; one session of each shape that is not full was still being filled.
 WITH rooms AS (
     SELECT region, mode, max_players, player_count FROM sessions WHERE starts_with(region, $1)
     UNION ALL

@@ -32,12 +32,12 @@ const (
 	naiveLoneMatchmake = "naive matchmake, alone"
 )
 
-const reachText = `One replica, durable Postgres, and the load, on one machine. In each round everything takes its
-turn, a closed loop of 256 callers or of one alone, after Postgres has vacuumed what the others left.
+const reachText = `One replica, durable Postgres, and the load, on one machine. In each round all trials take turns, each a
+closed loop of 256 callers or of one, after Postgres has vacuumed the rows of the trial before.
 
-The no-op is the same HTTP stack, JSON and authentication, and no database. What a call costs beyond it is its CPU,
-that of the director and of Postgres together, less that of the no-op. The naive placement stands behind the same
-stack and over the same tables: each call in a transaction of its own, with SKIP LOCKED.`
+The no-op is the same HTTP stack with JSON and authentication, without the database. The cost of a call beyond it is the
+CPU of the director and of Postgres together, less that of the no-op. The naive placement has the same stack and the same
+tables: each call has a transaction of its own, with SKIP LOCKED.`
 
 func runReach(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
@@ -112,7 +112,7 @@ func (all rounds) beyond(claim, name, nothing string, limit float64) report.Find
 }
 
 func (all rounds) throughput() report.Finding {
-	f := atLeast("matchmake: calls a second beside the naive placement", all.median(func(r round) float64 {
+	f := atLeast("matchmake: calls a second, compared with the naive placement", all.median(func(r round) float64 {
 		return r[matchmake].PerSecond / r[naiveMatchmake].PerSecond
 	}), 3, times)
 	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake), all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
@@ -121,7 +121,7 @@ func (all rounds) throughput() report.Finding {
 // share makes the finding about whole calls, the stack included: they determine how long players wait and how many machines
 // a title needs.
 func (all rounds) share() report.Finding {
-	f := atMost("matchmake: CPU a placement beside the naive one", all.median(func(r round) float64 {
+	f := atMost("matchmake: CPU a placement, compared with the naive one", all.median(func(r round) float64 {
 		return cpuPerPlacement(r[matchmake]) / cpuPerPlacement(r[naiveMatchmake])
 	}), 1.0/3, times)
 	beyond := all.median(func(r round) float64 {
@@ -134,7 +134,7 @@ func (all rounds) share() report.Finding {
 
 func (all rounds) alone() report.Finding {
 	p50 := func(name string) func(round) float64 { return func(r round) float64 { return r[name].Latency.P50 } }
-	f := atMost("a lone caller's p50 beside the naive placement's", all.median(func(r round) float64 { return p50(loneMatchmake)(r) / p50(naiveLoneMatchmake)(r) }), 1.3, times)
+	f := atMost("a lone caller's p50, compared with the naive placement's", all.median(func(r round) float64 { return p50(loneMatchmake)(r) / p50(naiveLoneMatchmake)(r) }), 1.3, times)
 	return noted(f, "matchmake %s, naive %s", millis(all.median(p50(loneMatchmake))), millis(all.median(p50(naiveLoneMatchmake))))
 }
 

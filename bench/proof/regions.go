@@ -15,12 +15,12 @@ var regions = Experiment{
 	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
 }
 
-const regionsText = `The same 256 callers, one replica and 16 game servers; players are spread evenly over regions and
-modes. All modes of a region are decided in one transaction, in turn: so a call takes as large a share of one with 16
-modes as with one, and only regions make more of them. Counted are transactions that wrote something.
+const regionsText = `The same 256 callers, one replica and 16 game servers; players are spread evenly over regions and modes.
+All modes of a region are decided in one transaction, in turn. A call therefore has the same share of a transaction with 16
+modes as with one; only more regions make more transactions. Only transactions that have written are counted.
 
-Then one of 16 modes is what nine of ten calls ask for. A player of another mode should wait no longer than where all
-modes are alike.`
+Then nine calls in ten are for one of 16 modes. A player of another mode should not wait longer than when all modes get
+equal shares.`
 
 // wide is the number of regions, or of modes, where an experiment compares many with one.
 const wide = 16
@@ -77,7 +77,7 @@ func (all rounds) transactions(claim, many, few string, limit float64) report.Fi
 	every := func(name string) string {
 		return perSecond(all.median(func(r round) float64 { return transactions(r[name]) * r[name].PerSecond }))
 	}
-	f := atMost(claim+": transactions a call beside "+few, all.median(func(r round) float64 { return transactions(r[many]) / transactions(r[few]) }), limit, times)
+	f := atMost(claim+": transactions a call, compared with "+few, all.median(func(r round) float64 { return transactions(r[many]) / transactions(r[few]) }), limit, times)
 	return noted(f, "%s: %.4f a call, %s at %s calls; %s: %.4f a call, %s at %s calls",
 		many, a(many), every(many), all.rate(many), few, a(few), every(few), all.rate(few))
 }
@@ -89,7 +89,7 @@ func (all rounds) starving() report.Finding {
 	}
 	beside := func(r round) bench.Latency { return step(r[hot], others).Latency }
 	alike := func(r round) bench.Latency { return r[spread(1, wide)].Latency }
-	f := atMost("p99 of the other modes beside a hot one, and where all are alike", all.median(func(r round) float64 { return beside(r).P99 / alike(r).P99 }), 1.5, times)
+	f := atMost("p99 of the other modes beside a hot one, compared with equal modes", all.median(func(r round) float64 { return beside(r).P99 / alike(r).P99 }), 1.5, times)
 	return noted(f, "others %s, the hot mode %s, all alike %s", millis(p99(beside)),
 		millis(p99(func(r round) bench.Latency { return step(r[hot], hottest).Latency })), millis(p99(alike)))
 }

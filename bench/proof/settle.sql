@@ -1,4 +1,4 @@
--- What autovacuum and the next checkpoint would do soon, in the middle of a measurement.
+-- Does now what autovacuum and the next checkpoint would otherwise do during a measurement.
 
 VACUUM (ANALYZE);
 

@@ -19,11 +19,11 @@ var snapshot = Experiment{
 	About: "Whether a forgotten open transaction slows down placement, and for how long; one round",
 }
 
-const snapshotText = `A closed loop of 64 callers on a thousand game servers, whose players get a seat, resolve it, join
-and leave, so that as much is deleted as is written. Meanwhile somebody begins a transaction (REPEATABLE READ), reads,
-and forgets it: what is deleted from then on cannot be cleaned up, and whoever looks for something steps over it.
+const snapshotText = `A closed loop of 64 callers on a thousand game servers, whose players get a seat, resolve it, join and
+leave, so that as many rows are deleted as are written. During the load a transaction begins (REPEATABLE READ), reads, and
+stays open: vacuum cannot remove rows that are deleted from then on, and queries have to skip them.
 
-Until it begins, throughput is measured; then while it is open; and from ten seconds after its end.`
+Throughput is measured before the transaction, while it is open, and from ten seconds after its end.`
 
 const sessionLife = "session-life"
 

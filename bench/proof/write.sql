@@ -1,2 +1,2 @@
--- A transaction has a number, which others see as in progress, from its first write on.
+-- A transaction gets an id, which others see as in progress, with its first write.
 SELECT pg_current_xact_id()

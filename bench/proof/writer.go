@@ -16,9 +16,9 @@ var writer = Experiment{
 	About: "Whether a forgotten open transaction that has written delays assignments",
 }
 
-const writerText = `Players come at a rate, create a ticket, and watch it until they are told where to play, while a director
-fetches matches and assigns them. Then the same beside a transaction that has written and stays open: everything that is
-settled meanwhile is younger than it, so whatever reads from the oldest transaction in progress on reads all of it each time.`
+const writerText = `Players arrive at a fixed rate, create a ticket, and watch it until it is assigned, while a director
+fetches matches and assigns them. Then the same beside a transaction that has written and stays open: all tickets settled
+during it are newer than it, so that a reader which starts at the oldest open transaction reads all of them each time.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -61,7 +61,7 @@ func (b *testbed) besideWriter(run func(context.Context) (bench.Result, error)) 
 }
 
 func (all rounds) besideWriter() []report.Finding {
-	slower := atMost("created until the assignment is seen, p50 beside a forgotten writer and without it", all.median(func(r round) float64 {
+	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none", all.median(func(r round) float64 {
 		return r[lifeBeside].Latency.P50 / r[lifeAlone].Latency.P50
 	}), 1.2, times)
 	return []report.Finding{

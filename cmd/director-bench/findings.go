@@ -113,7 +113,7 @@ func (f findings) writeJSON(out cli.Output) error {
 // method describes the measurement.
 func (f findings) method() string {
 	if f.quick {
-		return "It was to be quick: what so little was measured of says nothing."
+		return "A quick run: these figures mean nothing."
 	}
 	return fmt.Sprintf("Medians of %s.", plural(f.rounds, "round"))
 }

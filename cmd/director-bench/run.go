@@ -29,8 +29,8 @@ type subject struct {
 // runFunc makes a run. The scenario, the URLs, the meter and the callers in its options come from the subject.
 type runFunc func(ctx context.Context, o bench.Options) (bench.Result, error)
 
-// says distinguishes runs with the same number of callers.
-func (s subject) says() string {
+// label distinguishes runs with the same number of callers.
+func (s subject) label() string {
 	if s.name == naive {
 		return s.name + " " + s.scenario
 	}
@@ -54,7 +54,7 @@ func (b *benchmark) measure(ctx context.Context, director, postgres string, subj
 			if err != nil {
 				return err
 			}
-			all.runs = append(all.runs, measured{Subject: s.name, Result: result, name: s.says()})
+			all.runs = append(all.runs, measured{Subject: s.name, Result: result, name: s.label()})
 		}
 	}
 	all.machine = all.machine.measured()
@@ -71,7 +71,7 @@ func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (ben
 	o := b.Options
 	o.Scenario, o.URLs, o.Meter, o.Callers = s.scenario, s.urls, s.meter, callers
 	if cli.IsTerminal(b.stderr) {
-		bar := newProgressBar(b.stderr, s.says(), callers)
+		bar := newProgressBar(b.stderr, s.label(), callers)
 		o.Progress = bar.show
 		defer bar.clear()
 	}
