@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,40 +92,6 @@ type overloaded struct {
 
 	peak                                                atomic.Int64 // bytes
 	played, found, refused, unreadRefused, fetchRefused atomic.Int64
-}
-
-// limitMemory makes directors run within that much memory: in a cgroup where the machine permits one, else with GOMEMLIMIT.
-func (r *rig) limitMemory(limit int64) {
-	group, err := memoryGroup(r.t, limit)
-	if err != nil {
-		r.t.Logf("no cgroup: %v", err)
-		r.env = append(r.env, fmt.Sprintf("GOMEMLIMIT=%d", limit/10*9))
-		return
-	}
-	script := filepath.Join(r.t.TempDir(), "director")
-	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, r.bin)
-	require.NoError(r.t, os.WriteFile(script, []byte(text), 0o700))
-	r.bin = script
-}
-
-// memoryGroup makes a cgroup of version 2 or 1, and removes it after the test.
-func memoryGroup(t *testing.T, limit int64) (dir string, err error) {
-	name := "director-test-" + strconv.Itoa(os.Getpid())
-	for parent, file := range map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"} {
-		if _, missing := os.Stat(filepath.Join(parent, "cgroup.procs")); missing != nil {
-			err = errors.Join(err, missing)
-			continue
-		}
-		dir = filepath.Join(parent, name)
-		failed := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(limit, 10)), 0o600))
-		if failed == nil {
-			t.Cleanup(func() { _ = os.Remove(dir) })
-			return dir, nil
-		}
-		_ = os.Remove(dir)
-		err = errors.Join(err, failed)
-	}
-	return "", err
 }
 
 // measure records the peak of a process's anonymous memory until ctx ends or the process does.

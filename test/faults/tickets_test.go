@@ -3,10 +3,8 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,26 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
-
-// omRig is an installation with players, directors and a match function of Open Match, and the answers that each got.
-type omRig struct {
-	*rig
-	grpcAddrs []string
-	conns     []*grpc.ClientConn
-	turn      atomic.Int64
-	function  *pb.FunctionConfig
-
-	mu      sync.Mutex
-	created []string
-	told    map[string]string // by ticket that its player cancelled: the answer, noAnswer where there was none
-	matches map[string]*delivered
-}
 
 // delivered is a match that a director got.
 type delivered struct {
@@ -54,97 +37,6 @@ const (
 	matchedFor    = 8 * time.Second
 	assignTimeout = 3 * time.Second
 )
-
-func newOMRig(t *testing.T, replicas int) *omRig {
-	t.Helper()
-	l := &omRig{
-		rig:  newRig(t, "DIRECTOR_OM_REGISTRATION=100ms", "DIRECTOR_OM_COLLECTION=3s", "DIRECTOR_OM_PENDING_FOR="+matchedFor.String()),
-		told: map[string]string{}, matches: map[string]*delivered{},
-	}
-	for range replicas {
-		addr := freeAddr(t)
-		l.grpcAddrs = append(l.grpcAddrs, addr)
-		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		l.conns = append(l.conns, conn)
-	}
-	l.serveFunction()
-	return l
-}
-
-func (l *omRig) start(n int) *process {
-	l.t.Helper()
-	return l.serve("--work", "--grpc-addr", l.grpcAddrs[n])
-}
-
-func (l *omRig) conn() *grpc.ClientConn { return l.conns[int(l.turn.Add(1))%len(l.conns)] }
-
-// retry calls one replica after the other while they are unavailable or refuse because of load.
-func (l *omRig) retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
-	for {
-		call, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := ask(call, l.conn())
-		cancel()
-		switch status.Code(err) {
-		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
-		default:
-			return err
-		}
-		if ctx.Err() != nil {
-			return err
-		}
-		pause(ctx, 10*time.Millisecond)
-	}
-}
-
-// functionServer is a match function that pairs tickets of one pool in the order of the query.
-type functionServer struct {
-	pb.UnimplementedMatchFunctionServer
-	*omRig
-	runs atomic.Int64
-}
-
-const mostPairs = 500
-
-// Run implements pb.MatchFunctionServer.
-func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
-	var waiting []*pb.Ticket
-	query, err := pb.NewQueryServiceClient(f.conn()).QueryTickets(stream.Context(), &pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
-	for err == nil {
-		var page *pb.QueryTicketsResponse
-		if page, err = query.Recv(); err == nil {
-			waiting = append(waiting, page.GetTickets()...)
-		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return err
-	}
-	run := f.runs.Add(1)
-	n := 0
-	for pair := range slices.Chunk(waiting, 2) {
-		if len(pair) < 2 || n == mostPairs {
-			break
-		}
-		n++
-		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprintf("m-%d-%d", run, n), MatchProfile: r.GetProfile().GetName(), Tickets: pair}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *omRig) serveFunction() {
-	l.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(l.t, err)
-	server := grpc.NewServer()
-	pb.RegisterMatchFunctionServer(server, &functionServer{omRig: l})
-	go func() { _ = server.Serve(listener) }()
-	l.t.Cleanup(server.Stop)
-	l.function = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port), Type: pb.FunctionConfig_GRPC}
-}
 
 // queue creates n tickets, and cancels a tenth of them.
 func (l *omRig) queue(ctx context.Context, n int) {
