@@ -54,7 +54,7 @@ func runFleet(ctx context.Context, o Options) (report.Section, error) {
 		if http, err = b.run(ctx, b.director(), load); err != nil {
 			return err
 		}
-		found, err = b.drum(ctx, o.heartbeatPlan())
+		found, err = b.sendHeartbeats(ctx, o.heartbeatPlan())
 		return err
 	})
 	if err != nil {
@@ -75,8 +75,8 @@ type fleetRun struct {
 	took   time.Duration
 }
 
-// drum prefills a fleet and sends its heartbeats.
-func (b *testbed) drum(ctx context.Context, d heartbeatPlan) (*fleetRun, error) {
+// sendHeartbeats prefills a fleet and sends its heartbeats.
+func (b *testbed) sendHeartbeats(ctx context.Context, d heartbeatPlan) (*fleetRun, error) {
 	b.options.say("planting %s game servers", whole(d.members))
 	if err := b.sql(ctx, "fleet_instances.sql", "fleet", d.members); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (f *fleetRun) measure(ctx context.Context, b *testbed, by sender) error {
 	running, alive := errgroup.WithContext(ctx)
 	running.Go(func() error {
 		defer done()
-		return by.beat(alive, &f.heartbeats)
+		return by.send(alive, &f.heartbeats)
 	})
 	running.Go(func() error { return f.sampleTables(alive, b, begun, beating.Done()) })
 	if err := running.Wait(); err != nil {
@@ -133,14 +133,14 @@ func (f *fleetRun) findings(http bench.Result) []report.Finding {
 		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the idle replica %.2f",
 			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),
 		noted(atLeast("HOT updates of "+leases, f.hot(leases), 0.99, percent), "of %s, where buckets of load change: %s", modes, percent(f.hot(modes))),
-		f.flat(leases), f.flat(modes),
+		f.stable(leases), f.stable(modes),
 	}
 }
 
 func two(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// flat makes the finding that a table does not grow after it has settled.
-func (f *fleetRun) flat(name string) report.Finding {
+// stable makes the finding that a table does not grow after it has settled.
+func (f *fleetRun) stable(name string) report.Finding {
 	finding := atMost(fmt.Sprintf("%s with its index at the end, compared with after %s", name, f.settled), f.grown(name), 1.05, times)
 	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }
 	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)), bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))

@@ -26,8 +26,8 @@ type sender struct {
 	heartbeatPlan
 }
 
-// beat sends all heartbeats and returns when they have been answered.
-func (d sender) beat(ctx context.Context, into *heartbeats) error {
+// send sends all heartbeats and returns when they have been answered.
+func (d sender) send(ctx context.Context, into *heartbeats) error {
 	into.init()
 	start, total := time.Now(), int(d.rate()*d.over.Seconds())
 	var pending sync.WaitGroup

@@ -29,7 +29,7 @@ func TestDrummer(t *testing.T) {
 	d := sender{store, members, heartbeatPlan{members: 50, every: 200 * time.Millisecond, over: 400 * time.Millisecond}}
 	var into heartbeats
 	begun := time.Now()
-	require.NoError(t, d.beat(t.Context(), &into))
+	require.NoError(t, d.send(t.Context(), &into))
 	require.GreaterOrEqual(t, time.Since(begun), 390*time.Millisecond)
 	figures := into.figures(d.over)
 	require.EqualValues(t, 100, figures.Calls)
@@ -41,7 +41,7 @@ func TestDrummer(t *testing.T) {
 
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, d.beat(gone, &into), context.Canceled)
+	require.ErrorIs(t, d.send(gone, &into), context.Canceled)
 	require.Equal(t, "not sent", kindOf(errors.New("?")))
 }
 

@@ -39,8 +39,8 @@ func allScenarios() []string {
 
 func (b *benchmark) ofOpenMatch() bool { return slices.Contains(openmatch.Scenarios(), b.Scenario) }
 
-// likeUsual sets the usual load of an Open Match scenario where flags do not set it.
-func (b *benchmark) likeUsual(flags *pflag.FlagSet) {
+// setUsualLoad sets the usual load of an Open Match scenario where flags do not set it.
+func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
 	if !b.ofOpenMatch() {
 		return
 	}
@@ -97,9 +97,9 @@ func (b *benchmark) openMatchSubjects(ctx context.Context, l *lab.Lab) ([]subjec
 	echoes := b.openMatchSubject(grpcAddrsOf(baselines), l.Meter(baselines...))
 	echoes.name, echoes.scenario = echo, b.echoed()
 	run := echoes.run
-	echoes.run = func(ctx context.Context, o bench.Options) (bench.Result, error) { return run(ctx, b.likeCreates(o)) }
+	echoes.run = func(ctx context.Context, o bench.Options) (bench.Result, error) { return run(ctx, b.singleCallLoad(o)) }
 	return []subject{director, echoes, {name: commit, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
-		o = b.likeCreates(o)
+		o = b.singleCallLoad(o)
 		return baseline.Commits(ctx, l.URL(), o.Callers, o.WarmUp, o.Duration)
 	}}}, nil
 }
@@ -112,8 +112,8 @@ func (b *benchmark) echoed() string {
 	return "tickets"
 }
 
-// likeCreates is the load of single calls to which one turn of a scenario is compared.
-func (b *benchmark) likeCreates(o bench.Options) bench.Options {
+// singleCallLoad is the load of single calls to which one turn of a scenario is compared.
+func (b *benchmark) singleCallLoad(o bench.Options) bench.Options {
 	if b.Scenario == "fetch" || b.Scenario == "ticket-life" {
 		o.Callers, o.Rate = openmatch.Usual("tickets")
 	}

@@ -130,7 +130,7 @@ func (j *proving) run(ctx context.Context) error {
 	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, d, &found.machine)}
 	var failed []error
 	for _, e := range j.experiments {
-		o.Say = j.sayer(e.Name)
+		o.Say = j.progressPrinter(e.Name)
 		section, err := e.Run(ctx, o)
 		if ctx.Err() != nil {
 			return err
@@ -143,7 +143,7 @@ func (j *proving) run(ctx context.Context) error {
 		found.all = append(found.all, experiment{e.Name, section})
 	}
 	found.machine = found.machine.measured()
-	return errors.Join(append(failed, j.tell(found))...)
+	return errors.Join(append(failed, j.print(found))...)
 }
 
 // starter makes laboratories. They share their players, whose tokens are made once. It records the version of Postgres.
@@ -158,16 +158,16 @@ func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.St
 	}
 }
 
-// sayer prints lines with the elapsed time: an experiment takes minutes.
-func (j *proving) sayer(name string) proof.SayFunc {
+// progressPrinter prints lines with the elapsed time: an experiment takes minutes.
+func (j *proving) progressPrinter(name string) proof.SayFunc {
 	begun := time.Now()
 	return func(format string, args ...any) {
 		fmt.Fprintf(j.stderr, "%s %5.1f s: %s\n", name, time.Since(begun).Seconds(), fmt.Sprintf(format, args...))
 	}
 }
 
-// tell prints the findings.
-func (j *proving) tell(found findings) error {
+// print prints the findings.
+func (j *proving) print(found findings) error {
 	if len(found.all) == 0 {
 		return nil
 	}

@@ -64,10 +64,10 @@ func TestFindingsPrinted(t *testing.T) {
 	j := &proving{program: &program{}, out: cli.Output{To: &told}}
 	some := findings{rounds: 3, all: []experiment{{name: "x"}}}
 	some.all[0].Findings = []report.Finding{{Name: "one", Met: true}, {Name: "two"}}
-	require.NoError(t, j.tell(some))
+	require.NoError(t, j.print(some))
 	require.Contains(t, told.String(), "Medians of 3 rounds.")
 	j.strict = true
-	require.EqualError(t, j.tell(some), "1 of 2 targets missed")
+	require.EqualError(t, j.print(some), "1 of 2 targets missed")
 }
 
 func TestBenchProveWrongUse(t *testing.T) {

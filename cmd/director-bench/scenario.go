@@ -64,7 +64,7 @@ func (p *program) root() *cobra.Command {
 		if b.out, err = cli.OutputOf(cmd); err != nil {
 			return err
 		}
-		b.likeUsual(cmd.Flags())
+		b.setUsualLoad(cmd.Flags())
 		if err := b.check(); err != nil {
 			return cli.Usage(err)
 		}

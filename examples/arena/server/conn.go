@@ -110,13 +110,13 @@ func receive(ctx context.Context, ws *websocket.Conn) (m game.ClientMessage, err
 }
 
 func (s *Server) turnAway(ws *websocket.Conn, err error) {
-	code, reason := farewell(err)
+	code, reason := closeCode(err)
 	s.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away", slog.String("reason", reason), slog.Any("error", err))
 	_ = ws.Close(code, reason)
 }
 
-// farewell returns the close code, which tells the player's program what to do next but not why.
-func farewell(err error) (websocket.StatusCode, string) {
+// closeCode returns the close code, which tells the player's program what to do next but not why.
+func closeCode(err error) (websocket.StatusCode, string) {
 	switch {
 	case errors.Is(err, sdk.ErrReplaced):
 		return game.StatusReplaced, "connected elsewhere"
@@ -178,7 +178,7 @@ func (c *conn) talk(gone <-chan struct{}, admission *sdk.Admission) {
 		case <-gone:
 			return
 		case <-admission.Done():
-			code, reason := farewell(admission.Err())
+			code, reason := closeCode(admission.Err())
 			_ = c.ws.Close(code, reason)
 			return
 		case frame := <-c.frames:
