@@ -88,7 +88,8 @@ func get(ctx context.Context, client *http.Client, url string) error {
 func (p *probes) findings() (all []report.Finding) {
 	for _, path := range probePaths {
 		took := p.took[path]
-		all = append(all, noted(atMost("p99 of GET "+path+" during the overload", quantile(took, 0.99), maxProbe, millis), "p50 %s, %d times", measured(median(took), millis), len(took)))
+		p99 := atMost("p99 of GET "+path+" during the overload", quantile(took, 0.99), maxProbe, millis)
+		all = append(all, noted(p99, "p50 %s, %d times", measured(median(took), millis), len(took)))
 	}
 	return append(all, atMost("probes without an answer", float64(p.unanswered), 0, report.Whole))
 }

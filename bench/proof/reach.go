@@ -134,7 +134,8 @@ func (all rounds) share() report.Finding {
 
 func (all rounds) alone() report.Finding {
 	p50 := func(name string) func(round) float64 { return func(r round) float64 { return r[name].Latency.P50 } }
-	f := atMost("a lone caller's p50, compared with the naive placement's", all.median(func(r round) float64 { return p50(loneMatchmake)(r) / p50(naiveLoneMatchmake)(r) }), 1.3, times)
+	ratio := all.median(func(r round) float64 { return p50(loneMatchmake)(r) / p50(naiveLoneMatchmake)(r) })
+	f := atMost("a lone caller's p50, compared with the naive placement's", ratio, 1.3, times)
 	return noted(f, "matchmake %s, naive %s", millis(all.median(p50(loneMatchmake))), millis(all.median(p50(naiveLoneMatchmake))))
 }
 

@@ -133,7 +133,8 @@ func (m measurements) writeRemarks(out cli.Output) {
 			fmt.Fprintf(out.To, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
 		if o := r.Open; o != nil {
-			fmt.Fprintf(out.To, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; the load generator was late by %.2f ms at p50, %.2f at p99 (%s)\n",
+			fmt.Fprintf(out.To, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; "+
+				"the load generator was late by %.2f ms at p50, %.2f at p99 (%s)\n",
 				o.Rate, o.Reached, o.Missed, o.Blocked, o.Late.P50, o.Late.P99, who)
 		}
 	}
