@@ -2,12 +2,12 @@
 // in one transaction over the statements of queries/.
 //
 // Each capability has files named alike in queries/ and here: instance, placement, session, seat, ticket, assignment,
-// backfill, cycle, key, idempotency, history, clock, maintenance, schema. sqlc generates x.sql.go from queries/x.sql; it
+// backfill, cycle, key, idempotency, history, clock, maintenance, schema. schema.sql is the schema after all migrations. sqlc generates x.sql.go from queries/x.sql; it
 // lies beside the x.go that uses it.
 //
-// Placement is a transaction in steps. placement.go fills open sessions and placement_open.go opens new ones;
-// placement_lock.go locks the players, placement_resume.go (pure) judges the seats that they hold already, and
-// placement_pack.go (pure) chooses a session for each party.
+// A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the steps of
+// placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the players have already
+// (placement_resume.go, pure), choose a session for each party (placement_candidates.go, placement_pack.go, pure), write.
 //
 // Frequent calls go through a group: the calls that are waiting at one time share one transaction. Protocols live in
 // server/, loops in worker/, tokens in token/; this package knows none of them.

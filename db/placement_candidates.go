@@ -126,3 +126,42 @@ func (c *candidates) placement(at int) *Placement {
 		Mode: r.mode, PlayerCount: r.players, MaxPlayers: r.maxPlayers,
 	}
 }
+
+// keys are the shapes and party sizes that requests ask for, with the number of parties of each.
+type keys struct {
+	modes      []string
+	maxPlayers []int32
+	sizes      []int32
+	parties    []int32
+}
+
+// add counts n parties like that of the request.
+func (k *keys) add(r PlaceRequest, n int) {
+	for i := range k.modes {
+		if k.modes[i] == r.Mode && int(k.maxPlayers[i]) == r.MaxPlayers && int(k.sizes[i]) == len(r.Party) {
+			k.parties[i] += int32(n)
+			return
+		}
+	}
+	k.modes = append(k.modes, r.Mode)
+	k.maxPlayers = append(k.maxPlayers, int32(r.MaxPlayers))
+	k.sizes = append(k.sizes, int32(len(r.Party)))
+	k.parties = append(k.parties, int32(n))
+}
+
+func wanted(requests []*request) (k keys) {
+	for _, r := range requests {
+		k.add(r.req, 1+len(r.playedIn)) // a session that the party may not join may be among those found: read one more for each
+	}
+	return k
+}
+
+// sessions is how many sessions the parties need at most, row by row.
+func (k *keys) sessions() []int32 {
+	n := make([]int32, len(k.modes))
+	for i := range n {
+		together := max(1, k.maxPlayers[i]/k.sizes[i])
+		n[i] = (k.parties[i] + together - 1) / together
+	}
+	return n
+}

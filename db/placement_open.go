@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,45 +114,6 @@ func (p placing) open(ctx context.Context, requests, decided []*request) error {
 	return nil
 }
 
-// seat chooses candidates for the requests and then, where they may open sessions, new sessions. It refuses, with NoCapacity,
-// the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
-func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request, vacated []vacatedSession) error {
-	seated := c.pack(requests)
-	left := unseated(requests)
-	if len(left) > 0 {
-		if err := p.lockHosts(ctx, c, left, vacated); err != nil {
-			return err
-		}
-		seated = c.pack(requests)
-	}
-	if err := p.write(c, seated, decided); err != nil {
-		return err
-	}
-	left = unseated(requests)
-	if len(vacated)+len(left) == 0 {
-		return nil
-	}
-	if err := p.q.flush(ctx); err != nil {
-		return err
-	}
-	if len(vacated) > 0 {
-		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
-			return err
-		}
-	}
-	return p.refuse(ctx, left)
-}
-
-// unseated returns the requests that got no session and that a session may be opened for.
-func unseated(requests []*request) (left []*request) {
-	for _, r := range requests {
-		if r.session < 0 && !r.fillOnly {
-			left = append(left, r)
-		}
-	}
-	return left
-}
-
 // lockSessions locks the sessions that may be filled and those in which the requests give seats up, and gives these seats up.
 func (p placing) lockSessions(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
 	k := wanted(requests)
@@ -213,71 +173,4 @@ func seatsGivenUp(requests []*request) ReleaseSeatsParams {
 		}
 	}
 	return p
-}
-
-// lockHosts locks instances on which sessions for the requests could be opened, and the instances of given-up sessions that are
-// empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have more free seats
-// now. It locks no others then: one of them could come before these in the lock order.
-func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
-	k := wanted(requests)
-	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withExtra(k.sessions()), Wait: p.wait}
-	var empty []uuid.UUID
-	for _, g := range vacated {
-		if g.empty {
-			empty = append(empty, g.id)
-			arg.Also = append(arg.Also, g.instance)
-		}
-	}
-	rows, err := p.q.LockHosts(ctx, arg)
-	if err == nil && len(empty) > 0 {
-		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
-			c.dropSessions(empty)
-			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
-		}
-	}
-	if err != nil {
-		return err
-	}
-	for _, r := range rows {
-		if r.Open {
-			c.addHost(r)
-		}
-	}
-	return nil
-}
-
-func hostIDs(rows []LockHostsRow) []string {
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
-	}
-	return ids
-}
-
-// refuse answers NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
-func (p placing) refuse(ctx context.Context, requests []*request) error {
-	arg := StillPlaceableParams{Region: p.region}
-	for i, r := range requests {
-		arg.Requests = append(arg.Requests, int32(i))
-		arg.Modes = append(arg.Modes, r.req.Mode)
-		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.req.MaxPlayers))
-		arg.Sizes = append(arg.Sizes, int32(len(r.req.Party)))
-		for _, session := range r.playedIn {
-			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
-		}
-	}
-	if len(arg.Requests) == 0 {
-		return nil
-	}
-	placeable, err := p.q.StillPlaceable(ctx, arg)
-	if err != nil {
-		return err
-	}
-	for _, i := range arg.Requests {
-		if !slices.Contains(placeable, i) {
-			r := requests[i]
-			r.err = newError(NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
-		}
-	}
-	return nil
 }

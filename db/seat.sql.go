@@ -72,7 +72,7 @@ type ExpiredSeatsRow struct {
 	Sub       string
 }
 
-// Judged again under the session's lock.
+// Checks again under the lock of the session.
 func (q *Queries) ExpiredSeats(ctx context.Context, arg ExpiredSeatsParams) ([]ExpiredSeatsRow, error) {
 	rows, err := q.db.Query(ctx, expiredSeats, arg.Region, arg.SessionIds)
 	if err != nil {
@@ -187,8 +187,7 @@ type LockSessionsToLookAtParams struct {
 	Batch  int32
 }
 
-// Sessions with seats that nobody connected to and that it is time to look at. Held without waiting: what somebody is
-// busy with comes next time.
+// Locks sessions with unconnected seats whose look_at has come. It skips locked sessions, which a later call finds.
 func (q *Queries) LockSessionsToLookAt(ctx context.Context, arg LockSessionsToLookAtParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, lockSessionsToLookAt, arg.Region, arg.Batch)
 	if err != nil {
@@ -224,8 +223,8 @@ type LookLaterParams struct {
 	SessionIds []uuid.UUID
 }
 
-// Seats that were resolved since somebody meant to look at them: their time is later. Not by more than five minutes, for
-// an expiry may also come nearer, when an instance begins to report. Like a resolve it skips what is being changed.
+// Moves look_at of seats that were resolved meanwhile and so expire later: by at most five minutes, because an expiry can
+// also become earlier, when an instance begins to report. Like a resolve it skips locked rows.
 func (q *Queries) LookLater(ctx context.Context, arg LookLaterParams) (int64, error) {
 	result, err := q.db.Exec(ctx, lookLater, arg.Region, arg.SessionIds)
 	if err != nil {

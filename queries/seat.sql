@@ -94,8 +94,7 @@ UPDATE seats st SET
 FROM locked k WHERE st.region = @region AND st.session_id = k.session_id AND st.sub = k.sub;
 
 -- name: LockSessionsToLookAt :many
--- Sessions with seats that nobody connected to and that it is time to look at. Held without waiting: what somebody is
--- busy with comes next time.
+-- Locks sessions with unconnected seats whose look_at has come. It skips locked sessions, which a later call finds.
 SELECT s.id FROM sessions s
 WHERE s.region = @region AND s.id = ANY (ARRAY(
     SELECT st.session_id FROM seats st
@@ -103,13 +102,13 @@ WHERE s.region = @region AND s.id = ANY (ARRAY(
 ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: ExpiredSeats :many
--- Judged again under the session's lock.
+-- Checks again under the lock of the session.
 SELECT session_id, sub FROM seats
 WHERE region = @region AND session_id = ANY (@session_ids::uuid[]) AND state <> 'connected' AND expires_at <= now();
 
 -- name: LookLater :execrows
--- Seats that were resolved since somebody meant to look at them: their time is later. Not by more than five minutes, for
--- an expiry may also come nearer, when an instance begins to report. Like a resolve it skips what is being changed.
+-- Moves look_at of seats that were resolved meanwhile and so expire later: by at most five minutes, because an expiry can
+-- also become earlier, when an instance begins to report. Like a resolve it skips locked rows.
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st
     WHERE st.region = @region AND st.session_id = ANY (@session_ids::uuid[]) AND st.state <> 'connected' AND st.look_at <= now() AND st.expires_at > now()

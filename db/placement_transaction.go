@@ -1,0 +1,257 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// placing is one transaction of placement.
+type placing struct {
+	*Store
+	q      *Queries
+	region string
+
+	wait       bool // for locked rows; false skips them
+	lastResort bool // see placeWithoutWaiting
+}
+
+// placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has locked.
+// For a shape whose opener lock it gets, and of which no other transaction has locked a session with free seats, it also
+// opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have waited in vain, it reads
+// more candidates, and opens sessions although others are locked. The calls in left can be decided by waiting; alone are
+// those of them that must give a seat up.
+func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
+	var decided, open []*request
+	err = s.inTx(ctx, func(q *Queries) error {
+		p := placing{Store: s, q: q, region: region, lastResort: lastResort}
+		l, shapes := locked{}, shapesOf(calls)
+		if err := p.lock(ctx, &l, calls, shapes); err != nil {
+			return err
+		}
+		requests, err := p.newRequests(calls, &l)
+		if err != nil {
+			return err
+		}
+		decided, open, alone = partition(requests)
+		c, contested := p.lockedSessions(l.sessions)
+		restrict(open, l.mayOpen(calls, shapes), contested, lastResort)
+		err = p.seat(ctx, c, open, decided, nil)
+		decided = append(decided, open...)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	answerAll(decided)
+	for _, r := range open {
+		if !r.call.Answered() {
+			left = append(left, r.call)
+		}
+	}
+	return append(left, alone...), alone, nil
+}
+
+// restrict marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another transaction may
+// be opening a session of that shape or has locked one with free seats, or too few sessions were read because the party may
+// not join all of them.
+func restrict(requests []*request, mayOpen, contested map[shape]bool, lastResort bool) {
+	for _, r := range requests {
+		if len(r.playedIn) > 0 {
+			contested[r.req.shape()] = true
+		}
+	}
+	for _, r := range requests {
+		sh := r.req.shape()
+		r.fillOnly = !mayOpen[sh] || contested[sh] && !lastResort
+	}
+}
+
+// lock reads and locks, in one round trip, what a batch begins with and the sessions that its calls may need. Which players
+// have a seat already is known only afterwards, so it may lock a few sessions that no call needs.
+func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, opening []shape) error {
+	var out tx.Pipeline
+	l.queue(&out, p.region, calls, opening)
+	k := keys{}
+	for _, call := range calls {
+		k.add(call.Req, 1)
+	}
+	queue(&out, &l.sessions, (*Queries).FillOpenSessions, FillOpenSessionsParams{
+		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withExtra(k.parties),
+	})
+	return p.q.send(ctx, &out)
+}
+
+// extraCandidates is how many more sessions and hosts than needed the last resort reads, for each shape and party size.
+const extraCandidates = 16
+
+func (p placing) withExtra(counts []int32) []int32 {
+	if p.lastResort {
+		for i := range counts {
+			counts[i] += extraCandidates
+		}
+	}
+	return counts
+}
+
+// lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which another
+// transaction has locked a session.
+func (p placing) lockedSessions(rows []FillOpenSessionsRow) (c *candidates, contested map[shape]bool) {
+	c, contested = newCandidates(p.region), map[shape]bool{}
+	for _, r := range rows {
+		sh := shape{r.Mode, int(r.MaxPlayers)}
+		if !r.Held {
+			contested[sh] = true
+			continue
+		}
+		c.addSession(packedSession{sh, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
+	}
+	return c, contested
+}
+
+// partition splits requests into those that are decided, those to place, and those that must give a seat up first.
+func partition(requests []*request) (decided, open []*request, alone []*placeCall) {
+	for _, r := range requests {
+		switch {
+		case r.answer != nil || r.err != nil:
+			decided = append(decided, r)
+		case len(r.giveUp) > 0:
+			alone = append(alone, r.call)
+		default:
+			open = append(open, r)
+		}
+	}
+	return decided, open, alone
+}
+
+// seat chooses candidates for the requests and then, where they may open sessions, new sessions. It refuses, with NoCapacity,
+// the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
+func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request, vacated []vacatedSession) error {
+	seated := c.pack(requests)
+	left := unseated(requests)
+	if len(left) > 0 {
+		if err := p.lockHosts(ctx, c, left, vacated); err != nil {
+			return err
+		}
+		seated = c.pack(requests)
+	}
+	if err := p.write(c, seated, decided); err != nil {
+		return err
+	}
+	left = unseated(requests)
+	if len(vacated)+len(left) == 0 {
+		return nil
+	}
+	if err := p.q.flush(ctx); err != nil {
+		return err
+	}
+	if len(vacated) > 0 {
+		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
+			return err
+		}
+	}
+	return p.refuse(ctx, left)
+}
+
+// unseated returns the requests that got no session and that a session may be opened for.
+func unseated(requests []*request) (left []*request) {
+	for _, r := range requests {
+		if r.session < 0 && !r.fillOnly {
+			left = append(left, r)
+		}
+	}
+	return left
+}
+
+// lockHosts locks instances on which sessions for the requests could be opened, and the instances of given-up sessions that are
+// empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have more free seats
+// now. It locks no others then: one of them could come before these in the lock order.
+func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
+	k := wanted(requests)
+	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withExtra(k.sessions()), Wait: p.wait}
+	var empty []uuid.UUID
+	for _, g := range vacated {
+		if g.empty {
+			empty = append(empty, g.id)
+			arg.Also = append(arg.Also, g.instance)
+		}
+	}
+	rows, err := p.q.LockHosts(ctx, arg)
+	if err == nil && len(empty) > 0 {
+		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
+			c.dropSessions(empty)
+			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Open {
+			c.addHost(r)
+		}
+	}
+	return nil
+}
+
+func hostIDs(rows []LockHostsRow) []string {
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// refuse answers NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
+func (p placing) refuse(ctx context.Context, requests []*request) error {
+	arg := StillPlaceableParams{Region: p.region}
+	for i, r := range requests {
+		arg.Requests = append(arg.Requests, int32(i))
+		arg.Modes = append(arg.Modes, r.req.Mode)
+		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.req.MaxPlayers))
+		arg.Sizes = append(arg.Sizes, int32(len(r.req.Party)))
+		for _, session := range r.playedIn {
+			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
+		}
+	}
+	if len(arg.Requests) == 0 {
+		return nil
+	}
+	placeable, err := p.q.StillPlaceable(ctx, arg)
+	if err != nil {
+		return err
+	}
+	for _, i := range arg.Requests {
+		if !slices.Contains(placeable, i) {
+			r := requests[i]
+			r.err = newError(NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
+		}
+	}
+	return nil
+}
+
+// write defers the statements that store the seats, and the answers of requests with an idempotency key, and fills in the
+// answers of the seated requests.
+func (p placing) write(c *candidates, seated, decided []*request) error {
+	if len(seated) > 0 {
+		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.deferred())
+	}
+	for _, r := range seated {
+		r.answer = c.placement(r.session)
+	}
+	return p.storeAnswers(p.q.deferred(), append(slices.Clip(decided), seated...))
+}
+
+func answerAll(requests []*request) {
+	for _, r := range requests {
+		switch {
+		case r.err != nil:
+			r.call.Answer(Placement{}, r.err)
+		case r.answer != nil:
+			r.call.Answer(*r.answer, nil)
+		}
+	}
+}
