@@ -266,7 +266,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}{
 		"open to all":              {openmatch.Options{Addrs: []string{"127.0.0.1:1", ":50504"}}, "clients that reach :50504 need no credentials: set tokens"},
 		"open over REST":           {openmatch.Options{Addrs: []string{"127.0.0.1:1"}, HTTPAddr: "10.0.0.1:8080"}, "clients that reach 10.0.0.1:8080"},
-		"a host's name":            {openmatch.Options{Addrs: []string{"db.internal:1"}}, "anybody who reaches"},
+		"a host's name":            {openmatch.Options{Addrs: []string{"db.internal:1"}}, "clients that reach"},
 		"a short token":            {openmatch.Options{Tokens: []string{anyToken, "query=hunter2"}}, "token 2 is shorter than 16 bytes"},
 		"certificates without TLS": {openmatch.Options{ClientCA: "ca.pem"}, "requires TLS"},
 		"no such authority":        {openmatch.Options{ClientCA: "/nowhere/ca.pem", TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, "/nowhere/ca.pem"},
