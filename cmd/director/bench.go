@@ -8,18 +8,18 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// bench says where the benchmark went: people who read of it somewhere type this.
+// bench points to director-bench, because the benchmark was a sub-command in earlier releases.
 func (p *program) bench() *cobra.Command {
 	return &cobra.Command{
 		Use:                "bench",
 		Hidden:             true,
-		Short:              "Say where the benchmark is",
-		Long:               "The benchmark is a program of its own, so that the product carries no load generator and no plots.",
+		Short:              "Print where the benchmark is",
+		Long:               "The benchmark is a separate program, director-bench, so that this binary contains no load generator and no plots.",
 		Example:            "  director-bench matchmake --callers 64",
-		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // whatever the old command was told
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // flags of the old command
 		RunE: func(*cobra.Command, []string) error {
-			return cli.Usage(errors.New("the benchmark is a program of its own, director-bench: 'make build' puts it beside this one, and " +
-				"'go install github.com/lattice-director/director/cmd/director-bench@latest' into your path"))
+			return cli.Usage(errors.New("the benchmark is a separate program, director-bench: 'make build' builds it beside this one, and " +
+				"'go install github.com/lattice-director/director/cmd/director-bench@latest' installs it"))
 		},
 	}
 }

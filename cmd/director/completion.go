@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// describeCompletion gives the command that cobra makes the example that every command of ours has.
+// describeCompletion adds examples to cobra's completion command, because every command of ours has one.
 func describeCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/configuration.md's tables anew")
 
-const everybody = ^readers(0)
+const everybody = ^commandSet(0)
 
 func loadWith(t *testing.T, args []string, environ ...string) (*loaded, error) {
 	t.Helper()
@@ -255,8 +255,8 @@ func TestVariablesThatNobodyReads(t *testing.T) {
 		// These are somebody's.
 		"DIRECTOR_LEASE_TTL=15s", "DIRECTOR_MODE_DUEL=2", "DIRECTOR_FLEET_TOKENS=x", "DIRECTOR_PG_BINDIR=/x", "DIRECTOR_EMPTY=",
 		"DIRECTOR_SERVICE_HOST=10.0.0.1", "DIRECTOR_PORT_8080_TCP=tcp://10.0.0.1:8080", "OTHER=1",
-	}).strangers()
-	require.Equal(t, []stranger{
+	}).unknownVariables()
+	require.Equal(t, []unknownVariable{
 		{"DIRECTOR_JWKS", "DIRECTOR_AUTH_JWKS"},
 		{"DIRECTOR_LEASE_TLL", "DIRECTOR_LEASE_TTL"},
 		{"DIRECTOR_MAX_CONN", "DIRECTOR_MAX_CONNS"},

@@ -16,14 +16,14 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// dataDir is where `director dev` keeps what has to outlive it: its Postgres (package pglocal says how), and beside it
+// dataDir is the directory in which `director dev` keeps its persistent data: its Postgres (see package pglocal), and
 //
 //	issuer.jwk           the private key that signs players' access tokens
 //	key-encryption-key   seals the private signing keys in its database
-//	database-url         leads other commands to the database while dev runs
+//	database-url         the database's URL for other commands, while dev runs
 type dataDir string
 
-// dataDir is the one of the settings.
+// dataDir returns the directory of the settings, or the default one.
 func (c *Config) dataDir() (dataDir, error) {
 	if c.Data != "" {
 		path, err := filepath.Abs(c.Data)
@@ -36,26 +36,27 @@ func (c *Config) dataDir() (dataDir, error) {
 func (d dataDir) path(name string) string { return filepath.Join(string(d), name) }
 func (d dataDir) issuerKey() string       { return d.path("issuer.jwk") }
 
-// make creates the directory. Others may pass through it, as Postgres must, but the files in it are its owner's.
+// make creates the directory. Other users may traverse it, as Postgres must when it runs as another user, and cannot read
+// the files in it.
 func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
 
-// issuer gives the development issuer, made at the first time.
+// issuer returns the development issuer. The first call creates its key.
 func (d dataDir) issuer() (devlogin.Issuer, error) {
 	fresh, err := devlogin.New()
 	if err != nil {
 		return devlogin.Issuer{}, err
 	}
-	if err := d.keepFirst("issuer.jwk", fresh.JWK()); err != nil {
+	if err := d.createOnce("issuer.jwk", fresh.JWK()); err != nil {
 		return devlogin.Issuer{}, err
 	}
 	return devlogin.Read(d.issuerKey())
 }
 
-// keks gives the key-encryption key, made at the first time.
+// keks returns the key-encryption key. The first call creates it.
 func (d dataDir) keks() ([][]byte, error) {
 	fresh := make([]byte, token.KEKBytes)
-	_, _ = rand.Read(fresh) // it never fails (crypto/rand)
-	if err := d.keepFirst("key-encryption-key", []byte(base64.StdEncoding.EncodeToString(fresh)+"\n")); err != nil {
+	_, _ = rand.Read(fresh) // documented never to fail
+	if err := d.createOnce("key-encryption-key", []byte(base64.StdEncoding.EncodeToString(fresh)+"\n")); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(d.path("key-encryption-key"))
@@ -69,9 +70,9 @@ func (d dataDir) keks() ([][]byte, error) {
 	return keks, nil
 }
 
-// keepFirst writes a file that only its owner may read, unless it is there. Of two that write at once one wins, and
-// nobody ever reads half a file.
-func (d dataDir) keepFirst(name string, content []byte) error {
+// createOnce writes a file that only its owner may read, unless it exists. Of two concurrent calls one wins, and a reader never
+// sees a partial file.
+func (d dataDir) createOnce(name string, content []byte) error {
 	if _, err := os.Stat(d.path(name)); err == nil {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (d dataDir) keepFirst(name string, content []byte) error {
 
 const urlFile = "database-url"
 
-// publish leads other commands of this machine to the database, until the function that it gives is called.
+// publish writes the database's URL for other commands on this machine. The returned function removes it.
 func (d dataDir) publish(url string) (retract func(), err error) {
 	if err := os.WriteFile(d.path(urlFile), []byte(url+"\n"), 0o600); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (d dataDir) publish(url string) (retract func(), err error) {
 	return func() { _ = os.Remove(d.path(urlFile)) }, nil
 }
 
-// runningDatabase is the database of a `director dev` that runs in this directory.
+// runningDatabase returns the database's URL of a `director dev` that runs in this directory.
 func (d dataDir) runningDatabase() (string, error) {
 	text, err := os.ReadFile(d.path(urlFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,11 +19,11 @@ import (
 func (p *program) dev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run everything on this machine, with a Postgres of its own",
-		Long: "Runs a replica and a worker in one process, for development. It takes the Postgres of DATABASE_URL, else starts a private one\n" +
-			"from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, makes the keys it\n" +
-			"needs, and issues players' access tokens ('director token mint'). Ctrl-C ends all that it started.\n\n" +
-			"Without a fleet token anybody who reaches it may register game servers, so it then listens on this machine only.",
+		Short: "Run everything on this machine, with a private Postgres",
+		Long: "Runs a replica and a worker in one process, for development. It uses the Postgres of DATABASE_URL, or else starts a private\n" +
+			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, creates the keys\n" +
+			"that it needs, and is the login of 'director token mint'. Ctrl-C stops everything that it started.\n\n" +
+			"Without a fleet token anybody who reaches the API can register game servers, so it then listens on loopback only.",
 		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081",
 		Args:    cli.Exactly(0),
 	}
@@ -33,16 +33,16 @@ func (p *program) dev() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := conf.checkOpen(); err != nil {
+		if err := conf.checkOpenFleet(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.develop(cmd.Context(), conf, (*developing).welcome)
+		return p.develop(cmd.Context(), conf, (*devRun).welcome)
 	}
 	return cmd
 }
 
-// checkOpen lets everybody in only where nobody else can come.
-func (c *Config) checkOpen() error {
+// checkOpenFleet allows a missing fleet token on loopback only.
+func (c *Config) checkOpenFleet() error {
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {
 		return err
@@ -50,14 +50,14 @@ func (c *Config) checkOpen() error {
 	ip := net.ParseIP(host)
 	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet && host != "localhost" && !ip.IsLoopback() {
 		return fmt.Errorf("%s can be reached from elsewhere, where anybody could register game servers: "+
-			"set DIRECTOR_FLEET_TOKEN, or say --allow-open-fleet", c.Addr)
+			"set DIRECTOR_FLEET_TOKEN, or allow it with --allow-open-fleet", c.Addr)
 	}
 	c.AllowOpenFleet = true
 	return nil
 }
 
-// developing is a `director dev` that runs.
-type developing struct {
+// devRun is a running `director dev`.
+type devRun struct {
 	*program
 
 	conf    *loaded
@@ -66,10 +66,10 @@ type developing struct {
 	private *pglocal.Cluster // nil with a DATABASE_URL
 }
 
-// develop runs everything until ctx ends, and calls started once it listens.
-func (p *program) develop(ctx context.Context, conf *loaded, started func(*developing, *server.Server)) (err error) {
-	d := &developing{program: p, conf: conf, log: p.newLog(conf)}
-	p.warnStrangers(ctx, d.log)
+// develop runs everything until ctx ends, and calls started once the server listens.
+func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
+	d := &devRun{program: p, conf: conf, log: p.newLog(conf)}
+	p.warnUnknownVariables(ctx, d.log)
 	if d.data, err = conf.dataDir(); err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devel
 	return d.serve(ctx, started)
 }
 
-// stopPatience is for the connections that are still busy; the data is safe without it.
-const stopPatience = 20 * time.Second
+// stopTimeout is how long Postgres may wait for busy connections. A later kill loses no data.
+const stopTimeout = 20 * time.Second
 
-// startPostgres runs the private cluster. The context it gives ends also when that cluster does.
-func (d *developing) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
+// startPostgres runs the private cluster. The returned context also ends when the cluster does.
+func (d *devRun) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
 	d.private, err = pglocal.Start(ctx, pglocal.Options{Dir: string(d.data), Durable: true, Log: d.log})
 	if inUse := (*pglocal.InUseError)(nil); errors.As(err, &inUse) {
-		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop that one, or take another directory with --data", d.data)
+		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop it, or use another directory with --data", d.data)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -112,14 +112,14 @@ func (d *developing) startPostgres(ctx context.Context) (running context.Context
 	go func() { <-died; end(d.private.Err()) }()
 	return running, func() error {
 		retract()
-		ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return errors.Join(d.private.Err(), d.private.Stop(ctx))
 	}, nil
 }
 
-// prepare brings the schema up to date and makes what a login and an operator would have set.
-func (d *developing) prepare(ctx context.Context) (err error) {
+// prepare migrates the schema, and fills in the settings that an operator and a login would provide.
+func (d *devRun) prepare(ctx context.Context) (err error) {
 	if _, err := migrations.Up(ctx, d.conf.direct(), d.log); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (d *developing) prepare(ctx context.Context) (err error) {
 	return d.conf.checkServe()
 }
 
-// freeOr is the address if it is free, else any port there.
+// freeOr returns the address if it is free, or else one with any free port.
 func freeOr(ctx context.Context, addr string) string {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -151,13 +151,13 @@ func freeOr(ctx context.Context, addr string) string {
 	return addr
 }
 
-func (d *developing) serve(ctx context.Context, started func(*developing, *server.Server)) error {
+func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server)) error {
 	proc, err := newProcess(ctx, d.conf, d.log)
 	if err != nil {
 		return err
 	}
 	defer proc.close()
-	if err := proc.checkSchema(ctx); err != nil { // it may be of a newer build
+	if err := proc.checkSchema(ctx); err != nil { // the schema may belong to a newer build
 		return err
 	}
 	return proc.serve(ctx, true, func(s *server.Server) { started(d, s) })

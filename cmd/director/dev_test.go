@@ -148,7 +148,7 @@ func TestDev(t *testing.T) {
 	require.True(t, read[[]migrationLine](t, env(), "migrate", "status", "--data", data)[0].Applied)
 	keys := read[[]keyLine](t, env(), "keys", "list", "--data", data)
 	require.Len(t, keys, 2)
-	require.Contains(t, ok(t, env(), "keys", "rotate", "--data", data), "Nothing is due")
+	require.Contains(t, ok(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
 	first.interrupt()
 	postgresGone(t, data)
@@ -205,9 +205,9 @@ func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
 		require.ErrorContains(t, run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).err, "set DIRECTOR_FLEET_TOKEN")
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:8080", "[::1]:8080"} {
-		require.NoError(t, (&Config{Addr: addr}).checkOpen())
+		require.NoError(t, (&Config{Addr: addr}).checkOpenFleet())
 	}
-	require.NoError(t, (&Config{Addr: ":8080", FleetTokens: []string{testFleetToken}}).checkOpen())
+	require.NoError(t, (&Config{Addr: ":8080", FleetTokens: []string{testFleetToken}}).checkOpenFleet())
 }
 
 // Pins a Postgres that dies under a `dev` which goes on as if nothing were.

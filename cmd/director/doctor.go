@@ -20,7 +20,7 @@ const (
 	stateFail = "fail"
 )
 
-// finding is what a check found, in one line, and what to do about it.
+// finding is the result of a check: one line, and what to do about it.
 type finding struct {
 	Check string `json:"check"`
 	State string `json:"state"` // ok, warn or fail
@@ -40,37 +40,37 @@ func failure(do, says string, args ...any) finding {
 	return finding{State: stateFail, Says: fmt.Sprintf(says, args...), Do: do}
 }
 
-// checkup is a check of doctor. Its error means that it could not look.
+// checkup is a check of doctor. An error means that the check could not run.
 type checkup struct {
 	name  string
-	run   func(l look, ctx context.Context) (finding, error)
-	vital bool // the checks after it make no sense when it fails
+	run   func(l operator, ctx context.Context) (finding, error)
+	vital bool // if it fails, the checks after it are skipped
 }
 
-// checkups are in the order in which an operator would go: the first that fails is the first thing to mend.
+// checkups have the order in which an operator would check: the first failure is the first to fix.
 var checkups = []checkup{
-	{"database", look.checkDatabase, true},
-	{"postgres", look.checkVersion, false},
-	{"pooler", look.checkPooler, false},
-	{"schema", look.checkSchema, true},
-	{"restored dump", look.checkRestored, false},
-	{"connections", look.checkConnections, false},
-	{"locks", look.checkLocks, false},
-	{"snapshots", look.checkSnapshots, false},
-	{"writers", look.checkWriters, false},
-	{"replicas", look.checkReplicas, false},
-	{"workers", look.checkWorkers, false},
-	{"signing keys", look.checkKeys, false},
-	{"fleet", look.checkFleet, false},
-	{"seats", look.checkSeats, false},
-	{"invariants", look.checkViolations, false},
-	{"partitions", look.checkPartitions, false},
-	{"bloat", look.checkBloat, false},
-	{"replication", look.checkReplication, false},
-	{"clock", look.checkClock, false},
+	{"database", operator.checkDatabase, true},
+	{"postgres", operator.checkVersion, false},
+	{"pooler", operator.checkPooler, false},
+	{"schema", operator.checkSchema, true},
+	{"restored dump", operator.checkRestored, false},
+	{"connections", operator.checkConnections, false},
+	{"locks", operator.checkLocks, false},
+	{"snapshots", operator.checkSnapshots, false},
+	{"writers", operator.checkWriters, false},
+	{"replicas", operator.checkReplicas, false},
+	{"workers", operator.checkWorkers, false},
+	{"signing keys", operator.checkKeys, false},
+	{"fleet", operator.checkFleet, false},
+	{"seats", operator.checkSeats, false},
+	{"invariants", operator.checkViolations, false},
+	{"partitions", operator.checkPartitions, false},
+	{"bloat", operator.checkBloat, false},
+	{"replication", operator.checkReplication, false},
+	{"clock", operator.checkClock, false},
 }
 
-// checkTimeout is how long a check may take: a database that needs longer for these questions is in trouble itself.
+// checkTimeout bounds a check. The queries are small: a database that needs longer than 5 s has a problem.
 const checkTimeout = 5 * time.Second
 
 // diagnosis is what doctor prints.
@@ -83,17 +83,17 @@ type diagnosis struct {
 func (p *program) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check everything an operator would at 3 a.m., and say what to do first",
-		Long: "Checks the database, the schema, replicas, workers, keys, the fleet and what slows Postgres down: ok, warn or fail, a line\n" +
-			"each, and what to do. It changes nothing. docs/operators.md has more on each.\n\n" +
+		Short: "Check the installation, and print what to fix first",
+		Long: "Checks the database, the schema, replicas, workers, keys, the fleet and common causes of a slow Postgres. Prints ok, warn\n" +
+			"or fail for each, and what to do. It changes nothing. docs/operators.md explains each check.\n\n" +
 			"Exit code 1 when a check fails; warnings alone are 0. The role needs the views of schema ops and pg_read_all_stats.",
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
 		Args:    cli.Exactly(0),
 	}
-	addFlags(cmd.Flags(), byLook|byDoctor)
+	addFlags(cmd.Flags(), byOperator|byDoctor)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withLook(cmd, byLook|byDoctor, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator|byDoctor, func(ctx context.Context, l operator) error {
 			d := l.examine(ctx)
 			if err := d.write(l.out); err != nil {
 				return err
@@ -104,7 +104,7 @@ func (p *program) doctor() *cobra.Command {
 	return cmd
 }
 
-func (l look) examine(ctx context.Context) (d diagnosis) {
+func (l operator) examine(ctx context.Context) (d diagnosis) {
 	d.State = stateOK
 	for _, c := range checkups {
 		f := c.examine(ctx, l)
@@ -121,12 +121,12 @@ func (l look) examine(ctx context.Context) (d diagnosis) {
 
 func badness(state string) int { return slices.Index([]string{stateOK, stateWarn, stateFail}, state) }
 
-func (c checkup) examine(ctx context.Context, l look) finding {
+func (c checkup) examine(ctx context.Context, l operator) finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	f, err := c.run(l, ctx)
 	if err != nil {
-		f = failure("see the error; the role needs the views of schema ops (ops/grants.sql)", "could not be checked: %s", oneLine(explain(err)))
+		f = failure("see the error; the role needs the views of schema ops (ops/grants.sql)", "could not be checked: %s", oneLine(explainDatabaseError(err)))
 	}
 	f.Check = c.name
 	return f
@@ -145,7 +145,7 @@ func (d diagnosis) write(out cli.Output) error {
 		}
 	}
 	if d.First == "" {
-		_, err := fmt.Fprintln(out.To, "\nAll is well.")
+		_, err := fmt.Fprintln(out.To, "\nNo problems found.")
 		return err
 	}
 	_, err := fmt.Fprintf(out.To, "\nFirst: %s\n", d.First)

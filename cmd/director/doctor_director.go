@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// What the director's own tables are asked, through the views of schema ops.
+// The checks of the director's own tables, through the views of schema ops.
 
 // amnestyLine is ops.amnesty, in seconds.
 type amnestyLine struct {
 	Amnesty bool
-	Pulse   *float64 // since a replica last said that heartbeats can be heard; nil: never
+	Pulse   *float64 // since a replica last reported that it receives heartbeats; nil: never
 	EndsIn  *float64 `db:"ends_in"`
 	Lease   float64
 }
@@ -20,7 +20,7 @@ type amnestyLine struct {
 const selectAmnesty = `SELECT amnesty, extract(epoch FROM now() - last_pulse)::float8 AS pulse, extract(epoch FROM ends_at - now())::float8 AS ends_in,
     extract(epoch FROM lease_ttl)::float8 AS lease FROM ops.amnesty`
 
-func (l look) checkReplicas(ctx context.Context) (finding, error) {
+func (l operator) checkReplicas(ctx context.Context) (finding, error) {
 	a, err := one[amnestyLine](ctx, l, selectAmnesty)
 	if err != nil {
 		return finding{}, err
@@ -28,16 +28,16 @@ func (l look) checkReplicas(ctx context.Context) (finding, error) {
 	return judgeReplicas(a), nil
 }
 
-// judgeReplicas goes by the pulse, which every replica sends several times a lease.
+// judgeReplicas uses the pulse, which every replica writes several times during a lease.
 func judgeReplicas(a amnestyLine) finding {
-	const do = "start 'director serve', or look at its log and at /readyz"
+	const do = "start 'director serve', or check its log and /readyz"
 	switch {
 	case a.Pulse == nil:
 		return failure(do, "no replica has ever served this database")
 	case *a.Pulse > a.Lease:
-		return failure(do, "no replica serves: the last one was heard %s ago", since(*a.Pulse))
+		return failure(do, "no replica is running: the last sign of one was %s ago", since(*a.Pulse))
 	}
-	return good("one or more serve, heard %s ago", since(*a.Pulse))
+	return good("one or more are running, last sign %s ago", since(*a.Pulse))
 }
 
 // loopLine is a row of ops.worker_loops.
@@ -47,7 +47,7 @@ type loopLine struct {
 	Late bool
 }
 
-func (l look) checkWorkers(ctx context.Context) (finding, error) {
+func (l operator) checkWorkers(ctx context.Context) (finding, error) {
 	loops, err := rows[loopLine](ctx, l.Store, "SELECT loop, extract(epoch FROM age)::float8 AS age, late FROM ops.worker_loops ORDER BY age DESC")
 	if err != nil {
 		return finding{}, err
@@ -70,21 +70,21 @@ func judgeWorkers(loops []loopLine) finding {
 	}
 	switch {
 	case youngest > 60:
-		return failure(start, "no worker runs: the last run of any loop succeeded %s ago", since(youngest))
+		return failure(start, "no worker is running: the last successful run of any loop was %s ago", since(youngest))
 	case late != nil:
-		return failure("look for \"failing\" in the worker's log", "loops that do not succeed: %s", strings.Join(late, ", "))
+		return failure("look for \"failing\" in the worker's log", "loops that fail: %s", strings.Join(late, ", "))
 	}
-	return good("all %d loops succeeded lately", len(loops))
+	return good("all %d loops succeeded recently", len(loops))
 }
 
-// keyTurn is a signing key: how many seconds from now its turn begins and ends.
+// keyTurn is a signing key with the seconds from now until it begins and ends to sign.
 type keyTurn struct {
 	KID         string `db:"kid"`
 	State       string
 	From, Until float64
 }
 
-func (l look) checkKeys(ctx context.Context) (finding, error) {
+func (l operator) checkKeys(ctx context.Context) (finding, error) {
 	keys, err := rows[keyTurn](ctx, l.Store, `SELECT kid, state, extract(epoch FROM sign_from - now())::float8 AS "from",
 		extract(epoch FROM sign_until - now())::float8 AS until FROM ops.keys WHERE state IN ('signing', 'next') ORDER BY sign_from`)
 	if err != nil {
@@ -106,7 +106,7 @@ func judgeKeys(keys []keyTurn) finding {
 	case signing == nil:
 		return failure("director keys rotate", "no key signs: no player gets a session token")
 	case next == nil:
-		return failure("director keys rotate; then find out why no worker did", "no next key is published, and the one that signs ends in %s", since(signing.Until))
+		return failure("director keys rotate; then find out why no worker did", "no next key is published, and the current one expires in %s", since(signing.Until))
 	case next.From > signing.Until+1:
 		return failure("director keys rotate", "between %s and %s from now no key signs", since(signing.Until), since(next.From))
 	}
@@ -117,7 +117,7 @@ func judgeKeys(keys []keyTurn) finding {
 type fleetSums struct {
 	Alive, Expired, Draining    int
 	Ended                       int // in the last hour
-	Capacity, Reserved, Players int // of the living
+	Capacity, Reserved, Players int // of the instances that are alive
 }
 
 const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive AND status <> 'gone') AS expired,
@@ -126,7 +126,7 @@ const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*)
     coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players
 FROM ops.fleet`
 
-func (l look) checkFleet(ctx context.Context) (finding, error) {
+func (l operator) checkFleet(ctx context.Context) (finding, error) {
 	f, err := one[fleetSums](ctx, l, selectFleetSums)
 	if err != nil {
 		return finding{}, err
@@ -142,22 +142,22 @@ func judgeFleet(f fleetSums, a amnestyLine) finding {
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	switch {
 	case f.Alive+f.Expired == 0 && f.Ended > 0:
-		return failure("director events --since 1h --kind instance.ended; then look at the game servers", "no game server is left: %d ended in the last hour", f.Ended)
+		return failure("director events --since 1h --kind instance.ended; then check the game servers", "no game server is registered: %d ended in the last hour", f.Ended)
 	case f.Alive+f.Expired == 0:
-		return warning("start game servers, or see why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
+		return warning("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
 	case a.Amnesty && a.EndsIn == nil:
-		return warning("bring a replica back; docs/operators.md, \"Dead servers stay in the fleet\"", "%s; no lease is judged, because nobody hears heartbeats", says)
+		return warning("start a replica; docs/operators.md, \"Dead servers stay in the fleet\"", "%s; no lease expires, because no replica receives heartbeats", says)
 	case a.Amnesty:
-		return warning("wait", "%s; no lease is judged for %s more", says, since(*a.EndsIn))
+		return warning("wait", "%s; no lease expires for %s more", says, since(*a.EndsIn))
 	case f.Alive == 0:
-		return failure("look at the game servers, and whether their heartbeats reach a replica", "%s", says)
+		return failure("check the game servers, and whether their heartbeats reach a replica", "%s", says)
 	case f.Alive == f.Draining:
-		return failure("director fleet undrain ID…", "%s: nobody can be placed", says)
+		return failure("director fleet undrain ID…", "%s: no player can be placed", says)
 	}
 	return good("%s", says)
 }
 
-func (l look) checkSeats(ctx context.Context) (finding, error) {
+func (l operator) checkSeats(ctx context.Context) (finding, error) {
 	f, err := one[fleetSums](ctx, l, selectFleetSums)
 	if err != nil {
 		return finding{}, err
@@ -165,7 +165,7 @@ func (l look) checkSeats(ctx context.Context) (finding, error) {
 	return judgeSeats(f), nil
 }
 
-// judgeSeats minds reserved seats that nobody sits in only when they are running out: half-empty sessions are normal.
+// judgeSeats reports empty reserved seats only when free seats are running out: half-empty sessions are normal.
 func judgeSeats(f fleetSums) finding {
 	says := fmt.Sprintf("%d of %d reserved by sessions, %d players in them", f.Reserved, f.Capacity, f.Players)
 	switch {
@@ -179,7 +179,7 @@ func judgeSeats(f fleetSums) finding {
 	return good("%s", says)
 }
 
-func (l look) checkViolations(ctx context.Context) (finding, error) {
+func (l operator) checkViolations(ctx context.Context) (finding, error) {
 	all, err := l.checkInvariants(ctx)
 	if err != nil {
 		return finding{}, err
@@ -203,7 +203,7 @@ type partitionLine struct {
 	Stray int64 // bytes in the default partition
 }
 
-func (l look) checkPartitions(ctx context.Context) (finding, error) {
+func (l operator) checkPartitions(ctx context.Context) (finding, error) {
 	tables, err := rows[partitionLine](ctx, l.Store, `SELECT table_name::text AS name, days_ahead::int AS ahead, default_bytes AS stray
 		FROM ops.partitions ORDER BY days_ahead, table_name`)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// What Postgres itself is asked. The limits are those of docs/operators.md, "Watch".
+// The checks of Postgres itself. The limits are those of docs/operators.md, "Watch".
 
 const oldestPostgres = 15
 
-// one collects the only row that a query answers.
-func one[T any](ctx context.Context, l look, sql string, args ...any) (T, error) {
+// one returns the only row of a query.
+func one[T any](ctx context.Context, l operator, sql string, args ...any) (T, error) {
 	found, err := l.Pool().Query(ctx, sql, args...)
 	if err != nil {
 		var none T
@@ -26,7 +26,7 @@ func one[T any](ctx context.Context, l look, sql string, args ...any) (T, error)
 	return pgx.CollectExactlyOneRow(found, pgx.RowToStructByName[T])
 }
 
-// since writes seconds as a person would.
+// since formats seconds for people.
 func since(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d > time.Minute {
@@ -35,15 +35,15 @@ func since(seconds float64) string {
 	return brief(d.Round(time.Millisecond))
 }
 
-func (l look) checkDatabase(ctx context.Context) (finding, error) {
+func (l operator) checkDatabase(ctx context.Context) (finding, error) {
 	begun := time.Now()
 	if err := l.Ping(ctx); err != nil {
-		return failure("look at DATABASE_URL and whether Postgres runs and lets this host in", "does not answer: %s", oneLine(err)), nil
+		return failure("check DATABASE_URL, and whether Postgres runs and accepts connections from this host", "does not answer: %s", oneLine(err)), nil
 	}
 	return good("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
 }
 
-func (l look) checkVersion(ctx context.Context) (finding, error) {
+func (l operator) checkVersion(ctx context.Context) (finding, error) {
 	v, err := one[struct {
 		Name  string
 		Major int
@@ -54,7 +54,7 @@ func (l look) checkVersion(ctx context.Context) (finding, error) {
 	return failure("upgrade Postgres", "version %s, and %d or newer is needed", v.Name, oldestPostgres), nil
 }
 
-func (l look) checkSchema(ctx context.Context) (finding, error) {
+func (l operator) checkSchema(ctx context.Context) (finding, error) {
 	version, err := l.SchemaVersion(ctx)
 	latest := migrations.Latest()
 	switch {
@@ -63,14 +63,14 @@ func (l look) checkSchema(ctx context.Context) (finding, error) {
 	case version < latest:
 		return failure("director migrate up", "at version %d, and this build needs %d", version, latest), nil
 	case version > latest:
-		return warning("use the director of the newer release", "at version %d, newer than this build's %d: fine for one release", version, latest), nil
+		return warning("use the director of the newer release", "at version %d, newer than this build's %d: supported for one release", version, latest), nil
 	}
 	return good("at version %d, as this build needs", version), nil
 }
 
-// checkPooler finds a pooler by the process id that it makes up for the connection, and tries what one without tracking of
-// prepared statements breaks.
-func (l look) checkPooler(ctx context.Context) (finding, error) {
+// checkPooler detects a pooler, because it reports a made-up process id for the connection, and tests whether it breaks
+// prepared statements.
+func (l operator) checkPooler(ctx context.Context) (finding, error) {
 	conn, err := l.Pool().Acquire(ctx)
 	if err != nil {
 		return finding{}, err
@@ -82,9 +82,9 @@ func (l look) checkPooler(ctx context.Context) (finding, error) {
 	}
 	if backend == conn.Conn().PgConn().PID() {
 		if l.Pooler == "pgbouncer" {
-			return warning("unset DIRECTOR_POOLER: it costs speed for nothing", "none, but DIRECTOR_POOLER is pgbouncer"), nil
+			return warning("unset DIRECTOR_POOLER: it makes statements slower", "none, but DIRECTOR_POOLER is pgbouncer"), nil
 		}
-		return good("none: the connection leads to Postgres itself"), nil
+		return good("none: a direct connection to Postgres"), nil
 	}
 	if l.Pooler != "pgbouncer" {
 		if err := l.tryPrepared(ctx, conn.Conn()); err != nil {
@@ -94,13 +94,13 @@ func (l look) checkPooler(ctx context.Context) (finding, error) {
 	}
 	if l.DatabaseURLDirect == "" {
 		return warning("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
-			"a pooler, and no way around it"), nil
+			"a pooler, and no direct connection"), nil
 	}
-	return good("one that works, and DATABASE_URL_DIRECT leads around it"), nil
+	return good("a working one, which DATABASE_URL_DIRECT bypasses"), nil
 }
 
 // tryPrepared prepares a statement and runs it while another transaction holds the server connection it was prepared on.
-func (l look) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
+func (l operator) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
 	const name = "director_doctor"
 	if _, err := conn.Prepare(ctx, name, "SELECT 1"); err != nil {
 		return lostStatement(err)
@@ -117,7 +117,7 @@ func (l look) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
 	return lostStatement(err)
 }
 
-// lostStatement lets through only the errors that a pooler causes: no such statement, or one that is there already.
+// lostStatement returns err only if a pooler causes it: the statement does not exist, or exists already.
 func lostStatement(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "26000" || pg.Code == "42P05") {
@@ -126,16 +126,16 @@ func lostStatement(err error) error {
 	return nil
 }
 
-// A dump restored into another server brings transaction ids that are in this server's future.
-func (l look) checkRestored(ctx context.Context) (finding, error) {
+// checkRestored checks for a dump of another server, whose transaction ids can be in this server's future.
+func (l operator) checkRestored(ctx context.Context) (finding, error) {
 	restored, err := l.RestoredFromDump(ctx)
 	if err != nil || !restored {
-		return good("none, or one that was put right"), err
+		return good("none, or one that was migrated since"), err
 	}
-	return failure("director migrate up", "rows come from another server's transactions: feeds of events and of settled tickets are wrong"), nil
+	return failure("director migrate up", "rows have transaction ids of another server: the feeds of events and of settled tickets are wrong"), nil
 }
 
-func (l look) checkConnections(ctx context.Context) (finding, error) {
+func (l operator) checkConnections(ctx context.Context) (finding, error) {
 	v, err := one[struct{ Used, Most int }](ctx, l, `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
 		current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most`)
 	if err != nil {
@@ -145,7 +145,7 @@ func (l look) checkConnections(ctx context.Context) (finding, error) {
 }
 
 func judgeConnections(used, most int) finding {
-	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 says whose they are"
+	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 shows their programs"
 	says := fmt.Sprintf("%d of %d in use", used, most)
 	switch {
 	case used*100 >= most*95:
@@ -156,7 +156,7 @@ func judgeConnections(used, most int) finding {
 	return good("%s", says)
 }
 
-func (l look) checkLocks(ctx context.Context) (finding, error) {
+func (l operator) checkLocks(ctx context.Context) (finding, error) {
 	v, err := one[struct {
 		Waiting int
 		Longest float64
@@ -168,9 +168,9 @@ func (l look) checkLocks(ctx context.Context) (finding, error) {
 			 WHERE a.pid = ANY ((SELECT pg_blocking_pids(pid) FROM w ORDER BY seconds DESC LIMIT 1)::int[]) LIMIT 1) AS blocker
 		FROM w`)
 	if err != nil || v.Longest < 2 {
-		return good("nobody waits long for a lock"), err
+		return good("no statement has waited for a lock for 2s"), err
 	}
-	return failure("SELECT pg_terminate_backend(pid) for the one that blocks, if it is no director's batch", "%d wait for locks, the longest for %s, on %s",
+	return failure("SELECT pg_terminate_backend(pid) for the blocking one, unless it is a batch of the director", "%d wait for locks, the longest for %s, blocked by %s",
 		v.Waiting, since(v.Longest), orBlank(v.Blocker)), nil
 }
 
@@ -183,7 +183,7 @@ type snapshotLine struct {
 	Oldest       *string
 }
 
-func (l look) checkSnapshots(ctx context.Context) (finding, error) {
+func (l operator) checkSnapshots(ctx context.Context) (finding, error) {
 	held, err := rows[snapshotLine](ctx, l.Store, `SELECT kind, holders, extract(epoch FROM age)::float8 AS age, transactions::bigint AS transactions,
 		oldest FROM ops.oldest_snapshot ORDER BY transactions DESC`)
 	if err != nil {
@@ -192,13 +192,13 @@ func (l look) checkSnapshots(ctx context.Context) (finding, error) {
 	return judgeSnapshots(held), nil
 }
 
-// judgeSnapshots measures a replication slot, which has no time, by transactions: a million is minutes on a busy server.
+// judgeSnapshots measures a replication slot, which has no age, in transactions: a million takes minutes on a busy server.
 func judgeSnapshots(held []snapshotLine) finding {
 	for _, h := range held {
-		says := fmt.Sprintf("%s keeps vacuum from cleaning: %v, for %s and %d transactions", h.Kind, orBlank(h.Oldest), since(h.Age), h.Transactions)
+		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, orBlank(h.Oldest), since(h.Age), h.Transactions)
 		switch {
 		case h.Kind == "replication slot" && h.Transactions > 1_000_000:
-			return failure("start its reader again, or SELECT pg_drop_replication_slot(name)", "%s", says)
+			return failure("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		case h.Kind == "prepared transaction" && h.Age > 60:
 			return failure("COMMIT PREPARED or ROLLBACK PREPARED it", "%s", says)
 		case h.Age > 60:
@@ -208,8 +208,9 @@ func judgeSnapshots(held []snapshotLine) finding {
 	return good("none older than a minute")
 }
 
-// A forgotten writing transaction, in any database of the server, holds back the event feed and what replicas hear of tickets.
-func (l look) checkWriters(ctx context.Context) (finding, error) {
+// checkWriters checks for an old writing transaction. In any database of the server it delays the event feed and the
+// notifications about tickets.
+func (l operator) checkWriters(ctx context.Context) (finding, error) {
 	v, err := one[struct {
 		Oldest float64
 		Who    *string
@@ -230,14 +231,14 @@ func judgeWriters(oldest float64, who string, sees bool) finding {
 	case oldest > 60:
 		return failure("SELECT pg_terminate_backend(pid)", "%s", says)
 	case oldest > 10:
-		return warning("if it does not end by itself: SELECT pg_terminate_backend(pid)", "%s", says)
+		return warning("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
 	case !sees:
 		return warning("GRANT pg_read_all_stats to this role and to the owner of schema ops", "other roles' transactions cannot be seen")
 	}
 	return good("none for longer than 10s")
 }
 
-func (l look) checkBloat(ctx context.Context) (finding, error) {
+func (l operator) checkBloat(ctx context.Context) (finding, error) {
 	v, err := rows[struct {
 		Name       string
 		Dead, Live int64
@@ -246,7 +247,7 @@ func (l look) checkBloat(ctx context.Context) (finding, error) {
 	if err != nil || len(v) == 0 {
 		return good("no table is mostly dead rows"), err
 	}
-	return warning("VACUUM "+v[0].Name+"; if it does not help, something holds an old snapshot", "%s has %d dead rows and %d live ones",
+	return warning("VACUUM "+v[0].Name+"; if that does not help, look for an old snapshot", "%s has %d dead rows and %d live ones",
 		v[0].Name, v[0].Dead, v[0].Live), nil
 }
 
@@ -258,7 +259,7 @@ type slotLine struct {
 	Bytes  int64
 }
 
-func (l look) checkReplication(ctx context.Context) (finding, error) {
+func (l operator) checkReplication(ctx context.Context) (finding, error) {
 	slots, err := rows[slotLine](ctx, l.Store, `SELECT slot_name::text AS name, active, coalesce(wal_status, '') AS status,
 		coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0)::bigint AS bytes
 		FROM pg_replication_slots ORDER BY 4 DESC`)
@@ -274,18 +275,18 @@ func judgeSlots(slots []slotLine) finding {
 		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
 		switch {
 		case s.Status == "lost":
-			return warning("drop the slot and set its standby up anew", "slot %s has lost WAL that its standby needs", s.Name)
+			return warning("drop the slot and rebuild its standby", "slot %s has lost WAL that its standby needs", s.Name)
 		case s.Bytes > 10*gib:
-			return failure("start its reader again, or SELECT pg_drop_replication_slot(name): the disk fills", "%s", says)
+			return failure("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up", "%s", says)
 		case s.Bytes > gib && !s.Active:
-			return warning("start its reader again, or SELECT pg_drop_replication_slot(name)", "%s", says)
+			return warning("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		}
 	}
-	return good("%d slots, none keeps much WAL", len(slots))
+	return good("%d slots, none retains much WAL", len(slots))
 }
 
-// checkClock compares the clock of this machine alone; replicas say theirs in director_clock_offset_seconds.
-func (l look) checkClock(ctx context.Context) (finding, error) {
+// checkClock compares only this machine's clock. Replicas report theirs as director_clock_offset_seconds.
+func (l operator) checkClock(ctx context.Context) (finding, error) {
 	if err := l.ReadClock(ctx); err != nil {
 		return finding{}, err
 	}
@@ -294,7 +295,7 @@ func (l look) checkClock(ctx context.Context) (finding, error) {
 }
 
 func judgeClock(offset time.Duration) finding {
-	const do = "look at NTP, here and on the database's host"
+	const do = "check NTP, on this machine and on the database's host"
 	says := fmt.Sprintf("this machine is %s off the database's clock", brief(offset.Abs().Round(time.Millisecond)))
 	switch {
 	case offset.Abs() > 30*time.Second:

@@ -98,8 +98,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		d, found, _ = examined(t, environ)
 		return found["locks"].State == stateFail
 	}, deadline, tick)
-	require.Regexp(t, `1 wait for locks, the longest for \S+, on pid \d+, forgotten, idle in transaction`, found["locks"].Says)
-	require.Contains(t, found["restored dump"].Says, "another server's transactions")
+	require.Regexp(t, `1 wait for locks, the longest for \S+, blocked by pid \d+, forgotten, idle in transaction`, found["locks"].Says)
+	require.Contains(t, found["restored dump"].Says, "transaction ids of another server")
 	require.Contains(t, found["workers"].Says, "loops that do not succeed: history (2h")
 	require.Equal(t, "violated: seat count drift (1)", found["invariants"].Says)
 	require.NotEqual(t, stateOK, found["partitions"].State)
@@ -121,7 +121,7 @@ func TestDoctorStopsWhereNothingElseCanBeSeen(t *testing.T) {
 	d, found, code := examined(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"))
 	require.Equal(t, 1, code)
 	require.Len(t, d.Checks, 1)
-	require.Contains(t, d.First, "look at DATABASE_URL")
+	require.Contains(t, d.First, "check DATABASE_URL")
 	require.NotContains(t, found["database"].Says, "geheim")
 
 	d, found, _ = examined(t, env("DATABASE_URL="+dbtest.Empty(t)))

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// environment holds the variables of the process. An empty one counts as not set, because compose files and shells
-// write ${NAME:-} for that.
+// environment holds the variables of the process. An empty one counts as not set, because compose files and shells pass
+// unset variables as empty with ${NAME:-}.
 type environment map[string]string
 
 func newEnvironment(environ []string) environment {
@@ -27,7 +27,7 @@ func (e environment) lookup(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// gather joins all variables with the prefix: NAME=text,NAME=text, by name.
+// gather joins all variables with the prefix as NAME=text,NAME=text, sorted by name.
 func (e environment) gather(prefix string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(e)) {
@@ -38,16 +38,16 @@ func (e environment) gather(prefix string) string {
 	return strings.Join(pairs, ",")
 }
 
-// stranger is a variable that looks like one of ours and is none.
-type stranger struct{ name, meant string } // meant may be ""
+// unknownVariable is a variable that begins with DIRECTOR_ and is no setting.
+type unknownVariable struct{ name, suggestion string } // suggestion may be ""
 
-// strangers finds variables that somebody believes in and nobody reads.
-func (e environment) strangers() []stranger {
+// unknownVariables returns the variables that look like settings and have no effect.
+func (e environment) unknownVariables() []unknownVariable {
 	known := knownVariables()
-	var all []stranger
+	var all []unknownVariable
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(known, name) && !ofOthers(name) {
-			all = append(all, stranger{name, closest(name, known)})
+			all = append(all, unknownVariable{name, closest(name, known)})
 		}
 	}
 	return all
@@ -61,15 +61,15 @@ func knownVariables() []string {
 	return names
 }
 
-// ofOthers knows variables that are not settings: those of one mode each, those of internal/pglocal, db/dbtest and the
-// examples, and those that Kubernetes sets in every pod beside a Service named "director".
+// ofOthers returns whether a DIRECTOR_ variable is no setting and still expected: a variable of one mode, one of pglocal,
+// dbtest or the examples, or one that Kubernetes sets in the pods of a namespace with a Service named "director".
 func ofOthers(name string) bool {
 	return strings.HasPrefix(name, modePrefix) && name != modePrefix ||
 		name == "DIRECTOR_PG_BINDIR" || name == "DIRECTOR_TEST_PG" || name == "DIRECTOR_URL" ||
 		strings.HasPrefix(name, "DIRECTOR_SERVICE_") || strings.HasPrefix(name, "DIRECTOR_PORT")
 }
 
-// closest is the known name that was probably meant, "" if none is near.
+// closest returns the known name that was probably meant, or "" if none is similar.
 func closest(name string, known []string) string {
 	short := strings.TrimPrefix(name, "DIRECTOR_")
 	for _, k := range known {

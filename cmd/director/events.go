@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// eventBatch bounds what is read at once.
+	// eventBatch bounds the events of one query.
 	eventBatch = 1000
-	// followEvery is how often --follow looks for new events, and for a database that is away.
+	// followEvery is how often --follow reads new events, and retries while the database is unreachable.
 	followEvery = time.Second
 )
 
@@ -41,7 +41,7 @@ type eventLine struct {
 const selectEvents = `SELECT tx::text AS transaction, id, at, region, kind, actor, instance, session, detail FROM ops.event_feed
 WHERE (tx, id) > ($1::text::xid8, $2::uuid) AND ($3::timestamptz IS NULL OR at >= $3) ORDER BY tx, id LIMIT $4`
 
-// eventFilter says which events are printed. An empty field lets all through.
+// eventFilter selects the printed events. An empty field matches all.
 type eventFilter struct {
 	kinds                     []string // may end in *
 	region, instance, session string
@@ -56,9 +56,9 @@ func (f eventFilter) matches(e eventLine) bool {
 	return kind && is(f.region, &e.Region) && is(f.instance, e.Instance) && is(f.session, e.Session)
 }
 
-// eventReader reads the feed from a cursor on.
+// eventReader reads the feed after a cursor.
 type eventReader struct {
-	look
+	operator
 
 	filter eventFilter
 	since  *time.Time // by the database's clock; nil with a cursor
@@ -72,8 +72,8 @@ func (p *program) events() *cobra.Command {
 		Short: "Print the event log, and follow it",
 		Long: "Prints what happened to instances, sessions and keys, in the order in which it was committed. The same in SQL: view\n" +
 			"ops.event_feed, and ops.events for people.\n\n" +
-			"--output json prints an object a line. Each has a cursor; --after CURSOR goes on behind it without a gap, also after days.\n" +
-			"With --follow it prints new events until Ctrl-C, and waits for a database that is away.",
+			"--output json prints an object per line. Each has a cursor; --after CURSOR continues after it without a gap, also days later.\n" +
+			"With --follow it prints new events until Ctrl-C, and waits while the database is unreachable.",
 		Example: "  director events --since 1h --kind 'instance.*'\n" +
 			"  director events --follow --region eu-west\n" +
 			"  director events --follow --output json --after 81234/0b6bb4a5-6f2f-4d4e-a7a6-5d1d3b3f0d52",
@@ -81,25 +81,25 @@ func (p *program) events() *cobra.Command {
 	}
 	var f eventFilter
 	since := cmd.Flags().Duration("since", 15*time.Minute, "How far back to begin")
-	after := cmd.Flags().String("after", "", "Begin behind this cursor, which --output json prints, instead of --since")
-	follow := cmd.Flags().BoolP("follow", "f", false, "Go on with what happens from now on, until Ctrl-C")
+	after := cmd.Flags().String("after", "", "Begin after this cursor, which --output json prints, instead of --since")
+	follow := cmd.Flags().BoolP("follow", "f", false, "Continue with new events until Ctrl-C")
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "Only these kinds, such as session.closed or 'instance.*'")
 	cmd.Flags().StringVar(&f.region, "region", "", "Only this region")
 	cmd.Flags().StringVar(&f.instance, "instance", "", "Only this game server")
 	cmd.Flags().StringVar(&f.session, "session", "", "Only this session")
-	p.completesFlag(cmd, "kind", "SELECT DISTINCT kind FROM ops.events WHERE at > now() - interval '1 day'")
-	p.completesFlag(cmd, "region", regionWords)
-	p.completesFlag(cmd, "instance", instanceWords)
-	p.completesFlag(cmd, "session", "SELECT session FROM ops.sessions")
-	addFlags(cmd.Flags(), byLook)
+	p.completeFlag(cmd, "kind", "SELECT DISTINCT kind FROM ops.events WHERE at > now() - interval '1 day'")
+	p.completeFlag(cmd, "region", regionWords)
+	p.completeFlag(cmd, "instance", instanceWords)
+	p.completeFlag(cmd, "session", "SELECT session FROM ops.sessions")
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		tx, id, err := parseCursor(*after)
 		if err := errors.Join(err, f.check(), positive("since", *since)); err != nil {
 			return cli.Usage(err)
 		}
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
-			r := &eventReader{look: l, filter: f, tx: tx, id: id}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			r := &eventReader{operator: l, filter: f, tx: tx, id: id}
 			if err := r.begin(ctx, *after == "", *since); err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (f eventFilter) check() error {
 	return nil
 }
 
-// parseCursor takes a cursor apart; "" is the beginning of the log.
+// parseCursor parses a cursor; "" is the beginning of the log.
 func parseCursor(text string) (tx string, id uuid.UUID, err error) {
 	if text == "" {
 		return "0", uuid.Nil, nil
@@ -141,7 +141,7 @@ func parseCursor(text string) (tx string, id uuid.UUID, err error) {
 	return tx, id, nil
 }
 
-// begin asks the database for the time that --since means: its clock wrote the events.
+// begin computes the time that --since means by the database's clock, which is that of the events.
 func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Duration) error {
 	if !bySince {
 		return nil
@@ -149,7 +149,7 @@ func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Durati
 	return r.Pool().QueryRow(ctx, "SELECT now() - $1::interval", since).Scan(&r.since)
 }
 
-// toEnd prints, batch by batch, all there is behind the cursor.
+// toEnd prints all events after the cursor, in batches.
 func (r *eventReader) toEnd(ctx context.Context) error {
 	for {
 		batch, err := rows[eventLine](ctx, r.Store, selectEvents, r.tx, r.id, r.since, eventBatch)
@@ -171,23 +171,22 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 	}
 }
 
-// follow prints events as they are committed, until ctx ends. It outlives a database that is away: the cursor is where it
-// goes on.
+// follow prints new events until ctx ends. It retries while the database is unreachable, and then continues at its cursor.
 func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
 	next := time.NewTicker(followEvery)
 	defer next.Stop()
-	away := false
+	waiting := false
 	for {
 		err := r.toEnd(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case isAway(err) && !away:
-			fmt.Fprintln(cmd.ErrOrStderr(), "(the database is away: waiting)")
-		case err != nil && !isAway(err):
+		case isUnavailable(err) && !waiting:
+			fmt.Fprintln(cmd.ErrOrStderr(), "(the database is unreachable: waiting)")
+		case err != nil && !isUnavailable(err):
 			return err
 		}
-		away = err != nil
+		waiting = err != nil
 		select {
 		case <-next.C:
 		case <-ctx.Done():
@@ -222,7 +221,7 @@ func (e eventLine) print(out cli.Output) error {
 	return err
 }
 
-// isAway reports whether the database did not answer, as opposed to refusing.
-func isAway(err error) bool {
+// isUnavailable reports whether the database did not answer, as opposed to an answer with an error.
+func isUnavailable(err error) bool {
 	return err != nil && (db.IsKind(err, db.Unavailable) || unreachable(err))
 }

@@ -12,8 +12,8 @@ import (
 func (p *program) fleet() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "fleet",
-		Short:   "Look at the game servers, drain and undrain them",
-		Long:    "What the director knows of the game servers. The same in SQL: view ops.fleet, functions ops.drain and ops.undrain.",
+		Short:   "List and show the game servers, drain and undrain them",
+		Long:    "Commands for game servers. The same in SQL: view ops.fleet, functions ops.drain and ops.undrain.",
 		Example: "  director fleet list --region eu-west\n  director fleet show eu-arena-7\n  director fleet drain eu-arena-7\n  director fleet undrain eu-arena-7",
 	}, p.fleetList(), p.fleetShow(), p.fleetDrain(), p.fleetUndrain())
 }
@@ -53,20 +53,20 @@ func (p *program) fleetList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the game servers",
-		Long:  "Lists the game servers with what they offer and what is taken of it. Reserved counts max_players of each open session, filled or not.",
+		Long:  "Lists the game servers with their capacity and how much of it is reserved. Reserved counts max_players of each open session, full or not.",
 		Example: "  director fleet list\n  director fleet list --region eu-west --mode duel\n" +
 			"  director fleet list -o json | jq -r '.[] | select(.alive | not) | .instance'",
 		Args: cli.Exactly(0),
 	}
 	region := cmd.Flags().String("region", "", "Only this region")
 	mode := cmd.Flags().String("mode", "", "Only those that offer this mode")
-	all := cmd.Flags().Bool("all", false, "Also those that ended lately")
-	p.completesFlag(cmd, "region", regionWords)
-	p.completesFlag(cmd, "mode", modeWords)
-	addFlags(cmd.Flags(), byLook)
+	all := cmd.Flags().Bool("all", false, "Also those that ended recently")
+	p.completeFlag(cmd, "region", regionWords)
+	p.completeFlag(cmd, "mode", modeWords)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			fleet, err := rows[instanceLine](ctx, l.Store, selectFleet, *region, *mode, *all)
 			if err != nil {
 				return err
@@ -90,7 +90,7 @@ func orBlank[T any](p *T) any {
 	return *p
 }
 
-// readableTime is "" for a time that is not set.
+// readableTime returns "" for nil.
 func readableTime(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -98,7 +98,7 @@ func readableTime(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// ago tells of seconds that have passed, as a person would.
+// ago formats elapsed seconds for people, such as "1m30s ago".
 func ago(seconds *float64) string {
 	if seconds == nil {
 		return ""
@@ -111,32 +111,32 @@ func ago(seconds *float64) string {
 }
 
 func (p *program) fleetDrain() *cobra.Command {
-	return p.steer(&cobra.Command{
+	return p.changeInstances(&cobra.Command{
 		Use:     "drain INSTANCE…",
-		Short:   "Let no new player onto game servers; their sessions go on",
-		Long:    "Lets no new player onto the game servers; their sessions go on until they end. A draining server stays so when it heartbeats.",
+		Short:   "Stop placing new players on game servers; their sessions continue",
+		Long:    "Stops placing new players on the game servers. Their sessions continue until they end. Heartbeats do not end a drain.",
 		Example: "  director fleet drain eu-arena-7\n  director fleet drain eu-arena-7 eu-arena-8",
 	}, "SELECT ops.drain($1)", "ready")
 }
 
 func (p *program) fleetUndrain() *cobra.Command {
-	return p.steer(&cobra.Command{
+	return p.changeInstances(&cobra.Command{
 		Use:     "undrain INSTANCE…",
-		Short:   "Let players onto draining game servers again",
-		Long:    "Takes back a drain: the game servers get new players again.",
+		Short:   "Resume placing players on draining game servers",
+		Long:    "Ends a drain: the game servers get new players again.",
 		Example: "  director fleet undrain eu-arena-7",
 	}, "SELECT ops.undrain($1)", "draining")
 }
 
-// steer calls a function of schema ops for each instance that is named; Tab offers those with the status.
-func (p *program) steer(cmd *cobra.Command, call, status string) *cobra.Command {
+// changeInstances calls a function of schema ops for each instance in the arguments. Completion offers those with the status.
+func (p *program) changeInstances(cmd *cobra.Command, call, status string) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
-	cmd.ValidArgsFunction = p.completes("SELECT instance FROM ops.fleet WHERE status = '" + status +
+	cmd.ValidArgsFunction = p.completeArgs("SELECT instance FROM ops.fleet WHERE status = '" + status +
 		"' AND starts_with(instance, $1) AND NOT instance = ANY ($2) ORDER BY instance LIMIT 100")
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, instances []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			return l.changeEach("instance", instances, func(id string) (bool, error) { return changed(ctx, l.Store, call, id) })
 		})
 	}

@@ -25,8 +25,8 @@ const selectHosted = `SELECT session, mode, players, connected, max_players, ext
     ARRAY(SELECT t.player FROM ops.seats t WHERE t.region = s.region AND t.session = s.session ORDER BY t.player) AS who
 FROM ops.sessions s WHERE region = $1 AND instance = $2 ORDER BY opened_at, session`
 
-// instanceShown is what `fleet show` prints.
-type instanceShown struct {
+// instanceDetails is what `fleet show` prints.
+type instanceDetails struct {
 	instanceLine
 
 	Sessions []hostedLine `json:"sessions"`
@@ -35,18 +35,18 @@ type instanceShown struct {
 func (p *program) fleetShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show INSTANCE",
-		Short: "Show a game server, its sessions and who plays in them",
-		Long: "Shows all that the director knows of a game server: whether its lease holds, what it offers and what is taken of it,\n" +
-			"and its open sessions with their players.",
+		Short: "Show a game server, its sessions and their players",
+		Long: "Shows the director's state of a game server: its lease, its modes and capacity, how much of it is reserved, and its open\n" +
+			"sessions with their players.",
 		Example: "  director fleet show eu-arena-7\n  director fleet show eu-arena-7 -o json | jq -r '.sessions[].who[]'",
 		Args:    cli.Exactly(1),
-		ValidArgsFunction: p.completes("SELECT instance FROM ops.fleet WHERE starts_with(instance, $1) AND cardinality($2::text[]) = 0 " +
+		ValidArgsFunction: p.completeArgs("SELECT instance FROM ops.fleet WHERE starts_with(instance, $1) AND cardinality($2::text[]) = 0 " +
 			"ORDER BY instance LIMIT 100"),
 	}
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			i, err := l.instance(ctx, args[0])
 			if err != nil {
 				return err
@@ -60,20 +60,20 @@ func (p *program) fleetShow() *cobra.Command {
 	return cmd
 }
 
-func (l look) instance(ctx context.Context, id string) (i instanceShown, err error) {
+func (l operator) instance(ctx context.Context, id string) (i instanceDetails, err error) {
 	found, err := rows[instanceLine](ctx, l.Store, fleetColumns+"WHERE instance = $1", id)
 	if err != nil {
 		return i, err
 	}
 	if len(found) == 0 {
-		return i, fmt.Errorf("there is no instance %q; 'director fleet list --all' shows those that are known", id)
+		return i, fmt.Errorf("there is no instance %q; 'director fleet list --all' lists all instances", id)
 	}
 	i.instanceLine = found[0]
 	i.Sessions, err = rows[hostedLine](ctx, l.Store, selectHosted, i.Region, id)
 	return i, err
 }
 
-func (i instanceShown) write(out cli.Output) error {
+func (i instanceDetails) write(out cli.Output) error {
 	for _, fact := range i.facts() {
 		fmt.Fprintf(out.To, "%-14s %s\n", fact[0], fact[1])
 	}
@@ -87,19 +87,19 @@ func (i instanceShown) write(out cli.Output) error {
 	})
 }
 
-// facts are names and values, as a person reads them.
-func (i instanceShown) facts() [][2]string {
+// facts returns pairs of name and value, for people.
+func (i instanceDetails) facts() [][2]string {
 	lease := "expired"
 	switch {
 	case i.Status == "gone":
 		lease = "ended " + readableTime(i.EndedAt)
 	case i.Alive:
-		lease = "holds"
+		lease = "valid"
 	}
 	if i.LeaseAge != nil {
 		lease += ", last heartbeat " + ago(i.LeaseAge)
 	}
-	reports := "no: resolved seats are held for hours"
+	reports := "no: unused resolved seats are freed after hours"
 	if i.ReportsSeats {
 		reports = "yes"
 	}
@@ -120,7 +120,7 @@ func (i instanceShown) facts() [][2]string {
 	}
 }
 
-func (i instanceShown) sessionLimit() string {
+func (i instanceDetails) sessionLimit() string {
 	if i.MaxSessions == nil {
 		return ""
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// helpWidth is the width, in columns, that the flags of --help are wrapped at.
+// helpWidth is the width, in columns, at which --help wraps the flags.
 const helpWidth = 100
 
 // Annotations of flags, which addFlags sets.
 const (
-	sectionAnnotation = "section" // the heading that --help lists the flag under
-	wordsAnnotation   = "words"   // all values that are allowed, for completion
+	sectionAnnotation = "section" // the heading above the flag in --help
+	wordsAnnotation   = "words"   // the allowed values, for completion
 )
 
-// writeUsage is cobra's usage text, except that flags which are settings are listed under the headings of
-// docs/configuration.md: the 45 flags of serve are hard to search in one list.
+// writeUsage writes cobra's usage text, with the settings below the headings of docs/configuration.md, because a single list
+// of the 45 flags of serve is hard to search.
 func writeUsage(to io.Writer, cmd *cobra.Command) {
 	fmt.Fprintln(to, "Usage:")
 	if cmd.HasAvailableSubCommands() {
@@ -48,7 +48,7 @@ func writeUsage(to io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// writeFlags lists the command's own flags first, then its settings by section.
+// writeFlags writes the command's own flags first, then its settings by section.
 func writeFlags(to io.Writer, flags *pflag.FlagSet) {
 	var sections []string
 	groups := map[string]*pflag.FlagSet{}
@@ -73,7 +73,7 @@ func writeFlags(to io.Writer, flags *pflag.FlagSet) {
 	}
 }
 
-// sectionOrder puts the flags that are no settings, whose section is "", first.
+// sectionOrder returns the position of a section. Flags that are not settings have section "" and come first.
 func sectionOrder(section string) int {
 	if section == "" {
 		return -1
@@ -81,7 +81,7 @@ func sectionOrder(section string) int {
 	return slices.IndexFunc(new(Config).settings(), func(s setting) bool { return s.section == section })
 }
 
-// explainFlag adds to cobra's error the flag that was probably meant.
+// explainFlag adds the most similar flag to cobra's error.
 func explainFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
@@ -91,10 +91,10 @@ func explainFlag(cmd *cobra.Command, err error) error {
 			return cli.Usage(fmt.Errorf("%w, did you mean --%s?", err, near))
 		}
 	}
-	return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // key ids may
+	return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // a key id can begin with one
 }
 
-// completeWords offers the allowed values of every flag of cmd, and of its sub-commands, that has a fixed list of them.
+// completeWords registers completions for the flags of cmd and its sub-commands that have a fixed list of values.
 func completeWords(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if words := f.Annotations[wordsAnnotation]; len(words) > 0 {

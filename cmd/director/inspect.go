@@ -20,7 +20,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// inspected is what `token inspect` prints. The session handle is cut short: what is printed may end up in a ticket.
+// inspected is the output of `token inspect`. The session handle is truncated, because people paste the output into tickets.
 type inspected struct {
 	Valid   bool           `json:"valid"`
 	Reason  string         `json:"reason,omitempty"` // a word of package token: expired, unknown_key, …
@@ -36,7 +36,7 @@ var errTokenRefused = errors.New("a game server refuses this token")
 func (p *program) tokenInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect TOKEN|-",
-		Short: "Decode a session token and say whether a game server takes it, and why not",
+		Short: "Decode a session token, and explain whether a game server accepts it",
 		Long: "Decodes a session token and verifies it as a game server does: signature, issuer, audience and times. The keys are those\n" +
 			"of the database, or with --jwks a published key set. With - the token is read from standard input, where other users of\n" +
 			"the machine cannot see it. It is never logged.\n\n" +
@@ -46,7 +46,7 @@ func (p *program) tokenInspect() *cobra.Command {
 		Args: cli.Exactly(1),
 	}
 	jwks := cmd.Flags().String("jwks", "", "Verify against this key set, an https URL, a file or JSON, instead of the database's keys")
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		raw, err := p.readToken(args[0])
@@ -56,7 +56,7 @@ func (p *program) tokenInspect() *cobra.Command {
 		if *jwks != "" {
 			return p.inspectBySet(cmd, raw, *jwks)
 		}
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error { return l.inspect(ctx, raw) })
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error { return l.inspect(ctx, raw) })
 	}
 	return cmd
 }
@@ -90,7 +90,7 @@ func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
 }
 
 // inspect verifies with the keys and the clock of the database.
-func (l look) inspect(ctx context.Context, raw string) error {
+func (l operator) inspect(ctx context.Context, raw string) error {
 	published, now, err := l.Keys(ctx)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func publicSet(keys []db.SigningKey, now time.Time) []byte {
 	return document
 }
 
-// decodeToken reads header and claims of whatever can be read, without believing any of it.
+// decodeToken decodes header and claims as far as possible, without verification.
 func decodeToken(raw string) (i inspected) {
 	for part, to := range map[int]*map[string]any{0: &i.Header, 1: &i.Claims} {
 		parts := strings.Split(raw, ".")
@@ -132,7 +132,7 @@ func decodeToken(raw string) (i inspected) {
 		}
 		text, err := base64.RawURLEncoding.DecodeString(parts[part])
 		if err == nil {
-			_ = json.Unmarshal(text, to) // what is no JSON object is not shown
+			_ = json.Unmarshal(text, to) // anything but a JSON object is not shown
 		}
 	}
 	if handle, ok := i.Claims["hdl"].(string); ok && len(handle) > 12 {
@@ -151,30 +151,30 @@ func (i inspected) judge(ctx context.Context, raw string, keys *token.KeySource,
 	if errors.As(err, &invalid) {
 		i.Reason = string(invalid)
 	}
-	i.Says = i.why(invalid, now)
+	i.Says = i.explain(invalid, now)
 	return i
 }
 
-// why says in words what a reason means here.
-func (i inspected) why(reason token.Invalid, now time.Time) string {
+// explain returns the reason in words.
+func (i inspected) explain(reason token.Invalid, now time.Time) string {
 	switch reason {
 	case token.Malformed, token.TooLarge:
-		return "this is no token: it has three parts with dots between them, and begins with eyJ"
+		return "this is no token: a token has three parts separated by dots, and begins with eyJ"
 	case token.Expired:
-		return fmt.Sprintf("it expired %s ago: the player resolves again", brief(now.Sub(i.moment("exp")).Round(time.Second)))
+		return fmt.Sprintf("it expired %s ago: the player resolves again", brief(now.Sub(i.claimTime("exp")).Round(time.Second)))
 	case token.NotYetValid:
-		return fmt.Sprintf("it begins %s from now: compare the clock with the database's", brief(i.moment("iat").Sub(now).Round(time.Second)))
+		return fmt.Sprintf("it becomes valid in %s: compare this machine's clock with the database's", brief(i.claimTime("iat").Sub(now).Round(time.Second)))
 	case token.UnknownKey, token.AlgNotAllowed, token.WrongIssuer, token.WrongAudience:
-		return i.whoseToken(reason)
+		return i.explainOtherToken(reason)
 	case token.BadSignature:
-		return "the signature is wrong: it was changed on the way, or cut off"
+		return "the signature is wrong: the token was changed or truncated"
 	default:
 		return "it is no session token of a director (" + string(reason) + ")"
 	}
 }
 
-// whoseToken tells a token of another kind from one whose key is gone.
-func (i inspected) whoseToken(reason token.Invalid) string {
+// explainOtherToken distinguishes a token of another kind from one whose key is not in the key set.
+func (i inspected) explainOtherToken(reason token.Invalid) string {
 	switch {
 	case i.Claims["iss"] != token.Issuer:
 		return "it is no session token: a session token has iss " + token.Issuer + ". Is it a player's access token?"
@@ -183,13 +183,13 @@ func (i inspected) whoseToken(reason token.Invalid) string {
 	case i.Key == "tainted":
 		return "its key was tainted: the player resolves again"
 	case i.Key == "expired":
-		return "its key expired, and so did it: the player resolves again"
+		return "its key expired, and the token before it: the player resolves again"
 	default:
 		return "its key is not in this key set: another director signed it, or the key set is old"
 	}
 }
 
-func (i inspected) moment(claim string) time.Time {
+func (i inspected) claimTime(claim string) time.Time {
 	seconds, _ := i.Claims[claim].(float64)
 	return time.Unix(int64(seconds), 0)
 }

@@ -63,7 +63,7 @@ func TestTokenInspect(t *testing.T) {
 		require.ErrorContains(t, r.err, says)
 	}
 	refused("nonsense", "malformed", "this is no token")
-	refused(raw[:len(raw)-4]+"AAAA", "bad_signature", "changed on the way")
+	refused(raw[:len(raw)-4]+"AAAA", "bad_signature", "changed or truncated")
 	refused(strings.TrimPrefix(bearer(t, issuer, "anna"), "Authorization: Bearer "), "unknown_key", "Is it a player's access token?")
 	other := filepath.Join(t.TempDir(), "jwks.json")
 	require.NoError(t, os.WriteFile(other, []byte(issuer.JWKS()), 0o600))
@@ -86,7 +86,7 @@ func TestTokenInspectTimes(t *testing.T) {
 		return text + "." + b64(ed25519.Sign(private, []byte(text)))
 	}
 	for says, raw := range map[string]string{
-		"it expired 1h": signed(-2*time.Hour, -time.Hour), `it begins (1h|59m\d+s) from now`: signed(time.Hour, 2*time.Hour), "": signed(-time.Minute, time.Minute),
+		"it expired 1h": signed(-2*time.Hour, -time.Hour), `it becomes valid in (1h|59m\d+s)`: signed(time.Hour, 2*time.Hour), "": signed(-time.Minute, time.Minute),
 	} {
 		r := run(t, env(), "", "token", "inspect", raw, "--jwks", jwks)
 		if says == "" {

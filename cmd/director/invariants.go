@@ -12,30 +12,30 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// violationRows bounds how many rows of a violated invariant are printed.
+// violationRows bounds the printed rows of a violated invariant.
 const violationRows = 20
 
-// invariantLine is a row of ops.invariants and, where it is violated, rows of its view.
+// invariantLine is a row of ops.invariants with, if it is violated, the first rows of its view.
 type invariantLine struct {
 	Name       string            `json:"name"`
 	Violations int               `json:"violations"`
-	Rows       []json.RawMessage `json:"rows,omitempty" db:"-"` // the first ones
+	Rows       []json.RawMessage `json:"rows,omitempty" db:"-"`
 }
 
 func (p *program) invariants() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invariants",
-		Short: "Check what must hold at any moment",
-		Long: "Checks the invariants: capacity, double seats, sessions without a server, counters, the signing key. Prints how many\n" +
-			"violations each has, and the first rows of those. The same in SQL: ops.invariants and ops.invariant_….\n\n" +
-			"Exit code 1 when any is violated. Look again after ten seconds: a violation that stays is a bug.",
+		Short: "Check the invariants of the data",
+		Long: "Checks the invariants: capacity, double seats, sessions without a server, counters, the signing key. Prints the number of\n" +
+			"violations of each, and their first rows. The same in SQL: ops.invariants and ops.invariant_….\n\n" +
+			"Exit code 1 when any is violated. Repeat it after ten seconds: a violation that remains is a bug.",
 		Example: "  director invariants\n  director invariants -o json | jq '.[] | select(.violations > 0)'",
 		Args:    cli.Exactly(0),
 	}
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			all, err := l.checkInvariants(ctx)
 			if err != nil {
 				return err
@@ -49,7 +49,7 @@ func (p *program) invariants() *cobra.Command {
 	return cmd
 }
 
-func (l look) checkInvariants(ctx context.Context) ([]invariantLine, error) {
+func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
 	all, err := rows[invariantLine](ctx, l.Store, "SELECT name, violations FROM ops.invariants ORDER BY name")
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func writeInvariants(out cli.Output, all []invariantLine) error {
 	return nil
 }
 
-// violated names the invariants that do not hold, nil if all do.
+// violated returns an error that names the violated invariants, or nil.
 func violated(all []invariantLine) error {
 	var names []string
 	for _, i := range all {
@@ -94,6 +94,6 @@ func violated(all []invariantLine) error {
 	if names == nil {
 		return nil
 	}
-	return fmt.Errorf("violated: %s; look again after ten seconds, what stays is a bug: keep these rows and the events around them",
+	return fmt.Errorf("violated: %s; check again after ten seconds: a violation that remains is a bug. Keep these rows and the events of that time",
 		strings.Join(names, ", "))
 }

@@ -17,9 +17,9 @@ import (
 func (p *program) keys() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "keys",
-		Short: "Look at the keys that sign session tokens, rotate and taint them",
-		Long: "The keys that sign session tokens lie in the database, their private part sealed. Workers rotate them by themselves:\n" +
-			"there is always one that signs and a next one that verifiers know already.",
+		Short: "List, rotate and taint the keys that sign session tokens",
+		Long: "The keys that sign session tokens are in the database, with encrypted private parts. Workers rotate them automatically:\n" +
+			"there is always one that signs, and a next one that is already published to verifiers.",
 		Example: "  director keys list\n  director keys rotate --force\n  director keys taint 3q2-7wSxF0",
 	}, p.keysList(), p.keysRotate(), p.keysTaint())
 }
@@ -43,17 +43,17 @@ WHERE $1 OR state NOT IN ('expired', 'tainted') OR tainted_at > now() - interval
 func (p *program) keysList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the signing keys and whose turn it is",
+		Short: "List the signing keys and their states",
 		Long: "Lists the signing keys: next (signs later), signing, retiring (its tokens may still be valid), expired, tainted.\n" +
-			"Sealed by names the key-encryption key: one that no row names can be retired.",
+			"Sealed by names the key-encryption key that encrypts it: a key-encryption key that no row names can be retired.",
 		Example: "  director keys list\n  director keys list --all\n  director keys list -o json | jq -r '.[] | select(.state == \"signing\") | .kid'",
 		Args:    cli.Exactly(0),
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are expired, and those that were tainted more than a day ago")
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			keys, err := rows[keyLine](ctx, l.Store, selectKeys, *all)
 			if err != nil {
 				return err
@@ -67,7 +67,7 @@ func (p *program) keysList() *cobra.Command {
 	return cmd
 }
 
-// madeLine is a key that was made.
+// madeLine is a new key.
 type madeLine struct {
 	KID       string    `json:"kid"`
 	Alg       string    `json:"alg"`
@@ -78,18 +78,18 @@ type madeLine struct {
 func (p *program) keysRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Make the signing keys that are due; with --force bring the next one's turn forward",
-		Long: "Makes the keys that are due, as a worker does: the first one, and always a next one. Nothing is due most of the time.\n" +
-			"With --force the next key signs as soon as verifiers may know it, and one to follow it is made. Tokens that the old key\n" +
-			"signed stay valid; if it may have leaked, taint it instead.",
+		Short: "Create the signing keys that are due; with --force switch to the next key early",
+		Long: "Creates the keys that are due, as a worker does: the first one, and always a next one. Usually none is due.\n" +
+			"With --force the next key signs as soon as all verifiers can know it, and a further next key is created. Tokens of the\n" +
+			"old key remain valid; if it may have leaked, taint it instead.",
 		Example: "  director keys rotate\n  director keys rotate --force",
 		Args:    cli.Exactly(0),
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
-	addFlags(cmd.Flags(), byLook|byKeys)
+	addFlags(cmd.Flags(), byOperator|byKeys)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withLook(cmd, byLook|byKeys, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator) error {
 			sealer, err := l.sealer()
 			if err != nil {
 				return err
@@ -102,24 +102,24 @@ func (p *program) keysRotate() *cobra.Command {
 				return writeMade(l.out, made)
 			}
 			if *force {
-				return l.tellNext(ctx)
+				return l.printNext(ctx)
 			}
-			fmt.Fprintln(l.out.To, "Nothing is due: a key signs and the next one is published. See 'director keys list'; --force does not wait.")
+			fmt.Fprintln(l.out.To, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
 			return nil
 		})
 	}
 	return cmd
 }
 
-// tellNext says what became of the next key's turn.
-func (l look) tellNext(ctx context.Context) error {
+// printNext prints from when the next key signs.
+func (l operator) printNext(ctx context.Context) error {
 	keys, now, err := l.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
 		if k.SignFrom.After(now) {
-			fmt.Fprintf(l.out.To, "%s signs from %s, as soon as verifiers may know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
+			fmt.Fprintf(l.out.To, "%s signs from %s, as soon as all verifiers can know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
 		}
 	}
 	return nil
@@ -141,9 +141,9 @@ type changeLine struct {
 	Changed bool   `json:"changed"`
 }
 
-// changeEach changes everything that is named, prints what was changed, and returns the errors of all that were refused.
-// An error that is not about the one thing, such as a database that is away, ends it.
-func (l look) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
+// changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. An error that does not
+// concern one id, such as an unreachable database, ends the loop.
+func (l operator) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
 	var lines []changeLine
 	var refused []error
 	for _, id := range ids {
@@ -152,7 +152,7 @@ func (l look) changeEach(what string, ids []string, change func(id string) (bool
 			lines = append(lines, changeLine{id, did})
 			continue
 		}
-		refused = append(refused, explain(err))
+		refused = append(refused, explainDatabaseError(err))
 		if !isRefusal(err) {
 			break
 		}
@@ -170,19 +170,18 @@ func writeChanges(out cli.Output, what string, lines []changeLine) error {
 func (p *program) keysTaint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "taint KID",
-		Short: "Take a signing key that may have leaked out of use at once",
-		Long: "The key leaves the JWKS now and never signs again; the next key, which is published already, takes over as soon as\n" +
-			"verifiers may know it. Where that is not now, a replica or worker makes a key that signs at once until then. Game\n" +
-			"servers refuse the tainted key's tokens as soon as their copy of the key set is older than its max-age; players resolve\n" +
-			"again.",
+		Short: "Stop using a signing key at once, because it may have leaked",
+		Long: "Removes the key from the JWKS at once; it never signs again. The next key, which is already published, replaces it as soon\n" +
+			"as all verifiers can know it. Until then, a replica or worker creates a key that signs at once. Game servers refuse the\n" +
+			"tainted key's tokens once their copy of the key set is older than its max-age; the players then resolve again.",
 		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
 		Args:              cli.Exactly(1),
-		ValidArgsFunction: p.completes("SELECT kid FROM ops.keys WHERE state <> 'tainted' AND starts_with(kid, $1) AND NOT kid = ANY ($2) ORDER BY sign_from DESC"),
+		ValidArgsFunction: p.completeArgs("SELECT kid FROM ops.keys WHERE state <> 'tainted' AND starts_with(kid, $1) AND NOT kid = ANY ($2) ORDER BY sign_from DESC"),
 	}
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			did, err := changed(ctx, l.Store, "SELECT ops.taint_key($1)", args[0])
 			if err != nil {
 				return err
@@ -193,7 +192,7 @@ func (p *program) keysTaint() *cobra.Command {
 	return cmd
 }
 
-// sealer opens and seals private keys, as the settings say.
+// sealer returns the sealer of private keys with the key-encryption keys of the settings.
 func (c *Config) sealer() (*token.Sealer, error) {
 	if len(c.KEKs) == 0 {
 		return nil, cli.Usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +

@@ -274,7 +274,7 @@ func TestWrongUse(t *testing.T) {
 		r := run(t, env(), "", strings.Fields(c.args)...)
 		require.Equal(t, 2, cli.ExitCode(r.err), c.args)
 		require.Contains(t, r.stderr, c.says)
-		require.Contains(t, r.stderr, "--help' for how to use it")
+		require.Contains(t, r.stderr, "--help' for usage")
 		require.Empty(t, r.stdout)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// limitMemory sets when garbage is collected: once there is percent as much of it as memory in use, never where percent is
-// negative; and sooner from nine tenths of the container's memory on. A GOMEMLIMIT that the operator sets stays as it is.
+// limitMemory sets GOGC to percent; a negative value turns it off. It also sets the runtime's memory limit to 90 % of the
+// container's, unless the operator has set GOMEMLIMIT.
 func limitMemory(percent int) {
 	debug.SetGCPercent(percent)
-	_, _ = memlimit.Set() // where it fails, memory has no limit, as before
+	_, _ = memlimit.Set() // without a container's limit there is none for the runtime either
 }
 
-// memoryOr is a setting in bytes, or if that is 0 a quarter of the memory limit, but no more than most.
+// memoryOr returns a setting in bytes or, if that is 0, a quarter of the memory limit and at most most.
 func memoryOr(set, most int) int {
 	if set > 0 {
 		return set

@@ -19,9 +19,9 @@ import (
 func (p *program) migrate() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "migrate",
-		Short: "Move the schema of the database",
-		Long: "Moves the schema of the database. The migrations are in the binary. Any number may run at once: one works, the others wait.\n" +
-			"Behind a pooler set DATABASE_URL_DIRECT: through it the lock that they wait for protects nothing.",
+		Short: "Migrate the schema of the database",
+		Long: "Migrates the schema of the database. The migrations are in the binary. Several may run at once: one works, the others wait.\n" +
+			"Behind a pooler set DATABASE_URL_DIRECT: the lock that serializes them needs a session.",
 		Example: "  director migrate up\n  director migrate status\n  director migrate down --steps 1 --yes",
 	}, p.migrateUp(), p.migrateDown(), p.migrateStatus(), p.migrateRedo())
 }
@@ -34,8 +34,8 @@ type migrationLine struct {
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-// moving is what the sub-commands of migrate share.
-func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
+// migration adds to a sub-command of migrate what they share.
+func (p *program) migration(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
 	cmd.Args = cli.Exactly(0)
 	addFlags(cmd.Flags(), byMigrate)
 	cli.AddOutput(cmd)
@@ -48,7 +48,7 @@ func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *
 		if err != nil {
 			return err
 		}
-		url, err := conf.migrated()
+		url, err := conf.migrationURL()
 		if err != nil {
 			return err
 		}
@@ -61,12 +61,12 @@ func (p *program) moving(cmd *cobra.Command, run func(cmd *cobra.Command, conf *
 	return cmd
 }
 
-// errPooled says that a session lock, which keeps two from migrating at once, needs a session.
-var errPooled = errors.New("migrations lock a session and cannot go through a pooler: set DATABASE_URL_DIRECT to Postgres itself")
+// errPooled is returned because the lock that serializes migrations belongs to a session.
+var errPooled = errors.New("migrations use a session lock, which does not work through a pooler: set DATABASE_URL_DIRECT to Postgres itself")
 
-// migrated is the database that the sub-commands of migrate work on: that of the settings, else that of a running
+// migrationURL returns the database of the sub-commands of migrate: that of the settings, or else that of a running
 // `director dev`.
-func (c *Config) migrated() (string, error) {
+func (c *Config) migrationURL() (string, error) {
 	if c.Pooler == "pgbouncer" && c.DatabaseURL != "" && c.DatabaseURLDirect == "" {
 		return "", cli.Usage(errPooled)
 	}
@@ -84,7 +84,7 @@ func (c *Config) migrated() (string, error) {
 	return url, err
 }
 
-// direct is the way to Postgres past any pooler.
+// direct returns the URL that bypasses a pooler.
 func (c *Config) direct() string {
 	if c.DatabaseURLDirect != "" {
 		return c.DatabaseURLDirect
@@ -93,28 +93,28 @@ func (c *Config) direct() string {
 }
 
 func (p *program) migrateUp() *cobra.Command {
-	return p.moving(&cobra.Command{
+	return p.migration(&cobra.Command{
 		Use:     "up",
-		Short:   "Apply what is pending",
-		Long:    "Applies every pending migration. Running replicas of the release before go on.",
+		Short:   "Apply the pending migrations",
+		Long:    "Applies every pending migration. Replicas of the previous release continue to run.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director migrate up",
 	}, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		done, err := migrations.Up(cmd.Context(), url, p.newLog(conf))
-		return moved(cmd.Context(), url, out, "applied", done, err)
+		return reportMigration(cmd.Context(), url, out, "applied", done, err)
 	})
 }
 
 func (p *program) migrateDown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Take back the newest migrations, with the data in them",
-		Long: "Takes back the newest migrations, and with them the tables they made and all that is in those. It asks before it does.\n" +
-			"It is for development: to go back a release, run the old binary on the new schema.",
+		Short: "Revert the newest migrations, and delete their data",
+		Long: "Reverts the newest migrations. This drops their tables with all data, after a confirmation. It is for development: to\n" +
+			"return to the previous release, run the old binary on the new schema.",
 		Example: "  director migrate down\n  director migrate down --steps 2 --yes",
 	}
-	steps := cmd.Flags().Int("steps", 1, "How many to take back")
+	steps := cmd.Flags().Int("steps", 1, "How many to revert")
 	yes := addYes(cmd)
-	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
+	return p.migration(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		if *steps < 1 {
 			return cli.Usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
 		}
@@ -122,15 +122,15 @@ func (p *program) migrateDown() *cobra.Command {
 			return err
 		}
 		done, err := migrations.Down(cmd.Context(), url, *steps, p.newLog(conf))
-		return moved(cmd.Context(), url, out, "taken back", done, err)
+		return reportMigration(cmd.Context(), url, out, "reverted", done, err)
 	})
 }
 
 func addYes(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "Do not ask") }
 
-var errNotConfirmed = errors.New("nothing was changed: answer yes, or say --yes")
+var errNotConfirmed = errors.New("nothing was changed: answer yes, or use --yes")
 
-// confirmDown has a person read what goes.
+// confirmDown prints what will be reverted, and asks for a confirmation.
 func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bool) error {
 	if yes {
 		return nil
@@ -141,11 +141,11 @@ func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bo
 	}
 	applied := slices.DeleteFunc(all, func(m migrations.Migration) bool { return !m.Applied() })
 	slices.Reverse(applied)
-	fmt.Fprintf(p.stderr, "This takes back, with all data in them, on %s:\n", withoutPassword(url))
+	fmt.Fprintf(p.stderr, "This reverts, and deletes all data of, on %s:\n", withoutPassword(url))
 	for _, m := range applied[:min(steps, len(applied))] {
 		fmt.Fprintf(p.stderr, "  %s\n", m.Name)
 	}
-	fmt.Fprint(p.stderr, "Type yes to go on: ")
+	fmt.Fprint(p.stderr, "Type yes to continue: ")
 	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		return errNotConfirmed
@@ -154,10 +154,10 @@ func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bo
 }
 
 func (p *program) migrateStatus() *cobra.Command {
-	return p.moving(&cobra.Command{
+	return p.migration(&cobra.Command{
 		Use:     "status",
-		Short:   "List the migrations and which the database has",
-		Long:    "Lists the migrations in this binary and when the database got each. It waits for nobody.",
+		Short:   "List the migrations and whether they are applied",
+		Long:    "Lists the migrations in this binary, and when each was applied to the database. It does not wait for a running migration.",
 		Example: "  director migrate status\n  director migrate status -o json | jq '.[] | select(.applied | not)'",
 	}, func(cmd *cobra.Command, _ *loaded, url string, out cli.Output) error {
 		all, err := migrations.Status(cmd.Context(), url)
@@ -192,28 +192,28 @@ func writeMigrations(out cli.Output, all []migrations.Migration, version int64) 
 func (p *program) migrateRedo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "redo",
-		Short:   "Take back the newest migration and apply it again",
-		Long:    "Takes back the newest migration and applies it again, for whoever is writing it. What is in its tables is lost; it asks before.",
+		Short:   "Revert the newest migration and apply it again",
+		Long:    "Reverts the newest migration and applies it again, for the development of that migration. The data in its tables is lost; it asks for a confirmation.",
 		Example: "  director migrate redo --yes",
 	}
 	yes := addYes(cmd)
-	return p.moving(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
+	return p.migration(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		if err := p.confirmDown(cmd.Context(), url, 1, *yes); err != nil {
 			return err
 		}
 		done, err := migrations.Redo(cmd.Context(), url, p.newLog(conf))
-		return moved(cmd.Context(), url, out, "done", done, err)
+		return reportMigration(cmd.Context(), url, out, "done", done, err)
 	})
 }
 
-// movedLine is what a run did, and where the schema is now.
-type movedLine struct {
+// migrationResult is the JSON output of a migration.
+type migrationResult struct {
 	Versions []int64 `json:"versions"`
 	Schema   int64   `json:"schema"`
 }
 
-// moved tells what was done, which the log of a run that failed tells as well.
-func moved(ctx context.Context, url string, out cli.Output, word string, done []int64, failed error) error {
+// reportMigration prints the applied or reverted migrations. The log of a failed run has them too.
+func reportMigration(ctx context.Context, url string, out cli.Output, word string, done []int64, failed error) error {
 	if failed != nil {
 		return failed
 	}
@@ -222,7 +222,7 @@ func moved(ctx context.Context, url string, out cli.Output, word string, done []
 		return err
 	}
 	if out.JSON {
-		return cli.WriteJSON(out.To, movedLine{append([]int64{}, done...), version})
+		return cli.WriteJSON(out.To, migrationResult{append([]int64{}, done...), version})
 	}
 	if len(done) == 0 {
 		fmt.Fprintf(out.To, "Nothing to do: the schema is at version %d.\n", version)

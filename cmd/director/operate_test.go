@@ -34,10 +34,10 @@ func TestMigrate(t *testing.T) {
 	all := read[[]migrationLine](t, environ, "migrate", "status")
 	require.False(t, all[0].Applied)
 
-	up := read[movedLine](t, environ, "migrate", "up")
+	up := read[migrationResult](t, environ, "migrate", "up")
 	require.Len(t, up.Versions, len(all))
 	require.Equal(t, latest, up.Schema)
-	require.Equal(t, movedLine{[]int64{}, latest}, read[movedLine](t, environ, "migrate", "up"))
+	require.Equal(t, migrationResult{[]int64{}, latest}, read[migrationResult](t, environ, "migrate", "up"))
 	require.Contains(t, ok(t, environ, "migrate", "up"), "Nothing to do")
 	require.True(t, read[[]migrationLine](t, environ, "migrate", "status")[0].Applied)
 
@@ -48,12 +48,12 @@ func TestMigrate(t *testing.T) {
 		require.NotContains(t, hesitant.stderr, all[0].Name)
 		require.ErrorIs(t, run(t, environ, "", "migrate", command).err, errNotConfirmed, "nobody is there to ask")
 	}
-	require.Equal(t, latest, read[movedLine](t, environ, "migrate", "up").Schema)
+	require.Equal(t, latest, read[migrationResult](t, environ, "migrate", "up").Schema)
 
 	require.NoError(t, run(t, environ, "yes\n", "migrate", "down").err)
-	require.Equal(t, movedLine{[]int64{latest}, latest}, read[movedLine](t, environ, "migrate", "up"))
-	require.Equal(t, movedLine{[]int64{latest, latest}, latest}, read[movedLine](t, environ, "migrate", "redo", "--yes"))
-	require.Zero(t, read[movedLine](t, environ, "migrate", "down", "--yes", "--steps", "99").Schema)
+	require.Equal(t, migrationResult{[]int64{latest}, latest}, read[migrationResult](t, environ, "migrate", "up"))
+	require.Equal(t, migrationResult{[]int64{latest, latest}, latest}, read[migrationResult](t, environ, "migrate", "redo", "--yes"))
+	require.Zero(t, read[migrationResult](t, environ, "migrate", "down", "--yes", "--steps", "99").Schema)
 	require.Equal(t, 2, cli.ExitCode(run(t, environ, "", "migrate", "down", "--steps", "0").err))
 }
 
@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, "signing", keys[0].State)
 	require.Equal(t, "next", keys[1].State)
 	require.Equal(t, "Ed25519", keys[0].Alg)
-	require.Contains(t, ok(t, environ, "keys", "rotate"), "Nothing is due")
+	require.Contains(t, ok(t, environ, "keys", "rotate"), "No key is due")
 
 	require.Contains(t, ok(t, environ, "keys", "rotate", "--force"), keys[1].KID+" signs from ")
 	forced := read[[]keyLine](t, environ, "keys", "list")
@@ -144,7 +144,7 @@ func TestSessions(t *testing.T) {
 	require.Empty(t, read[[]sessionLine](t, environ, "sessions", "list", "--mode", "ffa"))
 	require.ErrorContains(t, run(t, environ, "", "sessions", "list", "--limit", "0").err, "--limit 0 is not allowed: it must be 1 or more")
 
-	one := read[shown](t, environ, "sessions", "show", p.SessionID)
+	one := read[sessionDetails](t, environ, "sessions", "show", p.SessionID)
 	require.Equal(t, "open", one.State)
 	require.Equal(t, "anna", one.Seats[0].Player)
 	table := ok(t, environ, "sessions", "show", p.SessionID)
@@ -159,7 +159,7 @@ func TestSessions(t *testing.T) {
 	var actor string
 	require.NoError(t, s.Pool().QueryRow(t.Context(), "SELECT actor FROM ops.events WHERE kind = 'session.closed'").Scan(&actor))
 	require.Regexp(t, "^sql:.", actor)
-	require.Equal(t, "a test", read[shown](t, environ, "sessions", "show", p.SessionID).Closed.Reason)
+	require.Equal(t, "a test", read[sessionDetails](t, environ, "sessions", "show", p.SessionID).Closed.Reason)
 	require.Contains(t, ok(t, environ, "sessions", "show", p.SessionID), "a test")
 	require.ErrorContains(t, run(t, environ, "", "sessions", "show", "eu.x").err, `there is no session "eu.x"`)
 }
@@ -170,7 +170,7 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	empty := run(t, env("DATABASE_URL="+dbtest.Empty(t)), "", "fleet", "list")
 	require.ErrorContains(t, empty.err, "run 'director migrate up'")
 	away := run(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"), "", "fleet", "list")
-	require.ErrorContains(t, away.err, "the database cannot be reached, look at DATABASE_URL")
+	require.ErrorContains(t, away.err, "the database cannot be reached, check DATABASE_URL")
 	require.NotContains(t, away.stderr, "geheim")
 	require.Equal(t, 1, cli.ExitCode(away.err))
 }
@@ -186,7 +186,7 @@ func TestFleetShow(t *testing.T) {
 	_, err = placeOn(t, s, "bob")
 	require.NoError(t, err)
 
-	one := read[instanceShown](t, environ, "fleet", "show", "eu-1")
+	one := read[instanceDetails](t, environ, "fleet", "show", "eu-1")
 	require.Equal(t, "eu-1", one.Instance)
 	require.Len(t, one.Sessions, 1)
 	require.Equal(t, p.SessionID, one.Sessions[0].Session)

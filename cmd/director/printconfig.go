@@ -7,7 +7,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// configLine is a setting as `serve --print-config` shows it.
+// configLine is one setting in the output of `serve --print-config`.
 type configLine struct {
 	Setting string `json:"setting"`
 	Flag    string `json:"flag"`
@@ -16,7 +16,7 @@ type configLine struct {
 	Secret  bool   `json:"secret"`
 }
 
-// printConfig writes what applies and where it comes from, secrets masked.
+// printConfig writes each setting's value and source. Secrets are masked.
 func (l *loaded) printConfig(out cli.Output) error {
 	lines := make([]configLine, len(l.settings))
 	for i, s := range l.settings {
@@ -25,13 +25,13 @@ func (l *loaded) printConfig(out cli.Output) error {
 	return cli.Write(out.Sparing("source"), lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
 }
 
-// settingsTable is the part of docs/configuration.md that tells of a section.
+// settingsTable returns the table of a section in docs/configuration.md.
 func settingsTable(section string) string {
 	var b strings.Builder
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
 	for _, s := range new(Config).settings() {
 		if s.section == section {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.def), s.value.allowed, s.story())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.def), s.value.allowed, s.description())
 		}
 	}
 	return b.String()
@@ -41,7 +41,7 @@ func (s setting) names() string {
 	return code(strings.Join(append([]string{s.variable()}, s.aliases...), "`, `"))
 }
 
-func (s setting) story() string {
+func (s setting) description() string {
 	story := s.help + "."
 	if s.fleetWide {
 		story = "*Fleet-wide.* " + story

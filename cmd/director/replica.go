@@ -24,7 +24,7 @@ import (
 	"github.com/lattice-director/director/worker"
 )
 
-// process is what every long-running command stands on.
+// process holds what all long-running commands need.
 type process struct {
 	conf     *loaded
 	log      *slog.Logger
@@ -35,7 +35,7 @@ type process struct {
 	sealer   *token.Sealer
 }
 
-// newProcess opens everything that needs no database to be up. The caller closes it.
+// newProcess opens everything that does not need a reachable database. The caller closes it.
 func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
 	limitMemory(conf.GCPercent)
 	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}
@@ -63,7 +63,7 @@ func (p *process) close() {
 	p.tracing.stop()
 }
 
-// store is how the database is used. What a command does not read has the default.
+// store returns the configuration of the database. Settings that the command does not read have their defaults.
 func (c *Config) store() db.Config {
 	timing := db.DefaultTiming()
 	timing.LeaseTTL = cmp.Or(c.LeaseTTL, timing.LeaseTTL)
@@ -82,36 +82,36 @@ func (c *Config) store() db.Config {
 	}
 }
 
-// schedule is how signing keys take turns.
+// schedule returns the rotation schedule of the signing keys.
 func (c *Config) schedule() keyring.Schedule {
 	return keyring.Schedule{Period: c.KeyPeriod, MaxAge: c.JWKSMaxAge, TokenTTL: c.SessionTokenTTL}
 }
 
-// schemaPatience is how long to wait for the database before starting without having seen its schema.
-const schemaPatience = 5 * time.Second
+// schemaTimeout is how long a start waits for the database before it continues without a check of the schema.
+const schemaTimeout = 5 * time.Second
 
-// checkSchema refuses a schema that is older than this build needs. A database that is away is no reason not to start:
-// it may be back before whoever restarts us is.
+// checkSchema refuses a schema that is older than this build needs. It accepts an unreachable database, which may be back
+// before an orchestrator would restart this process.
 func (p *process) checkSchema(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, schemaPatience)
+	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
 	version, err := p.store.SchemaVersion(ctx)
 	latest := migrations.Latest()
 	switch {
 	case db.IsKind(err, db.Unavailable):
-		p.log.LogAttrs(ctx, slog.LevelWarn, "the database is away: starting all the same, not ready until it is back", slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the database is unreachable: starting anyway, ready once it is reachable", slog.Any("error", err))
 		return nil
 	case err != nil:
-		return explain(err)
+		return explainDatabaseError(err)
 	case version < latest:
 		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director migrate up' first", version, latest)
 	case version > latest:
-		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is fine by one release", slog.Int64("schema", version), slog.Int64("build", latest))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release", slog.Int64("schema", version), slog.Int64("build", latest))
 	}
 	return nil
 }
 
-// serve runs a replica, and a worker beside it when wanted, until ctx ends. It calls started once it listens.
+// serve runs a replica, optionally with a worker, until ctx ends. It calls started once the server listens.
 func (p *process) serve(ctx context.Context, withWorker bool, started func(*server.Server)) error {
 	options, err := p.serverOptions(ctx)
 	if err != nil {
@@ -131,11 +131,11 @@ func (p *process) serve(ctx context.Context, withWorker bool, started func(*serv
 		return listenError(err, serversAddrs)
 	}
 	started(s)
-	return beside(ctx, w, s.Run)
+	return runWithWorker(ctx, w, s.Run)
 }
 
-// beside runs the worker, if there is one, until run has returned.
-func beside(ctx context.Context, w *worker.Worker, run func(context.Context) error) error {
+// runWithWorker calls run, and runs the worker, if there is one, until run has returned.
+func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Context) error) error {
 	if w == nil {
 		return run(ctx)
 	}
@@ -152,7 +152,7 @@ func beside(ctx context.Context, w *worker.Worker, run func(context.Context) err
 const serversAddrs = "--addr, --grpc-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
-	return fmt.Errorf("%w; take another address with %s (:0 is any free port)", err, flags)
+	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
 }
 
 func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
@@ -182,8 +182,8 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	}, nil
 }
 
-// access has no keys where there are none to verify players' tokens with. A key set that lies here has to be readable from the
-// start; one that a login serves may be away for a while, which the log tells.
+// access returns the verification of access tokens, without keys if no key set is configured. A key set from a file or JSON must
+// be readable at the start. One from a URL is read in the background, and errors go to the log.
 func (p *process) access(ctx context.Context) (token.AccessConfig, error) {
 	c := p.conf
 	if c.JWKS == "" {
@@ -204,7 +204,7 @@ func (p *process) access(ctx context.Context) (token.AccessConfig, error) {
 
 func rate(perSecond, burst int) rest.Rate {
 	if perSecond == 0 {
-		perSecond = -1 // to server, zero is its default
+		perSecond = -1 // because 0 is the server's default
 	}
 	return rest.Rate{PerSecond: float64(perSecond), Burst: burst}
 }
@@ -216,12 +216,12 @@ func (p *process) worker() (*worker.Worker, error) {
 	})
 }
 
-// checkCommon judges what replicas and workers both need.
+// checkCommon checks the settings that both replicas and workers need.
 func (c *Config) checkCommon() error {
 	var missing []error
 	if c.DatabaseURL == "" {
 		missing = append(missing, errors.New("there is no database: set DATABASE_URL, such as postgres://director@db.internal/director "+
-			"('director dev' brings its own)"))
+			"('director dev' starts its own)"))
 	} else if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
 		missing = append(missing, err)
 	}
@@ -235,13 +235,13 @@ func (c *Config) checkCommon() error {
 	return errors.Join(missing...)
 }
 
-// checkServe judges what only replicas need. Where Open Match is served, it may be served alone.
+// checkServe checks the settings that only replicas need. A replica that serves Open Match need not serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
 	tickets := len(c.GRPCAddrs) > 0
 	if !tickets && len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
 		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
-			"('openssl rand -hex 24' makes one), or say --allow-open-fleet if that is what you want"))
+			"('openssl rand -hex 24' makes one), or allow it with --allow-open-fleet"))
 	}
 	if !tickets && c.JWKS == "" {
 		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set DIRECTOR_AUTH_JWKS "+

@@ -13,15 +13,16 @@ func (p *program) serve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a replica: the API for game servers and players",
-		Long: "Runs a replica of the API. Any number of them serve the same database, behind any balancer that asks /readyz.\n" +
-			"On SIGTERM it says that it is not ready, finishes the calls under way and ends.\n\n" +
-			"It starts also when the database is away, and is ready once that is back. It refuses a schema older than it needs.",
+		Long: "Runs a replica of the API. Any number of replicas serve the same database, behind a load balancer that checks /readyz.\n" +
+			"On SIGTERM a replica reports that it is not ready, finishes the calls in flight and exits.\n\n" +
+			"A replica also starts while the database is unreachable, and becomes ready once it is reachable. It refuses to start on\n" +
+			"a schema older than it needs.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director serve\n" +
 			"  director serve --addr :8080 --metrics-addr :9090 --work\n" +
 			"  director serve --print-config",
 		Args: cli.Exactly(0),
 	}
-	show := cmd.Flags().Bool("print-config", false, "Print every setting and where it comes from, secrets masked, and end")
+	show := cmd.Flags().Bool("print-config", false, "Print every setting with its source, secrets masked, and exit")
 	addFlags(cmd.Flags(), byServe)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -34,7 +35,7 @@ func (p *program) serve() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p.warnStrangers(cmd.Context(), p.newLog(conf))
+			p.warnUnknownVariables(cmd.Context(), p.newLog(conf))
 			return conf.printConfig(out)
 		}
 		if err := conf.checkServe(); err != nil {
@@ -47,7 +48,7 @@ func (p *program) serve() *cobra.Command {
 
 func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
-	p.warnStrangers(ctx, log)
+	p.warnUnknownVariables(ctx, log)
 	proc, err := newProcess(ctx, conf, log)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func TestServeRefuses(t *testing.T) {
 		"open tickets":      {append(full, "DIRECTOR_GRPC_ADDR=:0"), "anybody who reaches :0 could read and change all tickets: set DIRECTOR_OM_TOKENS"},
 		"tickets over REST": {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_ADDR=:0"), "--om-open"},
 		"names, and no CA":  {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENTS=lobby"), "set DIRECTOR_OM_CLIENT_CA, too"},
-		"half of mTLS":      {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENT_CA=ca.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY beside"},
+		"half of mTLS":      {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENT_CA=ca.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY with"},
 		"half of TLS":       {append(full, "DIRECTOR_TLS_CERT=cert.pem"), "set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"},
 		"no schema":         {serving(dbtest.Empty(t), i.JWKS()), "run 'director migrate up'"},
 		"old schema":        {serving(stale, i.JWKS()), "run 'director migrate up'"},
@@ -93,7 +93,7 @@ func TestServeRefuses(t *testing.T) {
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
 	inUse := run(t, full, "", "serve", "--addr", taken.Listener.Addr().String())
-	require.ErrorContains(t, inUse.err, "take another address with --addr")
+	require.ErrorContains(t, inUse.err, "choose another address with --addr")
 }
 
 func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
@@ -160,7 +160,7 @@ func TestServeStartsWithoutADatabase(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, "database")
 	require.NoError(t, r.stop())
-	require.Contains(t, r.log.String(), "the database is away")
+	require.Contains(t, r.log.String(), "the database is unreachable")
 }
 
 // Pins an upgrade that takes down the replicas of the release before.

@@ -15,8 +15,8 @@ import (
 func (p *program) sessions() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "sessions",
-		Short:   "Look at sessions and who sits in them, and close them",
-		Long:    "What is played. The same in SQL: views ops.sessions, ops.seats and ops.session_lifetimes; ops.close_session closes one.",
+		Short:   "List, show and close sessions",
+		Long:    "Commands for sessions. The same in SQL: views ops.sessions, ops.seats and ops.session_lifetimes; ops.close_session closes one.",
 		Example: "  director sessions list --region eu-west --mode duel\n  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
 	}, p.sessionsList(), p.sessionsShow(), p.sessionsClose())
 }
@@ -42,7 +42,7 @@ func (p *program) sessionsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List open sessions",
-		Long:  "Lists open sessions, youngest first. Players counts seats taken, connected those whose player the game server has let in.",
+		Long:  "Lists open sessions, newest first. Players counts reserved and connected seats, connected only those that the game server has reported.",
 		Example: "  director sessions list\n  director sessions list --region eu-west --mode duel\n" +
 			"  director sessions list --instance eu-arena-7 -o json",
 		Args: cli.Exactly(0),
@@ -50,17 +50,17 @@ func (p *program) sessionsList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	mode := cmd.Flags().String("mode", "", "Only this mode")
 	instance := cmd.Flags().String("instance", "", "Only those on this game server")
-	p.completesFlag(cmd, "region", regionWords)
-	p.completesFlag(cmd, "mode", modeWords)
-	p.completesFlag(cmd, "instance", instanceWords)
-	limit := cmd.Flags().Int("limit", 1000, "At most so many")
-	addFlags(cmd.Flags(), byLook)
+	p.completeFlag(cmd, "region", regionWords)
+	p.completeFlag(cmd, "mode", modeWords)
+	p.completeFlag(cmd, "instance", instanceWords)
+	limit := cmd.Flags().Int("limit", 1000, "The most sessions to list")
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 {
 			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
 		}
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE ($1 = '' OR region = $1) AND ($2 = '' OR mode = $2)
 				AND ($3 = '' OR instance = $3) ORDER BY opened_at DESC, session LIMIT $4`, *region, *mode, *instance, *limit)
 			if err != nil {
@@ -110,8 +110,8 @@ type closedLine struct {
 const selectClosed = `SELECT region, session, mode, instance, opened_at, closed_at, players, max_players, reason
 FROM ops.session_lifetimes WHERE region = split_part($1, '.', 1) AND session = $1`
 
-// shown is what `sessions show` prints: an open session with its seats, or one that closed.
-type shown struct {
+// sessionDetails is the output of `sessions show`: an open session with its seats, or a closed session.
+type sessionDetails struct {
 	State  string       `json:"state"` // open or closed
 	Open   *sessionLine `json:"open,omitempty"`
 	Seats  []seatLine   `json:"seats,omitempty"`
@@ -121,16 +121,16 @@ type shown struct {
 func (p *program) sessionsShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "show SESSION",
-		Short:             "Show a session and who sits in it",
-		Long:              "Shows an open session with its seats, or why and when one closed that did so in the last 24 hours.",
+		Short:             "Show a session and its seats",
+		Long:              "Shows an open session with its seats, or when and why a session of the last 24 hours closed.",
 		Example:           "  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
 		Args:              cli.Exactly(1),
-		ValidArgsFunction: p.completes("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND cardinality($2::text[]) = 0 ORDER BY opened_at DESC LIMIT 100"),
+		ValidArgsFunction: p.completeArgs("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND cardinality($2::text[]) = 0 ORDER BY opened_at DESC LIMIT 100"),
 	}
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			s, err := l.show(ctx, args[0])
 			if err != nil {
 				return err
@@ -148,23 +148,23 @@ func (p *program) sessionsClose() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "close SESSION…",
 		Short: "Close sessions: their players lose their seats",
-		Long: "Closes sessions. Their players lose their seats, the game server gets the room back, and an event names your login and the\n" +
-			"reason. The game server learns of it with its next report on the session. All sessions that can be closed are, whatever\n" +
-			"becomes of the others.",
+		Long: "Closes sessions. Their players lose their seats, the game server's capacity is free again, and an event has your database\n" +
+			"role and the reason. The game server learns of it from the answer to its next report of the session. All sessions that can\n" +
+			"be closed are closed, even if others fail.",
 		Example: "  director sessions close eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 --reason stuck\n" +
 			"  director sessions close $(director sessions list --instance eu-arena-7 -o json | jq -r '.[].session') --reason 'host is broken'",
 		Args: cli.AtLeast(1),
-		ValidArgsFunction: p.completes("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND NOT session = ANY ($2)" +
+		ValidArgsFunction: p.completeArgs("SELECT session FROM ops.sessions WHERE starts_with(session, $1) AND NOT session = ANY ($2)" +
 			" ORDER BY opened_at DESC LIMIT 100"),
 	}
 	reason := cmd.Flags().String("reason", "closed by an operator", "Why, for the event and the history")
-	addFlags(cmd.Flags(), byLook)
+	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, sessions []string) error {
 		if strings.TrimSpace(*reason) == "" {
 			return cli.Usage(errors.New("--reason is not allowed to be empty: say why the sessions are closed"))
 		}
-		return p.withLook(cmd, byLook, func(ctx context.Context, l look) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			return l.changeEach("session", sessions, func(id string) (bool, error) {
 				_, err := l.Pool().Exec(ctx, "SELECT ops.close_session($1, $2)", id, *reason)
 				return err == nil, err
@@ -174,13 +174,13 @@ func (p *program) sessionsClose() *cobra.Command {
 	return cmd
 }
 
-func (l look) show(ctx context.Context, id string) (s shown, err error) {
+func (l operator) show(ctx context.Context, id string) (s sessionDetails, err error) {
 	open, err := rows[sessionLine](ctx, l.Store, sessionColumns+`WHERE region = split_part($1, '.', 1) AND session = $1`, id)
 	if err != nil {
 		return s, err
 	}
 	if len(open) == 1 {
-		s = shown{State: "open", Open: &open[0]}
+		s = sessionDetails{State: "open", Open: &open[0]}
 		s.Seats, err = rows[seatLine](ctx, l.Store, selectSeats, id)
 		return s, err
 	}
@@ -189,12 +189,12 @@ func (l look) show(ctx context.Context, id string) (s shown, err error) {
 		return s, err
 	}
 	if len(closed) == 0 {
-		return s, fmt.Errorf("there is no session %q, nor did one close in the last 24 hours; 'director sessions list' shows those that are open", id)
+		return s, fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
 	}
-	return shown{State: "closed", Closed: &closed[0]}, nil
+	return sessionDetails{State: "closed", Closed: &closed[0]}, nil
 }
 
-func (s shown) write(out cli.Output) error {
+func (s sessionDetails) write(out cli.Output) error {
 	if c := s.Closed; c != nil {
 		header := []string{"session", "mode", "instance", "opened", "closed", "players", "max", "reason"}
 		return cli.Write(out.Sparing("opened", "mode", "max", "players", "instance"), []closedLine{*c}, header, func(c closedLine) []any {

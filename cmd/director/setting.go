@@ -17,11 +17,11 @@ type setting struct {
 	env       string   // its variable; "" is DIRECTOR_ and the flag's name
 	aliases   []string // further names of the variable, that other systems use
 	section   string
-	def       string // as one would write it; "" is none
-	help      string // what it is for
-	secret    bool   // never shown
+	def       string // the default, in the syntax of the flag; "" is none
+	help      string // for --help and docs/configuration.md
+	secret    bool   // never printed
 	fleetWide bool   // replicas and workers of one database must agree on it
-	by        readers
+	by        commandSet
 	value     value
 }
 
@@ -34,7 +34,7 @@ func (s setting) variable() string {
 }
 
 // plain is help without the marks of Markdown.
-func (s setting) plain() string { return strings.ReplaceAll(s.help, "`", "") }
+func (s setting) plainHelp() string { return strings.ReplaceAll(s.help, "`", "") }
 
 // source is where a setting's value comes from.
 type source string
@@ -44,7 +44,7 @@ const fromDefault source = "default"
 func fromFlag(name string) source { return source("flag --" + name) }
 func fromEnv(name string) source  { return source("environment " + name) }
 
-// loaded is a configuration and where each value of it comes from, in the order of the table.
+// loaded is a configuration with the source of each value, in the order of the table.
 type loaded struct {
 	Config
 
@@ -52,21 +52,21 @@ type loaded struct {
 	sources  []source
 }
 
-// rawFlag keeps what was given on the command line; it is judged together with the environment.
+// rawFlag keeps the text of the command line. load validates it together with the environment.
 type rawFlag struct{ text, kind string }
 
 func (f *rawFlag) String() string     { return f.text }
 func (f *rawFlag) Set(s string) error { f.text = s; return nil }
 func (f *rawFlag) Type() string       { return f.kind }
 
-// addFlags gives a command the flags of what it reads.
-func addFlags(flags *pflag.FlagSet, who readers) {
-	flags.SortFlags = false // --help shows them as the table has them, what belongs together side by side
+// addFlags adds the flags of the settings that the commands read.
+func addFlags(flags *pflag.FlagSet, commands commandSet) {
+	flags.SortFlags = false // --help keeps the order of the table, which groups related settings
 	for _, s := range new(Config).settings() {
-		if s.by&who == 0 {
+		if s.by&commands == 0 {
 			continue
 		}
-		flag := flags.VarPF(&rawFlag{s.def, s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plain(), s.variable()))
+		flag := flags.VarPF(&rawFlag{s.def, s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
 		if s.value.kind == kindBool {
 			flag.NoOptDefVal = "true"
 		}
@@ -74,13 +74,13 @@ func addFlags(flags *pflag.FlagSet, who readers) {
 	}
 }
 
-// load reads the settings of a command: its flags, else the environment, else the defaults. The error names all values
-// that are not allowed.
-func load(flags *pflag.FlagSet, environ environment, who readers) (*loaded, error) {
+// load reads the settings of a command from its flags, else the environment, else the defaults. The error names all invalid
+// values.
+func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
 	l := &loaded{}
 	var bad []error
 	for _, s := range l.Config.settings() {
-		if s.by&who == 0 {
+		if s.by&commands == 0 {
 			continue
 		}
 		text, from := s.find(flags, environ)
@@ -95,7 +95,7 @@ func load(flags *pflag.FlagSet, environ environment, who readers) (*loaded, erro
 	return l, nil
 }
 
-// find is the text of a setting and where it stands.
+// find returns the text of a setting and its source.
 func (s setting) find(flags *pflag.FlagSet, environ environment) (string, source) {
 	if f := flags.Lookup(s.flag); f != nil && f.Changed {
 		return f.Value.String(), fromFlag(s.flag)
@@ -122,14 +122,14 @@ func (s setting) assign(text string, from source) error {
 	if err == nil {
 		return nil
 	}
-	said := fmt.Sprintf("%q", withoutPassword(text))
+	shown := fmt.Sprintf("%q", withoutPassword(text))
 	if s.secret {
-		said = "the secret"
+		shown = "the secret"
 	}
-	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variable(), said, from, err)
+	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variable(), shown, from, err)
 }
 
-// from tells where a setting's value comes from.
+// from returns the source of a setting's value.
 func (l *loaded) from(flag string) source {
 	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.flag == flag })
 	return l.sources[i]

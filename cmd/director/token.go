@@ -17,12 +17,12 @@ func (p *program) token() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "token",
 		Short:   "Inspect session tokens; make players' access tokens for development",
-		Long:    "Says why a game server refuses a session token; and makes access tokens such as a title's own login would, for 'director dev'.",
+		Long:    "Explains why a game server refuses a session token, and makes players' access tokens, in place of a login, for 'director dev'.",
 		Example: "  director token inspect - < token.txt\n  director token mint --sub alice",
 	}, p.tokenMint(), p.tokenInspect())
 }
 
-// tokenLine is a token that was made.
+// tokenLine is the JSON output of token mint.
 type tokenLine struct {
 	Token     string    `json:"token"`
 	Subject   string    `json:"sub"`
@@ -33,8 +33,8 @@ func (p *program) tokenMint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mint --sub PLAYER",
 		Short: "Make a player's access token, for development only",
-		Long: "Makes an access token for a player, signed by the development issuer, whose key 'director dev' has put into its data\n" +
-			"directory. A director in production believes another issuer, your login, and refuses it.",
+		Long: "Makes an access token for a player, signed with the development key that 'director dev' has created in its data\n" +
+			"directory. A director in production trusts your login's keys instead, and refuses this token.",
 		Example: "  director token mint --sub alice\n" +
 			"  curl localhost:8080/matchmake -H \"Authorization: Bearer $(director token mint --sub alice)\" \\\n" +
 			"    -H 'Content-Type: application/json' -d '{\"region\":\"local\",\"mode\":\"duel\"}'",
@@ -80,7 +80,7 @@ func (c *Config) mint(out cli.Output, sub string, ttl time.Duration) error {
 	return nil
 }
 
-// issuer is the one of the settings, else that of the data directory.
+// issuer returns the issuer with the key from the settings, or else with the key in the data directory.
 func (c *Config) issuer() (devlogin.Issuer, error) {
 	path := c.IssuerKey
 	if path == "" {
@@ -92,7 +92,7 @@ func (c *Config) issuer() (devlogin.Issuer, error) {
 	}
 	i, err := devlogin.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: 'director dev' makes it; name its directory with --data, or another key with --issuer-key", err)
+		err = fmt.Errorf("%w: 'director dev' creates it; give its directory with --data, or another key with --issuer-key", err)
 	}
 	return i, err
 }

@@ -54,7 +54,7 @@ func TestTokenMintRefuses(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--data " + string(data), "--sub"},
 		{"--sub alice --ttl 0s --data " + string(data), "--ttl"},
-		{"--sub alice --data " + string(data), "'director dev' makes it"},
+		{"--sub alice --data " + string(data), "'director dev' creates it"},
 		{"--sub alice --issuer-key " + bad, "no private Ed25519 key"},
 	} {
 		r := run(t, env(), "", append([]string{"token", "mint"}, strings.Fields(c.args)...)...)

@@ -18,14 +18,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracing sends spans away; the zero value does nothing.
+// tracing exports spans. The zero value does nothing.
 type tracing struct {
 	spans *sdktrace.TracerProvider
 	log   *slog.Logger
 }
 
-// startTracing sends spans to the OTLP endpoint, nowhere if that is "". OpenTelemetry reads its further OTEL_* variables
-// (headers, sampler, service name, …) by itself.
+// startTracing exports spans to the OTLP endpoint; "" turns tracing off. OpenTelemetry itself reads its other OTEL_*
+// variables (headers, sampler, service name, …).
 func startTracing(ctx context.Context, endpoint string, log *slog.Logger) (tracing, error) {
 	if endpoint == "" {
 		return tracing{}, nil
@@ -39,14 +39,14 @@ func startTracing(ctx context.Context, endpoint string, log *slog.Logger) (traci
 	if err != nil {
 		return tracing{}, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// OpenTelemetry has one such handler per process and would write to stderr past our log.
+	// OpenTelemetry has one error handler in a process. Its default writes to stderr and bypasses our log.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		log.LogAttrs(context.Background(), slog.LevelWarn, "traces could not be sent", slog.Any("error", err))
+		log.LogAttrs(context.Background(), slog.LevelWarn, "cannot export traces", slog.Any("error", err))
 	}))
 	return tracing{sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)), log}, nil
 }
 
-// provider is nil when nothing is traced.
+// provider returns nil when tracing is off.
 func (t tracing) provider() trace.TracerProvider {
 	if t.spans == nil {
 		return nil
@@ -54,8 +54,8 @@ func (t tracing) provider() trace.TracerProvider {
 	return t.spans
 }
 
-// queries traces what is asked of Postgres, nil when nothing is traced. Of a statement the text is told, which holds no
-// value; of the connection nothing.
+// queries returns a tracer of SQL statements, or nil when tracing is off. A span has the statement's text, which contains no
+// values, and nothing about the connection.
 func (t tracing) queries() pgx.QueryTracer {
 	if t.spans == nil {
 		return nil
@@ -66,7 +66,7 @@ func (t tracing) queries() pgx.QueryTracer {
 	)
 }
 
-// queryName is the name that a statement of queries/ has: its first line is "-- name: Heartbeats :many".
+// queryName returns the name of a statement from queries/, whose first line is "-- name: Heartbeats :many", or else its verb.
 func queryName(statement string) string {
 	if line, ok := strings.CutPrefix(statement, "-- name: "); ok {
 		name, _, _ := strings.Cut(line, " ")
@@ -76,7 +76,7 @@ func queryName(statement string) string {
 	return verb
 }
 
-// stop sends what is left, for a few seconds at most.
+// stop exports the remaining spans, for at most 5 s.
 func (t tracing) stop() {
 	if t.spans == nil {
 		return
@@ -84,6 +84,6 @@ func (t tracing) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := t.spans.Shutdown(ctx); err != nil {
-		t.log.LogAttrs(ctx, slog.LevelWarn, "the last traces could not be sent", slog.Any("error", err))
+		t.log.LogAttrs(ctx, slog.LevelWarn, "cannot export the last traces", slog.Any("error", err))
 	}
 }

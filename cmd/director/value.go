@@ -21,19 +21,19 @@ import (
 // value is a kind of setting, bound to the variable that holds it.
 type value struct {
 	kind    string   // for --help: duration, number, …
-	allowed string   // for people
-	words   []string // all that is allowed, where that is a short list
+	allowed string   // the allowed values, for people
+	words   []string // the allowed values, if they are few
 	set     func(text string) error
-	show    func() string // without secrets
+	show    func() string // the value, with secrets masked
 }
 
 const (
 	kindBool = "bool"
 	mask     = "********"
 	day      = 24 * time.Hour
-	// modePrefix begins the variables that give the size of one mode each.
+	// modePrefix is the prefix of the variables that set the session size of one mode.
 	modePrefix = "DIRECTOR_MODE_"
-	// shortestSecret is in bytes: fewer can be guessed.
+	// shortestSecret is in bytes: shorter secrets can be guessed.
 	shortestSecret = 16
 )
 
@@ -80,7 +80,7 @@ func duration(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// brief writes a duration without the units that are zero: 24h and not 24h0m0s.
+// brief formats a duration without trailing units that are zero: 24h instead of 24h0m0s.
 func brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -145,7 +145,7 @@ func address(p *string) value {
 	return v
 }
 
-// addresses is where several listeners are.
+// addresses is a list of listen addresses.
 func addresses(p *[]string) value {
 	v := list(p, "host:port")
 	v.set = func(text string) error {
@@ -160,7 +160,7 @@ func addresses(p *[]string) value {
 	return v
 }
 
-// gcPercent is written as Go's runtime has it; off is -1.
+// gcPercent has the syntax of GOGC; off is -1.
 func gcPercent(p *int) value {
 	v := value{kind: "number", allowed: "0 to 100000, or off", show: func() string {
 		if *p < 0 {
@@ -236,7 +236,7 @@ func endpoint(p *string) value {
 	return v
 }
 
-// keySet is not shown where it is given as JSON: it is long, and somebody may have taken the private one.
+// keySet shows only the size of JSON: it is long, and could be a private key set by mistake.
 func keySet(p *string) value {
 	v := text(p, "a JWKS as JSON, a file, or an https URL")
 	v.show = func() string {
@@ -291,7 +291,7 @@ func keks(p *[][]byte) value {
 	return v
 }
 
-// databaseURL is taken apart once here, so that a typo is found before anything starts. Its errors hold no password.
+// databaseURL is parsed here, so that a mistake is found before anything starts. Its errors contain no password.
 func databaseURL(p *string) value {
 	v := value{kind: "url", allowed: "postgres://user:password@host:port/database, or key=value"}
 	v.show = func() string { return withoutPassword(*p) }
@@ -309,7 +309,7 @@ func withoutPassword(text string) string {
 	return passwordWord.ReplaceAllString(redact(text), "${1}xxxxx")
 }
 
-// modeSizes are the seats of sessions, by mode.
+// modeSizes are the numbers of seats of a session, by mode.
 type modeSizes map[string]int
 
 func (m modeSizes) String() string {
@@ -320,7 +320,7 @@ func (m modeSizes) String() string {
 	return strings.Join(items, ",")
 }
 
-// spellings are the modes that a name in a variable may mean: shells want capitals and know no dash.
+// spellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain a dash.
 func spellings(name string) []string {
 	low := strings.ToLower(name)
 	return []string{name, low, strings.ReplaceAll(low, "_", "-")}
@@ -342,7 +342,7 @@ func sizes(p *modeSizes) value {
 			}
 			(*p)[variable] = n
 			if fromEnv {
-				p.alsoSpelled(variable, n)
+				p.addSpellings(variable, n)
 			}
 		}
 		return nil
@@ -350,10 +350,10 @@ func sizes(p *modeSizes) value {
 	return v
 }
 
-// alsoSpelled keeps what a more literal name said.
-func (m modeSizes) alsoSpelled(variable string, n int) {
+// addSpellings sets the size for the other spellings of a mode, unless a more literal name has set one.
+func (m modeSizes) addSpellings(variable string, n int) {
 	for _, mode := range spellings(variable) {
-		if _, said := m[mode]; !said {
+		if _, set := m[mode]; !set {
 			m[mode] = n
 		}
 	}

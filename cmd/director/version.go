@@ -15,13 +15,13 @@ import (
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version string
 
-// build says what runs.
+// build describes this binary.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	Schema   int64  `json:"schema"` // what it brings and needs
+	Schema   int64  `json:"schema"` // the version that it contains and needs
 }
 
 func buildVersion() build {
@@ -42,8 +42,8 @@ func buildVersion() build {
 func (p *program) version() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Print what this is",
-		Long:    "Prints the version of this build, and of the schema that it brings and needs.",
+		Short:   "Print the version",
+		Long:    "Prints the version of this build, and the version of the schema that it contains and needs.",
 		Example: "  director version\n  director version -o json | jq -r .schema",
 		Args:    cli.Exactly(0),
 	}

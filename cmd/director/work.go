@@ -17,8 +17,9 @@ func (p *program) work() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "Run a worker: reap, rotate, prune",
-		Long: "Runs a worker: it ends instances whose lease is past, frees seats nobody came for, rotates the signing keys and\n" +
-			"forgets what is old. Any number may run; one is enough. It waits for a database that is away.",
+		Long: "Runs a worker: it ends instances whose lease has expired, frees seats whose player did not connect, rotates the signing\n" +
+			"keys and deletes old data. Any number of workers may run; one is enough. A worker waits while the database is\n" +
+			"unreachable.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director work\n" +
 			"  director work --metrics-addr :9090",
 		Args: cli.Exactly(0),
@@ -39,7 +40,7 @@ func (p *program) work() *cobra.Command {
 
 func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
-	p.warnStrangers(ctx, log)
+	p.warnUnknownVariables(ctx, log)
 	proc, err := newProcess(ctx, conf, log)
 	if err != nil {
 		return err
@@ -57,10 +58,10 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 		w.Run(ctx)
 		return nil
 	}
-	return beside(ctx, w, proc.serveMetrics)
+	return runWithWorker(ctx, w, proc.serveMetrics)
 }
 
-// serveMetrics answers /metrics and /debug/pprof/ until ctx ends.
+// serveMetrics serves /metrics and /debug/pprof/ until ctx ends.
 func (p *process) serveMetrics(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.MetricsAddr)
 	if err != nil {
