@@ -100,7 +100,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	}, deadline, tick)
 	require.Regexp(t, `1 wait for locks, the longest for \S+, blocked by pid \d+, forgotten, idle in transaction`, found["locks"].Says)
 	require.Contains(t, found["restored dump"].Says, "transaction ids of another server")
-	require.Contains(t, found["workers"].Says, "loops that do not succeed: history (2h")
+	require.Contains(t, found["workers"].Says, "loops that fail: history (2h")
 	require.Equal(t, "violated: seat count drift (1)", found["invariants"].Says)
 	require.NotEqual(t, stateOK, found["partitions"].State)
 	require.Equal(t, stateOK, found["replicas"].State)

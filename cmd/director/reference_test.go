@@ -218,5 +218,5 @@ func TestDocumentedVariablesAreSettings(t *testing.T) {
 			}
 		}
 	}
-	require.Empty(t, newEnvironment(found).strangers())
+	require.Empty(t, newEnvironment(found).unknownVariables())
 }
