@@ -103,7 +103,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "pooler", section: sectionDatabase, def: "none", by: byAll, value: choice(&c.Pooler, "none", "pgbouncer"),
 			help: "Set pgbouncer behind a pooler that does not track prepared statements (before 1.21, or max_prepared_statements=0)"},
 		{flag: "max-conns", section: sectionDatabase, def: "16", by: byLoops, value: integer(&c.MaxConns, 2, 1000),
-			help: "Connections to the database of one process; serving Open Match adds a quarter as many, plus one. Concurrent calls share transactions, so few connections serve many callers"},
+			help: "Connections to the database per process; Open Match adds a quarter as many, plus one. Concurrent calls share transactions, so few suffice"},
 		{flag: "hold-timeout", section: sectionDatabase, def: "2s", by: byLoops, value: duration(&c.HoldTimeout, 500*time.Millisecond, time.Minute),
 			help: "How long a process that stops in the middle of a transaction (suspended, disconnected) can block others: Postgres then ends the transaction. " +
 				"The calls of a batch that takes longer get 503"},

@@ -58,7 +58,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		require.LessOrEqual(t, longestLine(table), 100, table)
 		require.Contains(t, table, c.id)
 		require.NotContains(t, table, strings.ToUpper(c.left), c.args)
-		require.Contains(t, notes, "(left out, the terminal is too narrow: ")
+		require.Contains(t, notes, "(omitted, the terminal is too narrow: ")
 		wide, notes := onTerminal(t, 100, environ, append(strings.Fields(c.args), "--wide")...)
 		require.Contains(t, wide, strings.ToUpper(c.left))
 		require.Empty(t, notes)

@@ -2,8 +2,8 @@ package cli
 
 import "strings"
 
-// Nearest returns the known word that a mistyped one probably means: one that begins with it, else the one with the fewest
-// letters changed, if those are few; "" if there is none.
+// Nearest returns the known word most similar to a mistyped one: a word that begins with it, or else the one with the smallest
+// edit distance, up to a quarter of its length plus 1. It returns "" if there is none.
 func Nearest(word string, known []string) string {
 	best, least := "", len(word)/4+2
 	for _, k := range known {
@@ -17,7 +17,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// distance is the number of letters to add, drop or change (Levenshtein).
+// distance returns the Levenshtein distance: the number of bytes to insert, delete or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -12,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Output is where data goes and how it is written: as a table for people, or as JSON for scripts, whose fields stay.
+// Output is the destination and format of data: a table for people, or JSON with stable fields for scripts.
 type Output struct {
 	To   io.Writer
 	JSON bool
 
-	notes io.Writer // for what is about the output and not part of it
-	width int       // columns that a table may take; 0: as many as it needs
-	spare []string  // the columns that a table goes without where it is too wide, the first one first
+	notes io.Writer // for messages about the output, which are not part of it
+	width int       // the terminal's width in characters; 0: no limit
+	spare []string  // the columns that a table omits when it is too wide, in this order
 }
 
-// Sparing names the columns that a table leaves out where it is too wide, the first one first.
+// Sparing names the columns that a table omits when it is too wide for the terminal, in this order.
 func (o Output) Sparing(titles ...string) Output {
 	o.spare = titles
 	return o
@@ -33,14 +33,14 @@ const (
 	wideFlag   = "wide"
 )
 
-// AddOutput gives a command the flag --output, -o.
+// AddOutput adds the flags --output, -o and --wide to a command.
 func AddOutput(cmd *cobra.Command) {
-	cmd.Flags().StringP(outputFlag, "o", "table", "How to print: table or json")
+	cmd.Flags().StringP(outputFlag, "o", "table", "The output format: table or json")
 	_ = cmd.RegisterFlagCompletionFunc(outputFlag, cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().Bool(wideFlag, false, "Print every column of a table, also where the terminal is too narrow")
+	cmd.Flags().Bool(wideFlag, false, "Print every column of a table, even if the terminal is too narrow")
 }
 
-// OutputOf reads --output. Errors: a format that is not allowed, which is a wrong use.
+// OutputOf reads the flags of [AddOutput]. It returns a usage error for an unknown format.
 func OutputOf(cmd *cobra.Command) (Output, error) {
 	format, err := cmd.Flags().GetString(outputFlag)
 	if err == nil && !slices.Contains([]string{"table", "json"}, format) {
@@ -53,7 +53,7 @@ func OutputOf(cmd *cobra.Command) (Output, error) {
 	return out, err
 }
 
-// Write prints a list. JSON is an array, never null, of the items as they are; a table has a row of cells for each.
+// Write prints a list: as a JSON array of the items, never null, or as a table with a row of cells for each item.
 func Write[T any](out Output, items []T, header []string, cells func(T) []any) error {
 	if out.JSON {
 		return WriteJSON(out.To, append([]T{}, items...))
@@ -73,7 +73,7 @@ func WriteJSON(to io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// readable writes cells as a person likes them.
+// readable formats cells for people.
 func readable(cells []any) table.Row {
 	row := make(table.Row, len(cells))
 	for i, cell := range cells {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// terminalWidth is the number of columns of the terminal that w writes to, 0 where it is none.
+// terminalWidth returns the width in characters of the terminal that w writes to, or 0 if w is no terminal.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -25,8 +25,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// writeTable prints a table. One that is too wide leaves columns out and says so: an id that was cut short could not be
-// pasted into the next command.
+// writeTable prints a table. If it is too wide, it omits columns and says so. It does not truncate cells, because a truncated
+// id could not be pasted into the next command.
 func (o Output) writeTable(header []string, rows []table.Row) error {
 	left := 0
 	text := renderTable(header, rows, nil)
@@ -37,12 +37,12 @@ func (o Output) writeTable(header []string, rows []table.Row) error {
 		return err
 	}
 	if left > 0 {
-		fmt.Fprintf(o.notes, "(left out, the terminal is too narrow: %s; --wide shows all)\n", strings.Join(o.spare[:left], ", "))
+		fmt.Fprintf(o.notes, "(omitted, the terminal is too narrow: %s; --wide shows all)\n", strings.Join(o.spare[:left], ", "))
 	}
 	return nil
 }
 
-// renderTable draws a table without some of its columns. It has no lines: so it is easy to read, to cut and to grep.
+// renderTable renders a table without some of its columns. It has no rules, so that cut and grep can process it.
 func renderTable(header []string, rows []table.Row, without []string) string {
 	t := table.NewWriter()
 	style := table.StyleDefault
@@ -68,7 +68,7 @@ func renderTable(header []string, rows []table.Row, without []string) string {
 	return t.Render()
 }
 
-// widest is the length of the longest line, in characters.
+// widest returns the length of the longest line, in characters.
 func widest(text string) (n int) {
 	for line := range strings.Lines(text) {
 		n = max(n, utf8.RuneCountInString(strings.TrimRight(line, "\n")))

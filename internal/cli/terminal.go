@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// IsTerminal tells whether somebody reads what is written to w as it comes.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -7,21 +7,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// usageError says that a program was called in a way it does not know.
+// usageError marks an error of the command line: unknown or invalid arguments.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Usage marks err as a wrong use of the program, which has an exit code of its own.
+// Usage marks err as a usage error, which has an exit code of its own.
 func Usage(err error) error { return usageError{err} }
 
-// IsUsage tells whether err is, or wraps, an error marked by [Usage].
+// IsUsage reports whether err is, or wraps, an error marked by [Usage].
 func IsUsage(err error) bool {
 	var u usageError
 	return errors.As(err, &u)
 }
 
-// ExitCode is 0 for nil, 2 for a wrong use of the program, and 1 for every other error.
+// ExitCode returns 0 for nil, 2 for a usage error, and 1 for every other error.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
@@ -33,10 +33,10 @@ func ExitCode(err error) int {
 	}
 }
 
-// Exactly wants n arguments, as cobra.ExactArgs does; anything else is a wrong use.
+// Exactly requires n arguments, as cobra.ExactArgs does, with a usage error for any other number.
 func Exactly(n int) cobra.PositionalArgs { return orUsage(cobra.ExactArgs(n)) }
 
-// AtLeast wants n arguments or more; fewer are a wrong use.
+// AtLeast requires n arguments or more, with a usage error for fewer.
 func AtLeast(n int) cobra.PositionalArgs { return orUsage(cobra.MinimumNArgs(n)) }
 
 func orUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
@@ -48,8 +48,8 @@ func orUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// Family makes cmd a command that only has sub-commands: it prints its help, and suggests the nearest sub-command for a
-// name that it does not know.
+// Family makes cmd a command that only has sub-commands: it prints its help, and suggests the most similar sub-command for an
+// unknown name.
 func Family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -1,5 +1,5 @@
-// Package devlogin is a login for a developer's machine, for benchmarks and for tests: it signs players' access tokens. In
-// production a title's own login does, and the director only ever sees its public keys.
+// Package devlogin is a login for development, benchmarks and tests: it signs players' access tokens. In production the
+// title's own login signs them, and the director has only its public keys.
 package devlogin
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Issuer signs players' access tokens with an Ed25519 key. Make it with [New], [Read] or [Parse]. Safe for concurrent use.
+// Issuer signs players' access tokens with an Ed25519 key. Use [New], [Read] or [Parse]. Safe for concurrent use.
 type Issuer struct {
 	kid     string
 	private ed25519.PrivateKey
 }
 
-// privateJWK is an Ed25519 key as RFC 8037 writes it, the private part included.
+// privateJWK is an Ed25519 key in the format of RFC 8037, with the private part.
 type privateJWK struct {
 	KTY string `json:"kty"`
 	CRV string `json:"crv"`
@@ -34,14 +34,14 @@ type privateJWK struct {
 
 var b64 = base64.RawURLEncoding
 
-// New makes an issuer with a new key.
+// New returns an issuer with a new key.
 func New() (Issuer, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return Issuer{}, err
 	}
 	i := Issuer{private: private}
-	// RFC 7638: the thumbprint is taken of these members in this order.
+	// RFC 7638: the thumbprint is the hash of these members in this order.
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":%q}`, i.x()))
 	i.kid = b64.EncodeToString(sum[:])
 	return i, nil
@@ -53,13 +53,13 @@ func (i Issuer) public() privateJWK {
 	return privateJWK{KTY: "OKP", CRV: "Ed25519", Alg: token.AlgEdDSA, KID: i.kid, X: i.x()}
 }
 
-// JWKS is the key set, as JSON, that the director verifies this issuer's tokens with (RFC 7517).
+// JWKS returns the public key set as JSON (RFC 7517), with which the director verifies this issuer's tokens.
 func (i Issuer) JWKS() string {
 	set, _ := json.Marshal(map[string][]privateJWK{"keys": {i.public()}}) // strings always encode
 	return string(set)
 }
 
-// JWK is the private key as JSON on a line (RFC 8037), which [Parse] reads.
+// JWK returns the private key as a line of JSON (RFC 8037), which [Parse] reads.
 func (i Issuer) JWK() []byte {
 	jwk := i.public()
 	jwk.D = b64.EncodeToString(i.private.Seed())
@@ -67,7 +67,8 @@ func (i Issuer) JWK() []byte {
 	return append(text, '\n')
 }
 
-// Read takes the private key from a file that holds a JWK. Errors: the file's; a text that is no such key, which is not quoted.
+// Read reads the private key from a file with a JWK. Errors: the file cannot be read, or has no such key; an error never quotes
+// the file's content.
 func Read(path string) (Issuer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -82,11 +83,11 @@ func Read(path string) (Issuer, error) {
 
 var errNoIssuer = errors.New(`this is no private Ed25519 key as a JWK: {"kty":"OKP","crv":"Ed25519","kid":…,"x":…,"d":…}`)
 
-// Parse reads a private Ed25519 key as a JWK (RFC 8037). Errors: a text that is no such key, which is not quoted.
+// Parse parses a private Ed25519 key in the form of a JWK (RFC 8037). An error never quotes the text.
 func Parse(text []byte) (Issuer, error) {
 	var jwk privateJWK
 	if err := json.Unmarshal(text, &jwk); err != nil {
-		return Issuer{}, errNoIssuer // the parser's words may quote the key
+		return Issuer{}, errNoIssuer // the parser's error may quote the key
 	}
 	seed, err := b64.DecodeString(jwk.D)
 	if err != nil || len(seed) != ed25519.SeedSize || jwk.KTY != "OKP" || jwk.CRV != "Ed25519" || jwk.KID == "" {
@@ -99,7 +100,7 @@ func Parse(text []byte) (Issuer, error) {
 	return i, nil
 }
 
-// Claims are what the issuer says of a player (RFC 7519). Mint fills in ID, IssuedAt and Expires.
+// Claims are the claims of an access token (RFC 7519). Mint sets ID, IssuedAt and Expires.
 type Claims struct {
 	Issuer   string `json:"iss,omitempty"`
 	Audience string `json:"aud,omitempty"`
@@ -109,7 +110,7 @@ type Claims struct {
 	Expires  int64  `json:"exp"`
 }
 
-// Mint makes an access token (RFC 7515, compact) that is valid for ttl, cut to the second.
+// Mint returns an access token (RFC 7515, compact) that is valid for ttl. Its expiry is truncated to the second.
 func (i Issuer) Mint(claims Claims, ttl time.Duration) (raw string, expires time.Time, err error) {
 	now := time.Now()
 	expires = now.Add(ttl).Truncate(time.Second)

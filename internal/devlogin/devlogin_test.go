@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins an issuer whose tokens the director refuses, and one that is another after it was written to a file.
-func TestTokensAreBelieved(t *testing.T) {
+// The director must accept the issuer's tokens, also after the issuer was written to a file and read again.
+func TestTheDirectorAcceptsTheTokens(t *testing.T) {
 	t.Parallel()
 	made, err := devlogin.New()
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Package keymint makes signing keys for db out of token's: the one place where the two meet, because neither knows the
-// other. Replicas, workers and the command line all make keys, and must make them alike.
+// Package keymint makes signing keys for package db with package token, neither of which imports the other. Replicas, workers
+// and the command line all make keys in this one way.
 package keymint
 
 import (
@@ -9,15 +9,15 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// With gives the function that db.Store.RotateKeys makes keys with: new ones for alg (token.AlgEdDSA or
-// token.AlgEd25519), sealed by sealer's first key-encryption key. It fails for another alg; and beside a published key that
-// sealer does not open (token.ErrSealed): then it is not this fleet's, whose replicas would refuse what it makes, and with it
-// all keys. Safe for concurrent use.
+// With returns the function with which db.Store.RotateKeys makes keys for alg (token.AlgEdDSA or token.AlgEd25519), sealed with
+// sealer's first key-encryption key. The function fails for another alg. It also fails with token.ErrSealed if sealer cannot
+// open a published key: then sealer has other key-encryption keys than the fleet, and replicas that cannot open the new key
+// would refuse to load any key. Safe for concurrent use.
 func With(sealer *token.Sealer, alg string) db.MintFunc {
 	return func(published []db.SigningKey) (db.KeyMaterial, error) {
 		for _, key := range published {
 			if _, err := sealer.Open(token.Material(key.KeyMaterial)); err != nil {
-				return db.KeyMaterial{}, fmt.Errorf("no key is made beside one of somebody else: %w: configure what sealed it as well, or taint it if that is lost", err)
+				return db.KeyMaterial{}, fmt.Errorf("no key is made while a published key cannot be opened: %w: also configure the key-encryption key that sealed it, or taint the key if that is lost", err)
 			}
 		}
 		m, err := sealer.Mint(alg)
@@ -25,8 +25,8 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 	}
 }
 
-// Reseal puts a stored key under sealer's first key-encryption key; false means that it was already. Errors:
-// token.ErrSealed.
+// Reseal seals a stored key with sealer's first key-encryption key. It returns false if the key was sealed with it already.
+// Errors: token.ErrSealed.
 func Reseal(sealer *token.Sealer, stored db.KeyMaterial) (db.KeyMaterial, bool, error) {
 	m, changed, err := sealer.Reseal(token.Material(stored))
 	return db.KeyMaterial(m), changed, err

@@ -21,7 +21,7 @@ func sealer(t *testing.T, keks ...byte) *token.Sealer {
 	return s
 }
 
-// Pins a row that the ring of another replica could not open.
+// Another replica must be able to open a new key.
 func TestWhatIsMintedOpensElsewhere(t *testing.T) {
 	t.Parallel()
 	made, err := keymint.With(sealer(t, 1), token.AlgEdDSA)(nil)
@@ -34,7 +34,7 @@ func TestWhatIsMintedOpensElsewhere(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Pins a change of the key-encryption key after which some keys cannot be opened, or are written for nothing.
+// After a change of the key-encryption key, every key must open with the new one, and must be written only once.
 func TestResealMovesAKeyOnce(t *testing.T) {
 	t.Parallel()
 	old, err := keymint.With(sealer(t, 1), token.AlgEdDSA)(nil)

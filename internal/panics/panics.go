@@ -1,5 +1,5 @@
-// Package panics turns a panic in a goroutine into an error of what the goroutine did, so that a defect that one caller
-// meets does not end the process and with it everybody's calls.
+// Package panics turns a panic into an error of the function that panicked, so that a defect in one call does not end the
+// process and all its other calls.
 package panics
 
 import (
@@ -12,18 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ErrInternal is what a function that panicked returns. The panic and its stack are in the log only.
+// ErrInternal is the error of a function that panicked. The panic and its stack are only in the log.
 var ErrInternal = errors.New("internal error")
 
-// Guard recovers panics, logs them with their stacks and counts them. Make one with [New]; one that is nil recovers them
-// only. It is safe for concurrent use.
+// Guard recovers panics, logs them with their stacks and counts them. Create it with [New]. A nil Guard only recovers. It is safe
+// for concurrent use.
 type Guard struct {
 	log       *slog.Logger
 	recovered *prometheus.CounterVec
 }
 
-// New makes a guard. log is where panics go; nil: nowhere. recovered counts them and has one label, the goroutine; nil:
-// they are not counted.
+// New returns a guard that logs panics to log and counts them in recovered, whose only label is the goroutine. Both may be nil.
 func New(log *slog.Logger, recovered *prometheus.CounterVec) *Guard {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -31,8 +30,7 @@ func New(log *slog.Logger, recovered *prometheus.CounterVec) *Guard {
 	return &Guard{log: log, recovered: recovered}
 }
 
-// Do calls fn in this goroutine, whose name goes to the log and the counter. It returns what fn returned, or ErrInternal
-// where fn panicked.
+// Do calls fn and returns its error, or ErrInternal if fn panicked. goroutine is the name in the log and the counter's label.
 func (g *Guard) Do(goroutine string, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

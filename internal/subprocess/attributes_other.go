@@ -4,5 +4,5 @@ package subprocess
 
 import "syscall"
 
-// attributes are none: what uses this package needs a private Postgres, which there is none of here.
+// attributes returns nil: the users of this package need a private Postgres, which is not supported on this system.
 func attributes() *syscall.SysProcAttr { return nil }

@@ -4,5 +4,5 @@ package subprocess
 
 import "syscall"
 
-// attributes keep the terminal's Ctrl-C from the process. Only Linux also ties its life to that of this program.
+// attributes keeps the terminal's Ctrl-C from the process. Only Linux can also kill it when this program dies.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// AwaitReady asks the URL until it answers 200. Errors: the process ended, or ctx did, each with the end of the log.
+// AwaitReady requests the URL every 10 ms until it answers 200. Errors, each with the last lines of the log: the process ended,
+// or ctx did.
 func (p *Process) AwaitReady(ctx context.Context, url string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -25,7 +26,7 @@ func (p *Process) AwaitReady(ctx context.Context, url string) error {
 	return nil
 }
 
-// Ready tells whether the URL answers 200 within a second.
+// Ready reports whether the URL answers 200 within a second.
 func Ready(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -41,8 +42,8 @@ func Ready(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// FreeAddrs finds n loopback addresses, host:port, that nobody listens on. All are held while the others are looked for, so
-// that they differ. They have to be known before a program starts when it is to come back at its own address.
+// FreeAddrs returns n different free loopback addresses, host:port. It keeps a listener on each until it has found all, so that
+// they differ. A program that must restart at the same address needs one, instead of port 0.
 func FreeAddrs(ctx context.Context, n int) (addrs []string, err error) {
 	if n == 0 {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package subprocess runs programs that end with the program that started them: the demo, the benchmark's laboratory and the
-// tests of faults start directors and game servers with it. It knows nothing of what they do.
+// Package subprocess runs programs that end with the program that started them. The demo, the benchmark's laboratory and the
+// fault tests use it to start directors and game servers.
 package subprocess
 
 import (
@@ -15,33 +15,33 @@ import (
 	"syscall"
 )
 
-// Command is how to start a program, once or several times.
+// Command describes a program to start, once or several times.
 type Command struct {
-	Name string // names its log, and the process in errors
+	Name string // the name of the log, and of the process in errors
 	Path string
 	Args []string // after the program's name
-	Env  []string // all of its environment, NAME=value
+	Env  []string // its whole environment, NAME=value
 	Logs string   // the directory of the log; a later process of the same name appends to it
 }
 
-// Process is one run of a [Command]. On Linux the kernel kills it when this program dies, even by kill -9. It does not hear
-// of Ctrl-C: this program ends its children in an order of its own. Safe for concurrent use.
+// Process is one run of a [Command]. On Linux the kernel kills it when this program dies, even by kill -9. It does not receive
+// the terminal's Ctrl-C, so that this program can stop its children in order. Safe for concurrent use.
 type Process struct {
 	command Command
 	cmd     *exec.Cmd
 	done    chan struct{}
-	err     error       // how it ended; to be read after done
-	asked   atomic.Bool // by Stop or Kill
+	err     error       // of Wait; read it only after done is closed
+	stopped atomic.Bool // by Stop or Kill
 }
 
-// Start starts the program. Errors: its log cannot be written, or the program not started.
+// Start starts the program. Errors: the log cannot be opened, or the program cannot be started.
 func (c Command) Start() (*Process, error) {
 	log, err := os.OpenFile(c.logPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{command: c, done: make(chan struct{})}
-	p.cmd = exec.Command(c.Path, c.Args...) //nolint:noctx // Stop ends it gently, which a context would not
+	p.cmd = exec.Command(c.Path, c.Args...) //nolint:noctx // Stop sends SIGTERM first; a context would kill it at once
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = c.Env, log, log, attributes()
 	started := make(chan error, 1)
 	go p.run(started, log)
@@ -53,13 +53,13 @@ func (c Command) Start() (*Process, error) {
 
 func (c Command) logPath() string { return filepath.Join(c.Logs, c.Name+".log") }
 
-// run starts the process and waits for its end on a thread of its own: on Linux the kernel kills the process when the
-// thread ends that started it, which without the lock could be any time.
+// run starts the process and waits for its end on a locked thread: on Linux the kernel kills the process when the thread that
+// started it ends, and without the lock the runtime may end a thread at any time.
 func (p *Process) run(started chan<- error, log *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
-	defer func() { _ = log.Close() }() // the process has a copy
+	defer func() { _ = log.Close() }() // the process has its own descriptor
 	err := p.cmd.Start()
 	started <- err
 	if err == nil {
@@ -67,20 +67,19 @@ func (p *Process) run(started chan<- error, log *os.File) {
 	}
 }
 
-// Name is the command's.
+// Name returns the command's name.
 func (p *Process) Name() string { return p.command.Name }
 
-// PID is the process id.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal: SIGSTOP and SIGCONT, for example, freeze the process and let it continue. It fails when the process
-// has ended.
+// Signal sends a signal, such as SIGSTOP or SIGCONT. It fails if the process has ended.
 func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Running tells whether the process has not ended yet.
+// Running reports whether the process has not ended yet.
 func (p *Process) Running() bool {
 	select {
 	case <-p.done:
@@ -90,32 +89,32 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Err says why the process ended by itself, with the end of its log; nil while it runs and after [Process.Stop] or
-// [Process.Kill].
+// Err returns how the process ended by itself, with the last lines of its log. It returns nil while the process runs, and after
+// [Process.Stop] or [Process.Kill].
 func (p *Process) Err() error {
-	if p.Running() || p.asked.Load() {
+	if p.Running() || p.stopped.Load() {
 		return nil
 	}
 	return fmt.Errorf("%s ended by itself (%v): %s", p.command.Name, p.cmd.ProcessState, p.LastLines())
 }
 
-// Killed tells whether this program ended the process, by [Process.Stop] or [Process.Kill].
-func (p *Process) Killed() bool { return p.asked.Load() }
+// Killed reports whether this program ended the process, by [Process.Stop] or [Process.Kill].
+func (p *Process) Killed() bool { return p.stopped.Load() }
 
-// Kill is kill -9. It returns when the process has ended.
+// Kill sends SIGKILL, and returns when the process has ended.
 func (p *Process) Kill() {
-	p.asked.Store(true)
-	_ = p.cmd.Process.Kill() // fails for one that has ended
+	p.stopped.Store(true)
+	_ = p.cmd.Process.Kill() // fails if the process has ended
 	<-p.done
 }
 
-// Stop asks the process to end (SIGTERM), and kills it when ctx ends first. Errors: the process did not end in time, had
-// ended by itself before, or ended with an exit code other than 0.
+// Stop sends SIGTERM and waits for the end of the process; it kills the process if ctx ends first. Errors: the process did not
+// end in time, had ended by itself before, or ended with an exit code other than 0.
 func (p *Process) Stop(ctx context.Context) error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	p.asked.Store(true)
+	p.stopped.Store(true)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -131,7 +130,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	}
 }
 
-// Run runs a program that ends by itself, and kills it when ctx ends first. Errors: with the end of its log.
+// Run runs a program until it ends, and kills it if ctx ends first. A failure's error has the last lines of the log.
 func (c Command) Run(ctx context.Context) error {
 	p, err := c.Start()
 	if err != nil {
@@ -149,7 +148,7 @@ func (c Command) Run(ctx context.Context) error {
 	return nil
 }
 
-// LastLines is the end of the log.
+// LastLines returns the last 5 lines of the log.
 func (p *Process) LastLines() string {
 	text, err := os.ReadFile(p.command.logPath())
 	if err != nil {

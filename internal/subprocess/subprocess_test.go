@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/subprocess"
 )
 
-// asProgram makes this test binary a program that the tests start.
+// asProgram is the variable that makes this test binary one of the programs that the tests start.
 const asProgram = "RUN_AS_SUBPROCESS"
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func start(t *testing.T, as string) *subprocess.Process {
 	return p
 }
 
-// Pins an end that was asked for and is taken for a crash.
+// A requested stop must not be reported as a crash.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	p := start(t, "polite")
@@ -67,8 +67,8 @@ func TestStop(t *testing.T) {
 	require.True(t, p.Killed())
 }
 
-// Pins a process that does not heed SIGTERM and is waited for without end.
-func TestStopKillsTheDeaf(t *testing.T) {
+// A process that ignores SIGTERM must not block Stop.
+func TestStopKillsAProcessThatIgnoresSIGTERM(t *testing.T) {
 	t.Parallel()
 	p := start(t, "deaf")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -77,7 +77,7 @@ func TestStopKillsTheDeaf(t *testing.T) {
 	require.False(t, p.Running())
 }
 
-// Pins a process that ends by itself and leaves people guessing why.
+// The error of a process that ended by itself must have the end of its log.
 func TestEndsByItself(t *testing.T) {
 	t.Parallel()
 	p, err := command(t, "fails").Start()
