@@ -17,7 +17,7 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 	return func(published []db.SigningKey) (db.KeyMaterial, error) {
 		for _, key := range published {
 			if _, err := sealer.Open(token.Material(key.KeyMaterial)); err != nil {
-				return db.KeyMaterial{}, fmt.Errorf("a published key cannot be opened: %w: also configure the key-encryption key that sealed it, or taint the key if that is lost", err)
+				return db.KeyMaterial{}, fmt.Errorf("a published key cannot be opened: %w: also configure the key-encryption key that sealed it, or taint it if that is lost", err)
 			}
 		}
 		m, err := sealer.Mint(alg)
