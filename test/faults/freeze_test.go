@@ -256,6 +256,18 @@ func (r *rig) addExpiredServers(n int) {
 // every caller of FetchMatches waits.
 func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
+	for range 5 {
+		if freezesWhileAccepting(t) {
+			return
+		}
+	}
+	require.Fail(t, "the replica was never frozen in the middle of its transaction")
+}
+
+// freezesWhileAccepting makes the experiment with an installation of its own. It returns false where the replica did not
+// freeze in the middle of its transaction, which proves nothing.
+func freezesWhileAccepting(t *testing.T) bool {
+	t.Helper()
 	const players = 400
 	l := newOMRig(t, 2)
 	frozen := l.serve("--grpc-addr", l.grpcAddrs[0], "--database-url", named(t, l.cluster.URL("postgres"), "frozen"))
@@ -273,7 +285,12 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 		defer close(fetching)
 		_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { late++ })
 	}()
-	l.freezeWhileAccepting(frozen)
+	if !l.freezeWhileAccepting(frozen) {
+		require.NoError(t, frozen.Signal(syscall.SIGCONT))
+		stop()
+		<-fetching
+		return false
+	}
 	at := time.Now()
 	all.Go(func() { l.runDirector(directing, profiles()[0]) })
 	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.matches) > 0 }, 20*time.Second, 5*time.Millisecond)
@@ -289,11 +306,12 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	stop()
 	all.Wait()
 	l.requireConsistent(t.Context())
+	return true
 }
 
 // freezeWhileAccepting locks all tickets, freezes a replica while its acceptance of matches waits for them, and then unlocks
-// them.
-func (l *omRig) freezeWhileAccepting(p *process) {
+// them. It returns whether the replica's transaction stands still then.
+func (l *omRig) freezeWhileAccepting(p *process) bool {
 	l.t.Helper()
 	tx, err := l.pool.Begin(l.t.Context())
 	require.NoError(l.t, err)
@@ -306,7 +324,13 @@ func (l *omRig) freezeWhileAccepting(p *process) {
 	}, 20*time.Second, time.Millisecond)
 	require.NoError(l.t, p.Signal(syscall.SIGSTOP))
 	require.NoError(l.t, tx.Rollback(l.t.Context()))
-	require.Eventually(l.t, func() bool {
-		return one[bool](l.rig, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'frozen' AND state = 'idle in transaction')")
-	}, 5*time.Second, time.Millisecond)
+	for range 500 {
+		if one[bool](l.rig, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'frozen' AND state = 'idle in transaction')") {
+			return true
+		}
+		pause(l.t.Context(), 2*time.Millisecond)
+	}
+	l.t.Logf("not idle in a transaction: %s", one[string](l.rig, `SELECT coalesce(string_agg(concat_ws(' ', state, wait_event, xact_start, left(query, 60)), '; '), '')
+		FROM pg_stat_activity WHERE application_name = 'frozen'`))
+	return false
 }

@@ -139,11 +139,18 @@ func (r *rig) serve(args ...string) *process {
 	return p
 }
 
+// usedAddrs are those that freeAddr has returned: nobody listens there yet, and the kernel offers them again.
+var usedAddrs sync.Map
+
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addrs, err := subprocess.FreeAddrs(t.Context(), 1)
-	require.NoError(t, err)
-	return addrs[0]
+	for {
+		addrs, err := subprocess.FreeAddrs(t.Context(), 1)
+		require.NoError(t, err)
+		if _, used := usedAddrs.LoadOrStore(addrs[0], true); !used {
+			return addrs[0]
+		}
+	}
 }
 
 func (r *rig) awaitReady(p *process) {
