@@ -8,7 +8,7 @@ import (
 )
 
 // historyTables are partitioned by day.
-var historyTables = []string{"session_history", "seat_history", "events"}
+var historyTables = []string{"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history"}
 
 // historyPruneBatch is how many rows of a default partition are deleted at a time: some 50 ms of work.
 const historyPruneBatch = 5000
