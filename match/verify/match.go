@@ -1,0 +1,181 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Match is a match that somebody decided on. Tickets and Seats are those of its newcomers.
+type Match struct {
+	Tickets []match.Ticket
+	Seats   []Seat // one a player
+	Mode    string // of the session; "": not chosen yet
+	// Region is the game region of the session; "": not chosen yet, so that rules on latencies hold if one region satisfies all of them.
+	Region string
+	// Chosen are the values that common rules chose, by attribute; nil: not chosen yet.
+	Chosen map[string]string
+	Joins  *Session // the session that the newcomers join; nil: the match is a new one
+}
+
+// Seat is the place of one player in a match.
+type Seat struct {
+	Ticket, Sub, Team string
+	Role              string // "": none
+}
+
+// Session is a playing match that newcomers join.
+type Session struct {
+	Started time.Time
+	Roster  []Seated
+}
+
+// Seated is a player of a roster. Players whose seats name the same ticket are a party.
+type Seated struct {
+	Seat
+	Attributes match.Attributes
+	Latencies  map[string]uint16 // nil: not known, which fails no rule
+}
+
+// Violation is a condition that does not hold.
+type Violation struct {
+	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles", "mode" and "join_in_progress".
+	Rule string
+	Text string // what is wrong, and with whom
+	// Value is what was measured and Limit what is allowed; both 0 where neither is a number.
+	Value, Limit float64
+}
+
+// Check returns the conditions of the profile that do not hold for the match at that time; nil: all hold. The profile must be valid and must not be
+// decided by a function.
+func Check(p *profile.Profile, m Match, now time.Time) []Violation {
+	g := newGame(p, m, now)
+	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules))
+	if len(found) > 0 {
+		return found
+	}
+	return g.rulesSomewhere()
+}
+
+// member is a player of a match: a newcomer, or of the roster.
+type member struct {
+	Seat
+	attributes match.Attributes
+	latencies  map[string]uint16
+	age        time.Duration // of its ticket; of no meaning in a roster
+	roster     bool
+}
+
+// game is a match with what rules read of it.
+type game struct {
+	p       *profile.Profile
+	match   Match
+	now     time.Time
+	members []member                 // by ticket and sub
+	ages    map[string]time.Duration // of the newcomers' tickets
+	region  string
+}
+
+func newGame(p *profile.Profile, m Match, now time.Time) *game {
+	g := &game{p: p, match: m, now: now, ages: map[string]time.Duration{}, region: m.Region}
+	tickets := map[string]match.Ticket{}
+	for _, t := range m.Tickets {
+		tickets[t.ID], g.ages[t.ID] = t, now.Sub(t.Created)
+	}
+	for _, s := range m.Seats {
+		t := tickets[s.Ticket]
+		g.members = append(g.members, member{Seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies, age: g.ages[s.Ticket]})
+	}
+	if m.Joins != nil {
+		for _, s := range m.Joins.Roster {
+			g.members = append(g.members, member{Seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, roster: true})
+		}
+	}
+	slices.SortStableFunc(g.members, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Sub, b.Sub))
+	})
+	return g
+}
+
+func attributesOf(t match.Ticket, sub string) match.Attributes {
+	for _, p := range t.Players {
+		if p.Sub == sub {
+			return p.Attributes
+		}
+	}
+	return nil
+}
+
+// rulesSomewhere checks the rules in the region of the match or, while it has none, in the region that violates the fewest.
+func (g *game) rulesSomewhere() (fewest []Violation) {
+	for i, region := range g.regions() {
+		there := *g
+		there.region = region
+		if found := there.all(g.p.Rules); i == 0 || len(found) < len(fewest) {
+			fewest = found
+		}
+	}
+	return fewest
+}
+
+func (g *game) regions() []string {
+	if g.match.Region != "" {
+		return []string{g.match.Region}
+	}
+	reported := map[string]bool{"": true}
+	for _, m := range g.members {
+		for region := range m.latencies {
+			reported[region] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(reported))
+}
+
+// all returns the violations of the rules, in their order.
+func (g *game) all(rules []profile.Rule) (found []Violation) {
+	for _, r := range rules {
+		found = append(found, g.rule(r)...)
+	}
+	return found
+}
+
+func (g *game) rule(r profile.Rule) []Violation {
+	switch r.Kind {
+	case profile.Near:
+		return g.near(r)
+	case profile.Balance:
+		return g.balance(r)
+	case profile.Sizes:
+		return g.sizes(r)
+	case profile.PartySizes:
+		return g.partySizes(r)
+	case profile.Comparison:
+		return g.compare(r)
+	case profile.Same, profile.Different:
+		return g.equality(r)
+	case profile.Common:
+		return g.common(r)
+	case profile.Count:
+		return g.count(r)
+	case profile.Latency:
+		return g.latency(r)
+	case profile.Avoid:
+		return g.avoid(r)
+	case profile.Or, profile.And, profile.Not:
+		return g.compound(r)
+	}
+	return []Violation{violation(r.ID, "has the unknown kind %d", r.Kind)}
+}
+
+func violation(rule, format string, args ...any) Violation {
+	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
+}
+
+func measured(rule string, value, limit float64, format string, args ...any) Violation {
+	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Value: value, Limit: limit}
+}

@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// near: the greatest difference of two players, or from the mean of all, is within the limit.
+func (g *game) near(r profile.Rule) (found []Violation) {
+	entries := g.entries(r, r.Attribute, numbers...)
+	for _, team := range g.scopes(r.PerTeam) {
+		there := of(entries, team)
+		if r.FromMean {
+			found = append(found, g.fromMean(r, there)...)
+		} else {
+			found = append(found, g.apart(r, there)...)
+		}
+	}
+	return found
+}
+
+func (g *game) apart(r profile.Rule, entries []entry) (found []Violation) {
+	for i, a := range entries {
+		for _, b := range entries[i+1:] {
+			distance := math.Abs(a.value.Number - b.value.Number)
+			for _, l := range g.between(r, a.ticket, b.ticket) {
+				found = append(found, atMost(r.ID, distance, l, "%s and %s are too far apart", a.who, b.who)...)
+			}
+		}
+	}
+	return found
+}
+
+func (g *game) fromMean(r profile.Rule, entries []entry) (found []Violation) {
+	mean, _ := take(profile.FoldMean, numbersOf(entries))
+	for _, e := range entries {
+		for _, l := range g.between(r, e.ticket) {
+			found = append(found, atMost(r.ID, math.Abs(e.value.Number-mean), l, "%s is too far from the mean", e.who)...)
+		}
+	}
+	return found
+}
+
+// atMost returns a violation if the value is above the limit.
+func atMost(rule string, value float64, l profile.Limits, format string, args ...any) []Violation {
+	if l.Ended || value <= l.Within {
+		return nil
+	}
+	return []Violation{measured(rule, value, l.Within, format, args...)}
+}
+
+// balance: the teams' values differ by no more than the limit. A team of which no player counts has none.
+func (g *game) balance(r profile.Rule) []Violation {
+	entries := g.entries(r, r.Attribute, numbers...)
+	var values []float64
+	for _, team := range g.teamNames() {
+		if there := numbersOf(of(entries, team)); len(there) > 0 {
+			value, _ := take(r.Teams, there)
+			values = append(values, value)
+		}
+	}
+	return g.spread(r, values, "the teams' values")
+}
+
+// sizes: the teams' numbers of players differ by no more than the limit.
+func (g *game) sizes(r profile.Rule) []Violation {
+	var values []float64
+	for _, team := range g.teamNames() {
+		values = append(values, float64(len(g.in(team))))
+	}
+	return g.spread(r, values, "the teams' sizes")
+}
+
+// partySizes: the teams' largest parties differ by no more than the limit.
+func (g *game) partySizes(r profile.Rule) []Violation {
+	var values []float64
+	for _, team := range g.teamNames() {
+		sizes, largest := map[string]int{}, 0
+		for _, m := range g.in(team) {
+			sizes[m.Ticket]++
+			largest = max(largest, sizes[m.Ticket])
+		}
+		values = append(values, float64(largest))
+	}
+	return g.spread(r, values, "the teams' largest parties")
+}
+
+func (g *game) spread(r profile.Rule, values []float64, what string) (found []Violation) {
+	if len(values) == 0 {
+		return nil
+	}
+	for _, l := range g.limits(r) {
+		found = append(found, atMost(r.ID, slices.Max(values)-slices.Min(values), l, "%s differ by too much", what)...)
+	}
+	return found
+}
+
+// compare: each of the left numbers compares as wanted with each of the right. Without a number on one side it holds.
+func (g *game) compare(r profile.Rule) (found []Violation) {
+	for _, l := range g.limits(r) {
+		right := []float64{l.To}
+		if r.Compare.To != nil {
+			right = g.measure(r, *r.Compare.To)
+		}
+		for _, a := range g.measure(r, r.Compare.Measure) {
+			for _, b := range right {
+				if !l.Ended && !holds(a, r.Compare.Is, b) {
+					found = append(found, measured(r.ID, a, b, "%v does not compare with %v as it has to", a, b))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// measure returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to take it of.
+func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
+	if m.Take == profile.FoldCount && m.Of == "" {
+		return []float64{float64(len(slices.DeleteFunc(g.counted(r), func(p member) bool { return m.In != "" && p.Team != m.In })))}
+	}
+	kinds := numbers
+	if m.Take == profile.FoldCount {
+		kinds = anything
+	}
+	values := numbersOf(of(g.entries(r, m.Of, kinds...), m.In))
+	if m.Take == profile.FoldEach {
+		return values
+	}
+	if n, ok := take(m.Take, values); ok {
+		return []float64{n}
+	}
+	return nil
+}
+
+func holds(a float64, is profile.Operator, b float64) bool {
+	switch is {
+	case profile.Less:
+		return a < b
+	case profile.LessOrEqual:
+		return a <= b
+	case profile.Equal:
+		return a == b
+	case profile.NotEqual:
+		return a != b
+	case profile.GreaterOrEqual:
+		return a >= b
+	case profile.Greater:
+		return a > b
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package verify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// teams checks the number of players of each team.
+func (g *game) teams() (found []Violation) {
+	for _, m := range g.members {
+		if !slices.ContainsFunc(g.p.Teams, func(t profile.Team) bool { return t.Name == m.Team }) {
+			found = append(found, violation("teams", "player %s is in %q, which is no team of the profile", m.Sub, m.Team))
+		}
+	}
+	for _, t := range g.p.Teams {
+		found = append(found, g.size(t)...)
+	}
+	return found
+}
+
+// size checks a team's size. A team that newcomers join may be incomplete still, whatever its least size and step.
+func (g *game) size(t profile.Team) []Violation {
+	least, size := g.least(t), len(g.in(t.Name))
+	switch joins := g.match.Joins != nil; {
+	case size > t.Max:
+		return []Violation{measured("teams", float64(size), float64(t.Max), "team %s has %d players, more than %d", t.Name, size, t.Max)}
+	case size < least && !joins:
+		return []Violation{measured("teams", float64(size), float64(least), "team %s has %d players, fewer than %d", t.Name, size, least)}
+	case (size-least)%t.Step != 0 && !joins:
+		return []Violation{measured("teams", float64(size), float64(t.Step), "team %s has %d players, no multiple of %d above %d", t.Name, size, t.Step, least)}
+	}
+	return nil
+}
+
+// least returns the least size of a team: the profile's or, of the steps of "fewer" that name it and hold by now, the last one's.
+func (g *game) least(t profile.Team) int {
+	var sizes []int
+	for _, age := range g.agesOf(g.p.Age) {
+		size := t.Min
+		for _, f := range g.p.Fewer {
+			if n, ok := f.Players[t.Name]; ok && age >= f.After {
+				size = n
+			}
+		}
+		sizes = append(sizes, size)
+	}
+	return slices.Max(append(sizes, 0))
+}
+
+// parties checks that a ticket is in several teams only where all of them allow it.
+func (g *game) parties() (found []Violation) {
+	split := map[string]bool{}
+	for _, t := range g.p.Teams {
+		split[t.Name] = t.AllowSplit
+	}
+	for _, a := range g.members {
+		for _, b := range g.members {
+			apart := a.Ticket == b.Ticket && a.Sub < b.Sub && a.Team != b.Team && !(a.roster && b.roster)
+			if apart && !(split[a.Team] && split[b.Team]) {
+				found = append(found, violation("parties", "ticket %s is in %s and %s", a.Ticket, a.Team, b.Team))
+			}
+		}
+	}
+	return found
+}
+
+// roles checks that each player with a role would take it, and how many of a team have it. A role that a join leaves vacant may stay so.
+func (g *game) roles() (found []Violation) {
+	for _, m := range g.members {
+		if m.Role != "" && !g.takes(m) {
+			found = append(found, violation("roles", "player %s has the role %s, which it does not take or its team does not have", m.Sub, m.Role))
+		}
+	}
+	for _, t := range g.p.Teams {
+		for _, role := range t.Roles {
+			n := len(slices.DeleteFunc(g.in(t.Name), func(m member) bool { return m.Role != role.Name }))
+			if n > role.Max || n < role.Min && g.match.Joins == nil {
+				found = append(found, measured("roles", float64(n), float64(role.Min), "team %s has %d of %s instead of %d to %d", t.Name, n, role.Name, role.Min, role.Max))
+			}
+		}
+	}
+	return found
+}
+
+// takes reports whether the player would take the role that it has, and its team has that role.
+func (g *game) takes(m member) bool {
+	for _, t := range g.p.Teams {
+		if t.Name == m.Team && slices.ContainsFunc(t.Roles, func(r profile.Role) bool { return r.Name == m.Role }) {
+			return m.roster || slices.Contains(g.wishes(m), m.Role)
+		}
+	}
+	return false
+}
+
+// wishes returns the roles that a player would take.
+func (g *game) wishes(m member) []string {
+	v, _ := g.own("role", m)
+	return textsOf(v)
+}
+
+// joining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can be.
+func (g *game) joining() (found []Violation) {
+	if g.match.Joins == nil {
+		return nil
+	}
+	if g.p.When == profile.Never {
+		found = append(found, violation("join_in_progress", "the profile joins no matches in progress"))
+	}
+	age := g.now.Sub(g.match.Joins.Started)
+	if g.p.Within > 0 && age > g.p.Within {
+		found = append(found, measured("join_in_progress", age.Seconds(), g.p.Within.Seconds(), "the session is %s old", age.Round(time.Second)))
+	}
+	before, after := g.uneven(func(m member) bool { return m.roster }), g.uneven(func(member) bool { return true })
+	if allowed := max(before, 1); after > allowed {
+		found = append(found, measured("join_in_progress", float64(after), float64(allowed), "the teams' free places differ by %d afterwards", after))
+	}
+	return found
+}
+
+// uneven returns the difference between the greatest and the least number of free places of a team.
+func (g *game) uneven(counts func(member) bool) int {
+	var free []int
+	for _, t := range g.p.Teams {
+		n := len(slices.DeleteFunc(g.in(t.Name), func(m member) bool { return !counts(m) }))
+		free = append(free, t.Max-n)
+	}
+	return slices.Max(free) - slices.Min(free)
+}
+
+// in returns the players of a team; of "" those of the match. The slice is the caller's.
+func (g *game) in(team string) (found []member) {
+	for _, m := range g.members {
+		if team == "" || m.Team == team {
+			found = append(found, m)
+		}
+	}
+	return found
+}

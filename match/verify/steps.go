@@ -1,0 +1,72 @@
+package verify
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// agesOf returns the waiting times that decide the steps of a match: one, or with Each one a ticket. What has steps must hold by all of them.
+func (g *game) agesOf(by profile.Age) []time.Duration {
+	ages := slices.Sorted(maps.Values(g.ages))
+	if len(ages) == 0 {
+		return nil
+	}
+	switch by {
+	case profile.Oldest:
+		return ages[len(ages)-1:]
+	case profile.Youngest:
+		return ages[:1]
+	case profile.Mean:
+		return []time.Duration{meanOf(ages)}
+	case profile.Each:
+	}
+	return ages
+}
+
+func meanOf(ages []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, age := range ages {
+		sum += age
+	}
+	return sum / time.Duration(len(ages))
+}
+
+// limits returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by all of them.
+func (g *game) limits(r profile.Rule) (found []profile.Limits) {
+	for _, age := range g.agesOf(r.Age) {
+		found = append(found, at(r, age))
+	}
+	return found
+}
+
+// between returns the limits that a rule has for two players, or two parties: with Each those of their two tickets.
+func (g *game) between(r profile.Rule, tickets ...string) (found []profile.Limits) {
+	if r.Age != profile.Each {
+		return g.limits(r)
+	}
+	for _, ticket := range tickets {
+		if age, newcomer := g.ages[ticket]; newcomer {
+			found = append(found, at(r, age))
+		}
+	}
+	return found
+}
+
+// at returns the limits of a rule for an age.
+func at(r profile.Rule, age time.Duration) profile.Limits {
+	limits := r.Limits
+	for _, step := range r.Widen {
+		if age >= step.After {
+			limits = step.Limits
+		}
+	}
+	return limits
+}
+
+// ended reports whether a rule has ended by all of the limits.
+func ended(limits []profile.Limits) bool {
+	return !slices.ContainsFunc(limits, func(l profile.Limits) bool { return !l.Ended })
+}

@@ -1,0 +1,221 @@
+package verify
+
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// entry is a value that a rule compares: a player's, or what the rule folds a party's into.
+type entry struct {
+	ticket string
+	who    string   // the player, or the ticket for a party's
+	teams  []string // where the player is or, of a party's, its players are
+	value  match.Value
+}
+
+// entries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow that, absent says so.
+func (g *game) entries(r profile.Rule, attribute string, kinds ...match.Kind) (found []entry) {
+	for _, m := range g.counted(r) {
+		if v, ok := g.value(r, attribute, m, kinds); ok {
+			found = append(found, entry{m.Ticket, m.Sub, []string{m.Team}, v})
+		}
+	}
+	return fold(r.Party, found)
+}
+
+// counted returns the players that a rule is about: all, or those who fill its role.
+func (g *game) counted(r profile.Rule) []member {
+	return slices.DeleteFunc(g.in(""), func(m member) bool { return r.Role != "" && m.Role != r.Role })
+}
+
+// value returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place; false: nothing that it can
+// compare.
+func (g *game) value(r profile.Rule, attribute string, m member, kinds []match.Kind) (match.Value, bool) {
+	v, ok := g.own(attribute, m)
+	if !ok && r.Missing.Value != nil {
+		v = *r.Missing.Value
+	}
+	return v, slices.Contains(kinds, v.Kind)
+}
+
+// own returns a player's attribute, which has the declared type, or the profile's default.
+func (g *game) own(attribute string, m member) (match.Value, bool) {
+	v, ok := m.attributes[attribute]
+	declared, isDeclared := g.p.Attributes[attribute]
+	if isDeclared && v.Kind != declared.Kind {
+		if declared.Default == nil {
+			return match.Value{}, false
+		}
+		return *declared.Default, true
+	}
+	return v, ok
+}
+
+// The kinds of values that rules compare.
+var (
+	numbers  = []match.Kind{match.Number}
+	texts    = []match.Kind{match.Text, match.List} // a text is a list of one
+	anything = []match.Kind{match.Number, match.Text, match.List}
+)
+
+func kindsOf(k profile.RuleKind) []match.Kind {
+	switch k {
+	case profile.Near, profile.Balance, profile.Comparison:
+		return numbers
+	case profile.Common, profile.Avoid, profile.Count:
+		return texts
+	default:
+		return anything
+	}
+}
+
+// absent returns the players that a rule, or one inside of it, can neither compare nor leave out. Such a player's ticket is no candidate, however the rule
+// is composed and whether or not it has ended.
+func (g *game) absent(rules []profile.Rule) (found []Violation) {
+	for _, r := range rules {
+		found = append(found, g.absent(r.Rules)...)
+		if r.Missing.Pass {
+			continue
+		}
+		for _, attribute := range attributes(r) {
+			for _, m := range g.counted(r) {
+				if _, ok := g.value(r, attribute, m, kindsOf(r.Kind)); !ok {
+					found = append(found, violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// attributes returns the names of the attributes that a rule needs. Who has no value does not count, where players are counted.
+func attributes(r profile.Rule) (names []string) {
+	if r.Attribute != "" {
+		names = append(names, r.Attribute)
+	}
+	if r.Compare != nil && r.Compare.Measure.Take != profile.FoldCount {
+		names = append(names, r.Compare.Measure.Of)
+	}
+	if r.Compare != nil && r.Compare.To != nil && r.Compare.To.Take != profile.FoldCount {
+		names = append(names, r.Compare.To.Of)
+	}
+	return names
+}
+
+// fold makes one entry of each party's, where the fold is about values of that kind.
+func fold(by profile.Fold, entries []entry) (folded []entry) {
+	parties := map[string][]entry{}
+	for _, e := range entries {
+		if !folds(by, e.value.Kind) {
+			folded = append(folded, e)
+			continue
+		}
+		if parties[e.ticket] == nil {
+			folded = append(folded, entry{ticket: e.ticket, who: e.ticket})
+		}
+		parties[e.ticket] = append(parties[e.ticket], e)
+	}
+	for i, e := range folded {
+		if party := parties[e.ticket]; e.value.Kind == 0 {
+			folded[i].value, folded[i].teams = foldParty(by, party), teamsOf(party)
+		}
+	}
+	return folded
+}
+
+func folds(by profile.Fold, kind match.Kind) bool {
+	switch by {
+	case profile.FoldMin, profile.FoldMax, profile.FoldMean:
+		return kind == match.Number
+	case profile.Union:
+		return kind != match.Number
+	case profile.FoldEach, profile.FoldSum, profile.FoldCount, profile.Intersect: // what all lists have is the same without folding first
+	}
+	return false
+}
+
+func teamsOf(party []entry) (teams []string) {
+	for _, e := range party {
+		teams = append(teams, e.teams...)
+	}
+	return teams
+}
+
+func foldParty(by profile.Fold, party []entry) match.Value {
+	if party[0].value.Kind == match.Number {
+		n, _ := take(by, numbersOf(party))
+		return match.Value{Kind: match.Number, Number: n}
+	}
+	var union []string
+	for _, e := range party {
+		union = append(union, textsOf(e.value)...)
+	}
+	return match.Value{Kind: match.List, List: union}
+}
+
+// take makes one number of many; false: nothing is there to take it of.
+func take(by profile.Fold, numbers []float64) (float64, bool) {
+	var sum float64
+	for _, n := range numbers {
+		sum += n
+	}
+	switch {
+	case by == profile.FoldSum:
+		return sum, true
+	case by == profile.FoldCount:
+		return float64(len(numbers)), true
+	case len(numbers) == 0:
+		return 0, false
+	case by == profile.FoldMin:
+		return slices.Min(numbers), true
+	case by == profile.FoldMax:
+		return slices.Max(numbers), true
+	}
+	return sum / float64(len(numbers)), true
+}
+
+func numbersOf(entries []entry) (numbers []float64) {
+	for _, e := range entries {
+		numbers = append(numbers, e.value.Number)
+	}
+	return numbers
+}
+
+// of returns the entries of a team; of "" all.
+func of(entries []entry, team string) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return team != "" && !slices.Contains(e.teams, team) })
+}
+
+// scopes returns the teams in each of which a rule must hold on its own, or "" for the match.
+func (g *game) scopes(perTeam bool) (names []string) {
+	if !perTeam {
+		return []string{""}
+	}
+	return g.teamNames()
+}
+
+func (g *game) teamNames() (names []string) {
+	for _, t := range g.p.Teams {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// textsOf returns a list's texts, or the one of a text.
+func textsOf(v match.Value) []string {
+	switch v.Kind {
+	case match.Text:
+		return []string{v.Text}
+	case match.List:
+		return v.List
+	case match.Number:
+	}
+	return nil
+}
+
+// same reports whether two values are equal. Texts are compared by bytes.
+func same(a, b match.Value) bool {
+	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text && slices.Equal(a.List, b.List)
+}

@@ -1,0 +1,212 @@
+package verifytest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// drawer draws the rules of a profile.
+type drawer struct {
+	t *rapid.T
+	p *profile.Profile
+}
+
+func pick[E any](d drawer, label string, from ...E) E {
+	return rapid.SampledFrom(from).Draw(d.t, label)
+}
+
+func (d drawer) flag(label string) bool { return rapid.Bool().Draw(d.t, label) }
+
+func (d drawer) upTo(label string, most int) int { return rapid.IntRange(0, most).Draw(d.t, label) }
+
+// depth is how deep rules may be inside of others.
+const depth = 2
+
+func (d drawer) rule(id string, level int) profile.Rule {
+	r := profile.Rule{ID: id, Age: d.p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
+	if d.upTo("own age", 3) == 0 {
+		r.Age = ages.Draw(d.t, "rule's age")
+	}
+	kinds := profile.Avoid
+	if level < depth {
+		kinds = profile.Not
+	}
+	r.Kind = rapid.Map(rapid.IntRange(int(profile.Near), int(kinds)), toKind).Filter(d.suits).Draw(d.t, "kind")
+	d.fill(&r, level)
+	if r.Kind != profile.Not && d.flag("widen") {
+		d.widen(&r)
+	}
+	return r
+}
+
+func toKind(i int) profile.RuleKind { return profile.RuleKind(i) }
+
+// suits reports whether the kind is possible with the profile's teams: some compare teams.
+func (d drawer) suits(k profile.RuleKind) bool {
+	return len(d.p.Teams) > 1 || k != profile.Balance && k != profile.Sizes && k != profile.PartySizes
+}
+
+// fill sets what a rule of the kind has.
+func (d drawer) fill(r *profile.Rule, level int) {
+	switch r.Kind {
+	case profile.Near:
+		d.attribute(r, numbers, 0, 3)
+		d.foldNumbers(r)
+		r.PerTeam, r.FromMean = d.flag("per team"), d.flag("from mean")
+	case profile.Balance:
+		d.attribute(r, numbers, 0, 3)
+		d.foldNumbers(r)
+		r.Teams = pick(d, "teams", profile.FoldMean, profile.FoldSum, profile.FoldMin, profile.FoldMax)
+	case profile.Sizes, profile.PartySizes:
+		r.Within = float64(d.upTo("within", 1))
+	case profile.Comparison:
+		d.compare(r)
+	case profile.Same, profile.Different:
+		d.attribute(r, slices.Concat(numbers, words), 0, 0)
+		r.PerTeam = d.flag("per team")
+	case profile.Common:
+		d.attribute(r, lists, 0, 0)
+		r.AtLeast = 1 + d.upTo("at least", 1)
+		r.Party = pick(d, "party", profile.FoldEach, profile.Intersect, profile.Union)
+	case profile.Count:
+		d.attribute(r, slices.Concat(words, lists), 0, 0)
+		r.AnyOf = []string{pick(d, "any of", values...)}
+		r.Min = d.upTo("least", 2)
+		r.Max = max(r.Min, pick(d, "most", 1, 2, profile.NoMax))
+		r.PerTeam = d.flag("per team")
+	case profile.Latency:
+		r.Latency = time.Duration(pick(d, "latency", 30, 60)) * time.Millisecond
+		r.TakeMean = d.flag("mean")
+		if d.flag("spread") {
+			r.Spread = 20 * time.Millisecond
+		}
+	case profile.Avoid:
+		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, d.flag("per team"), true
+	case profile.Or, profile.And, profile.Not:
+		d.compound(r, level)
+	}
+}
+
+// attribute sets the attribute that a rule compares, what it does about players without it, and for some whose it compares.
+func (d drawer) attribute(r *profile.Rule, names []string, least, most int) {
+	r.Attribute = pick(d, "attribute", names...)
+	r.Within = float64(rapid.IntRange(least, most).Draw(d.t, "within"))
+	d.missing(r, r.Attribute)
+	if d.p.Teams[0].Roles != nil && d.upTo("role", 3) == 0 {
+		r.Role = pick(d, "of role", roles...)
+	}
+}
+
+func (d drawer) missing(r *profile.Rule, attribute string) {
+	switch pick(d, "missing", "fail", "pass", "value") {
+	case "pass":
+		r.Missing.Pass = true
+	case "value":
+		v := match.Value{Kind: match.Number, Number: 1}
+		if slices.Contains(words, attribute) {
+			v = match.Value{Kind: match.Text, Text: "a"}
+		}
+		if slices.Contains(lists, attribute) {
+			v = match.Value{Kind: match.List, List: []string{"a"}}
+		}
+		r.Missing.Value = &v
+	}
+}
+
+func (d drawer) foldNumbers(r *profile.Rule) {
+	r.Party = pick(d, "party", profile.FoldEach, profile.FoldEach, profile.FoldMin, profile.FoldMax, profile.FoldMean)
+}
+
+func (d drawer) compare(r *profile.Rule) {
+	c := &profile.Compare{Measure: d.measure(profile.FoldEach, profile.FoldSum), Is: profile.Operator(1 + d.upTo("is", 5))}
+	if d.flag("to a measure") {
+		to := d.measure(profile.FoldSum)
+		c.To = &to
+	}
+	r.To = float64(d.upTo("to", 4))
+	r.Compare = c
+	d.missing(r, numbers[0])
+}
+
+func (d drawer) measure(some ...profile.Fold) profile.Measure {
+	m := profile.Measure{
+		Take: pick(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax, profile.FoldCount)...),
+		Of:   pick(d, "of", numbers...),
+	}
+	if m.Take == profile.FoldCount {
+		m.Of = pick(d, "count of", "", numbers[0], words[0])
+	}
+	if d.flag("in a team") {
+		m.In = pick(d, "in", d.p.Teams...).Name
+	}
+	return m
+}
+
+func (d drawer) compound(r *profile.Rule, level int) {
+	most := 2
+	if r.Kind == profile.Not {
+		most = 1
+	}
+	for i := range rapid.IntRange(1, most).Draw(d.t, "rules inside") {
+		r.Rules = append(r.Rules, d.rule(fmt.Sprintf("%s-%d", r.ID, i), level+1))
+	}
+	if r.Kind == profile.Not {
+		steady(r)
+	}
+}
+
+// steady takes the steps out of a rule and those inside: what must not hold would become harder to satisfy with time.
+func steady(r *profile.Rule) {
+	r.Widen = nil
+	for i := range r.Rules {
+		steady(&r.Rules[i])
+	}
+}
+
+// widen adds 1 or 2 steps, each of which allows more than the one before.
+func (d drawer) widen(r *profile.Rule) {
+	limits, after := r.Limits, time.Duration(0)
+	for range rapid.IntRange(1, 2).Draw(d.t, "steps") {
+		after += later.Draw(d.t, "after")
+		switch {
+		case d.upTo("any", 3) == 0 || compound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different || r.Kind == profile.Avoid:
+			limits.Ended = true
+		case r.Kind == profile.Comparison && r.Compare.To != nil:
+			limits.Ended = true
+		default:
+			d.wider(r, &limits)
+		}
+		r.Widen = append(r.Widen, profile.Step{After: after, Limits: limits})
+		if limits.Ended {
+			return
+		}
+	}
+}
+
+func compound(k profile.RuleKind) bool {
+	return k == profile.Or || k == profile.And || k == profile.Not
+}
+
+func (d drawer) wider(r *profile.Rule, l *profile.Limits) {
+	switch r.Kind {
+	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
+		l.Within++
+	case profile.Comparison:
+		if l.To++; r.Compare.Is == profile.Greater || r.Compare.Is == profile.GreaterOrEqual {
+			l.To -= 2
+		}
+	case profile.Common:
+		l.AtLeast = max(1, l.AtLeast-1)
+	case profile.Count:
+		l.Min = max(0, l.Min-1)
+	case profile.Latency:
+		l.Latency += 30 * time.Millisecond
+	default:
+	}
+}
