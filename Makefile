@@ -59,10 +59,11 @@ lint: $(BIN)/golangci-lint ## Check style and the import direction of the house
 	@$(BIN)/golangci-lint run $(PKGS)
 
 .PHONY: generate
-generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/openmatch/pb, and the page of the API
+generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, and the page of the API
 	@$(BIN)/sqlc generate
 	@go run ./db/dbtest/dumpschema db/schema.sql
 	@api/openmatch/generate.sh api/openmatch/pb
+	@api/ticket/generate.sh api/ticket/pb
 	@go generate ./...
 
 .PHONY: reference
@@ -73,8 +74,11 @@ reference: postgres ## Write docs/reference/ and the tables of docs/configuratio
 generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not what its sources say (a test looks after the page)
 	@$(BIN)/sqlc diff
 	@go run ./db/dbtest/dumpschema -check db/schema.sql
-	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; api/openmatch/generate.sh "$$fresh"; \
-	diff -ru -x doc.go -x '*_test.go' api/openmatch/pb "$$fresh" || { echo "api/openmatch/pb is not current: make generate" >&2; exit 1; }
+	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; \
+	for protocol in openmatch ticket; do \
+	  mkdir "$$fresh/$$protocol"; api/$$protocol/generate.sh "$$fresh/$$protocol"; \
+	  diff -ru -x doc.go -x '*_test.go' "api/$$protocol/pb" "$$fresh/$$protocol" || { echo "api/$$protocol/pb is not current: make generate" >&2; exit 1; }; \
+	done
 
 .PHONY: tidy-check
 tidy-check: ## Fail when go.mod or go.sum is not what the code needs

@@ -1,0 +1,171 @@
+package ticketbody
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	openmatch "github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/api/ticket/pb"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/token"
+)
+
+// Decode reads the body of a ticket, whatever client made it. Its id and time are those of the ticket's row. The players are
+// those of the extension; without one, the player that the string_arg playerArg names; "" names none. A ticket of Open Match
+// may therefore have no players.
+//
+// Numbers that are not finite, and texts with zero bytes, are no attributes, since a report of them could not be stored.
+// Errors: the body is no openmatch.Ticket; its extension is invalid.
+func Decode(id string, created time.Time, body []byte, playerArg string) (*match.Ticket, error) {
+	var m openmatch.Ticket
+	if err := proto.Unmarshal(body, &m); err != nil {
+		return nil, fmt.Errorf("the body of a ticket: %w", err)
+	}
+	details, err := detailsIn(&m)
+	if err != nil {
+		return nil, fmt.Errorf("extension %s: %w", TicketExtension, err)
+	}
+	s := m.GetSearchFields()
+	t := &match.Ticket{
+		ID: id, Created: created,
+		Fields:   match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags(), Created: match.MomentOf(created)},
+		Profiles: profilesOf(s.GetTags(), details.GetProfiles()),
+	}
+	if details != nil {
+		t.Latencies = latenciesOf(details)
+	}
+	t.Players = playersOf(attributesOf(s), details, s.GetStringArgs()[playerArg])
+	return t, nil
+}
+
+// detailsIn returns the extension, nil where the ticket has none. Errors: it is invalid.
+func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
+	packed := m.GetExtensions()[TicketExtension]
+	if packed == nil {
+		return nil, nil //nolint:nilnil // most tickets of Open Match have none
+	}
+	details := &pb.TicketDetails{}
+	if err := packed.UnmarshalTo(details); err != nil {
+		return nil, err
+	}
+	return details, check(details)
+}
+
+func check(d *pb.TicketDetails) error {
+	if len(d.GetPlayers()) > MaxPlayers || len(d.GetLatencies()) > MaxRegions || len(d.GetProfiles()) > MaxProfiles {
+		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions, MaxProfiles)
+	}
+	seen := make(map[string]bool, len(d.GetPlayers()))
+	for _, p := range d.GetPlayers() {
+		if !token.ValidSubject(p.GetSub()) || seen[p.GetSub()] {
+			return errors.New("a player's sub is 1 to 255 bytes of UTF-8 without control characters, and is in the party once")
+		}
+		seen[p.GetSub()] = true
+	}
+	for region, ms := range d.GetLatencies() {
+		if ms > MaxLatency {
+			return fmt.Errorf("the latency of region %q is over %d ms", region, MaxLatency)
+		}
+	}
+	return nil
+}
+
+// profilesOf returns the names of both places, each once, in their order.
+func profilesOf(tags, more []string) (names []string) {
+	for _, tag := range tags {
+		if name, ok := strings.CutPrefix(tag, ProfileTag); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func latenciesOf(d *pb.TicketDetails) map[string]uint16 {
+	out := make(map[string]uint16, len(d.GetLatencies()))
+	for region, ms := range d.GetLatencies() {
+		out[region] = uint16(ms)
+	}
+	return out
+}
+
+// playersOf returns the party, sorted. Players without attributes of their own share the ticket's.
+func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []match.Player {
+	if d == nil && token.ValidSubject(player) {
+		return []match.Player{{Sub: player, Attributes: ticket}}
+	}
+	players := make([]match.Player, 0, len(d.GetPlayers()))
+	for _, p := range d.GetPlayers() {
+		players = append(players, match.Player{Sub: p.GetSub(), Attributes: overlay(ticket, p.GetAttributes())})
+	}
+	slices.SortFunc(players, func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
+	return players
+}
+
+func overlay(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {
+	if len(own) == 0 {
+		return ticket
+	}
+	all := maps.Clone(ticket)
+	for name, m := range own {
+		if v, ok := attribute(m); ok && storable(name) {
+			all[name] = v
+		}
+	}
+	return all
+}
+
+func attribute(m *pb.Value) (v match.Value, ok bool) {
+	switch kind := m.GetKind().(type) {
+	case *pb.Value_Number:
+		return match.Value{Kind: match.Number, Number: kind.Number}, finite(kind.Number)
+	case *pb.Value_Text:
+		return match.Value{Kind: match.Text, Text: kind.Text}, storable(kind.Text)
+	case *pb.Value_List:
+		values := kind.List.GetValues()
+		return match.Value{Kind: match.List, List: values}, !slices.ContainsFunc(values, unstorable)
+	}
+	return v, false
+}
+
+// attributesOf returns the attributes that the search fields hold. Of a name that is a number and a text, the number counts.
+func attributesOf(s *openmatch.SearchFields) match.Attributes {
+	all := make(match.Attributes, len(s.GetDoubleArgs())+len(s.GetStringArgs()))
+	for _, tag := range s.GetTags() {
+		name, value, isList := strings.Cut(tag, ":")
+		if !isList || unstorable(tag) || strings.HasPrefix(tag, ProfileTag) {
+			continue
+		}
+		all[name] = match.Value{Kind: match.List, List: append(all[name].List, value)}
+	}
+	for name, text := range s.GetStringArgs() {
+		if storable(name) && storable(text) {
+			all[name] = match.Value{Kind: match.Text, Text: text}
+		}
+	}
+	for name, n := range s.GetDoubleArgs() {
+		if storable(name) && finite(n) {
+			all[name] = match.Value{Kind: match.Number, Number: n}
+		}
+	}
+	return all
+}
+
+func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
+
+// Postgres stores no zero byte in a text.
+func unstorable(text string) bool { return strings.Contains(text, "\x00") }
+
+func storable(text string) bool { return !unstorable(text) }

@@ -1,0 +1,69 @@
+package ticketbody
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Numbers of the fields on the way from an openmatch.Ticket to the names of its players.
+const (
+	ticketExtensions protowire.Number = 5
+	mapKey, mapValue protowire.Number = 1, 2
+	anyValue         protowire.Number = 2
+	detailsPlayers   protowire.Number = 1
+	playerSub        protowire.Number = 1
+)
+
+// Party returns the players of a ticket's extension, sorted, and none where it has no extension or is malformed. It decodes
+// nothing else, so it costs a fraction of [Decode].
+func Party(body []byte) (subs []string) {
+	for entry := range fields(body, ticketExtensions) {
+		if string(last(entry, mapKey)) != TicketExtension {
+			continue
+		}
+		subs = nil // of a map entry that comes twice, the last counts
+		for player := range fields(last(merged(entry, mapValue), anyValue), detailsPlayers) {
+			subs = append(subs, string(last(player, playerSub)))
+		}
+	}
+	slices.Sort(subs)
+	return subs
+}
+
+// fields returns the values of a message's length-delimited fields with a number.
+func fields(message []byte, number protowire.Number) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(message) > 0 {
+			num, kind, n := protowire.ConsumeTag(message)
+			if n < 0 {
+				return
+			}
+			message = message[n:]
+			size := protowire.ConsumeFieldValue(num, kind, message)
+			if size < 0 {
+				return
+			}
+			if value, _ := protowire.ConsumeBytes(message[:size]); num == number && kind == protowire.BytesType && !yield(value) {
+				return
+			}
+			message = message[size:]
+		}
+	}
+}
+
+// last returns the value of the last field with a number, as protobuf reads fields that come twice; nil without one.
+func last(message []byte, number protowire.Number) (value []byte) {
+	for v := range fields(message, number) {
+		value = v
+	}
+	return value
+}
+
+// merged returns the message in all fields with a number: protobuf merges a message that comes in parts.
+func merged(message []byte, number protowire.Number) (whole []byte) {
+	for part := range fields(message, number) {
+		whole = append(whole, part...)
+	}
+	return whole
+}
