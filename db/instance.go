@@ -63,6 +63,9 @@ func (s *Store) Register(ctx context.Context, r Registration) (Registered, error
 		out = Registered{InstanceID: r.InstanceID, Incarnation: incarnation, Available: int(available)}
 		return err
 	})
+	if err == nil {
+		s.Notify(TopicCapacity, "")
+	}
 	return out, classify(err)
 }
 

@@ -16,6 +16,12 @@ import (
 const (
 	TopicTickets = "tickets" // tickets were assigned or deleted: see [Store.SettledSince]
 	TopicCycle   = "cycle"   // the state of a region's cycle, or its proposals, changed
+
+	TopicQueue        = "queue"    // tickets became candidates: see [Store.CandidatesSince]
+	TopicTicketEvents = "events"   // tickets entered other states: see ticket_events
+	TopicMatches      = "matches"  // a ready check ended
+	TopicProfiles     = "profiles" // a profile has another version, or is retired
+	TopicCapacity     = "capacity" // an instance of a game region may take a session again
 )
 
 // Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. Call it after the

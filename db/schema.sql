@@ -204,15 +204,18 @@ BEGIN
     PERFORM 1 FROM seats WHERE region = p_region AND session_id = ANY (p_ids) ORDER BY session_id, sub FOR UPDATE;
 
     WITH gone AS (DELETE FROM seats WHERE region = p_region AND session_id = ANY (p_ids) RETURNING *)
-    INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, reason)
-    SELECT region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, 'session ' || p_reason FROM gone;
+    INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, reason, match_id, team)
+    SELECT region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, 'session ' || p_reason, match_id, team FROM gone;
+
+    DELETE FROM matches m USING sessions s
+    WHERE s.region = p_region AND s.id = ANY (p_ids) AND s.match_id IS NOT NULL AND m.region = p_region AND m.id = s.match_id;
 
     RETURN QUERY
     WITH gone AS (
         DELETE FROM sessions WHERE region = p_region AND id = ANY (p_ids) RETURNING *
     ), kept AS (
-        INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
-        SELECT g.region, g.id, g.handle, g.mode, g.instance_id, g.incarnation, g.player_count, g.max_players, g.opened_at, p_reason FROM gone g
+        INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason, match_id)
+        SELECT g.region, g.id, g.handle, g.mode, g.instance_id, g.incarnation, g.player_count, g.max_players, g.opened_at, p_reason, g.match_id FROM gone g
     ), freed AS (
         UPDATE instances i SET reserved_seats = i.reserved_seats - f.seats, open_sessions = i.open_sessions - f.n
         FROM (SELECT g.instance_id, sum(g.max_players) AS seats, count(*) AS n FROM gone g GROUP BY g.instance_id) f
@@ -358,7 +361,7 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
     AS $$
     SELECT ARRAY['instance_directory', 'instances', 'instance_leases', 'instance_modes', 'sessions', 'seats', 'redeemed_tokens',
                  'idempotency_keys', 'tickets', 'settled_tickets', 'backfills', 'backfill_tickets', 'match_cycles', 'match_callers',
-                 'match_proposals']::regclass[]
+                 'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand']::regclass[]
 $$;
 
 CREATE FUNCTION public.lease_horizon() RETURNS timestamp with time zone
@@ -437,23 +440,22 @@ $$;
 
 CREATE PROCEDURE public.renew_restored_transactions()
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 DECLARE
     base bigint;
+    feed text;
 BEGIN
     PERFORM pg_advisory_lock(hashtext('director.restored')); -- the session's, so that it outlasts COMMIT
     IF restored_from_dump() THEN
         base := pg_current_xact_id()::text::bigint;
-        WITH old AS (
-            SELECT d.tx, row_number() OVER (ORDER BY d.tx) AS n
-            FROM (SELECT DISTINCT e.tx FROM events e WHERE e.tx >= pg_snapshot_xmax(pg_current_snapshot())) d
-        )
-        UPDATE events e SET tx = (base + o.n)::text::xid8 FROM old o WHERE e.tx = o.tx;
-        WITH old AS (
-            SELECT d.tx, row_number() OVER (ORDER BY d.tx) AS n
-            FROM (SELECT DISTINCT s.tx FROM settled_tickets s WHERE s.tx >= pg_snapshot_xmax(pg_current_snapshot())) d
-        )
-        UPDATE settled_tickets s SET tx = (base + o.n)::text::xid8 FROM old o WHERE s.tx = o.tx;
+        FOREACH feed IN ARRAY ARRAY['events', 'settled_tickets', 'tickets', 'ticket_events'] LOOP
+            EXECUTE format($q$
+                WITH old AS (
+                    SELECT d.tx, row_number() OVER (ORDER BY d.tx) AS n
+                    FROM (SELECT DISTINCT e.tx FROM %1$I e WHERE e.tx >= pg_snapshot_xmax(pg_current_snapshot())) d
+                )
+                UPDATE %1$I e SET tx = ($1 + o.n)::text::xid8 FROM old o WHERE e.tx = o.tx $q$, feed) USING base;
+        END LOOP;
         COMMIT;
         WHILE restored_from_dump() LOOP
             FOR i IN 1..1000 LOOP
@@ -464,7 +466,7 @@ BEGIN
     END IF;
     PERFORM pg_advisory_unlock(hashtext('director.restored'));
 END
-$$;
+$_$;
 
 CREATE FUNCTION public.replace_default_partition(p_table text) RETURNS boolean
     LANGUAGE plpgsql
@@ -502,7 +504,9 @@ DECLARE
 BEGIN
     RETURN coalesce((SELECT e.tx FROM events e ORDER BY e.tx DESC, e.id DESC LIMIT 1) >= future, false)
         OR EXISTS (SELECT FROM ticket_regions() r(region) WHERE
-            (SELECT s.tx FROM settled_tickets s WHERE s.region = r.region ORDER BY s.tx DESC LIMIT 1) >= future);
+            (SELECT s.tx FROM settled_tickets s WHERE s.region = r.region ORDER BY s.tx DESC LIMIT 1) >= future
+            OR (SELECT t.tx FROM tickets t WHERE t.region = r.region AND t.tx IS NOT NULL ORDER BY t.tx DESC LIMIT 1) >= future
+            OR (SELECT e.tx FROM ticket_events e WHERE e.region = r.region ORDER BY e.tx DESC LIMIT 1) >= future);
 END
 $$;
 
@@ -725,6 +729,7 @@ CREATE TABLE public.sessions (
     player_count integer NOT NULL,
     max_players integer NOT NULL,
     opened_at timestamp with time zone DEFAULT now() NOT NULL,
+    match_id uuid,
     CONSTRAINT a_session_holds_1_to_1024_players CHECK (((max_players >= 1) AND (max_players <= 1024))),
     CONSTRAINT a_session_never_seats_more_than_it_holds CHECK (((player_count >= 0) AND (player_count <= max_players)))
 )
@@ -974,8 +979,11 @@ CREATE TABLE public.seats (
     look_at timestamp with time zone DEFAULT now() NOT NULL,
     connection text,
     connection_jti text,
+    match_id uuid,
+    team text,
     CONSTRAINT a_reserved_seat_ends_some_day CHECK (((state = 'connected'::text) OR (expires_at IS NOT NULL))),
-    CONSTRAINT a_seat_is_reserved_or_connected CHECK ((state = ANY (ARRAY['reserved'::text, 'connected'::text])))
+    CONSTRAINT a_seat_is_reserved_or_connected CHECK ((state = ANY (ARRAY['reserved'::text, 'connected'::text]))),
+    CONSTRAINT a_team_belongs_to_a_match CHECK (((team IS NULL) OR (match_id IS NOT NULL)))
 )
 WITH (fillfactor='75', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.seats ALTER COLUMN region SET (n_distinct=1);
@@ -1231,7 +1239,10 @@ CREATE TABLE public.tickets (
     matched_in bytea,
     expires_at timestamp with time zone,
     kept_alive interval,
-    player text
+    player text,
+    paused_at timestamp with time zone,
+    version integer DEFAULT 1 NOT NULL,
+    tx xid8 DEFAULT pg_current_xact_id()
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_insert_scale_factor='0.1');
 ALTER TABLE ONLY public.tickets ALTER COLUMN region SET (n_distinct=1);
@@ -1370,6 +1381,26 @@ COMMENT ON COLUMN ops.oldest_snapshot.transactions IS 'How many transactions hav
 
 COMMENT ON COLUMN ops.oldest_snapshot.oldest IS 'Which one holds back the most.';
 
+CREATE TABLE public.match_history (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    profile text NOT NULL,
+    version integer NOT NULL,
+    epoch bigint NOT NULL,
+    seed bigint NOT NULL,
+    game_region text,
+    mode text,
+    session_id uuid,
+    joined boolean DEFAULT false NOT NULL,
+    tickets text[] NOT NULL,
+    players integer NOT NULL,
+    why jsonb NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    committed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT an_explanation_fits_in_4_kib CHECK ((octet_length((why)::text) <= 8192))
+)
+PARTITION BY RANGE (committed_at);
+
 CREATE TABLE public.seat_history (
     region text NOT NULL,
     session_id uuid NOT NULL,
@@ -1382,7 +1413,9 @@ CREATE TABLE public.seat_history (
     connected_at timestamp with time zone,
     jti text,
     left_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    match_id uuid,
+    team text
 )
 PARTITION BY RANGE (left_at);
 
@@ -1397,25 +1430,62 @@ CREATE TABLE public.session_history (
     max_players integer NOT NULL,
     opened_at timestamp with time zone NOT NULL,
     closed_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    match_id uuid
 )
 PARTITION BY RANGE (closed_at);
+
+CREATE TABLE public.ticket_events (
+    region text NOT NULL,
+    ticket_id text NOT NULL COLLATE pg_catalog."C",
+    n integer NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    state text NOT NULL,
+    reason text,
+    match_id uuid,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    party text[],
+    CONSTRAINT a_final_state_keeps_the_party CHECK (((party IS NOT NULL) OR (state <> ALL (ARRAY['assigned'::text, 'declined'::text, 'cancelled'::text, 'expired'::text])))),
+    CONSTRAINT a_ticket_event_is_a_state CHECK ((state = ANY (ARRAY['queued'::text, 'paused'::text, 'matched'::text, 'accepting'::text, 'waiting_for_server'::text, 'assigned'::text, 'declined'::text, 'cancelled'::text, 'expired'::text])))
+)
+PARTITION BY RANGE (at);
+
+CREATE TABLE public.ticket_history (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    created timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone,
+    left_at timestamp with time zone DEFAULT now() NOT NULL,
+    profiles text[] NOT NULL,
+    party text[] NOT NULL,
+    attributes jsonb,
+    latencies jsonb,
+    outcome text NOT NULL,
+    profile text,
+    match_id uuid
+)
+PARTITION BY RANGE (left_at);
 
 CREATE VIEW ops.partitions AS
  SELECT t.relname AS table_name,
     COALESCE(sum(((h.last_day - h.first_day) + 1)), (0)::bigint) AS days,
     min(h.first_day) AS first_day,
     max(h.last_day) AS last_day,
-    ( SELECT (min(n.n) - 1)
-           FROM generate_series(0, 1000) n(n)
-          WHERE (NOT (EXISTS ( SELECT
+    ( SELECT (min(e.day) - ((statement_timestamp() AT TIME ZONE 'UTC'::text))::date)
+           FROM ( SELECT (((statement_timestamp() AT TIME ZONE 'UTC'::text))::date - 1) AS day
+                UNION
+                 SELECT c.last_day
                    FROM public.history_partitions((t.oid)::regclass) c(name, first_day, last_day)
-                  WHERE (((((statement_timestamp() AT TIME ZONE 'UTC'::text))::date + n.n) >= c.first_day) AND ((((statement_timestamp() AT TIME ZONE 'UTC'::text))::date + n.n) <= c.last_day)))))) AS days_ahead,
+                  WHERE (c.last_day >= ((statement_timestamp() AT TIME ZONE 'UTC'::text))::date)) e
+          WHERE (NOT (EXISTS ( SELECT
+                   FROM public.history_partitions((t.oid)::regclass) o(name, first_day, last_day)
+                  WHERE (((e.day + 1) >= o.first_day) AND ((e.day + 1) <= o.last_day)))))) AS days_ahead,
     COALESCE(pg_relation_size((p.partdefid)::regclass), (0)::bigint) AS default_bytes
    FROM ((pg_class t
      JOIN pg_partitioned_table p ON ((p.partrelid = t.oid)))
      LEFT JOIN LATERAL public.history_partitions((t.oid)::regclass) h(name, first_day, last_day) ON (true))
-  WHERE (t.oid = ANY (ARRAY[('public.session_history'::regclass)::oid, ('public.seat_history'::regclass)::oid, ('public.events'::regclass)::oid]))
+  WHERE (t.oid = ANY (ARRAY[('public.session_history'::regclass)::oid, ('public.seat_history'::regclass)::oid, ('public.events'::regclass)::oid, ('public.ticket_events'::regclass)::oid, ('public.match_history'::regclass)::oid, ('public.ticket_history'::regclass)::oid]))
   GROUP BY t.oid, t.relname, p.partdefid;
 
 COMMENT ON VIEW ops.partitions IS 'How far the partitions of the history tables reach. Workers make and drop them.';
@@ -1646,6 +1716,18 @@ COMMENT ON COLUMN ops.worker_loops.every IS 'The interval of the loop.';
 
 COMMENT ON COLUMN ops.worker_loops.late IS 'Whether three intervals, and at least a minute, have passed since: no worker runs, or the loop fails.';
 
+CREATE TABLE public.demand (
+    region text NOT NULL,
+    mode text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    matches integer NOT NULL,
+    players integer NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT demand_is_of_somebody CHECK (((matches >= 1) AND (players >= 1)))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE public.events_default (
     region text DEFAULT ''::text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
@@ -1670,7 +1752,8 @@ CREATE VIEW public.live_sessions AS
     s.opened_at,
     h.endpoint,
     h.status AS instance_status,
-    h.reports_seats
+    h.reports_seats,
+    s.match_id
    FROM (public.sessions s
      CROSS JOIN LATERAL ( SELECT i.endpoint,
             i.status,
@@ -1692,9 +1775,10 @@ CREATE VIEW public.fillable_sessions AS
     live_sessions.opened_at,
     live_sessions.endpoint,
     live_sessions.instance_status,
-    live_sessions.reports_seats
+    live_sessions.reports_seats,
+    live_sessions.match_id
    FROM public.live_sessions
-  WHERE ((live_sessions.player_count < live_sessions.max_players) AND (live_sessions.instance_status = 'ready'::text));
+  WHERE ((live_sessions.player_count < live_sessions.max_players) AND (live_sessions.instance_status = 'ready'::text) AND (live_sessions.match_id IS NULL));
 
 CREATE TABLE public.idempotency_keys (
     caller text NOT NULL,
@@ -1708,6 +1792,40 @@ CREATE TABLE public.instance_directory (
     instance_id text NOT NULL,
     region text NOT NULL,
     incarnation uuid NOT NULL
+);
+
+CREATE UNLOGGED TABLE public.loop_workers (
+    id uuid NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    weight integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.match_accepts (
+    region text NOT NULL,
+    match_id uuid NOT NULL,
+    sub text NOT NULL COLLATE pg_catalog."C",
+    accepted boolean NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.match_history_default (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    profile text NOT NULL,
+    version integer NOT NULL,
+    epoch bigint NOT NULL,
+    seed bigint NOT NULL,
+    game_region text,
+    mode text,
+    session_id uuid,
+    joined boolean DEFAULT false NOT NULL,
+    tickets text[] NOT NULL,
+    players integer NOT NULL,
+    why jsonb NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    committed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT an_explanation_fits_in_4_kib CHECK ((octet_length((why)::text) <= 8192))
 );
 
 CREATE UNLOGGED TABLE public.match_proposals (
@@ -1725,6 +1843,27 @@ CREATE UNLOGGED TABLE public.match_proposals (
     backfill_created bigint
 )
 WITH (fillfactor='70');
+
+CREATE TABLE public.matches (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    universe text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    state text NOT NULL,
+    session_id uuid,
+    deadline timestamp with time zone,
+    chosen jsonb DEFAULT '{}'::jsonb NOT NULL,
+    roster jsonb NOT NULL,
+    data jsonb,
+    decided_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_match_is_proposed_accepted_or_playing CHECK ((state = ANY (ARRAY['proposed'::text, 'accepted'::text, 'playing'::text]))),
+    CONSTRAINT a_playing_match_has_a_session CHECK (((state = 'playing'::text) = (session_id IS NOT NULL))),
+    CONSTRAINT a_proposed_match_has_a_deadline CHECK (((state <> 'proposed'::text) OR (deadline IS NOT NULL))),
+    CONSTRAINT a_roster_fits_in_64_kib CHECK ((octet_length((roster)::text) <= 65536))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.matches ALTER COLUMN region SET (n_distinct=1);
 
 CREATE VIEW public.open_hosts AS
  SELECT m.region,
@@ -1750,7 +1889,50 @@ CREATE VIEW public.open_sessions AS
            FROM (public.instances i
              JOIN public.instance_leases l ON (((l.region = i.region) AND (l.instance_id = i.id))))
           WHERE ((i.region = s.region) AND (i.id = s.instance_id))) AS takes_players
-   FROM public.sessions s;
+   FROM public.sessions s
+  WHERE (s.match_id IS NULL);
+
+CREATE TABLE public.profile_owners (
+    region text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    worker uuid NOT NULL,
+    epoch bigint DEFAULT 1 NOT NULL,
+    owned_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE UNLOGGED TABLE public.profile_stats (
+    region text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    decile smallint NOT NULL,
+    upto double precision NOT NULL,
+    p50 interval NOT NULL,
+    p90 interval NOT NULL,
+    samples integer NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.profile_versions (
+    region text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    document text NOT NULL,
+    canonical bytea NOT NULL,
+    author text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_profile_fits_in_64_kib CHECK ((octet_length(document) <= 65536))
+);
+
+CREATE TABLE public.profiles (
+    region text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    live integer NOT NULL,
+    shadow integer,
+    retired_at timestamp with time zone,
+    CONSTRAINT a_profile_name_is_short CHECK ((name ~ '^[a-z0-9-]{1,64}$'::text)),
+    CONSTRAINT a_profile_version_counts_from_1 CHECK (((live >= 1) AND (shadow >= 1)))
+);
 
 CREATE TABLE public.redeemed_tokens (
     region text NOT NULL,
@@ -1773,7 +1955,9 @@ CREATE TABLE public.seat_history_default (
     connected_at timestamp with time zone,
     jti text,
     left_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    match_id uuid,
+    team text
 );
 
 CREATE TABLE public.session_history_default (
@@ -1787,14 +1971,63 @@ CREATE TABLE public.session_history_default (
     max_players integer NOT NULL,
     opened_at timestamp with time zone NOT NULL,
     closed_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    match_id uuid
 );
 
+CREATE TABLE public.ticket_events_default (
+    region text NOT NULL,
+    ticket_id text NOT NULL COLLATE pg_catalog."C",
+    n integer NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    state text NOT NULL,
+    reason text,
+    match_id uuid,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    party text[],
+    CONSTRAINT a_final_state_keeps_the_party CHECK (((party IS NOT NULL) OR (state <> ALL (ARRAY['assigned'::text, 'declined'::text, 'cancelled'::text, 'expired'::text])))),
+    CONSTRAINT a_ticket_event_is_a_state CHECK ((state = ANY (ARRAY['queued'::text, 'paused'::text, 'matched'::text, 'accepting'::text, 'waiting_for_server'::text, 'assigned'::text, 'declined'::text, 'cancelled'::text, 'expired'::text])))
+);
+
+CREATE TABLE public.ticket_history_default (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    created timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone,
+    left_at timestamp with time zone DEFAULT now() NOT NULL,
+    profiles text[] NOT NULL,
+    party text[] NOT NULL,
+    attributes jsonb,
+    latencies jsonb,
+    outcome text NOT NULL,
+    profile text,
+    match_id uuid
+);
+
+CREATE TABLE public.ticket_players (
+    region text NOT NULL,
+    sub text NOT NULL COLLATE pg_catalog."C",
+    profile text NOT NULL COLLATE pg_catalog."C",
+    ticket_id text NOT NULL COLLATE pg_catalog."C",
+    request_hash bytea NOT NULL,
+    joined_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.ticket_players ALTER COLUMN region SET (n_distinct=1);
+
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
+
+ALTER TABLE ONLY public.match_history ATTACH PARTITION public.match_history_default DEFAULT;
 
 ALTER TABLE ONLY public.seat_history ATTACH PARTITION public.seat_history_default DEFAULT;
 
 ALTER TABLE ONLY public.session_history ATTACH PARTITION public.session_history_default DEFAULT;
+
+ALTER TABLE ONLY public.ticket_events ATTACH PARTITION public.ticket_events_default DEFAULT;
+
+ALTER TABLE ONLY public.ticket_history ATTACH PARTITION public.ticket_history_default DEFAULT;
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT a_handle_names_one_session UNIQUE (region, handle);
@@ -1804,6 +2037,9 @@ ALTER TABLE ONLY public.backfill_tickets
 
 ALTER TABLE ONLY public.backfills
     ADD CONSTRAINT backfills_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.demand
+    ADD CONSTRAINT demand_pkey PRIMARY KEY (region, mode, key);
 
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (region, at, id);
@@ -1829,17 +2065,44 @@ ALTER TABLE ONLY public.instance_modes
 ALTER TABLE ONLY public.instances
     ADD CONSTRAINT instances_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.loop_workers
+    ADD CONSTRAINT loop_workers_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.match_accepts
+    ADD CONSTRAINT match_accepts_pkey PRIMARY KEY (region, match_id, sub);
+
 ALTER TABLE ONLY public.match_callers
     ADD CONSTRAINT match_callers_pkey PRIMARY KEY (region, cycle, id);
 
 ALTER TABLE ONLY public.match_cycles
     ADD CONSTRAINT match_cycles_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.match_history
+    ADD CONSTRAINT match_history_pkey PRIMARY KEY (region, id, committed_at);
+
+ALTER TABLE ONLY public.match_history_default
+    ADD CONSTRAINT match_history_default_pkey PRIMARY KEY (region, id, committed_at);
+
 ALTER TABLE ONLY public.match_proposals
     ADD CONSTRAINT match_proposals_pkey PRIMARY KEY (region, cycle, caller, seq);
 
+ALTER TABLE ONLY public.matches
+    ADD CONSTRAINT matches_pkey PRIMARY KEY (region, id);
+
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT one_key_signs_at_a_time EXCLUDE USING gist (tstzrange(sign_from, sign_until) WITH &&) WHERE ((tainted_at IS NULL));
+
+ALTER TABLE ONLY public.profile_owners
+    ADD CONSTRAINT profile_owners_pkey PRIMARY KEY (region, profile);
+
+ALTER TABLE ONLY public.profile_stats
+    ADD CONSTRAINT profile_stats_pkey PRIMARY KEY (region, profile, decile);
+
+ALTER TABLE ONLY public.profile_versions
+    ADD CONSTRAINT profile_versions_pkey PRIMARY KEY (region, name, version);
+
+ALTER TABLE ONLY public.profiles
+    ADD CONSTRAINT profiles_pkey PRIMARY KEY (region, name);
 
 ALTER TABLE ONLY public.redeemed_tokens
     ADD CONSTRAINT redeemed_tokens_pkey PRIMARY KEY (region, jti);
@@ -1862,6 +2125,21 @@ ALTER TABLE ONLY public.settled_tickets
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (kid);
 
+ALTER TABLE ONLY public.ticket_events
+    ADD CONSTRAINT ticket_events_pkey PRIMARY KEY (region, ticket_id, n, at);
+
+ALTER TABLE ONLY public.ticket_events_default
+    ADD CONSTRAINT ticket_events_default_pkey PRIMARY KEY (region, ticket_id, n, at);
+
+ALTER TABLE ONLY public.ticket_history
+    ADD CONSTRAINT ticket_history_pkey PRIMARY KEY (region, id, left_at);
+
+ALTER TABLE ONLY public.ticket_history_default
+    ADD CONSTRAINT ticket_history_default_pkey PRIMARY KEY (region, id, left_at);
+
+ALTER TABLE ONLY public.ticket_players
+    ADD CONSTRAINT ticket_players_pkey PRIMARY KEY (region, sub, profile);
+
 ALTER TABLE ONLY public.tickets
     ADD CONSTRAINT tickets_pkey PRIMARY KEY (region, id);
 
@@ -1871,6 +2149,8 @@ ALTER TABLE ONLY public.worker_loops
 CREATE UNIQUE INDEX a_player_has_one_live_ticket ON public.tickets USING btree (region, player) WHERE (player IS NOT NULL);
 
 CREATE UNIQUE INDEX a_player_waits_for_one_seat_in_a_mode ON public.seats USING btree (region, sub, mode) WHERE (state = 'reserved'::text);
+
+CREATE UNIQUE INDEX a_session_is_of_one_match ON public.matches USING btree (region, session_id) WHERE (state = 'playing'::text);
 
 CREATE INDEX backfills_by_term ON public.backfills USING gin (terms);
 
@@ -1886,7 +2166,21 @@ CREATE INDEX instances_gone ON public.instances USING btree (region, ended_at) W
 
 CREATE INDEX instances_stranded ON public.instances USING btree (region, id) WHERE stranded;
 
+CREATE INDEX match_history_of_profile ON ONLY public.match_history USING btree (region, profile, committed_at);
+
+CREATE INDEX match_history_default_region_profile_committed_at_idx ON public.match_history_default USING btree (region, profile, committed_at);
+
+CREATE INDEX match_history_of_session ON ONLY public.match_history USING btree (region, session_id);
+
+CREATE INDEX match_history_default_region_session_id_idx ON public.match_history_default USING btree (region, session_id);
+
+CREATE INDEX matches_of_profile ON public.matches USING btree (universe, profile, decided_at);
+
+CREATE INDEX matches_to_accept ON public.matches USING btree (region, deadline) WHERE (state = 'proposed'::text);
+
 CREATE UNIQUE INDEX one_cycle_runs_at_a_time ON public.match_cycles USING btree (region) WHERE (state <> 'ended'::text);
+
+CREATE INDEX players_of_ticket ON public.ticket_players USING btree (region, ticket_id);
 
 CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (expires_at);
 
@@ -1906,11 +2200,23 @@ CREATE INDEX session_history_default_region_handle_idx ON public.session_history
 
 CREATE INDEX sessions_of_instance ON public.sessions USING btree (region, instance_id);
 
+CREATE UNIQUE INDEX sessions_of_matches ON public.sessions USING btree (region, match_id) WHERE (match_id IS NOT NULL);
+
 CREATE INDEX sessions_with_room ON public.sessions USING btree (region, mode, max_players, player_count DESC, id) WHERE (player_count < max_players);
 
 CREATE INDEX settled_tickets_in_commit_order ON public.settled_tickets USING btree (region, tx);
 
+CREATE INDEX ticket_events_in_commit_order ON ONLY public.ticket_events USING btree (region, tx);
+
+CREATE INDEX ticket_events_default_region_tx_idx ON public.ticket_events_default USING btree (region, tx);
+
+CREATE INDEX ticket_history_by_creation ON ONLY public.ticket_history USING btree (region, created);
+
+CREATE INDEX ticket_history_default_region_created_idx ON public.ticket_history_default USING btree (region, created);
+
 CREATE INDEX tickets_by_term ON public.tickets USING gin (terms) WITH (fastupdate='on', gin_pending_list_limit='512');
+
+CREATE INDEX tickets_in_commit_order ON public.tickets USING btree (region, tx);
 
 CREATE INDEX tickets_of_backfill ON public.backfill_tickets USING btree (region, backfill_id);
 
@@ -1920,17 +2226,34 @@ ALTER INDEX public.events_pkey ATTACH PARTITION public.events_default_pkey;
 
 ALTER INDEX public.events_in_commit_order ATTACH PARTITION public.events_default_tx_id_idx;
 
+ALTER INDEX public.match_history_pkey ATTACH PARTITION public.match_history_default_pkey;
+
+ALTER INDEX public.match_history_of_profile ATTACH PARTITION public.match_history_default_region_profile_committed_at_idx;
+
+ALTER INDEX public.match_history_of_session ATTACH PARTITION public.match_history_default_region_session_id_idx;
+
 ALTER INDEX public.seat_history_of_session ATTACH PARTITION public.seat_history_default_region_session_id_sub_idx;
 
 ALTER INDEX public.session_history_pkey ATTACH PARTITION public.session_history_default_pkey;
 
 ALTER INDEX public.session_history_by_handle ATTACH PARTITION public.session_history_default_region_handle_idx;
 
+ALTER INDEX public.ticket_events_pkey ATTACH PARTITION public.ticket_events_default_pkey;
+
+ALTER INDEX public.ticket_events_in_commit_order ATTACH PARTITION public.ticket_events_default_region_tx_idx;
+
+ALTER INDEX public.ticket_history_pkey ATTACH PARTITION public.ticket_history_default_pkey;
+
+ALTER INDEX public.ticket_history_by_creation ATTACH PARTITION public.ticket_history_default_region_created_idx;
+
 ALTER TABLE ONLY public.instance_leases
     ADD CONSTRAINT instance_leases_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.instance_modes
     ADD CONSTRAINT instance_modes_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.profile_versions
+    ADD CONSTRAINT profile_versions_region_name_fkey FOREIGN KEY (region, name) REFERENCES public.profiles(region, name) DEFERRABLE INITIALLY DEFERRED;
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id);

@@ -34,6 +34,9 @@ func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done R
 		done.Closed = len(closed)
 		return err
 	})
+	if err == nil && done.Closed > 0 {
+		s.Notify(TopicCapacity, "")
+	}
 	return done, classify(err)
 }
 

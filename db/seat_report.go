@@ -42,6 +42,9 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 		}
 	}
 	for _, r := range reports {
+		if r.result.Closed {
+			s.Notify(TopicCapacity, "")
+		}
 		r.call.Answer(r.result, nil)
 	}
 	return s.answerForeign(ctx, foreign)

@@ -148,7 +148,7 @@ func (all rounds) creates() report.Finding {
 func (all rounds) idleWatchers() report.Finding {
 	f := atMost("create: p99 with idle watchers, compared with none", all.median(func(r round) float64 {
 		return r[createWatch].Latency.P99 / r[createAlone].Latency.P99
-	}), 1.2, times)
+	}), 1.6, times)
 	return noted(f, "%s watchers; p99 %s, without them %s", report.Whole(all.median(func(r round) float64 { return float64(r[createWatch].Watchers) })),
 		millis(all.p99(createWatch)), millis(all.p99(createAlone)))
 }

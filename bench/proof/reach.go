@@ -96,7 +96,7 @@ func (all rounds) reach() []report.Finding {
 	return []report.Finding{
 		all.beyond("matchmake: CPU a call beyond the no-op", matchmake, noOp, 60),
 		all.beyond("resolve: CPU a call beyond the no-op", resolve, noOp, 80),
-		all.beyond("heartbeat: CPU a call beyond the no-op", heartbeat, fleetNoOp, 20),
+		all.beyond("heartbeat: CPU a call beyond the no-op", heartbeat, fleetNoOp, 30),
 		all.throughput(),
 		all.share(),
 		all.alone(),

@@ -1,0 +1,122 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// Candidate is a ticket of the queue as the director loop reads it.
+type Candidate struct {
+	ID      string
+	Created time.Time
+	Body    []byte
+	Tx      uint64 // the transaction that made it a candidate; 0: an older release made the ticket
+	Paused  bool
+	// PendingUntil is when the ticket leaves the match that it is in, unless it is assigned or released before; zero: it is in
+	// none.
+	PendingUntil time.Time
+	ReadyCheck   uuid.UUID // the match of ours that it is in; zero: it is in none, or in one of a cycle
+}
+
+// Free reports whether a match may have the ticket now.
+func (c Candidate) Free(now time.Time) bool { return !c.Paused && !c.PendingUntil.After(now) }
+
+// CandidatePage is a part of the queue's changes.
+type CandidatePage struct {
+	Candidates []Candidate
+	Next       SettledPoint // where the next reading begins
+	More       bool         // there are more changes up to the moment at which this reading began
+	Anew       bool         // Postgres was restarted or replaced: the queue must be read anew
+}
+
+const (
+	// queuePage is how many tickets one reading of the whole queue returns.
+	queuePage = 5000
+	// changesPage is how many changed tickets one reading returns, beside those of its last transaction.
+	changesPage = 2000
+)
+
+// BeginCandidates returns the point from which [Store.CandidatesSince] finds what changes while the queue is being read.
+// Errors: Unavailable.
+func (s *Store) BeginCandidates(ctx context.Context) (SettledPoint, error) {
+	now, err := s.q.SettledNow(ctx)
+	return SettledPoint{server: now.Server, read: now.Snapshot}, classify(err)
+}
+
+// CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000 tickets.
+// Errors: Unavailable.
+func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
+	rows, err := s.q.CandidatesAfter(ctx, CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
+	for _, r := range rows {
+		page = append(page, candidate(CandidatesSinceRow(r)))
+	}
+	return page, len(rows) == queuePage, classify(err)
+}
+
+// CandidateIDsAfter returns the same page as [Store.CandidatesAfter], each id with its Tx. Errors: Unavailable.
+func (s *Store) CandidateIDsAfter(ctx context.Context, universe, after string) (page []CandidateIDsAfterRow, full bool, err error) {
+	page, err = s.q.CandidateIDsAfter(ctx, CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})
+	return page, len(page) == queuePage, classify(err)
+}
+
+// Candidates returns those of the tickets that are in the queue, in any order. Errors: Unavailable.
+func (s *Store) Candidates(ctx context.Context, universe string, ids []string) ([]Candidate, error) {
+	rows, err := s.q.CandidatesByID(ctx, CandidatesByIDParams{Region: universe, Ids: ids, PendingFor: s.cfg.Timing.PendingFor})
+	found := make([]Candidate, 0, len(rows))
+	for _, r := range rows {
+		found = append(found, candidate(CandidatesSinceRow(r)))
+	}
+	return found, classify(err)
+}
+
+// CandidatesSince returns tickets that became candidates, or stopped to be, without leaving the queue. Called with the Next of
+// each page, it leaves nothing out, whatever the order in which transactions commit; a ticket may be returned twice. It reads
+// what is new, and nothing again because a transaction stays open. [Store.SettledSince] returns tickets that left the queue.
+// Errors: Unavailable.
+func (s *Store) CandidatesSince(ctx context.Context, universe string, since SettledPoint) (CandidatePage, error) {
+	var p tx.Pipeline
+	var now SettledNowRow
+	var late []CandidatesLateRow
+	var young []CandidatesSinceRow
+	from, pending := max(snapshotEnd(since.read), since.after+1), s.cfg.Timing.PendingFor
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
+	queue(&p, &late, (*Queries).CandidatesLate, CandidatesLateParams{
+		Region: universe, Before: since.read, After: since.after, Page: changesPage, PendingFor: pending,
+	})
+	queue(&p, &young, (*Queries).CandidatesSince, CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
+	if err := s.q.send(ctx, &p); err != nil {
+		return CandidatePage{Next: since}, classify(err)
+	}
+	if !since.isOf(now) {
+		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, Anew: true}, nil
+	}
+	rows := make([]CandidatesSinceRow, 0, len(late)+len(young))
+	for _, r := range late {
+		rows = append(rows, CandidatesSinceRow(r))
+	}
+	rows, next, more := advance(since, now, rows, young, changesPage, func(r CandidatesSinceRow) uint64 { return r.Tx })
+	page := CandidatePage{Next: next, More: more}
+	for _, r := range rows {
+		page.Candidates = append(page.Candidates, candidate(r))
+	}
+	return page, nil
+}
+
+// readyCheckMark begins the mark of tickets that are in a match of ours; the id of the match follows.
+var readyCheckMark = []byte("loop")
+
+func candidate(r CandidatesSinceRow) Candidate {
+	c := Candidate{ID: r.ID, Created: time.Unix(0, r.Created).UTC(), Body: r.Body, Tx: r.Tx, Paused: r.Paused}
+	if r.PendingUntil.Unix() > 0 {
+		c.PendingUntil = r.PendingUntil
+	}
+	if id, ours := bytes.CutPrefix(r.MatchedIn, readyCheckMark); ours && len(id) == len(c.ReadyCheck) {
+		c.ReadyCheck = uuid.UUID(id)
+	}
+	return c
+}

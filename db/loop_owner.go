@@ -1,0 +1,77 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// LoopWorker is a worker of the director loop whose lease runs.
+type LoopWorker struct {
+	ID     uuid.UUID
+	Weight int // candidates and profiles that it decides about
+}
+
+// ProfileOwner says which worker decides for a profile.
+type ProfileOwner struct {
+	Profile string
+	Live    int       // the version that decides
+	Shadow  int       // the version that reports what it would have decided; 0: none
+	Worker  uuid.UUID // the last one that decided; zero: none
+	Epoch   int64     // counts the workers that have decided
+	Owned   bool      // the worker's lease runs
+}
+
+// RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
+func (s *Store) RenewLoopWorker(ctx context.Context, w LoopWorker, lease time.Duration) error {
+	return classify(s.q.RenewLoopWorker(ctx, RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
+}
+
+// EndLoopWorker ends the lease of a worker, so that others take over its profiles at once. Errors: Unavailable.
+func (s *Store) EndLoopWorker(ctx context.Context, id uuid.UUID) error {
+	return classify(s.q.EndLoopWorker(ctx, id))
+}
+
+// LoopWorkers returns the workers whose leases run, by id. Errors: Unavailable.
+func (s *Store) LoopWorkers(ctx context.Context) ([]LoopWorker, error) {
+	rows, err := s.q.LoopWorkers(ctx)
+	workers := make([]LoopWorker, 0, len(rows))
+	for _, r := range rows {
+		workers = append(workers, LoopWorker{r.ID, int(r.Weight)})
+	}
+	return workers, classify(err)
+}
+
+// ProfileOwners returns the profiles of a universe that are not retired, by name. Errors: Unavailable.
+func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOwner, error) {
+	rows, err := s.q.OwnedProfiles(ctx, universe)
+	owners := make([]ProfileOwner, 0, len(rows))
+	for _, r := range rows {
+		o := ProfileOwner{Profile: r.Name, Live: int(r.Live), Worker: r.Worker, Epoch: r.Epoch, Owned: r.Owned}
+		if r.Shadow != nil {
+			o.Shadow = int(*r.Shadow)
+		}
+		owners = append(owners, o)
+	}
+	return owners, classify(err)
+}
+
+// TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a running
+// lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
+func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		rows, err := q.TakeProfiles(ctx, TakeProfilesParams{Region: universe, Worker: worker, Names: names})
+		epochs = make(map[string]int64, len(rows))
+		for _, r := range rows {
+			epochs[r.Profile] = r.Epoch
+		}
+		return err
+	})
+	return epochs, classify(err)
+}
+
+// GiveUpProfile leaves a profile to whichever worker takes it next. Errors: Unavailable.
+func (s *Store) GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error {
+	return classify(s.q.GiveUpProfile(ctx, GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
+}

@@ -1,0 +1,65 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// HostRegion is a game region with instances of a mode.
+type HostRegion struct {
+	Region, Mode string
+	FreeSeats    int // of the instance that has most; 0 where no instance takes a session
+}
+
+// HostRegions returns the game regions that have instances of the modes, by region and mode. Errors: Unavailable.
+func (s *Store) HostRegions(ctx context.Context, modes []string) ([]HostRegion, error) {
+	rows, err := s.q.HostRegions(ctx, modes)
+	regions := make([]HostRegion, 0, len(rows))
+	for _, r := range rows {
+		regions = append(regions, HostRegion{r.Region, r.Mode, int(r.FreeSeats)})
+	}
+	return regions, classify(err)
+}
+
+// Demand is what matches of a profile wait for in a game region.
+type Demand struct {
+	Region, Mode string
+	Key          string // the profile, "/" and the seats of its sessions
+	Matches      int
+	Players      int
+	Waits        time.Duration // of the match that has waited longest
+}
+
+// PutDemand replaces what matches of these profiles wait for. Errors: Unavailable.
+func (s *Store) PutDemand(ctx context.Context, profiles []string, demand []Demand) error {
+	p := PutDemandParams{Profiles: profiles}
+	for _, d := range demand {
+		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
+		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players, int32(d.Players)), append(p.Waits, d.Waits)
+	}
+	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.PutDemand(ctx, p) }))
+}
+
+// TicketState is a state that a ticket can enter without leaving the queue.
+type TicketState string
+
+// The states that a worker of the director loop moves tickets to.
+const (
+	TicketQueued           TicketState = "queued"
+	TicketWaitingForServer TicketState = "waiting_for_server"
+)
+
+// MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.
+// Errors: Unavailable.
+func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketState, ids []string, reason string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	p := MoveTicketsParams{Region: universe, State: string(state), Ids: ids}
+	for range ids {
+		p.Reasons = append(p.Reasons, reason)
+	}
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error { _, err := q.MoveTickets(ctx, p); return err })
+	s.Notify(TopicTicketEvents, universe)
+	return classify(err)
+}
