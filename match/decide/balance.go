@@ -1,0 +1,142 @@
+package decide
+
+import "slices"
+
+// settle gives roles to the players of full teams and exchanges units of equal size between teams until every rule holds.
+// If that fails, the players are back in the teams that they had.
+func (s *search) settle() bool {
+	p := &s.placing
+	if s.violation() == 0 {
+		return true
+	}
+	p.before = append(p.before[:0], s.final.team...)
+	if s.exchange() {
+		return true
+	}
+	copy(s.final.team, p.before)
+	return false
+}
+
+// exchange swaps two units as long as that brings the line-up nearer to holding.
+func (s *search) exchange() bool {
+	p := &s.placing
+	current := s.violation()
+	for improved := true; improved; {
+		improved = false
+		for i := range p.units {
+			for j := i + 1; j < len(p.units); j++ {
+				a, b := &p.units[i], &p.units[j]
+				if a.size != b.size || s.teamOf(a) == s.teamOf(b) {
+					continue
+				}
+				if p.nodes <= 0 {
+					s.cut = true
+					return false
+				}
+				p.nodes--
+				s.swap(a, b)
+				if v := s.violation(); v < current {
+					current, improved = v, true
+				} else {
+					s.swap(a, b)
+				}
+				if current == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (s *search) swap(a, b *unit) {
+	x, y := s.teamOf(a), s.teamOf(b)
+	s.put(a, y)
+	s.put(b, x)
+}
+
+// violation casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from it.
+func (s *search) violation() float64 {
+	total := float64(s.castAll())
+	over, regions := s.judgeTeams()
+	total += over
+	if regions == 0 && s.final.allowed != 0 && total == 0 {
+		return 1
+	}
+	return total
+}
+
+// judgeTeams judges the rules that look at teams or roles, and returns how far they are from holding, and where all rules
+// hold.
+func (s *search) judgeTeams() (over float64, regions uint64) {
+	p := &s.placing
+	regions = p.regions
+	for i, r := range s.plan.rules {
+		if r.byTeam {
+			p.verdicts[i] = r.verdict(&s.final)
+			over += p.verdicts[i].over
+			regions &= p.verdicts[i].regions
+		}
+	}
+	return over, regions
+}
+
+// castAll gives roles in every team and returns how many places stay empty.
+func (s *search) castAll() int {
+	if len(s.plan.roles) == 0 {
+		return 0
+	}
+	s.casting.begin(&s.final)
+	empty := 0
+	for team := range s.plan.teams {
+		needs := s.plan.teams[team].roles
+		empty += s.casting.cast(team, needs)
+		s.casting.castMore(team, needs)
+	}
+	return empty
+}
+
+// drawSides deals interchangeable teams by lot, so that no side is the seed's.
+func (s *search) drawSides(random *lot) {
+	sides := make([]int, len(s.plan.teams))
+	for i := range sides {
+		sides[i] = i
+	}
+	for i := range sides {
+		var alike []int
+		for j := i; j < len(sides); j++ {
+			if s.plan.teams[j].class == s.plan.teams[i].class {
+				alike = append(alike, j)
+			}
+		}
+		j := alike[random.below(len(alike))]
+		sides[i], sides[j] = sides[j], sides[i]
+	}
+	for player, team := range s.final.team {
+		s.final.team[player] = slices.Index(sides, team)
+	}
+}
+
+// lot is a small generator of random numbers (SplitMix64) whose results are part of what replays: unlike those of a
+// library they never change.
+type lot uint64
+
+func (r *lot) next() uint64 {
+	*r += 0x9e3779b97f4a7c15
+	x := uint64(*r)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is at most 16: the bias is nothing
+
+// newLot returns the lot of a match, which depends on its anchor and on the engine's seed.
+func newLot(seed uint64, anchor string) *lot {
+	hash := uint64(14695981039346656037) // FNV-1a
+	for i := range len(anchor) {
+		hash = (hash ^ uint64(anchor[i])) * 1099511628211
+	}
+	r := lot(seed ^ hash)
+	return &r
+}

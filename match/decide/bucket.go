@@ -1,0 +1,74 @@
+package decide
+
+// maxBucketColumns bounds the rules that divide candidates into buckets; further ones are judged like any other.
+const maxBucketColumns = 4
+
+// bucketKey has the values of the `same` rules that always hold.
+type bucketKey [maxBucketColumns]atom
+
+// bucket holds the waiting candidates that may meet at all.
+type bucket struct {
+	key     bucketKey
+	tree    tree // along the pivot
+	windows windows
+	kinds   map[kind]int // waiting candidates
+}
+
+// kind tells candidates apart that fill different places of a match.
+type kind struct {
+	size  int
+	roles uint64
+}
+
+func (c *candidate) kind() kind {
+	k := kind{size: c.size}
+	for role, n := range c.byRole {
+		if n > 0 {
+			k.roles |= 1 << min(role, 63)
+		}
+	}
+	return k
+}
+
+func (pl *plan) bucketOf(c *candidate) bucketKey {
+	var key bucketKey
+	for i, column := range pl.buckets {
+		key[i] = c.atomsOf(column)[0]
+	}
+	return key
+}
+
+// enter adds a waiting candidate to its bucket.
+func (e *Engine) enter(c *candidate) {
+	key := e.plan.bucketOf(c)
+	b := e.buckets[key]
+	if b == nil {
+		b = &bucket{key: key, kinds: map[kind]int{}}
+		e.buckets[key] = b
+	}
+	c.bucket = b
+	b.tree.insert(c.key, c)
+	b.kinds[c.kind()]++
+	e.ages.insert(float64(c.created), c)
+	if c.tries < stuckAfter {
+		b.windows.insert(&e.plan.pivot, c)
+	}
+}
+
+// leave takes a waiting candidate out of its bucket.
+func (e *Engine) leave(c *candidate) {
+	b := c.bucket
+	c.bucket = nil
+	b.tree.remove(c.key, c)
+	e.ages.remove(float64(c.created), c)
+	if c.tries < stuckAfter {
+		b.windows.remove(&e.plan.pivot, c)
+	}
+	k := c.kind()
+	if b.kinds[k]--; b.kinds[k] == 0 {
+		delete(b.kinds, k)
+	}
+	if b.tree.len == 0 {
+		delete(e.buckets, b.key)
+	}
+}

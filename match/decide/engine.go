@@ -1,0 +1,134 @@
+package decide
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Engine decides for one version of a profile. It keeps the candidates, and remembers which of them a change can have given
+// a match. It is not safe for concurrent use.
+type Engine struct {
+	plan *plan
+	seed uint64
+
+	tickets map[string]*candidate // waiting and proposed
+	buckets map[bucketKey]*bucket
+	ages    tree  // of waiting candidates, oldest first
+	dirty   queue // seeds to search for
+	timers  queue // waiting candidates, by the time of their next moment
+	sweep   sweep
+	now     int64 // of the latest Run
+
+	regions regionSet
+	rosters []*roster // by (opened, session)
+	search  search
+	scratch counts
+}
+
+// New returns an engine without candidates, regions and open matches. The seed draws between sides that are alike.
+func New(v Version, seed uint64) *Engine {
+	return &Engine{
+		plan: newPlan(v.Profile), seed: seed,
+		tickets: map[string]*candidate{}, buckets: map[bucketKey]*bucket{},
+		dirty: queue{slot: dirtySlot}, timers: queue{slot: timerSlot},
+		regions: newRegionSet(nil),
+	}
+}
+
+// Candidate reports whether a ticket may be in a match of the profile at all, and if not, everything that it lacks.
+func (e *Engine) Candidate(t *match.Ticket) (ok bool, why []Lack) {
+	why = e.plan.lacks(t)
+	return len(why) == 0, why
+}
+
+// Add makes a ticket a candidate: one that is new, was released or resumed, or has changed. The ticket and the seeds whose
+// window holds it become dirty. A ticket that is no candidate is left out, and a former version of it is removed.
+func (e *Engine) Add(t *match.Ticket) {
+	e.Remove(t.ID)
+	if len(e.plan.lacks(t)) > 0 {
+		return
+	}
+	c := e.plan.normalise(t, &e.regions)
+	e.tickets[t.ID] = c
+	e.wait(c)
+}
+
+// wait puts a candidate at its place in the queue.
+func (e *Engine) wait(c *candidate) {
+	c.proposed = false
+	c.tries, c.level, c.moment = 0, 0, 0
+	e.enter(c)
+	e.dirtyAround(c)
+	e.markDirty(c)
+	e.setTimer(c)
+	e.sweep.begin(e.now)
+}
+
+// Remove forgets a ticket, waiting or proposed. An id that is unknown is ignored.
+func (e *Engine) Remove(id string) {
+	c := e.tickets[id]
+	if c == nil {
+		return
+	}
+	delete(e.tickets, id)
+	if !c.proposed {
+		e.withdraw(c)
+	}
+}
+
+// withdraw takes a waiting candidate out of everything that leads to it.
+func (e *Engine) withdraw(c *candidate) {
+	e.leave(c)
+	e.dirty.remove(c)
+	e.timers.remove(c)
+}
+
+// Return makes the tickets of a dropped proposal candidates again, at their place in the queue. Ids that are not proposed
+// are ignored.
+func (e *Engine) Return(ids ...string) {
+	for _, id := range ids {
+		if c := e.tickets[id]; c != nil && c.proposed {
+			e.wait(c)
+		}
+	}
+}
+
+// Len returns the number of waiting candidates. Those that are proposed do not count.
+func (e *Engine) Len() int { return e.ages.len }
+
+// SetRegions replaces the game regions that may host matches; of more than 64 the first by name count. Other names make all
+// candidates dirty. Room decides which region a match prefers, and a match is proposed even if none of its regions has
+// room: proposals that wait for a host are the caller's, which may Return their tickets to have them decided anew.
+func (e *Engine) SetRegions(regions []Region) {
+	set := newRegionSet(regions)
+	same := slices.Equal(set.names, e.regions.names)
+	e.regions = set
+	if same {
+		return
+	}
+	for _, c := range e.waiting() {
+		e.withdraw(c)
+		e.regions.measure(c)
+		e.wait(c)
+	}
+	for _, c := range e.tickets {
+		if c.proposed {
+			e.regions.measure(c)
+		}
+	}
+}
+
+// waiting returns the waiting candidates, oldest first.
+func (e *Engine) waiting() []*candidate {
+	all := make([]*candidate, 0, e.ages.len)
+	for _, l := range e.ages.leaves {
+		for i := range l.entries {
+			all = append(all, l.entries[i].c)
+		}
+	}
+	return all
+}
+
+func (e *Engine) ageOf(c *candidate) time.Duration { return time.Duration(e.now - c.created) }

@@ -1,0 +1,71 @@
+package decide
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// fold makes one number of many, which must be at least one. Sums are taken in the given order.
+func fold(values []float64, f profile.Fold) float64 {
+	switch f {
+	case profile.FoldMin:
+		return slices.Min(values)
+	case profile.FoldMax:
+		return slices.Max(values)
+	case profile.FoldMean:
+		return sum(values) / float64(len(values))
+	case profile.FoldSum:
+		return sum(values)
+	case profile.FoldCount:
+		return float64(len(values))
+	case profile.FoldEach, profile.Intersect, profile.Union:
+	}
+	return values[0]
+}
+
+func sum(values []float64) float64 {
+	var total float64
+	for _, x := range values {
+		total += x
+	}
+	return total
+}
+
+// foldParty drops what is left out of values[start:], the numbers of one party, and folds the rest.
+func foldParty(values []float64, start int, f profile.Fold) []float64 {
+	kept := values[:start]
+	for _, x := range values[start:] {
+		if !math.IsNaN(x) {
+			kept = append(kept, x)
+		}
+	}
+	if len(kept)-start < 2 || !foldsNumbers(f) {
+		return kept
+	}
+	kept[start] = fold(kept[start:], f)
+	return kept[:start+1]
+}
+
+func foldsNumbers(f profile.Fold) bool {
+	return f == profile.FoldMin || f == profile.FoldMax || f == profile.FoldMean || f == profile.FoldSum
+}
+
+// extremes returns the least and the greatest number; low > high if there is none.
+func extremes(values []float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, x := range values {
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high
+}
+
+// spread returns the greatest less the least number, and 0 of none.
+func spread(values []float64) float64 {
+	low, high := extremes(values)
+	if low > high {
+		return 0
+	}
+	return high - low
+}

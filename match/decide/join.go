@@ -1,0 +1,173 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// The bounds of joining open matches.
+const (
+	rostersPerSeed = 32 // open matches that a seed tries
+	seedsPerRoster = 32 // seeds that an open match makes dirty
+	unevenWithout  = 1  // the teams' free seats may differ by so many, or by as many as before
+	noRegion       = uint64(0)
+)
+
+// PutRoster adds an open match or replaces what was known of it. The oldest seeds become dirty. It has no effect if the
+// profile never joins.
+func (e *Engine) PutRoster(r Roster) {
+	e.RemoveRoster(r.Session)
+	if e.plan.profile.When == profile.Never || len(r.Teams) != len(e.plan.teams) {
+		return
+	}
+	added := newRoster(r, e.plan, &e.regions)
+	at, _ := slices.BinarySearchFunc(e.rosters, added, (*roster).compare)
+	e.rosters = slices.Insert(e.rosters, at, added)
+	for at, n := (cursor{}), 0; !e.ages.ended(at) && n < seedsPerRoster; n++ {
+		e.markDirty(e.ages.entry(at).c)
+		at = e.ages.next(at)
+	}
+	e.sweep.begin(e.now)
+}
+
+// RemoveRoster forgets an open match. A session that is unknown is ignored.
+func (e *Engine) RemoveRoster(session string) {
+	e.rosters = slices.DeleteFunc(e.rosters, func(r *roster) bool { return r.Session == session })
+}
+
+func (r *roster) compare(o *roster) int {
+	return cmp.Or(r.Opened.Compare(o.Opened), strings.Compare(r.Session, o.Session))
+}
+
+// join looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken for
+// later seeds, too, until PutRoster.
+func (e *Engine) join(c *candidate, found *[]Proposal, spent *int) bool {
+	tried := 0
+	for _, r := range e.rosters {
+		if tried == rostersPerSeed {
+			return false
+		}
+		if !e.joinable(r, c) {
+			continue
+		}
+		tried++
+		*spent += len(e.plan.teams)
+		allowed := noRegion
+		if region := e.regions.number(r.Region); region >= 0 {
+			allowed = 1 << region
+		}
+		if e.search.join(e.plan, r, c, e.now, allowed) {
+			e.propose(found)
+			(*found)[len(*found)-1].Session = r.Session
+			r.seat(c, &e.search.final)
+			return true
+		}
+	}
+	return false
+}
+
+// joinable reports whether newcomers may still join, and the seed has room there and allows its mode.
+func (e *Engine) joinable(r *roster, c *candidate) bool {
+	within := e.plan.profile.Within
+	if within > 0 && time.Duration(e.now-r.Opened.UnixNano()) > within || r.players+c.size > e.plan.most {
+		return false
+	}
+	mode := slices.Index(e.plan.profile.Modes, r.Mode)
+	return mode < 0 || c.modes&(1<<mode) != 0
+}
+
+// join reports whether the seed may join; teams and roles are then in s.final. Its party stays together.
+func (s *search) join(pl *plan, r *roster, c *candidate, now int64, allowed uint64) bool {
+	s.plan, s.seed, s.choices.list = pl, c, s.choices.list[:0]
+	s.line.reset(now, allowed, len(pl.teams))
+	for _, seated := range r.parties {
+		s.line.push(seated)
+	}
+	if s.refusal(&s.line, c) != "" {
+		return false
+	}
+	s.line.push(c)
+	s.final.copyByID(&s.line)
+	s.takeSeats()
+	if !s.holdsWithoutTeams() {
+		return false
+	}
+	pick := slices.Index(s.final.picks, c)
+	for _, team := range s.byFreeSeats() {
+		if s.fitsInto(team, c) {
+			s.final.setTeam(pick, team)
+			if s.holdsInTeams() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takeSeats puts the players of the open match where they are.
+func (s *search) takeSeats() {
+	p := &s.placing
+	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
+	for pick, c := range s.final.picks {
+		if !c.seated {
+			continue
+		}
+		for i, seat := range c.seats {
+			s.final.team[s.final.first[pick]+i] = seat.team
+			p.sizes[seat.team]++
+		}
+	}
+}
+
+// byFreeSeats returns the teams, those with most free seats first.
+func (s *search) byFreeSeats() []int {
+	order := make([]int, len(s.plan.teams))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.free(b), s.free(a)) })
+	return order
+}
+
+func (s *search) free(team int) int { return s.plan.teams[team].spec.Max - s.placing.sizes[team] }
+
+// fitsInto reports whether a team has room, and the teams stay even: the match must not become more lopsided than it is.
+func (s *search) fitsInto(team int, c *candidate) bool {
+	if s.free(team) < c.size {
+		return false
+	}
+	before := s.unevenness()
+	s.placing.sizes[team] += c.size
+	after := s.unevenness()
+	s.placing.sizes[team] -= c.size
+	return after <= max(before, unevenWithout)
+}
+
+// unevenness is by how much the teams differ in free seats.
+func (s *search) unevenness() int {
+	least, most := s.free(0), s.free(0)
+	for team := range s.plan.teams {
+		least, most = min(least, s.free(team)), max(most, s.free(team))
+	}
+	return most - least
+}
+
+// holdsInTeams casts the roles and judges the rules that look at teams. A role may stay empty while its team has a free seat
+// for it.
+func (s *search) holdsInTeams() bool {
+	s.casting.begin(&s.final)
+	for team := range s.plan.teams {
+		needs := s.plan.teams[team].roles
+		empty := s.casting.cast(team, needs)
+		if empty > s.plan.teams[team].spec.Max-s.final.size(team) {
+			return false
+		}
+		s.casting.castMore(team, needs)
+	}
+	over, regions := s.judgeTeams()
+	return over == 0 && (regions != 0 || s.final.allowed == 0)
+}

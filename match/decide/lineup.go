@@ -1,0 +1,138 @@
+package decide
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// lineup is a set of tickets that may become a match, with the team and the role of each player once they have them.
+// Players are numbered through: those of the first ticket, then those of the next.
+type lineup struct {
+	now     int64 // nanoseconds since 1970
+	allowed uint64
+	teams   int
+
+	picks   []*candidate
+	first   []int // by pick: the number of its first player
+	team    []int // by player; noTeam
+	role    []int // by player; noRole
+	players int
+	ages    []ageSpan // by pick: of the picks up to it
+
+	values, more []float64 // scratch
+}
+
+// ageSpan is the earliest and the latest creation of some tickets.
+type ageSpan struct{ earliest, latest int64 }
+
+// What a player has that is in no team yet, or in no role.
+const (
+	noTeam = -2
+	noRole = -2
+)
+
+func (l *lineup) reset(now int64, allowed uint64, teams int) {
+	l.now, l.allowed, l.teams = now, allowed, teams
+	l.picks, l.first, l.team, l.role, l.ages = l.picks[:0], l.first[:0], l.team[:0], l.role[:0], l.ages[:0]
+	l.players = 0
+}
+
+func (l *lineup) push(c *candidate) {
+	l.ages = append(l.ages, l.span(c))
+	l.picks = append(l.picks, c)
+	l.first = append(l.first, l.players)
+	for range c.size {
+		l.team = append(l.team, noTeam)
+		l.role = append(l.role, noRole)
+	}
+	l.players += c.size
+}
+
+func (l *lineup) pop() {
+	last := len(l.picks) - 1
+	l.players -= l.picks[last].size
+	l.picks[last] = nil
+	l.picks, l.first, l.ages = l.picks[:last], l.first[:last], l.ages[:last]
+	l.team, l.role = l.team[:l.players], l.role[:l.players]
+}
+
+// copyByID makes l a copy of another line-up with the tickets in the order of their ids, in which sums are taken.
+func (l *lineup) copyByID(from *lineup) {
+	l.reset(from.now, from.allowed, from.teams)
+	picks := slices.Clone(from.picks)
+	slices.SortFunc(picks, byID)
+	for _, c := range picks {
+		l.push(c)
+	}
+}
+
+func byID(a, b *candidate) int {
+	if a.ticket.ID != b.ticket.ID {
+		if a.ticket.ID < b.ticket.ID {
+			return -1
+		}
+		return 1
+	}
+	return 0
+}
+
+// span returns the creation of the picks and c.
+func (l *lineup) span(c *candidate) ageSpan {
+	s := ageSpan{math.MaxInt64, math.MinInt64}
+	if n := len(l.ages); n > 0 {
+		s = l.ages[n-1]
+	}
+	if c != nil && !c.seated {
+		s.earliest, s.latest = min(s.earliest, c.created), max(s.latest, c.created)
+	}
+	return s
+}
+
+func (l *lineup) ageOf(c *candidate) time.Duration { return time.Duration(l.now - c.created) }
+
+// playersOf returns the numbers of a pick's first player and of the one after its last.
+func (l *lineup) playersOf(pick int) (from, to int) {
+	return l.first[pick], l.first[pick] + l.picks[pick].size
+}
+
+// setTeam puts all players of a pick into a team.
+func (l *lineup) setTeam(pick, team int) {
+	from, to := l.playersOf(pick)
+	for p := from; p < to; p++ {
+		l.team[p] = team
+	}
+}
+
+// size returns the players of a team.
+func (l *lineup) size(team int) int {
+	n := 0
+	for _, t := range l.team {
+		if t == team {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *lineup) in(player int, s scope) bool {
+	return (s.team == anyTeam || l.team[player] == s.team) && (s.role == anyRole || l.role[player] == s.role)
+}
+
+// gather appends the numbers in scope, in the order of the picks.
+func (l *lineup) gather(to []float64, s scope) []float64 {
+	for pick := range l.picks {
+		to = l.gatherPick(to, pick, s)
+	}
+	return to
+}
+
+func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
+	start, first := len(to), l.first[pick]
+	for p, x := range l.picks[pick].column(s.column) {
+		if l.in(first+p, s) {
+			to = append(to, x)
+		}
+	}
+	return foldParty(to, start, s.fold)
+}

@@ -1,0 +1,341 @@
+package decide
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unique"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was made.
+type candidate struct {
+	ticket  *match.Ticket
+	created int64 // nanoseconds since 1970
+	size    int   // players
+
+	// Values by column, then by player.
+	numbers []float64 // NaN: left out
+	atoms   []atom    // the zero atom: left out
+	lists   [][]text  // nil: left out
+	roles   [][]uint8 // by player: the roles that it would take, in its order of preference; nil without roles in the profile
+	byRole  []uint8   // by role: players that would take it
+
+	millis   []uint16 // by region of the engine; unmeasured
+	measured uint64   // a bit for each region that has one
+	modes    uint8    // a bit for each of the profile's modes that all players allow
+	seated   bool     // a party of an open match: it has no age
+	seats    []seat   // of a seated party, by player
+
+	low, high float64 // of the pivot
+	key       float64 // in the pivot's tree
+
+	bucket   *bucket
+	level    int16 // steps of the pivot's rule that it passed
+	moment   int16 // index of the plan's moment that comes next
+	tries    uint8 // complete searches that found nothing since its last widening
+	proposed bool
+	slots    [slots]int32
+}
+
+// text is a string that compares as fast as a pointer.
+type text = unique.Handle[string]
+
+// atom is a text or a number that is only compared for equality.
+type atom = unique.Handle[atomValue]
+
+type atomValue struct {
+	kind   match.Kind
+	number float64
+	text   string
+}
+
+// unmeasured is the latency to a region that the ticket did not measure.
+const unmeasured = math.MaxUint16
+
+// older orders by (created, id): the order of the queue.
+func (c *candidate) older(o *candidate) bool {
+	if c.created != o.created {
+		return c.created < o.created
+	}
+	return c.ticket.ID < o.ticket.ID
+}
+
+func byAge(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.ticket.ID, b.ticket.ID))
+}
+
+// column returns the numbers of a column, one a player.
+func (c *candidate) column(i int) []float64 { return c.numbers[i*c.size : (i+1)*c.size] }
+
+func (c *candidate) atomsOf(column int) []atom { return c.atoms[column*c.size : (column+1)*c.size] }
+
+func (c *candidate) listsOf(column int) [][]text { return c.lists[column*c.size : (column+1)*c.size] }
+
+// lacks returns why a ticket can be in no match of the profile, as far as it depends on the ticket alone.
+func (pl *plan) lacks(t *match.Ticket) []Lack {
+	var lacks []Lack
+	p := pl.profile
+	if len(t.Players) == 0 {
+		lacks = append(lacks, Lack{Why: LacksPlayer})
+	}
+	asked := slices.Contains(t.Profiles, p.Name) || len(t.Profiles) == 0 && p.Pool != nil
+	if !asked || p.Pool != nil && !p.Pool.Holds(t.Fields) {
+		lacks = append(lacks, Lack{Why: LacksPool})
+	}
+	if len(t.Players) > pl.largestParty() {
+		lacks = append(lacks, Lack{Why: LacksRoom})
+	}
+	if len(p.Modes) > 0 && pl.modesOf(t) == 0 {
+		lacks = append(lacks, Lack{Why: LacksMode})
+	}
+	for _, r := range pl.rules {
+		if l, ok := r.condition.(*latency); ok && !l.missing.Pass && l.missing.Value == nil && len(t.Latencies) == 0 {
+			lacks = append(lacks, Lack{Why: LacksLatency, Rule: r.id})
+		}
+	}
+	return pl.lackedColumns(t, lacks)
+}
+
+func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
+	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {
+		for i := range columns {
+			c := &columns[i]
+			if c.optional {
+				continue
+			}
+			for j := range t.Players {
+				if !pl.comparable(c, kind, &t.Players[j]) {
+					lacks = append(lacks, Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.rule, Sub: t.Players[j].Sub})
+					break
+				}
+			}
+		}
+	}
+	return lacks
+}
+
+func (pl *plan) comparable(c *column, kind int, p *match.Player) bool {
+	switch kind {
+	case 0:
+		return !math.IsNaN(pl.numberOf(c, p))
+	case 1:
+		return pl.atomOf(c, p) != atom{}
+	}
+	return pl.listOf(c, p) != nil
+}
+
+// largestParty returns the players of the largest party that has a place.
+func (pl *plan) largestParty() int {
+	if pl.split {
+		return pl.most
+	}
+	largest := 0
+	for i := range pl.teams {
+		largest = max(largest, pl.teams[i].spec.Max)
+	}
+	return largest
+}
+
+// normalise makes a candidate of a ticket that lacks nothing.
+func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
+	n := len(t.Players)
+	c := &candidate{ticket: t, created: t.Created.UnixNano(), size: n, modes: pl.modesOf(t)}
+	for i := range c.slots {
+		c.slots[i] = absent
+	}
+	c.numbers = fill(pl.numbers, t, pl.numberOf)
+	c.atoms = fill(pl.atoms, t, pl.atomOf)
+	c.lists = fill(pl.lists, t, pl.listOf)
+	pl.addRoles(c)
+	regions.measure(c)
+	pl.place(c)
+	return c
+}
+
+func fill[V any](columns []column, t *match.Ticket, value func(*column, *match.Player) V) []V {
+	if len(columns) == 0 {
+		return nil
+	}
+	to := make([]V, 0, len(columns)*len(t.Players))
+	for i := range columns {
+		for j := range t.Players {
+			to = append(to, value(&columns[i], &t.Players[j]))
+		}
+	}
+	return to
+}
+
+// place computes where the candidate is along the pivot.
+func (pl *plan) place(c *candidate) {
+	if pl.pivot.column < 0 {
+		c.key = float64(c.created)
+		return
+	}
+	c.low, c.high = c.span(pl.pivot.column, pl.pivot.fold)
+	if c.low > c.high { // all left out
+		c.low, c.high = 0, 0
+	}
+	c.key = float64(c.low/2) + float64(c.high/2)
+}
+
+// span returns the least and the greatest number of a party, after folding; low > high if all its players are left out.
+func (c *candidate) span(column int, f profile.Fold) (low, high float64) {
+	values := c.column(column)
+	if len(values) == 1 {
+		if x := values[0]; !math.IsNaN(x) {
+			return x, x
+		}
+		return math.Inf(1), math.Inf(-1)
+	}
+	var buffer [8]float64
+	folded := foldParty(append(buffer[:0], values...), 0, f)
+	return extremes(folded)
+}
+
+// middle returns where a party stands for preferences; +Inf if all its players are left out.
+func (c *candidate) middle(column int) float64 {
+	low, high := c.span(column, profile.FoldEach)
+	if low > high {
+		return math.Inf(1)
+	}
+	return float64(low/2) + float64(high/2)
+}
+
+// resolve returns what a column compares of a player's attribute.
+func (pl *plan) resolve(c *column, p *match.Player) (match.Value, bool) {
+	v, ok := pl.value(p, c.attribute)
+	if !ok && c.missing.Value != nil {
+		return *c.missing.Value, true
+	}
+	return v, ok
+}
+
+func (pl *plan) numberOf(c *column, p *match.Player) float64 {
+	v, ok := pl.resolve(c, p)
+	switch {
+	case !ok:
+		return math.NaN()
+	case c.present:
+		return 1
+	case c.anyOf != nil:
+		return countsAs(c.anyOf, &v)
+	case v.Kind == match.Number:
+		return v.Number
+	}
+	return math.NaN()
+}
+
+// countsAs returns 1 for a value that is or lists one of the texts, 0 for another, and NaN for one without texts.
+func countsAs(texts []string, v *match.Value) float64 {
+	switch v.Kind {
+	case match.Text:
+		if slices.Contains(texts, v.Text) {
+			return 1
+		}
+	case match.List:
+		if slices.ContainsFunc(v.List, func(s string) bool { return slices.Contains(texts, s) }) {
+			return 1
+		}
+	case match.Number:
+		return math.NaN()
+	}
+	return 0
+}
+
+func (pl *plan) atomOf(c *column, p *match.Player) atom {
+	v, ok := pl.resolve(c, p)
+	if !ok {
+		return atom{}
+	}
+	switch v.Kind {
+	case match.Number:
+		return unique.Make(atomValue{kind: match.Number, number: v.Number})
+	case match.Text:
+		return unique.Make(atomValue{kind: match.Text, text: v.Text})
+	case match.List:
+		return unique.Make(atomValue{kind: match.List, text: joinList(v.List)})
+	}
+	return atom{}
+}
+
+// joinList makes one text of a list; no two lists make the same.
+func joinList(list []string) string {
+	var b strings.Builder
+	for _, s := range list {
+		b.WriteString(strings.ReplaceAll(s, "\x00", "\x00\x01"))
+		b.WriteString("\x00\x02")
+	}
+	return b.String()
+}
+
+func (pl *plan) listOf(c *column, p *match.Player) []text {
+	v, ok := pl.resolve(c, p)
+	if !ok {
+		return nil
+	}
+	list := v.List
+	if v.Kind == match.Text {
+		list = []string{v.Text}
+	} else if v.Kind != match.List {
+		return nil
+	}
+	texts := make([]text, 0, len(list))
+	for _, s := range list {
+		texts = append(texts, unique.Make(s))
+	}
+	return texts
+}
+
+// roleAttribute lists the roles that a player would take, and modesAttribute the modes that it would play.
+const (
+	roleAttribute  = "role"
+	modesAttribute = "modes"
+)
+
+func (pl *plan) addRoles(c *candidate) {
+	if len(pl.roles) == 0 {
+		return
+	}
+	c.roles = make([][]uint8, c.size)
+	c.byRole = make([]uint8, len(pl.roles))
+	for i := range c.ticket.Players {
+		v, _ := pl.value(&c.ticket.Players[i], roleAttribute)
+		for _, name := range texts(&v) {
+			role := pl.role(name)
+			if role < 0 || slices.Contains(c.roles[i], uint8(role)) {
+				continue
+			}
+			c.roles[i] = append(c.roles[i], uint8(role))
+			c.byRole[role]++
+		}
+	}
+}
+
+// modesOf returns a bit for each of the profile's modes that all players allow.
+func (pl *plan) modesOf(t *match.Ticket) uint8 {
+	allowed := pl.modes
+	for i := range t.Players {
+		v, ok := pl.value(&t.Players[i], modesAttribute)
+		if !ok {
+			continue
+		}
+		for mode, name := range pl.profile.Modes {
+			if !slices.Contains(texts(&v), name) {
+				allowed &^= 1 << mode
+			}
+		}
+	}
+	return allowed
+}
+
+// texts returns a list's texts, and a text as a list of one.
+func texts(v *match.Value) []string {
+	if v.Kind == match.Text {
+		return []string{v.Text}
+	}
+	return v.List
+}

@@ -1,0 +1,184 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+)
+
+// placing distributes the tickets of a line-up over the teams.
+type placing struct {
+	units    []unit
+	sizes    []int     // by team: players
+	strength []float64 // by team
+	order    []int     // scratch: of teams, for each unit
+	least    *leastStep
+	nodes    int // steps that are left
+	regions  uint64
+	verdicts []verdict // by rule
+	before   []int     // scratch: the teams before exchanges
+	parties  []int     // scratch: sizes
+}
+
+// unit is what stays in one team: a party, or a player where parties may be split.
+type unit struct {
+	pick     int
+	player   int // -1: the whole party
+	size     int
+	strength float64
+}
+
+// maxPlacing bounds the steps of one distribution.
+const maxPlacing = 256
+
+// place looks for teams and roles with which every rule holds, the largest parties first.
+func (s *search) place(least *leastStep) bool {
+	s.final.copyByID(&s.line)
+	if !s.holdsWithoutTeams() {
+		return false
+	}
+	if s.distribute(least, false) {
+		return true
+	}
+	return s.plan.split && s.distribute(least, true)
+}
+
+func (s *search) distribute(least *leastStep, split bool) bool {
+	p := &s.placing
+	p.least = least
+	s.cutUnits(split)
+	p.nodes = len(p.units) + min(maxPlacing, max(s.nodes, 32))
+	spent := p.nodes
+	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
+	p.strength = append(p.strength[:0], make([]float64, len(s.plan.teams))...)
+	p.order = append(p.order[:0], make([]int, len(p.units)*len(s.plan.teams))...)
+	found := s.fill(0)
+	s.nodes -= spent - p.nodes
+	return found
+}
+
+// holdsWithoutTeams judges the rules that need no teams; the others are judged when there are some.
+func (s *search) holdsWithoutTeams() bool {
+	p := &s.placing
+	p.verdicts = append(p.verdicts[:0], make([]verdict, len(s.plan.rules))...)
+	p.regions = s.final.allowed
+	for i, r := range s.plan.rules {
+		if r.byTeam {
+			continue
+		}
+		p.verdicts[i] = r.verdict(&s.final)
+		if p.verdicts[i].over > 0 {
+			return false
+		}
+		p.regions &= p.verdicts[i].regions
+	}
+	return p.regions != 0 || s.final.allowed == 0
+}
+
+// cutUnits makes the units: the largest first, then the strongest.
+func (s *search) cutUnits(split bool) {
+	p := &s.placing
+	p.units = p.units[:0]
+	for pick, c := range s.final.picks {
+		if !split {
+			p.units = append(p.units, unit{pick, -1, c.size, s.plan.strength(c, -1)})
+			continue
+		}
+		for player := range c.size {
+			p.units = append(p.units, unit{pick, player, 1, s.plan.strength(c, player)})
+		}
+	}
+	slices.SortStableFunc(p.units, func(a, b unit) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.strength, a.strength))
+	})
+}
+
+// put moves a unit into a team, or out of all with noTeam.
+func (s *search) put(u *unit, team int) {
+	if u.player < 0 {
+		s.final.setTeam(u.pick, team)
+		return
+	}
+	s.final.team[s.final.first[u.pick]+u.player] = team
+}
+
+func (s *search) teamOf(u *unit) int { return s.final.team[s.final.first[u.pick]+max(u.player, 0)] }
+
+// fill puts unit i and all after it into teams.
+func (s *search) fill(i int) bool {
+	p := &s.placing
+	if i == len(p.units) {
+		return s.sized() && s.settle()
+	}
+	u := &p.units[i]
+	for _, team := range s.teamOrder(i, u) {
+		if p.nodes <= 0 {
+			s.cut = true
+			return false
+		}
+		p.nodes--
+		s.put(u, team)
+		p.sizes[team] += u.size
+		p.strength[team] += u.strength
+		if s.fill(i + 1) {
+			return true
+		}
+		p.sizes[team] -= u.size
+		p.strength[team] -= u.strength
+	}
+	s.put(u, noTeam)
+	return false
+}
+
+// teamOrder returns the teams with a place for a unit: first the one that lacks most of its least size, then the emptiest,
+// then the weakest. Of teams that are empty and interchangeable it returns one.
+func (s *search) teamOrder(i int, u *unit) []int {
+	p := &s.placing
+	n := len(s.plan.teams)
+	order := p.order[i*n : i*n]
+	for team := range n {
+		if p.sizes[team]+u.size <= s.plan.teams[team].spec.Max && !s.repeats(order, team) {
+			order = append(order, team)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(max(0, p.least.teams[b]-p.sizes[b]), max(0, p.least.teams[a]-p.sizes[a])),
+			cmp.Compare(p.sizes[a], p.sizes[b]), cmp.Compare(p.strength[a], p.strength[b]))
+	})
+	return order
+}
+
+func (s *search) repeats(order []int, team int) bool {
+	p := &s.placing
+	return p.sizes[team] == 0 && slices.ContainsFunc(order, func(o int) bool {
+		return p.sizes[o] == 0 && s.plan.teams[o].class == s.plan.teams[team].class
+	})
+}
+
+// sized reports whether every team has a size that the profile allows.
+func (s *search) sized() bool {
+	for team, size := range s.placing.sizes {
+		if !s.plan.teams[team].allows(size, s.placing.least.teams[team]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *team) allows(size, least int) bool {
+	return size >= least && size <= t.spec.Max && (t.spec.Step <= 1 || (size-least)%t.spec.Step == 0)
+}
+
+// strength is what is balanced between teams: the first `balance` rule's numbers, else the pivot's.
+func (pl *plan) strength(c *candidate, player int) float64 {
+	column := pl.balanced
+	if column < 0 {
+		return 0
+	}
+	total := 0.0
+	for i, x := range c.column(column) {
+		if (player < 0 || i == player) && x == x {
+			total += x
+		}
+	}
+	return total
+}

@@ -1,0 +1,128 @@
+package decide
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// maxRegions is how many game regions a decision considers: they fit into the bits of a word.
+const maxRegions = 64
+
+// regionSet numbers the game regions in the order of their names.
+type regionSet struct {
+	names []string
+	known uint64 // a bit for each
+	room  uint64 // those that have a host now
+}
+
+func newRegionSet(regions []Region) regionSet {
+	sorted := slices.Clone(regions)
+	slices.SortFunc(sorted, func(a, b Region) int { return strings.Compare(a.Name, b.Name) })
+	var s regionSet
+	for _, r := range sorted {
+		if s.number(r.Name) < 0 && len(s.names) < maxRegions {
+			s.names = append(s.names, r.Name)
+		}
+		if i := s.number(r.Name); i >= 0 && r.Room {
+			s.room |= 1 << i
+		}
+	}
+	s.known = everywhere
+	if len(s.names) < maxRegions {
+		s.known = 1<<len(s.names) - 1
+	}
+	return s
+}
+
+func (s *regionSet) number(name string) int {
+	i, found := slices.BinarySearch(s.names, name)
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// measure gives the candidate its ticket's latencies.
+func (s *regionSet) measure(c *candidate) {
+	c.millis, c.measured = nil, 0
+	if len(c.ticket.Latencies) == 0 {
+		return
+	}
+	c.millis = make([]uint16, len(s.names))
+	for i, name := range s.names {
+		ms, ok := c.ticket.Latencies[name]
+		if !ok {
+			ms = unmeasured
+		} else {
+			c.measured |= 1 << i
+		}
+		c.millis[i] = ms
+	}
+}
+
+// each calls f for each region of a set, in the order of their names.
+func each(set uint64, f func(region int)) {
+	for ; set != 0; set &= set - 1 {
+		f(bits.TrailingZeros64(set))
+	}
+}
+
+// choose lists the regions of a set, best first.
+func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
+	var choices []RegionChoice
+	each(set&s.known, func(region int) {
+		choices = append(choices, s.choice(region, l))
+	})
+	preferred := func(name string) int {
+		if i := slices.Index(pl.profile.Regions, name); i >= 0 {
+			return i
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(choices, func(a, b RegionChoice) int {
+		worst := 0
+		if pl.latency {
+			worst = cmp.Compare(a.Worst, b.Worst)
+		}
+		return cmp.Or(first(a.Room, b.Room), first(a.Measured, b.Measured), worst, cmp.Compare(a.Mean, b.Mean),
+			cmp.Compare(preferred(a.Name), preferred(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	return choices
+}
+
+// first orders what is true before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// choice computes the latencies of a region over all players that measured any; an open match's players have their place.
+func (s *regionSet) choice(region int, l *lineup) RegionChoice {
+	r := RegionChoice{Name: s.names[region], Room: s.room&(1<<region) != 0}
+	players, total := 0, 0
+	for _, c := range l.picks {
+		if c.seated || c.measured == 0 {
+			continue
+		}
+		if c.measured&(1<<region) == 0 {
+			return RegionChoice{Name: r.Name, Room: r.Room}
+		}
+		ms := int(c.millis[region])
+		r.Worst = max(r.Worst, ms)
+		players += c.size
+		total += ms * c.size
+	}
+	if players > 0 {
+		r.Measured = true
+		r.Mean = float64(total) / float64(players)
+	}
+	return r
+}

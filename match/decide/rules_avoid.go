@@ -1,0 +1,81 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// avoid holds if no player lists another: in the match, or in a team. A player without a list avoids nobody.
+type avoid struct {
+	plan      *plan
+	attribute string
+	perTeam   bool
+}
+
+func (a *avoid) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+	if a.perTeam {
+		return true
+	}
+	if a.within(c) {
+		return false
+	}
+	for _, pick := range l.picks {
+		if a.lists(pick, c) || a.lists(c, pick) {
+			return false
+		}
+	}
+	return true
+}
+
+// within reports whether a party has a player who lists another of it.
+func (a *avoid) within(c *candidate) bool { return c.size > 1 && a.lists(c, c) }
+
+// lists reports whether a player of from lists one of to.
+func (a *avoid) lists(from, to *candidate) bool {
+	for i := range from.ticket.Players {
+		subs := a.avoided(from, i)
+		if len(subs) == 0 {
+			continue
+		}
+		for j := range to.ticket.Players {
+			if (from != to || i != j) && slices.Contains(subs, to.ticket.Players[j].Sub) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a *avoid) avoided(c *candidate, player int) []string {
+	v, _ := a.plan.value(&c.ticket.Players[player], a.attribute)
+	return texts(&v)
+}
+
+func (a *avoid) judge(l *lineup, _ *profile.Limits) verdict {
+	offences := 0
+	for i, c := range l.picks {
+		for p := range c.size {
+			if subs := a.avoided(c, p); len(subs) > 0 {
+				offences += a.met(l, subs, i, p)
+			}
+		}
+	}
+	return none(offences)
+}
+
+// met counts the players that player p of pick i avoids and would meet.
+func (a *avoid) met(l *lineup, subs []string, i, p int) int {
+	n := 0
+	for j, c := range l.picks {
+		for q := range c.size {
+			if i == j && p == q || a.perTeam && l.team[l.first[i]+p] != l.team[l.first[j]+q] {
+				continue
+			}
+			if slices.Contains(subs, c.ticket.Players[q].Sub) {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,102 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// common holds if enough values are in every list.
+type common struct {
+	scope
+	attribute string
+}
+
+func (k *common) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
+	if k.role != anyRole {
+		return true
+	}
+	l.push(c)
+	values, bound := k.shared(l)
+	l.pop()
+	return !bound || len(values) >= lim.AtLeast
+}
+
+func (k *common) judge(l *lineup, lim *profile.Limits) verdict {
+	values, bound := k.shared(l)
+	if !bound {
+		return verdict{regions: everywhere, limit: float64(lim.AtLeast)}
+	}
+	v := atMost(float64(lim.AtLeast), float64(len(values)))
+	v.value, v.limit = float64(len(values)), float64(lim.AtLeast)
+	return v
+}
+
+// shared returns the values that are in every list, in the first one's order. bound is false if there is no list.
+func (k *common) shared(l *lineup) (values []text, bound bool) {
+	for pick := range l.picks {
+		for _, list := range k.partyLists(l, pick) {
+			if !bound {
+				values, bound = distinct(list), true
+				continue
+			}
+			values = slices.DeleteFunc(values, func(t text) bool { return !slices.Contains(list, t) })
+		}
+	}
+	return values, bound
+}
+
+// partyLists returns the lists of a pick's players in scope, or one list of what any of them has.
+func (k *common) partyLists(l *lineup, pick int) [][]text {
+	lists := l.picks[pick].listsOf(k.column)
+	if len(lists) == 1 && k.role == anyRole && lists[0] != nil {
+		return lists
+	}
+	var all [][]text
+	for p, list := range lists {
+		if list != nil && l.in(l.first[pick]+p, k.scope) {
+			all = append(all, list)
+		}
+	}
+	if k.fold == profile.Union && len(all) > 1 {
+		return [][]text{distinct(slices.Concat(all...))}
+	}
+	return all
+}
+
+func distinct(list []text) []text {
+	values := make([]text, 0, len(list))
+	for _, t := range list {
+		if !slices.Contains(values, t) {
+			values = append(values, t)
+		}
+	}
+	return values
+}
+
+// chosen returns the shared value with the least sum of positions in the lists; of equal ones the first by bytes.
+func (k *common) chosen(l *lineup) (string, bool) {
+	values, _ := k.shared(l)
+	if len(values) == 0 {
+		return "", false
+	}
+	best := values[0]
+	least := k.positions(l, best)
+	for _, t := range values[1:] {
+		sum := k.positions(l, t)
+		if sum < least || sum == least && t.Value() < best.Value() {
+			best, least = t, sum
+		}
+	}
+	return best.Value(), true
+}
+
+func (k *common) positions(l *lineup, t text) int {
+	sum := 0
+	for pick := range l.picks {
+		for _, list := range k.partyLists(l, pick) {
+			sum += slices.Index(list, t)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,107 @@
+package decide
+
+import (
+	"math"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// compare holds if a measure of the match or of a team compares with a number or with another measure as the operator says.
+type compare struct {
+	measure measure
+	is      profile.Operator
+	to      *measure // nil: the limit
+}
+
+type measure struct {
+	scope
+	take profile.Fold
+}
+
+func (pl *plan) comparison(p *profile.Rule, s scope, col column) condition {
+	c := &compare{measure: pl.measure(&p.Compare.Measure, s, col), is: p.Compare.Is}
+	if p.Compare.To != nil {
+		to := pl.measure(p.Compare.To, s, col)
+		c.to = &to
+	}
+	return c
+}
+
+func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
+	col.attribute = m.Of
+	if m.Take == profile.FoldCount {
+		col.present, col.optional = true, true
+	}
+	s.column = pl.number(col)
+	if m.In != "" {
+		s.team = pl.teamNamed(m.In)
+	}
+	return measure{s, m.Take}
+}
+
+func (*compare) admits(*lineup, *candidate, *profile.Limits) bool { return true }
+
+func (c *compare) judge(l *lineup, lim *profile.Limits) verdict {
+	l.values = c.measure.of(l, l.values[:0])
+	l.more = append(l.more[:0], lim.To)
+	if c.to != nil {
+		l.more = c.to.of(l, l.more[:0])
+	}
+	return c.worst(l.values, l.more)
+}
+
+// of appends the measure's number, or each player's. A mean, least or greatest of nobody has no number, and a comparison
+// without numbers holds.
+func (m *measure) of(l *lineup, to []float64) []float64 {
+	to = l.gather(to, m.scope)
+	switch {
+	case m.take == profile.FoldEach:
+		return to
+	case m.take == profile.FoldCount:
+		return append(to[:0], float64(len(to)))
+	case len(to) == 0 && m.take == profile.FoldSum:
+		return append(to, 0)
+	case len(to) == 0:
+		return to
+	}
+	return append(to[:0], fold(to, m.take))
+}
+
+// worst returns the verdict of the pair that is farthest from holding: all must hold.
+func (c *compare) worst(left, right []float64) verdict {
+	worst := verdict{regions: everywhere}
+	for i, x := range left {
+		for j, y := range right {
+			if v := c.pair(x, y); i+j == 0 || v.over > worst.over {
+				worst = v
+			}
+		}
+	}
+	return worst
+}
+
+func (c *compare) pair(x, y float64) verdict {
+	v := verdict{regions: everywhere, value: x, limit: y}
+	if !holds(c.is, x, y) {
+		v.regions, v.over = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
+	}
+	return v
+}
+
+func holds(is profile.Operator, x, y float64) bool {
+	switch is {
+	case profile.Less:
+		return x < y
+	case profile.LessOrEqual:
+		return x <= y
+	case profile.Equal:
+		return x == y
+	case profile.NotEqual:
+		return x != y
+	case profile.GreaterOrEqual:
+		return x >= y
+	case profile.Greater:
+		return x > y
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+package decide
+
+import "github.com/lattice-director/director/match/profile"
+
+// or holds where one of its rules does, and where all do, not where its rule does not.
+type (
+	or  struct{ rules []*rule }
+	and struct{ rules []*rule }
+	not struct{ rule *rule }
+)
+
+func (pl *plan) compound(p *profile.Rule) condition {
+	latency := pl.latency
+	rules := make([]*rule, len(p.Rules))
+	for i := range p.Rules {
+		rules[i] = pl.compile(&p.Rules[i])
+	}
+	if p.Kind != profile.And { // a limit that need not hold does not decide between regions
+		pl.latency = latency
+	}
+	if p.Kind == profile.Or {
+		return &or{rules}
+	}
+	if p.Kind == profile.And {
+		return &and{rules}
+	}
+	return &not{&rule{age: p.Age, condition: &and{rules}}}
+}
+
+func (o *or) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+	for _, r := range o.rules {
+		if r.mayAdmit(l, c) {
+			return true
+		}
+	}
+	return len(o.rules) == 0
+}
+
+func (o *or) judge(l *lineup, _ *profile.Limits) verdict {
+	var best verdict
+	for i, r := range o.rules {
+		v := r.verdict(l)
+		regions := best.regions | v.regions
+		if i == 0 || v.over < best.over {
+			best = v
+		}
+		best.regions = regions
+	}
+	return best
+}
+
+func (a *and) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+	for _, r := range a.rules {
+		if !r.mayAdmit(l, c) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *and) judge(l *lineup, _ *profile.Limits) verdict {
+	all := verdict{regions: everywhere}
+	over := 0.0
+	for i, r := range a.rules {
+		v := r.verdict(l)
+		regions := all.regions & v.regions
+		over += v.over
+		if i == 0 || v.over > all.over {
+			all = v
+		}
+		all.regions = regions
+	}
+	all.over = over
+	return disjoint(all)
+}
+
+// disjoint corrects the verdict of rules that hold in different regions only.
+func disjoint(v verdict) verdict {
+	if v.regions == 0 && v.over == 0 {
+		v.over = 1
+	}
+	return v
+}
+
+func (*not) admits(*lineup, *candidate, *profile.Limits) bool { return true }
+
+func (n *not) judge(l *lineup, _ *profile.Limits) verdict {
+	v := n.rule.verdict(l)
+	v.regions = ^v.regions
+	v.over = 0
+	if v.regions&l.allowed == 0 && (v.regions == 0 || l.allowed != 0) {
+		v.over = 1
+	}
+	return v
+}

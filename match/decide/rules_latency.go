@@ -1,0 +1,153 @@
+package decide
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// latency holds in the regions where the greatest latency of the players, or their mean, is at most the limit and the
+// greatest exceeds the least by at most the spread. A region that somebody did not measure does not count.
+type latency struct {
+	scope
+	mean    bool
+	missing profile.Missing
+}
+
+func (k *latency) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
+	if k.role != anyRole {
+		return true
+	}
+	limit := lim.Latency
+	if k.mean {
+		limit = math.MaxInt64
+	}
+	set := l.allowed & k.within(c, limit)
+	for _, pick := range l.picks {
+		if set == 0 {
+			return false
+		}
+		set &= k.within(pick, limit)
+	}
+	return set != 0
+}
+
+// within returns the regions where a ticket's latency is at most the limit.
+func (k *latency) within(c *candidate, limit time.Duration) uint64 {
+	if k.leftOut(c) {
+		return everywhere
+	}
+	if len(c.ticket.Latencies) == 0 {
+		if ms, ok := k.stand(); ok && ms <= limit {
+			return everywhere
+		}
+		return 0
+	}
+	var set uint64
+	for m := c.measured; m != 0; m &= m - 1 {
+		region := bits.TrailingZeros64(m)
+		if millis(c.millis[region]) <= limit {
+			set |= 1 << region
+		}
+	}
+	return set
+}
+
+func millis(ms uint16) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+func (k *latency) leftOut(c *candidate) bool {
+	return c.seated || k.missing.Pass && len(c.ticket.Latencies) == 0
+}
+
+// stand returns what stands in for the latencies of a ticket that has none.
+func (k *latency) stand() (time.Duration, bool) {
+	if v := k.missing.Value; v != nil && v.Kind == match.Number {
+		return time.Duration(v.Number * float64(time.Millisecond)), true
+	}
+	return 0, false
+}
+
+func (k *latency) judge(l *lineup, lim *profile.Limits) verdict {
+	best := verdict{over: math.Inf(1), limit: float64(lim.Latency) / float64(time.Millisecond)}
+	var set uint64
+	for m := l.allowed; m != 0; m &= m - 1 {
+		region := bits.TrailingZeros64(m)
+		v, ok := k.in(region, l, lim)
+		if !ok {
+			continue
+		}
+		if v.over == 0 {
+			set |= 1 << region
+		}
+		if v.over < best.over || v.over == best.over && v.value < best.value {
+			best = v
+		}
+	}
+	best.regions = set
+	if math.IsInf(best.over, 1) {
+		best.over = 1
+	}
+	return best
+}
+
+// in judges one region; ok is false if a player did not measure it.
+func (k *latency) in(region int, l *lineup, lim *profile.Limits) (v verdict, ok bool) {
+	var least, worst, total time.Duration
+	players := 0
+	for pick, c := range l.picks {
+		n := k.playersOf(l, pick)
+		if n == 0 {
+			continue
+		}
+		d, ok := k.of(c, region)
+		if !ok {
+			return v, false
+		}
+		if players == 0 {
+			least = d
+		}
+		least, worst = min(least, d), max(worst, d)
+		total += d * time.Duration(n)
+		players += n
+	}
+	value := float64(worst) / float64(time.Millisecond)
+	if k.mean && players > 0 {
+		value = float64(total) / float64(players) / float64(time.Millisecond)
+	}
+	v = atMost(value, float64(lim.Latency)/float64(time.Millisecond))
+	if worst-least > lim.Spread {
+		v.over += float64(worst-lim.Spread-least) / float64(time.Second)
+	}
+	return v, true
+}
+
+// playersOf returns how many players of a pick count.
+func (k *latency) playersOf(l *lineup, pick int) int {
+	c := l.picks[pick]
+	if k.leftOut(c) {
+		return 0
+	}
+	if k.role == anyRole {
+		return c.size
+	}
+	n := 0
+	for p := range c.size {
+		if l.in(l.first[pick]+p, k.scope) {
+			n++
+		}
+	}
+	return n
+}
+
+func (k *latency) of(c *candidate, region int) (time.Duration, bool) {
+	if len(c.ticket.Latencies) == 0 {
+		return k.stand()
+	}
+	if c.measured&(1<<region) == 0 {
+		return 0, false
+	}
+	return millis(c.millis[region]), true
+}

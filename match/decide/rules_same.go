@@ -1,0 +1,106 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// same holds if all values are equal, in the match or in each team.
+type same struct {
+	scope
+	perTeam bool
+}
+
+func (s *same) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+	if s.perTeam || s.role != anyRole {
+		return true
+	}
+	var first atom
+	for i := -1; i < len(l.picks); i++ {
+		for _, a := range pickOr(l, i, c).atomsOf(s.column) {
+			if first == (atom{}) {
+				first = a
+			} else if a != (atom{}) && a != first {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// pickOr returns pick i, or c before the first.
+func pickOr(l *lineup, i int, c *candidate) *candidate {
+	if i < 0 {
+		return c
+	}
+	return l.picks[i]
+}
+
+func (s *same) judge(l *lineup, _ *profile.Limits) verdict {
+	offences := 0
+	for _, sc := range scopes(s.scope, s.perTeam, l) {
+		var first atom
+		for _, a := range l.atoms(sc) {
+			if first == (atom{}) {
+				first = a
+			} else if a != first {
+				offences++
+			}
+		}
+	}
+	return none(offences)
+}
+
+// different holds if all values are distinct, in the match or in each team.
+type different struct {
+	scope
+	perTeam bool
+}
+
+func (d *different) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+	if d.perTeam || d.role != anyRole {
+		return true
+	}
+	own := c.atomsOf(d.column)
+	for i, a := range own {
+		if a == (atom{}) {
+			continue
+		}
+		if slices.Contains(own[:i], a) {
+			return false
+		}
+		for _, pick := range l.picks {
+			if slices.Contains(pick.atomsOf(d.column), a) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (d *different) judge(l *lineup, _ *profile.Limits) verdict {
+	offences := 0
+	for _, s := range scopes(d.scope, d.perTeam, l) {
+		atoms := l.atoms(s)
+		for i, a := range atoms {
+			if slices.Contains(atoms[:i], a) {
+				offences++
+			}
+		}
+	}
+	return none(offences)
+}
+
+// atoms returns the values in scope, without those that are left out.
+func (l *lineup) atoms(s scope) []atom {
+	var all []atom
+	for pick, c := range l.picks {
+		for p, a := range c.atomsOf(s.column) {
+			if a != (atom{}) && l.in(l.first[pick]+p, s) {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+package decide
+
+import (
+	"math"
+	"time"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Run searches for dirty seeds, oldest first, until none is dirty or the effort is spent, and then sweeps. It returns the
+// matches found, in that order; done is false if the effort did not suffice, and Run should be called again soon. The effort
+// is in steps of the search, of which a core does some millions a second. The tickets of a proposal are no candidates until
+// Return. A now before that of an earlier call counts as that one.
+func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
+	e.now = max(e.now, now.UnixNano())
+	e.tick()
+	for e.dirty.len() > 0 {
+		if effort <= 0 {
+			return found, false
+		}
+		effort -= e.try(e.dirty.pop(), &found)
+	}
+	return found, e.sweepOn(effort, &found)
+}
+
+// try looks for a match of a seed, or for an open match that it may join, and returns the effort.
+func (e *Engine) try(c *candidate, found *[]Proposal) (spent int) {
+	spent = 1
+	if e.plan.profile.When == profile.Prefer && e.join(c, found, &spent) {
+		return spent
+	}
+	if e.match(c, found, &spent) {
+		return spent
+	}
+	if e.plan.profile.When == profile.Allow {
+		e.join(c, found, &spent)
+	}
+	return spent
+}
+
+// match searches for a new match of a seed: in regions with room, then in all, because players may also wait for a host.
+func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
+	if !e.mayFill(c) {
+		return false
+	}
+	complete := true
+	for _, allowed := range e.searched() {
+		nodes := min(maxNodes, baseNodes<<min(c.moment, 8))
+		ok := e.search.find(e.plan, c, e.now, allowed, nodes)
+		*spent += nodes - e.search.nodes
+		complete = complete && !e.search.cut
+		if ok {
+			e.search.drawSides(newLot(e.seed, c.ticket.ID))
+			e.propose(found)
+			return true
+		}
+	}
+	if complete {
+		e.missed(c)
+	}
+	return false
+}
+
+// searched returns the sets of regions in which a match is searched, in this order.
+func (e *Engine) searched() []uint64 {
+	if e.regions.room == 0 || e.regions.room == e.regions.known {
+		return []uint64{e.regions.known}
+	}
+	return []uint64{e.regions.room, e.regions.known}
+}
+
+// propose hands out the match that the search found, and takes its tickets out of the candidates.
+func (e *Engine) propose(found *[]Proposal) {
+	*found = append(*found, e.search.proposal(&e.regions))
+	for _, c := range e.search.final.picks {
+		if !c.seated {
+			e.withdraw(c)
+			c.proposed = true
+		}
+	}
+}
+
+// sweepOn tries the seeds that are due, oldest first. It reports whether the effort sufficed.
+func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
+	due := e.sweep.due(e.now)
+	if due == 0 {
+		return true
+	}
+	at := cursor{}
+	if last := e.sweep.from; last != nil {
+		at = e.ages.after(float64(last.created), last)
+	}
+	for ; due > 0 && effort > 0 && !e.ages.ended(at); due-- {
+		c := e.ages.entry(at).c
+		effort -= e.try(c, found)
+		e.sweep.from = c
+		at = e.ages.after(float64(c.created), c)
+	}
+	if e.ages.ended(at) {
+		e.sweep.end(e.now)
+		return true
+	}
+	if effort > 0 {
+		e.sweep.last = e.now
+	}
+	return effort > 0
+}
+
+// Next returns when time alone gives Run something to do. ok is false if nothing will.
+func (e *Engine) Next() (at time.Time, ok bool) {
+	next := int64(math.MaxInt64)
+	if e.timers.len() > 0 {
+		next = e.timers.items[0].key
+	}
+	if e.sweep.active {
+		next = min(next, e.sweep.last+int64(sweepEvery))
+	}
+	return time.Unix(0, next).UTC(), next != math.MaxInt64
+}

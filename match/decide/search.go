@@ -1,0 +1,166 @@
+package decide
+
+// search looks for a match around one seed. It is used again for the next seed, so that a search allocates little.
+type search struct {
+	plan *plan
+	seed *candidate
+
+	line    lineup  // the tickets chosen so far, in the order of choice
+	alone   lineup  // the seed
+	final   lineup  // the tickets of line in the order of ids, with teams and roles
+	choices choices // what may be chosen
+	casting casting
+	placing placing
+
+	least int  // players that a match needs now
+	nodes int  // steps that are left
+	cut   bool // something was not looked at for want of nodes
+}
+
+// The steps of a search: placing a ticket or trying an exchange is one.
+const (
+	baseNodes = 512 // doubled at each widening of the seed
+	maxNodes  = 8192
+)
+
+// maxSearched is the largest match, in players, that is searched with backtracking.
+const maxSearched = 40
+
+// find looks for a match of the seed in the allowed regions. When it returns true, the match is in s.final.
+func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
+	s.plan, s.seed, s.nodes, s.cut = pl, seed, nodes, false
+	s.line.reset(now, allowed, len(pl.teams))
+	s.alone.reset(now, allowed, len(pl.teams))
+	if s.refusal(&s.line, seed) != "" {
+		return false
+	}
+	s.line.push(seed)
+	s.alone.push(seed)
+	age := s.line.ageOf(seed)
+	s.least = pl.leastAt(age).sum
+	low, high := window(seed, pl.pivot.reach(pl.pivot.step(age)))
+	s.choices.begin(pl, seed, low, high)
+	if pl.most > maxSearched {
+		return s.gather()
+	}
+	return s.rolesReachable() && s.extend(0, nodes)
+}
+
+// extend adds choices from the i-th on until the match holds, taking each back after which it does not. It spends at most
+// the budget, of which the first choices leave some for the next ones: else a bad first choice would use it up.
+func (s *search) extend(i, budget int) bool {
+	stop := s.nodes - budget
+	for ; s.line.players < s.plan.most; i++ {
+		c := s.at(i)
+		if c == nil || !s.reachable(i) {
+			break
+		}
+		if s.nodes <= stop {
+			s.cut = true
+			break
+		}
+		s.nodes--
+		if !s.take(c) {
+			continue
+		}
+		left := s.nodes - stop
+		if s.extend(i+1, left-left/16) {
+			return true
+		}
+		s.line.pop()
+	}
+	return s.complete()
+}
+
+// reachable reports whether the choices from i on may have enough players.
+func (s *search) reachable(i int) bool {
+	players, more := s.choices.after(i)
+	return more || s.line.players+players >= s.least
+}
+
+func (s *search) take(c *candidate) bool {
+	if s.refusal(&s.line, c) != "" {
+		return false
+	}
+	s.line.push(c)
+	if s.rolesReachable() {
+		return true
+	}
+	s.line.pop()
+	return false
+}
+
+// The reasons of refusal that are no rule's id.
+const (
+	becauseSize        = "size"
+	becausePlayer      = "player"
+	becauseMode        = "mode"
+	becauseRoles       = "roles"
+	becauseCombination = "combination"
+)
+
+// refusal returns why c cannot be in a match with the line-up, as far as it shows without teams; "" if it can.
+func (s *search) refusal(l *lineup, c *candidate) string {
+	if l.players+c.size > s.plan.most {
+		return becauseSize
+	}
+	for _, r := range s.plan.rules {
+		if !r.mayAdmit(l, c) {
+			return r.id
+		}
+	}
+	switch {
+	case s.plan.modes != 0 && l.modes()&c.modes == 0:
+		return becauseMode
+	case l.hasPlayerOf(c):
+		return becausePlayer
+	case !s.packs(l, c):
+		return becauseSize
+	}
+	return ""
+}
+
+// modes returns the modes that all picks allow.
+func (l *lineup) modes() uint8 {
+	modes := ^uint8(0)
+	for _, c := range l.picks {
+		modes &= c.modes
+	}
+	return modes
+}
+
+// hasPlayerOf reports whether a player has a ticket in the line-up already.
+func (l *lineup) hasPlayerOf(c *candidate) bool {
+	for i := range c.ticket.Players {
+		for _, pick := range l.picks {
+			for j := range pick.ticket.Players {
+				if pick.ticket.Players[j].Sub == c.ticket.Players[i].Sub {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// rolesReachable reports whether the places that are left are enough for the roles that nobody of the line-up fills.
+func (s *search) rolesReachable() bool {
+	if len(s.plan.roles) == 0 {
+		return true
+	}
+	s.casting.begin(&s.line)
+	empty := 0
+	for role, least := range s.plan.roleNeeds {
+		empty += s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}})
+	}
+	return empty <= s.plan.most-s.line.players
+}
+
+// complete reports whether the line-up is a match as it is, and leaves the match in s.final.
+func (s *search) complete() bool {
+	least := s.plan.leastAt(s.line.age(s.plan.profile.Age))
+	if s.line.players < least.sum {
+		return false
+	}
+	return s.place(least)
+}

@@ -1,0 +1,106 @@
+package decide
+
+import (
+	"math"
+)
+
+// The bounds of what a change causes.
+const (
+	searchesPerNewcomer = 32  // seeds that a newcomer makes dirty
+	seenPerNewcomer     = 256 // seeds that are looked at for them
+	stuckAfter          = 3   // complete searches without a match
+)
+
+// dirtyAround makes the seeds dirty whose window holds a newcomer, as far as counts do not exclude a match of theirs.
+func (e *Engine) dirtyAround(newcomer *candidate) {
+	if e.dirty.len() == e.ages.len-1 { // a queue that is being loaded
+		return
+	}
+	searches, seen := 0, 0
+	newcomer.bucket.windows.holding(&e.plan.pivot, newcomer, func(c *candidate) bool {
+		if seen++; c != newcomer && (e.dirty.has(c) || e.mayFill(c)) {
+			e.markDirty(c)
+			searches++
+		}
+		return searches < searchesPerNewcomer && seen < seenPerNewcomer
+	})
+}
+
+// mayFill reports whether the window of a seed has enough players, and enough for each role.
+func (e *Engine) mayFill(c *candidate) bool {
+	age := e.ageOf(c)
+	low, high := window(c, e.plan.pivot.reach(e.plan.pivot.step(age)))
+	need := demand{e.plan.leastAt(age).sum, e.plan.roleNeeds}
+	return c.bucket.tree.offers(low, high, &need, &e.scratch)
+}
+
+func (e *Engine) markDirty(c *candidate) {
+	if !e.dirty.has(c) {
+		e.dirty.put(c, e.turn(c))
+	}
+}
+
+// turn orders the dirty seeds: the oldest first. With a batch, seeds that are younger than it wait for all older ones and
+// come in the order of its number, so that neighbours follow each other.
+func (e *Engine) turn(c *candidate) int64 {
+	if e.plan.batch < 0 {
+		return c.created
+	}
+	if e.ageOf(c) >= e.plan.profile.Batch.For {
+		return math.MinInt64/2 + c.created/2 // before all numbers; ties go by age
+	}
+	return max(0, sortable(c.middle(e.plan.batch)))/2 + min(0, sortable(c.middle(e.plan.batch)))/4
+}
+
+// sortable maps numbers to integers of the same order.
+func sortable(x float64) int64 {
+	bits := int64(math.Float64bits(x))
+	if bits < 0 {
+		return math.MinInt64 - bits
+	}
+	return bits
+}
+
+// setTimer remembers when time alone changes what a candidate's search may find.
+func (e *Engine) setTimer(c *candidate) {
+	if int(c.moment) == len(e.plan.moments) {
+		e.timers.remove(c)
+		return
+	}
+	e.timers.put(c, c.created+int64(e.plan.moments[c.moment]))
+}
+
+// tick makes the seeds dirty whose moment has come.
+func (e *Engine) tick() {
+	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
+		e.widen(e.timers.items[0].c)
+	}
+}
+
+// widen moves a candidate over all the moments that it has reached.
+func (e *Engine) widen(c *candidate) {
+	age := e.ageOf(c)
+	if c.tries < stuckAfter {
+		c.bucket.windows.remove(&e.plan.pivot, c)
+	}
+	c.tries = 0
+	c.level = int16(e.plan.pivot.step(age))
+	c.moment = int16(e.plan.momentAfter(age))
+	c.bucket.windows.insert(&e.plan.pivot, c)
+	e.setTimer(c)
+	if e.dirty.has(c) {
+		e.dirty.put(c, e.turn(c))
+		return
+	}
+	e.markDirty(c)
+}
+
+// missed counts a complete search without a match.
+func (e *Engine) missed(c *candidate) {
+	if c.tries >= stuckAfter {
+		return
+	}
+	if c.tries++; c.tries == stuckAfter {
+		c.bucket.windows.remove(&e.plan.pivot, c)
+	}
+}
