@@ -17,7 +17,7 @@ type Profile struct {
 	// have no seats.
 	Modes []string
 	// Pool holds the tickets that name no profile and are candidates of this one all the same. Those that name it must be in it as well. Nil: only
-	// tickets that name the profile are candidates.
+	// tickets that name the profile are candidates. A range without an end has an infinite one.
 	Pool       *match.Pool
 	Attributes map[string]Attribute // what tickets that name the profile must have
 	Teams      []Team               // at least one, unless Function decides; of equal names none
@@ -29,8 +29,8 @@ type Profile struct {
 	JoinInProgress
 	Accept   time.Duration   // how long players have to accept a match; 0: they are not asked
 	TTL      time.Duration   // after which a ticket leaves the queue
-	Data     json.RawMessage // for the game server; nil: none
-	Tell     []string        // the attributes that game servers read in the roster
+	Data     json.RawMessage // for the game server, with sorted keys; nil: none
+	Tell     []string        // the attributes that game servers read in the roster; by default those of the rules, except of avoid
 	Regions  []string        // game regions in order of preference, when no latencies decide
 	Function *Function       // decides instead of teams and rules; nil: they do
 }
@@ -59,7 +59,7 @@ type Role struct {
 // Fewer lowers the least size of teams once a match's tickets have waited.
 type Fewer struct {
 	After   time.Duration
-	Players map[string]int // by the name of the team
+	Players map[string]int // the least size of every team, by its name, until the next step
 }
 
 // Age says which ticket's waiting time decides the steps of a match.

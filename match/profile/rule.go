@@ -9,7 +9,7 @@ import (
 
 // Rule is a condition on the players of a match. Which fields count depends on its kind.
 type Rule struct {
-	ID      string // unique in the profile; by default the kind and the attribute, as "near-skill"
+	ID      string // unique in the profile; by default the kind and the attribute, as "near-skill", below or as "or/near-skill"
 	Kind    RuleKind
 	Age     Age    // whose waiting time decides its step; the profile's by default
 	Role    string // only players that fill this role count; "": all
@@ -25,7 +25,9 @@ type Rule struct {
 	TakeMean  bool   // latency: of the players' latencies the mean counts, instead of the greatest
 	AnyOf     []string
 	Compare   *Compare
-	Rules     []Rule // of or, and, not
+	Rules     []Rule // of or, and; of not exactly one, below which no rule has steps
+
+	linear *linear // what Widen was expanded from, if it has more steps than a document may list
 }
 
 // Limits are what the steps of a rule change. A limit that the rule's kind does not have is ignored.
@@ -46,7 +48,7 @@ const (
 	NoSpread = time.Duration(math.MaxInt64)
 )
 
-// Step replaces limits from an age on. It holds from that age, inclusive.
+// Step replaces all limits from an age on. It holds from that age, inclusive. No step is stricter than the one before it.
 type Step struct {
 	After  time.Duration
 	Limits Limits
@@ -73,7 +75,7 @@ const (
 	Not
 )
 
-// Missing says what a rule does about a player without its attribute.
+// Missing says what a rule does about a player without its attribute. By default avoid passes, and the others fail.
 type Missing struct {
 	Pass  bool         // the rule leaves the player out
 	Value *match.Value // stands in; nil and not Pass: the ticket is no candidate

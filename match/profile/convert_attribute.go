@@ -1,0 +1,137 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/match"
+)
+
+// kindSet is a set of types of attributes.
+type kindSet uint8
+
+const (
+	numbers kindSet = 1 << match.Number
+	texts   kindSet = 1 << match.Text
+	lists   kindSet = 1 << match.List
+	every           = numbers | texts | lists
+)
+
+// String names the types: "number or string".
+func (s kindSet) String() string {
+	var all []string
+	for _, t := range types {
+		if s&(1<<t.value) != 0 {
+			all = append(all, t.word)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+// use is how the parts of a profile use an attribute.
+type use struct {
+	kinds kindSet // that suit all of them so far
+	by    string  // what used it last
+	line  int
+}
+
+// use records that part of the document, such as near, needs the attribute that n names to have one of some types. It
+// reports if the attribute's declaration, or another use, forbids that.
+func (c *converter) use(n *node, kinds kindSet, by string) {
+	if n == nil {
+		return
+	}
+	if declared, ok := c.p.Attributes[n.text]; ok {
+		if kinds&(1<<declared.Kind) == 0 {
+			c.add(n, "%s needs the type %s, and attributes.%s says %s", by, kinds, shorten(n.text), types.word(declared.Kind))
+		}
+		return
+	}
+	before, used := c.attributes[n.text]
+	if !used {
+		before.kinds = every
+	}
+	if before.kinds&kinds == 0 {
+		c.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds, before.by, before.line, before.kinds)
+		return
+	}
+	c.attributes[n.text] = use{kinds: before.kinds & kinds, by: by, line: n.line}
+}
+
+// useValue reports a value that stands in for an attribute and has another type.
+func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Value {
+	v := valueOf(n)
+	if declared, ok := c.p.Attributes[attribute]; ok {
+		kinds = 1 << declared.Kind
+	} else if before, used := c.attributes[attribute]; used {
+		kinds &= before.kinds
+	}
+	if kinds&(1<<v.Kind) == 0 {
+		c.add(n, "%s is not allowed: the attribute %s has the type %s", n.counted(), shorten(attribute), kinds)
+	}
+	return v
+}
+
+// valueOf returns the value of an attribute.
+func valueOf(n *node) *match.Value {
+	switch n.kind {
+	case isNumber:
+		return &match.Value{Kind: match.Number, Number: n.number}
+	case isList:
+		return &match.Value{Kind: match.List, List: n.texts()}
+	case isNull, isFlag, isText, isObject:
+	}
+	return &match.Value{Kind: match.Text, Text: n.text}
+}
+
+// declared reads the attributes.
+func (c *converter) declared(n *node) map[string]Attribute {
+	if n == nil || len(n.items) == 0 {
+		return nil
+	}
+	all := make(map[string]Attribute, len(n.items))
+	for i, item := range n.items {
+		a := Attribute{Kind: types.of(item.good("type"), match.Text)}
+		if initial := item.good("default"); initial != nil {
+			a.Default = valueOf(initial)
+			if a.Default.Kind != a.Kind {
+				c.add(initial, "%s is not allowed: the type of the attribute is %s", initial.counted(), types.word(a.Kind))
+			}
+		}
+		all[n.keys[i].name] = a
+	}
+	return all
+}
+
+// told returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are private.
+func (c *converter) told() []string {
+	var all []string
+	var add func(rules []Rule)
+	add = func(rules []Rule) {
+		for i := range rules {
+			if r := &rules[i]; r.Kind != Avoid {
+				all = append(all, r.measured()...)
+			}
+			add(rules[i].Rules)
+		}
+	}
+	add(c.p.Rules)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), maxAttributes)]
+}
+
+// measured returns the attributes of a rule.
+func (r *Rule) measured() (all []string) {
+	if r.Attribute != "" {
+		all = append(all, r.Attribute)
+	}
+	if r.Compare != nil {
+		for _, m := range []*Measure{&r.Compare.Measure, r.Compare.To} {
+			if m != nil && m.Of != "" {
+				all = append(all, m.Of)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,236 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+)
+
+// largeMatch is the number of players above which a match is not searched for, but filled along one attribute. Only some
+// kinds of rules are possible then.
+const largeMatch = 40
+
+// within is where a rule stands.
+type within struct {
+	id  string // of the rule around it; "" at the top
+	age Age    // its default
+	not bool   // somewhere below not
+}
+
+func (c *converter) rules(n *node) {
+	if n == nil || n.kind != isList {
+		return
+	}
+	for _, item := range n.items {
+		if item.valid() {
+			c.p.Rules = append(c.p.Rules, c.rule(item, within{age: c.p.Age}))
+		}
+	}
+	if c.ruleCount > maxRules {
+		c.add(n, "%d rules are too many: a profile has at most %d, counting those within or, and, not", c.ruleCount, maxRules)
+	}
+}
+
+// rule reads a rule that its shape has accepted.
+func (c *converter) rule(n *node, in within) Rule {
+	c.ruleCount++
+	kind, _ := kindOf(c.report, n)
+	r := Rule{Kind: kind.kind, Role: n.get("role").str(), PerTeam: n.get("per").str() == "team", Age: ages.of(n.get("age"), in.age)}
+	main := n.get(kind.name)
+	c.limits(&r, n, main)
+	c.measure(&r, n, main)
+	c.name(&r, n, kind, in)
+	c.missing(&r, n)
+	c.checkSetting(n, kind, &r)
+	c.inner(&r, main, within{id: r.ID, age: r.Age, not: in.not || r.Kind == Not})
+	c.widen(&r, n.get("widen"), kind, in)
+	return r
+}
+
+// inner reads the rules of or, and, not.
+func (c *converter) inner(r *Rule, main *node, in within) {
+	switch r.Kind {
+	case Or, And:
+		if len(main.items) == 0 {
+			c.add(main, "an empty list is not allowed: 1 to 8 rules")
+		}
+		for _, item := range main.items {
+			r.Rules = append(r.Rules, c.rule(item, in))
+		}
+	case Not:
+		r.Rules = []Rule{c.rule(main, in)}
+	default: // the other kinds have no rules within
+	}
+}
+
+// limits reads the limits before any step.
+func (c *converter) limits(r *Rule, n, main *node) {
+	switch r.Kind {
+	case Near, Balance:
+		r.Within = n.get("within").number
+	case Sizes, PartySizes:
+		r.Within = main.number
+	case Comparison:
+		if to := n.get("to"); to.kind == isNumber {
+			r.To = to.number
+		}
+	case Common:
+		r.AtLeast = n.get("at_least").whole(1)
+	case Count:
+		r.Min, r.Max = n.get("min").whole(0), n.get("max").whole(NoMax)
+		if !n.has("min") && !n.has("max") {
+			c.add(n, "a rule of the kind \"count\" needs min, max or both")
+		}
+		c.checkCount(n, r.Limits)
+	case Latency:
+		r.Latency, r.Spread = main.duration(), n.get("spread").length(NoSpread)
+	default: // the other kinds have no limits
+	}
+}
+
+// checkCount reports limits of count that no match keeps.
+func (c *converter) checkCount(n *node, l Limits) {
+	if l.Min > l.Max {
+		c.add(n, "min %d is greater than max %d", l.Min, l.Max)
+	}
+	if c.teamsKnown && l.Min > c.mostPlayer {
+		c.add(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
+	}
+}
+
+// measure reads what is compared.
+func (c *converter) measure(r *Rule, n, main *node) {
+	kinds := kindSet(0)
+	switch r.Kind {
+	case Near, Balance:
+		kinds = numbers
+	case Same, Different:
+		kinds = numbers | texts
+	case Common, Avoid:
+		kinds = lists
+	case Count:
+		kinds = texts | lists
+		r.AnyOf = n.get("any_of").texts()
+	case Comparison:
+		c.compare(r, n, main)
+	case Latency:
+		r.TakeMean = n.get("take").str() == "mean"
+	default: // the other kinds have no attribute
+	}
+	if kinds != 0 {
+		r.Attribute = main.text
+		c.use(main, kinds, shapeOf(r.Kind).name)
+	}
+	if r.Kind == Balance {
+		r.Teams = balances.of(n.get("teams"), FoldMean)
+	}
+	r.FromMean = n.get("from").str() == "mean"
+	r.Party = parties.of(n.get("party"), FoldEach)
+	if r.Kind == Common && r.Party == FoldEach {
+		r.Party = Intersect
+	}
+}
+
+func (c *converter) compare(r *Rule, n, main *node) {
+	r.Compare = &Compare{Measure: c.measureOf(main), Is: operators.of(n.get("is"), Equal)}
+	if to := n.get("to"); to.kind == isObject {
+		m := c.measureOf(to)
+		if m.Take == FoldEach {
+			c.add(to, "each is not allowed on this side: take sum, mean, min, max or count")
+		}
+		r.Compare.To = &m
+	}
+}
+
+func (c *converter) measureOf(n *node) Measure {
+	m := Measure{Take: takes.of(n.get("take"), FoldEach), Of: n.get("of").str(), In: n.get("in").str()}
+	if m.In == "match" {
+		m.In = ""
+	}
+	if m.In != "" && c.teamsKnown && !slices.ContainsFunc(c.p.Teams, func(t Team) bool { return t.Name == m.In }) {
+		c.add(n.get("in"), "there is no team %q: there are match, %s", m.In, oneOf(c.teamNames()))
+	}
+	if m.Take == FoldCount {
+		c.use(n.get("of"), every, "compare")
+		return m
+	}
+	if m.Of == "" {
+		c.add(n, "%s needs the key of: an attribute", takes.word(m.Take))
+	}
+	c.use(n.get("of"), numbers, "compare")
+	return m
+}
+
+func (c *converter) teamNames() []string {
+	names := make([]string, len(c.p.Teams))
+	for i, t := range c.p.Teams {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// name sets the rule's id. Below or, and, not a number makes ids of the same kind and attribute unique; at the top, their
+// author does.
+func (c *converter) name(r *Rule, n *node, kind ruleShape, in within) {
+	r.ID = n.get("id").str()
+	given := r.ID != ""
+	if !given {
+		r.ID = in.defaultID(kind.name, r)
+		for i := 2; in.id != "" && c.ids[r.ID]; i++ {
+			r.ID = fmt.Sprintf("%s-%d", in.defaultID(kind.name, r), i)
+		}
+	}
+	switch {
+	case len([]rune(r.ID)) > maxID:
+		c.add(n, "this rule needs an id: the one made of its kind and attribute has more than %d characters", maxID)
+	case c.ids[r.ID] && given:
+		c.add(n.get("id"), "%q is the id of another rule", shorten(r.ID))
+	case c.ids[r.ID]:
+		c.add(n, "this rule and another one would both be called %q: give one of them an id", shorten(r.ID))
+	}
+	c.ids[r.ID] = true
+}
+
+func (in within) defaultID(kind string, r *Rule) string {
+	id := kind
+	if measured := r.measured(); len(measured) > 0 {
+		id += "-" + measured[0]
+	}
+	if in.id != "" {
+		id = in.id + "/" + id
+	}
+	return id
+}
+
+// missing reads what the rule does about players without its attribute.
+func (c *converter) missing(r *Rule, n *node) {
+	m := n.get("missing")
+	measured := r.measured()
+	switch {
+	case m == nil:
+		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody
+	case m.kind == isText && (m.text == "pass" || m.text == "fail"):
+		r.Missing.Pass = m.text == "pass"
+	case len(measured) == 0:
+		c.add(m, "missing has no meaning here: the rule has no attribute")
+	default:
+		r.Missing.Value = c.useValue(m, measured[0], every)
+	}
+}
+
+// checkSetting reports a rule that does not suit the teams.
+func (c *converter) checkSetting(n *node, kind ruleShape, r *Rule) {
+	if !c.teamsKnown {
+		return
+	}
+	if r.Role != "" && !c.roles[r.Role] {
+		c.add(n.get("role"), "no team has a role %q", shorten(r.Role))
+	}
+	if slices.Contains([]RuleKind{Balance, Sizes, PartySizes}, r.Kind) && len(c.p.Teams) < 2 {
+		c.add(n, "a rule of the kind %q compares teams: the match has one", kind.name)
+	}
+	large := []RuleKind{Same, Near, Latency, Avoid, Balance, Common}
+	if c.mostPlayer > largeMatch && !slices.Contains(large, r.Kind) {
+		c.add(n, "a rule of the kind %q is for matches of at most %d players, and this one has %d; larger ones have same, near, latency, avoid, balance and common",
+			kind.name, largeMatch, c.mostPlayer)
+	}
+}

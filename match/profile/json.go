@@ -1,0 +1,104 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// jsonReader makes nodes of a valid JSON document. JSON has a reader of its own, because YAML's differs in details: tabs as
+// indentation, escapes, and numbers such as 1e3.
+type jsonReader struct {
+	*report
+
+	document string
+	tokens   *json.Decoder
+	at       cursor
+	nodes    int
+}
+
+// isJSON reports whether a document is a JSON object.
+func isJSON(document string) bool {
+	return strings.HasPrefix(strings.TrimLeft(document, " \t\r\n"), "{") && json.Valid([]byte(document))
+}
+
+// readJSON reads a document for which isJSON is true. It returns nil after it reported a problem.
+func readJSON(r *report, document string) *node {
+	tokens := json.NewDecoder(bytes.NewReader([]byte(document)))
+	tokens.UseNumber()
+	j := &jsonReader{report: r, document: document, tokens: tokens, at: cursor{line: 1, column: 1}}
+	return j.read(0)
+}
+
+// next returns the next token and moves to where it begins.
+func (j *jsonReader) next() json.Token {
+	begin := int(j.tokens.InputOffset())
+	begin += len(j.document[begin:]) - len(strings.TrimLeft(j.document[begin:], " \t\r\n,:"))
+	j.at.move(j.document, begin)
+	t, _ := j.tokens.Token() // the document is valid
+	return t
+}
+
+func (j *jsonReader) read(depth int) *node {
+	t := j.next()
+	n := &node{line: j.at.line, column: j.at.column}
+	if j.nodes++; j.nodes > maxNodes || depth > maxDepth {
+		j.addAt(n.line, n.column, "", "values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
+		return nil
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		return j.readNested(n, t == '{', depth)
+	case string:
+		n.kind, n.text = isText, t
+	case json.Number:
+		n.setPlain(t.String())
+	case bool:
+		n.kind, n.flag = isFlag, t
+	}
+	return n
+}
+
+// readNested reads the rest of a list or an object.
+func (j *jsonReader) readNested(n *node, object bool, depth int) *node {
+	n.kind = isList
+	if object {
+		n.kind = isObject
+	}
+	seen := map[string]bool{}
+	for j.tokens.More() {
+		if object {
+			name, _ := j.next().(string)
+			k := key{name: name, line: j.at.line, column: j.at.column}
+			if !j.newKey(seen, k) {
+				return nil
+			}
+			n.keys = append(n.keys, k)
+		}
+		item := j.read(depth + 1)
+		if item == nil {
+			return nil
+		}
+		n.items = append(n.items, item)
+	}
+	j.next()
+	return n
+}
+
+// cursor is a position that only moves forward.
+type cursor struct {
+	offset, line, column int
+}
+
+// move moves to an offset in bytes and counts the lines and characters on the way.
+func (c *cursor) move(document string, offset int) {
+	passed := document[c.offset:offset]
+	if last := strings.LastIndexByte(passed, '\n'); last >= 0 {
+		c.line += strings.Count(passed, "\n")
+		c.column = 1
+		passed = passed[last+1:]
+	}
+	c.column += utf8.RuneCountInString(passed)
+	c.offset = offset
+}

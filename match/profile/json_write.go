@@ -1,0 +1,106 @@
+package profile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+)
+
+// members is an object whose keys keep their order.
+type members []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// set adds a key, unless the value is absent: nil, "", an empty list or an empty object.
+func (m *members) set(name string, value any) {
+	switch v := value.(type) {
+	case nil:
+		return
+	case string:
+		if v == "" {
+			return
+		}
+	case []any:
+		if len(v) == 0 {
+			return
+		}
+	case members:
+		if len(v) == 0 {
+			return
+		}
+	}
+	*m = append(*m, member{name, value})
+}
+
+// encodeJSON encodes members, []any, and what json.Marshal encodes. Unlike json.Marshal it leaves <, > and & as they are.
+func encodeJSON(value any) []byte {
+	var out bytes.Buffer
+	writeJSON(&out, value)
+	return out.Bytes()
+}
+
+func writeJSON(out *bytes.Buffer, value any) {
+	switch v := value.(type) {
+	case members:
+		out.WriteByte('{')
+		for i, m := range v {
+			separate(out, i)
+			writeJSON(out, m.name)
+			out.WriteByte(':')
+			writeJSON(out, m.value)
+		}
+		out.WriteByte('}')
+	case []any:
+		out.WriteByte('[')
+		for i, item := range v {
+			separate(out, i)
+			writeJSON(out, item)
+		}
+		out.WriteByte(']')
+	default:
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(v)             // texts, finite numbers and raw JSON: it cannot fail
+		out.Truncate(out.Len() - 1) // the line feed
+	}
+}
+
+func separate(out *bytes.Buffer, i int) {
+	if i > 0 {
+		out.WriteByte(',')
+	}
+}
+
+// json returns a node for encodeJSON, with sorted keys.
+func (n *node) json() any {
+	switch n.kind {
+	case isFlag:
+		return n.flag
+	case isNumber:
+		if json.Valid([]byte(n.text)) {
+			return json.Number(n.text)
+		}
+		return n.number // YAML's +1, 01 and .5 are no JSON
+	case isText:
+		return n.text
+	case isList:
+		items := make([]any, len(n.items))
+		for i, item := range n.items {
+			items[i] = item.json()
+		}
+		return items
+	case isObject:
+		all := make(members, len(n.items))
+		for i, item := range n.items {
+			all[i] = member{n.keys[i].name, item.json()}
+		}
+		slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.name, b.name) })
+		return all
+	case isNull:
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"regexp"
+	"time"
+)
+
+// Bounds of the parts of a profile.
+const (
+	maxTeams      = 16
+	maxPlayers    = 1024
+	maxRoles      = 16 // over all teams
+	maxRules      = 32 // those within or, and, not included
+	maxID         = 256
+	maxSteps      = 16 // as a document lists them
+	maxExpanded   = 256
+	maxAttributes = 64
+	maxModes      = 8
+	maxData       = 4 << 10
+	maxWait       = 24 * time.Hour // the longest a ticket waits
+)
+
+var (
+	profileName = text{regexp.MustCompile(`^[a-z0-9-]{1,64}$`), "a name of 1 to 64 lowercase letters, digits and hyphens"}
+	modeName    = text{regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), "a mode of 1 to 64 letters, digits, dots, hyphens and underscores"}
+	regionName  = text{regexp.MustCompile(`^[a-z0-9-]{1,32}$`), "a region of 1 to 32 lowercase letters, digits and hyphens"}
+	teamName    = text{regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), "a name of 1 to 64 letters, digits, hyphens and underscores"}
+	hostName    = text{regexp.MustCompile(`^([A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45})$`), "a host name or an IP address, without port"}
+	playerRange = text{regexp.MustCompile(`^[0-9]{1,4}\.\.[0-9]{1,4}$`), "a range such as 3..5"}
+
+	attributeName = named("an attribute")
+	roleName      = named("a role")
+)
+
+// named is a label that says what it names.
+func named(what string) text {
+	t := label(64)
+	t.what = "the name of " + what + ", " + t.what
+	return t
+}
+
+// players is a number of players, or a range of it.
+var players = either{number{1, maxPlayers, true}, playerRange}
+
+// documentShape is the shape of a profile.
+var documentShape = object{what: "a profile", fields: []field{
+	{name: "name", of: profileName, required: true, about: "The name that tickets and operators use."},
+	{
+		name: "mode", of: either{modeName, list{of: modeName, min: 1, max: maxModes, distinct: true}}, initial: "no mode: a match without seats",
+		about: "The mode of its sessions. Of a list, a match takes the first mode that all its tickets allow and that has room.",
+	},
+	{
+		name: "pool", of: poolShape, initial: "only tickets that name the profile",
+		about: "The tickets that are candidates, by the filters of Open Match. Tickets that name the profile must be in it as well. " +
+			"Those that name no profile are candidates if they are in it.",
+	},
+	{
+		name: "attributes", of: dict{attributeName, attributeShape, 0, maxAttributes}, initial: "none",
+		about: "The types of attributes. A ticket that names the profile is refused if an attribute has another type, or is missing and has no default.",
+	},
+	{name: "teams", of: list{of: teamShape, min: 1, max: maxTeams}, about: "The teams of a match. One team is a free-for-all. Required, unless `function` decides."},
+	{name: "rules", of: ruleList{most: maxRules}, initial: "none", about: "What must hold for the players of a match. All rules must hold."},
+	{
+		name: "fewer", of: list{of: fewerShape, max: maxSteps}, initial: "none",
+		about: "Smaller teams for tickets that have waited.",
+	},
+	{
+		name: "age", of: ageWords, initial: "oldest",
+		about: "The ticket of a match whose waiting time decides the steps: the `oldest`, the `youngest`, the `mean` of all, or `each`: " +
+			"of two tickets, the stricter of their steps.",
+	},
+	{name: "batch", of: either{literal("oldest"), batchShape}, initial: "oldest", about: "The tickets that are tried first: the `oldest`, or neighbours by a number."},
+	{name: "order", of: list{of: orderShape, max: 8}, initial: "by age", about: "The order in which a ticket prefers others. Age decides between equals."},
+	{
+		name: "join_in_progress", of: either{joinWords, joinShape}, initial: "never",
+		about: "Whether newcomers join matches that are playing: `never`, `allow` (after whole matches) or `prefer` (before whole matches).",
+	},
+	{name: "accept", of: acceptShape, initial: "players are not asked", about: "A ready check: every player must accept the match."},
+	{name: "ttl", of: length{10 * time.Second, maxWait}, initial: "10m", about: "How long a ticket waits before it expires."},
+	{name: "data", of: anyJSON{maxData}, initial: "none", about: "Data for the game server, at most 4 KiB as JSON."},
+	{
+		name: "tell", of: list{of: attributeName, max: maxAttributes, distinct: true}, initial: "those of the rules, except `avoid`",
+		about: "The attributes that game servers read in the roster, at most 256 bytes a player.",
+	},
+	{
+		name: "regions", of: list{of: regionName, max: 64, distinct: true}, initial: "none",
+		about: "Game regions in order of preference, for matches whose tickets have no latencies.",
+	},
+	{name: "function", of: functionShape, initial: "none", about: "A match function elsewhere that decides instead of teams and rules."},
+}}
+
+var poolShape = object{what: "a pool", fields: []field{
+	{name: "tags", of: list{of: label(256), max: 64, distinct: true}, initial: "none", about: "Tags that a ticket must have."},
+	{
+		name: "strings", of: dict{label(256), text{regexp.MustCompile(`^[^\x00]{0,256}$`), "text of at most 256 characters"}, 0, 64}, initial: "none",
+		about: "string_args that a ticket must have, with their values.",
+	},
+	{name: "doubles", of: dict{label(256), doubleShape, 0, 64}, initial: "none", about: "double_args that a ticket must have, with their ranges."},
+}}
+
+var doubleShape = object{what: "a range", fields: []field{
+	{name: "min", of: number{lowest, highest, false}, initial: "none", about: "The lowest value."},
+	{name: "max", of: number{lowest, highest, false}, initial: "none", about: "The highest value."},
+	{name: "exclude", of: excludeWords, initial: "none", about: "The ends of the range that are excluded."},
+}}
+
+var attributeShape = object{what: "an attribute", fields: []field{
+	{name: "type", of: typeWords, required: true, about: "The type of its values."},
+	{name: "default", of: value, initial: "none: a ticket must have the attribute", about: "The value for players without the attribute."},
+}}
+
+var teamShape = object{what: "a team", fields: []field{
+	{name: "name", of: teamName, required: true, about: "The name of the team."},
+	{name: "players", of: players, required: true, about: "The number of its players, or a range such as `3..5`."},
+	{name: "step", of: number{1, maxPlayers, true}, initial: "1", about: "The sizes of a range count up by this: `2..6` with step 2 is 2, 4 or 6."},
+	{name: "count", of: number{1, maxTeams, true}, initial: "1", about: "So many teams of this kind. With 2 or more, their names are `NAME-1`, `NAME-2` and so on."},
+	{
+		name: "roles", of: dict{roleName, either{number{1, maxPlayers, true}, playerRange}, 0, maxRoles}, initial: "none",
+		about: "The number of players for each role, or a range. A player takes a role that the attribute `role` has, a text or a list in " +
+			"order of preference. The others have none.",
+	},
+	{name: "allow_split", of: truth{}, initial: "false", about: "A party may be split over teams with this key."},
+}}
+
+var fewerShape = object{what: "a step of fewer", fields: []field{
+	{name: "after", of: waiting, required: true, about: "The waiting time from which it holds. Ascending."},
+	{
+		name: "players", of: either{number{1, maxPlayers, true}, dict{teamName, number{1, maxPlayers, true}, 1, maxTeams}}, required: true,
+		about: "The least number of players of every team, or of some: `{red: 4}`.",
+	},
+}}
+
+// waiting is how long a ticket has waited.
+var waiting = length{time.Millisecond, maxWait}
+
+var batchShape = object{what: "batch", fields: []field{
+	{name: "by", of: attributeName, required: true, about: "Neighbours by this number are tried first."},
+	{name: "for", of: length{time.Second, time.Hour}, initial: "30s", about: "Tickets that have waited for longer are tried first, the oldest before the others."},
+}}
+
+var orderShape = object{what: "a criterion of order", fields: []field{
+	{name: "distance", of: attributeName, about: "The nearest by this number first."},
+	{name: "value", of: attributeName, about: "The lowest number first."},
+	{name: "descending", of: truth{}, initial: "false", about: "The farthest, or the highest, first."},
+}}
+
+var joinShape = object{what: "join_in_progress", fields: []field{
+	{name: "when", of: joinWords, required: true, about: "See above."},
+	{name: "within", of: length{time.Second, maxWait}, initial: "any age", about: "The age of a session up to which newcomers join."},
+}}
+
+var acceptShape = object{what: "accept", fields: []field{
+	{
+		name: "within", of: length{time.Second, 45 * time.Second}, required: true,
+		about: "How long players have to accept. It must be at least 10s less than `DIRECTOR_OM_PENDING_FOR`.",
+	},
+}}
+
+var functionShape = object{what: "function", fields: []field{
+	{name: "host", of: hostName, required: true, about: "The host of the match function, which `DIRECTOR_OM_FUNCTIONS` must allow."},
+	{name: "port", of: number{1, 65535, true}, required: true, about: "Its port."},
+	{name: "type", of: functionWords, initial: "grpc", about: "Its protocol."},
+	{name: "every", of: length{100 * time.Millisecond, time.Hour}, initial: "1s", about: "The shortest time between two calls."},
+}}

@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"fmt"
+	"time"
+)
+
+// ruleShape is the shape of a kind of rule.
+type ruleShape struct {
+	kind  RuleKind
+	name  string // the key that makes a rule one of this kind
+	of    shape  // the value of that key
+	about string
+	own   []field // the keys of this kind
+	steps []field // what a step of widen may name
+	// add and until are of linear widening; nil where there is no single limit to widen.
+	add, until shape
+}
+
+// anyLimit ends a rule.
+const anyLimit = literal("any")
+
+var (
+	distance = number{0, highest, false}
+	sizes    = number{0, maxPlayers, true}
+	latency  = length{time.Millisecond, 10 * time.Second}
+	anything = number{lowest, highest, false}
+)
+
+// ruleShapes are the kinds of rules, in the order of the reference.
+var ruleShapes = []ruleShape{
+	{
+		kind: Near, name: "near", of: attributeName, about: "The greatest and the least number of the players differ by at most `within`.",
+		own: []field{
+			{name: "within", of: distance, required: true, about: "The greatest difference."}, per,
+			{name: "from", of: literal("mean"), initial: "the least", about: "`mean`: every number is within `within` of the mean."},
+			role, missing, partyNumbers,
+		},
+		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance, until: distance,
+	},
+	{
+		kind: Balance, name: "balance", of: attributeName, about: "The values of the teams differ by at most `within`.",
+		own: []field{
+			{name: "within", of: distance, required: true, about: "The greatest difference."},
+			{name: "teams", of: balanceWords, initial: "mean", about: "The value of a team, of the numbers of its players."}, role, missing, partyNumbers,
+		},
+		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance, until: distance,
+	},
+	{
+		kind: Sizes, name: "sizes", of: sizes, about: "The sizes of the teams differ by at most this.",
+		steps: []field{{name: "sizes", of: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes, until: sizes,
+	},
+	{
+		kind: PartySizes, name: "party_sizes", of: sizes, about: "The largest parties of the teams differ in size by at most this.",
+		steps: []field{{name: "party_sizes", of: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes, until: sizes,
+	},
+	{
+		kind: Comparison, name: "compare", of: measureShape, about: "A number of the match, or of a team, compares with another as `is` says.",
+		own: []field{
+			{name: "is", of: operatorWords, required: true, about: "The comparison."},
+			{name: "to", of: either{anything, measureShape}, required: true, about: "A number, or another measure."}, role, missing, partyNumbers,
+		},
+		steps: []field{{name: "to", of: either{anything, anyLimit}, about: "The new number."}}, add: anything, until: anything,
+	},
+	{
+		kind: Same, name: "same", of: attributeName, about: "All players have the same text or number.",
+		own: []field{per, role, missing}, steps: ends("same"),
+	},
+	{
+		kind: Different, name: "different", of: attributeName, about: "No two players have the same text or number.",
+		own: []field{per, role, missing}, steps: ends("different"),
+	},
+	{
+		kind: Common, name: "common", of: attributeName,
+		about: "Some values are in the lists of all players. One of them is chosen for the game server: the one that is nearest to the " +
+			"beginning of the lists, by the sum of its positions.",
+		own: []field{
+			{name: "at_least", of: number{1, 64, true}, initial: "1", about: "So many values are in every list."}, role, missing,
+			{name: "party", of: words{"intersect", "union"}, initial: "intersect", about: "How the lists of a party become one."},
+		},
+		steps: []field{{name: "at_least", of: either{number{1, 64, true}, anyLimit}, about: "The new limit."}}, add: number{-64, -1, true}, until: number{1, 64, true},
+	},
+	{
+		kind: Count, name: "count", of: attributeName,
+		about: "So many players have one of the values of `any_of`, as a text or in a list. At least one of `min` and `max` is required.",
+		own: []field{
+			{name: "any_of", of: list{of: label(256), min: 1, max: 64, distinct: true}, required: true, about: "The values."},
+			{name: "min", of: sizes, initial: "0", about: "The least number of players."},
+			{name: "max", of: sizes, initial: "any number", about: "The greatest number of players."}, per, role, missing,
+		},
+		steps: []field{
+			{name: "min", of: sizes, about: "The new least number."}, {name: "max", of: either{sizes, anyLimit}, about: "The new greatest number; `any`: no limit."},
+			ends("count")[0],
+		},
+	},
+	{
+		kind: Latency, name: "latency", of: latency,
+		about: "There is a game region in which the greatest latency of the players is at most this. A region that a player did not measure is " +
+			"not eligible. The match takes the region with the least of them.",
+		own: []field{
+			{name: "take", of: words{"max", "mean"}, initial: "max", about: "`mean`: the mean of the players' latencies counts."},
+			{name: "spread", of: latency, initial: "any", about: "The greatest difference between the latencies of two players."},
+		},
+		steps: []field{
+			{name: "latency", of: either{anyLimit, latency}, about: "The new limit."}, {name: "spread", of: either{anyLimit, latency}, about: "The new spread; `any`: no limit."},
+		},
+		add: latency, until: latency,
+	},
+	{
+		kind: Avoid, name: "avoid", of: attributeName, about: "No player is in the list of another, which has the `sub` of players.",
+		own: []field{
+			{name: "per", of: words{"match", "team"}, initial: "match", about: "`team`: players of different teams may be in each other's list."}, role,
+			{name: "missing", of: value, initial: "pass", about: missing.about},
+		},
+		steps: ends("avoid"),
+	},
+	{kind: Or, name: "or", of: ruleList{most: 8}, about: "At least one of 1 to 8 rules holds.", steps: ends("or")},
+	{kind: And, name: "and", of: ruleList{most: 8}, about: "All of 1 to 8 rules hold.", steps: ends("and")},
+	{kind: Not, name: "not", of: innerRule{}, about: "The rule within does not hold. It has no `widen`.", steps: ends("not")},
+}
+
+// Keys that several kinds of rules have.
+var (
+	per     = field{name: "per", of: words{"match", "team"}, initial: "match", about: "`team`: it holds in each team on its own."}
+	role    = field{name: "role", of: roleName, initial: "all players", about: "Only players who fill this role count."}
+	missing = field{
+		name: "missing", of: value, initial: "fail",
+		about: "About players without the attribute. `fail`: their ticket is no candidate. `pass`: the rule leaves them out. Any other value stands in for theirs.",
+	}
+	partyNumbers = field{
+		name: "party", of: words{"each", "min", "max", "mean"}, initial: "each",
+		about: "How the numbers of a party become one, before anything else: `each` leaves them as they are.",
+	}
+)
+
+// commonFields are the keys of every rule.
+func commonFields(s ruleShape) []field {
+	steps := shape(list{of: object{what: "a step", fields: append([]field{
+		{name: "after", of: waiting, required: true, about: "The waiting time from which it holds."},
+	}, s.steps...)}, max: maxSteps})
+	if s.add != nil {
+		steps = either{steps, object{what: "linear widening", fields: []field{
+			{name: "every", of: length{time.Millisecond, time.Hour}, required: true, about: "The time between two steps."},
+			{name: "add", of: s.add, required: true, about: "What a step adds to the limit."},
+			{name: "until", of: s.until, required: true, about: "The last limit."},
+		}}}
+	}
+	return []field{
+		{name: "id", of: label(maxID), initial: "the kind and the attribute, such as near-skill", about: "Names the rule in explanations. Unique in the profile."},
+		{name: "age", of: ageWords, initial: "the profile's", about: "The ticket whose waiting time decides the step."},
+		{name: "widen", of: steps, initial: "none", about: fmt.Sprintf("Wider limits for tickets that have waited: at most %d steps, `after` ascending, or linear.", maxSteps)},
+	}
+}
+
+// ends is the key of a step that ends a rule without a limit.
+func ends(kind string) []field {
+	return []field{{name: kind, of: anyLimit, about: "`any`: the rule holds from then on."}}
+}
+
+var measureShape = object{what: "a measure", fields: []field{
+	{name: "take", of: takeWords, initial: "each", about: "What is taken of the players' numbers. `each`: the comparison holds for every player; `count`: the number of players."},
+	{name: "of", of: attributeName, about: "The attribute. With `count`: only players who have it count."},
+	{name: "in", of: teamName, initial: "match", about: "`match`, or the name of a team."},
+}}

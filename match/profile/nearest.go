@@ -1,0 +1,11 @@
+package profile
+
+import "github.com/lattice-director/director/internal/nearest"
+
+// nearestTo returns the known word that a mistyped one was probably meant to be, or "".
+func nearestTo(word string, known []string) string {
+	if len(word) > 64 {
+		return ""
+	}
+	return nearest.Name(word, known, len(word)/4+1)
+}

@@ -1,0 +1,123 @@
+package profile
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a document. A node is a value: an alias of YAML counts as often as it is used.
+const (
+	MaxBytes = 64 << 10
+	maxDepth = 32
+	maxNodes = 1 << 16
+)
+
+// node is a value of a document, as YAML and JSON know it.
+type node struct {
+	kind         nodeKind
+	line, column int
+	path         string // which its parent's check sets
+	bad          bool   // a check of it or of a node below it failed
+
+	text   string  // of a text; of a number as it is written
+	number float64 // of a number
+	flag   bool    // of a flag
+	items  []*node // of a list; the values of an object
+	keys   []key   // of an object, as many as items
+}
+
+// key is a key of an object.
+type key struct {
+	name         string
+	line, column int
+}
+
+type nodeKind uint8
+
+const (
+	isNull nodeKind = iota
+	isFlag
+	isNumber
+	isText
+	isList
+	isObject
+)
+
+// newKey reports a key that its object has twice.
+func (r *report) newKey(seen map[string]bool, k key) bool {
+	if seen[k.name] {
+		return r.addAt(k.line, k.column, "", "the key %q is there twice", shorten(k.name))
+	}
+	seen[k.name] = true
+	return true
+}
+
+// String names the kind in errors.
+func (k nodeKind) String() string {
+	return [...]string{"nothing", "a truth value", "a number", "text", "a list", "a mapping"}[k]
+}
+
+// get returns the value of a key. It returns nil if n is not an object with that key.
+func (n *node) get(name string) *node {
+	if n == nil {
+		return nil
+	}
+	for i, k := range n.keys {
+		if k.name == name {
+			return n.items[i]
+		}
+	}
+	return nil
+}
+
+// has reports whether the object has the key.
+func (n *node) has(name string) bool { return n.get(name) != nil }
+
+// valid reports whether n is there and its check found nothing.
+func (n *node) valid() bool { return n != nil && !n.bad }
+
+// shown returns the value for errors, shortened.
+func (n *node) shown() string {
+	switch n.kind {
+	case isFlag:
+		return strconv.FormatBool(n.flag)
+	case isNumber:
+		return shorten(n.text)
+	case isText:
+		return strconv.Quote(shorten(n.text))
+	case isNull, isList, isObject:
+	}
+	return n.kind.String()
+}
+
+func shorten(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// plainNumber are the decimal numbers of YAML 1.2's core schema, which include those of JSON.
+var plainNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
+// setPlain sets the kind and value of a scalar without quotes.
+func (n *node) setPlain(text string) {
+	n.text = text
+	switch strings.ToLower(text) {
+	case "", "~", "null":
+		n.kind = isNull
+	case "true", "false":
+		n.kind, n.flag = isFlag, strings.EqualFold(text, "true")
+	case ".inf", "+.inf", "-.inf", ".nan":
+		n.kind, n.number = isNumber, math.NaN()
+	default:
+		n.kind = isText
+		if plainNumber.MatchString(text) {
+			n.kind = isNumber
+			n.number, _ = strconv.ParseFloat(text, 64) // infinite when it is out of range, which checks refuse
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// anyJSON is any value that JSON can hold, up to a size.
+type anyJSON struct {
+	most int // bytes
+}
+
+func (anyJSON) takes(*node) bool { return true }
+
+func (s anyJSON) check(r *report, n *node) bool {
+	n.setPath(n.path)
+	if !checkJSON(r, n) {
+		return false
+	}
+	if size := len(encodeJSON(n.json())); size > s.most {
+		return r.add(n, "%d bytes as JSON are too many: it must be %s", size, s.allowed())
+	}
+	return true
+}
+
+// checkJSON refuses what neither JSON nor a jsonb of Postgres can hold.
+func checkJSON(r *report, n *node) bool {
+	if n.kind == isNumber && (math.IsNaN(n.number) || math.IsInf(n.number, 0)) {
+		return r.add(n, "%s is not allowed: it must be a finite number", n.shown())
+	}
+	ok := true
+	if n.kind == isText && strings.ContainsRune(n.text, 0) {
+		ok = r.add(n, "the character U+0000 is not allowed")
+	}
+	for i, item := range n.items {
+		if n.kind == isObject && strings.ContainsRune(n.keys[i].name, 0) {
+			ok = r.addAt(n.keys[i].line, n.keys[i].column, n.path, "the character U+0000 is not allowed")
+		}
+		ok = checkJSON(r, item) && ok
+	}
+	return ok
+}
+
+// setPath sets the path of n and of all below it, for which lines and columns are enough.
+func (n *node) setPath(path string) {
+	n.path = path
+	for _, item := range n.items {
+		item.setPath(path)
+	}
+}
+
+func (s anyJSON) allowed() string {
+	return fmt.Sprintf("any value of at most %d bytes as JSON", s.most)
+}
+
+func (anyJSON) schema() schema { return schema{} }

@@ -1,0 +1,149 @@
+package profile_test
+
+// ranked is the profile of the documentation.
+const ranked = `name: ranked-5v5
+mode: arena
+pool: {tags: [ranked]}
+teams:
+  - {name: red,  players: 5, roles: {tank: 1, healer: 1}}
+  - {name: blue, players: 5, roles: {tank: 1, healer: 1}}
+rules:
+  - {near: skill, within: 100, widen: [{after: 10s, within: 200}, {after: 30s, within: any}]}
+  - {balance: skill, teams: mean, within: 30}
+  - {common: maps}
+  - {latency: 60ms, widen: [{after: 15s, latency: 120ms}]}
+  - {avoid: blocked}
+fewer: [{after: 45s, players: 4}]
+join_in_progress: prefer
+accept: {within: 20s}
+`
+
+// accepted are documents that use every key.
+var accepted = map[string]string{
+	"ranked": ranked,
+	"least":  "name: duel\nteams: [{name: all, players: 2}]\n",
+	"json":   "{\n\t\"name\": \"duel\",\n\t\"teams\": [{\"name\": \"all\", \"players\": 2e0}],\n\t\"data\": {\"a\\/b\": \"\\u00e9\", \"n\": 1e3}\n}",
+	"bom":    "\uFEFFname: duel\nteams: [{name: all, players: 2}]\n",
+	"crlf":   "name: duel\r\nteams:\r\n  - name: all\r\n    players: 2\r\n",
+	"alias":  "name: duel\nteams:\n  - &t {name: red, players: 2, roles: &r {tank: 1}}\n  - {name: blue, players: 2, roles: *r}\n",
+	"function": `{name: f, mode: [a, b], pool: {}, function: {host: mmf.internal, port: 50502, type: rest, every: 500ms}, accept: {within: 45s}, ttl: 24h,
+regions: [eu, us], attributes: {skill: {type: number, default: 1000}}, tell: [skill]}`,
+	"pool": `name: p
+pool:
+  tags: [b, a]
+  strings: {mode: "", class: "mage"}
+  doubles: {level: {min: 1, max: 5.5, exclude: max}, open: {}}
+teams: [{name: all, players: 2..10, step: 2}]
+join_in_progress: {when: allow, within: 10m}
+batch: {by: skill, for: 1m}
+order: [{distance: skill}, {value: exp, descending: true}]
+age: each
+data: {motd: "<&>", levels: [1, 2.50, null, true], nested: {deep: [[]]}}
+`,
+	"rules": `name: all-kinds
+attributes:
+  role: {type: list}
+  skill: {type: number, default: 1000}
+  clan: {type: string}
+  maps: {type: list, default: [dust]}
+teams:
+  - {name: hunters, players: 4..6, roles: {tank: 1..2, "two words": 1}, allow_split: true}
+  - {name: monster, players: 1, count: 2}
+rules:
+  - {near: skill, within: 100.5, per: team, from: mean, role: tank, missing: 1000, party: max, widen: {every: 5s, add: 50, until: 600}, age: youngest, id: mine}
+  - {near: exp, within: 1, missing: pass, widen: {every: 1s, add: 1, until: 201}}
+  - {balance: skill, within: 10, teams: sum, party: mean}
+  - {sizes: 3, widen: [{after: 5s, sizes: 4}, {after: 6s, sizes: any}]}
+  - {party_sizes: 2, widen: {every: 1s, add: 1, until: 5}}
+  - {compare: {take: mean, of: skill, in: hunters}, is: ">=", to: {take: max, of: skill, in: monster-1}, widen: [{after: 1m, to: any}]}
+  - {compare: {take: count}, is: "<", to: 8, widen: [{after: 1m, to: 9}]}
+  - {compare: {of: skill}, is: "=", to: 5, missing: fail, id: exact}
+  - {same: clan, per: team, missing: none}
+  - {different: clan, id: rivals, widen: [{after: 1.5s, different: any}]}
+  - {common: maps, at_least: 3, party: union, widen: [{after: 1s, at_least: 2}]}
+  - {count: role, any_of: [tank, healer], min: 1, widen: [{after: 1s, min: 0, max: any}, {after: 2s, count: any}]}
+  - {count: clan, any_of: [a], max: 3, per: team, id: clan-a}
+  - {latency: 60ms, take: mean, spread: 30ms, widen: [{after: 15s, latency: 120ms, spread: any}, {after: 1m, latency: any}]}
+  - {avoid: blocked, per: team, missing: fail}
+  - or: [{same: clan}, {and: [{near: skill, within: 3, widen: [{after: 1s, within: 5}]}, {not: {same: clan}}]}, {same: clan}]
+fewer: [{after: 45s, players: {hunters: 3}}, {after: 90s, players: {hunters: 2}}]
+`,
+}
+
+// refused are documents with the beginning of the first problem.
+var refused = map[string][2]string{
+	"empty":              {"", "line 1, column 1: the document is empty"},
+	"comment":            {"# nothing\n", "line 1, column 1: the document is empty"},
+	"list":               {"[]", "line 1, column 1: a list is not allowed: it must be a mapping"},
+	"no YAML":            {"name: [", "line 1, column 7: this is not YAML"},
+	"no UTF-8":           {"name: a\nmode: \xff", "line 2, column 7: the document must be text in UTF-8"},
+	"zero byte":          {"name: a\x00", "line 1, column 8: the document must be text in UTF-8"},
+	"second document":    {"name: a\n---\nname: b\n", "line 3, column 1: this begins a second document"},
+	"twice":              {"name: a\nname: b\n", "line 2, column 1: "},
+	"twice in JSON":      {"{\"name\": \"a\",\n \"name\": \"b\"}", `line 2, column 2: the key "name" is there twice`},
+	"tag":                {"name: !!str a\n", "line 1, column 7: a tag is not allowed"},
+	"merge key":          {"name: a\n<<: {mode: b}\n", "line 2, column 1: a merge key is not allowed"},
+	"unknown alias":      {"name: *a\n", "line 1, column 7: "},
+	"unknown key":        {"name: a\nteams: [{name: a, players: 2}]\nrule: []\n", "line 3, column 1: rule: a profile has no such key: did you mean rules?"},
+	"unknown rule":       {duel("{nearr: skill, within: 5}"), "line 3, column 10: rules[0].nearr: there is no rule of this kind: did you mean near?"},
+	"no kind":            {duel("{within: 5}"), "line 3, column 9: rules[0]: a rule needs a kind"},
+	"two kinds":          {duel("{near: a, same: b, within: 5}"), "line 3, column 9: rules[0]: this rule is both near and same"},
+	"name":               {"name: Ranked\nteams: [{name: a, players: 2}]\n", `line 1, column 7: name: "Ranked" is not allowed: it must be a name of 1 to 64 lowercase letters`},
+	"name is a number":   {"name: 5\nteams: [{name: a, players: 2}]\n", "line 1, column 7: name: 5 is not allowed"},
+	"no name":            {"teams: [{name: a, players: 2}]\n", "line 1, column 1: a profile needs the key name"},
+	"no teams":           {"name: a\n", "line 1, column 1: a profile needs the key teams, or function"},
+	"both":               {"name: a\nfunction: {host: h, port: 1}\nteams: [{name: a, players: 2}]\n", "line 3, column 1: teams: a profile with a function has no teams"},
+	"no players":         {"name: a\nteams: [{name: a}]\n", "line 2, column 9: teams[0]: a team needs the key players"},
+	"0 players":          {"name: a\nteams: [{name: a, players: 0}]\n", "line 2, column 28: teams[0].players: 0 is not allowed: it must be a whole number from 1 to 1024, or a range such as 3..5"},
+	"half a player":      {"name: a\nteams: [{name: a, players: 1.5}]\n", "line 2, column 28: teams[0].players: 1.5 is not allowed"},
+	"from 0":             {"name: a\nteams: [{name: a, players: 0..4}]\n", `line 2, column 28: teams[0].players: "0..4" is not allowed: a team has at least 1 player`},
+	"backwards":          {"name: a\nteams: [{name: a, players: 5..3}]\n", `line 2, column 28: teams[0].players: "5..3" is not allowed: a range goes up`},
+	"step":               {"name: a\nteams: [{name: a, players: 2..5, step: 2}]\n", "line 2, column 28: teams[0].players: 2 to 5 in steps of 2 is not allowed"},
+	"many teams":         {"name: a\nteams: [{name: a, players: 1, count: 9}, {name: b, players: 1, count: 8}]\n", "line 2, column 8: teams: 17 teams are too many"},
+	"many players":       {"name: a\nteams: [{name: a, players: 513, count: 2}]\n", "line 2, column 8: teams: 1026 players are too many"},
+	"same team":          {"name: a\nteams: [{name: a, players: 1}, {name: a, players: 1}]\n", `line 2, column 39: teams[1].name: a team "a" is not allowed`},
+	"roles over players": {"name: a\nteams: [{name: a, players: 2, roles: {tank: 1, healer: 2}}]\n", "line 2, column 38: teams[0].roles: the roles need 3 players, and the team may have 2"},
+	"role over team":     {"name: a\nteams: [{name: a, players: 2, roles: {tank: 0..3}}]\n", "line 2, column 45: teams[0].roles.tank: 3 is not allowed: the team has at most 2 players"},
+	"fewer ascending":    {duel2("fewer: [{after: 10s, players: 3}, {after: 10s, players: 2}]"), "line 3, column 43: fewer[1].after: 10s is not allowed: after ascends, and the step before is at 10s"},
+	"fewer is more":      {duel2("fewer: [{after: 10s, players: 5}]"), "line 3, column 31: fewer[0].players: 5 is not allowed: team red has at least 4 players before this step"},
+	"fewer than roles":   {duel2("fewer: [{after: 10s, players: 1}]"), "line 3, column 31: fewer[0].players: 1 is not allowed: the roles of team red need 2 players"},
+	"fewer of nobody":    {duel2("fewer: [{after: 10s, players: {green: 1}}]"), "line 3, column 32: fewer[0].players.green: there is no team of this name: there are blue or red"},
+	"ascending":          {duel("{near: skill, within: 5, widen: [{after: 10s, within: 6}, {after: 9s, within: 7}]}"), "line 3, column 75: rules[0].widen[1].after: 9s is not allowed: after ascends"},
+	"after any":          {duel("{near: skill, within: 5, widen: [{after: 10s, within: any}, {after: 11s, within: 7}]}"), "line 3, column 69: rules[0].widen[1]: no step can follow"},
+	"stricter":           {duel("{near: skill, within: 5, widen: [{after: 10s, within: 4}]}"), "line 3, column 63: rules[0].widen[0].within: 4 is not allowed: the step before is wider"},
+	"empty step":         {duel("{near: skill, within: 5, widen: [{after: 10s}]}"), "line 3, column 42: rules[0].widen[0]: a step needs a new limit: within"},
+	"step of another":    {duel("{near: skill, within: 5, widen: [{after: 10s, latency: 50ms}]}"), "line 3, column 55: rules[0].widen[0].latency: a step has no such key: it has after or within"},
+	"17 steps":           {duel("{near: skill, within: 5, widen: [" + steps(17) + "]}"), "line 3, column 41: rules[0].widen: a list of 17 is not allowed"},
+	"257 steps":          {duel("{near: skill, within: 5, widen: {every: 1s, add: 1, until: 262}}"), "line 3, column 41: rules[0].widen: this makes more than 256 steps"},
+	"linear stricter":    {duel("{near: skill, within: 5, widen: {every: 1s, add: 1, until: 3}}"), "line 3, column 41: rules[0].widen: steps of 1 do not lead from the limit to until: 3"},
+	"linear to nowhere":  {duel("{near: skill, within: 5, widen: {every: 1s, add: 0, until: 9}}"), "line 3, column 41: rules[0].widen: steps of 0 do not lead"},
+	"NaN":                {duel("{near: skill, within: .nan}"), "line 3, column 31: rules[0].within: .nan is not allowed: it must be a number of 0 or more"},
+	"infinite":           {duel("{near: skill, within: 1e999}"), "line 3, column 31: rules[0].within: 1e999 is not allowed"},
+	"negative":           {duel("{near: skill, within: -1}"), "line 3, column 31: rules[0].within: -1 is not allowed"},
+	"no within":          {duel("{near: skill}"), `line 3, column 9: rules[0]: a rule of the kind "near" needs the key within`},
+	"type":               {duel("{near: clan, within: 1}") + "attributes: {clan: {type: string}}\n", "line 3, column 16: rules[0].near: near needs the type number, and attributes.clan says string"},
+	"two types":          {duel("{near: clan, within: 1}, {common: clan}"), "line 3, column 43: rules[1].common: common needs the type list, and near in line 3 needs number"},
+	"type of missing":    {duel("{near: skill, within: 1, missing: [a]}"), "line 3, column 43: rules[0].missing: a list of 1 is not allowed: the attribute skill has the type number"},
+	"type of default":    {duel("") + "attributes: {clan: {type: string, default: 5}}\n", "line 4, column 44: attributes.clan.default: 5 is not allowed: the type of the attribute is string"},
+	"default ids":        {duel("{near: skill, within: 1}, {near: skill, within: 2, per: team}"), `line 3, column 35: rules[1]: this rule and another one would both be called "near-skill"`},
+	"ids":                {duel("{near: a, within: 1, id: x}, {near: b, within: 2, id: x}"), `line 3, column 63: rules[1].id: "x" is the id of another rule`},
+	"role of nobody":     {duel("{near: a, within: 1, role: tank}"), `line 3, column 36: rules[0].role: no team has a role "tank"`},
+	"balance of one":     {"name: a\nteams: [{name: a, players: 2}]\nrules: [{balance: a, within: 1}]\n", `line 3, column 9: rules[0]: a rule of the kind "balance" compares teams`},
+	"large":              {"name: a\nteams: [{name: a, players: 41}]\nrules: [{different: a}]\n", `line 3, column 9: rules[0]: a rule of the kind "different" is for matches of at most 40 players`},
+	"33 rules":           {duel(rules(33)), "line 3, column 8: rules: a list of 33 is not allowed"},
+	"33 rules within":    {duel(rules(26) + ", {or: [" + rules(6, 100) + "]}"), "line 3, column 8: rules: 33 rules are too many"},
+	"deep rules":         {duel("{or: [{and: [{or: [{not: {same: a}}]}]}]}"), "line 3, column 28: rules[0].or[0].and[0].or[0]: or, and, not are nested too deeply"},
+	"widen in not":       {duel("{not: {near: a, within: 1, widen: [{after: 1s, within: 2}]}}"), "line 3, column 43: rules[0].not.widen: a rule within not has no widen"},
+	"count of nothing":   {duel("{count: a, any_of: [b]}"), `line 3, column 9: rules[0]: a rule of the kind "count" needs min, max or both`},
+	"count too many":     {duel("{count: a, any_of: [b], min: 5}"), "line 3, column 9: rules[0]: min 5 is not allowed: a match has at most 4 players"},
+	"accept":             {duel("") + "accept: {within: 46s}\n", `line 4, column 18: accept.within: "46s" is not allowed: it must be a duration from 1s to 45s`},
+	"duration":           {duel("") + "ttl: 90\n", "line 4, column 6: ttl: 90 is not allowed: it must be a duration from 10s to 24h, with its unit"},
+	"data":               {duel("") + "data: " + `"` + long(4096) + `"` + "\n", "line 4, column 7: data: 4098 bytes as JSON are too many"},
+	"zero in data":       {duel("") + `data: "\0"` + "\n", "line 4, column 7: data: the character U+0000 is not allowed"},
+	"size":               {duel("") + "# " + long(65536), "line 1, column 1: the document has "},
+	"compare each":       {duel("{compare: {of: a}, is: \"<\", to: {of: b}}"), "line 3, column 41: rules[0].to: each is not allowed on this side"},
+	"compare nothing":    {duel("{compare: {take: sum}, is: \"<\", to: 5}"), "line 3, column 19: rules[0].compare: sum needs the key of"},
+	"compare nobody":     {duel("{compare: {take: sum, of: a, in: green}, is: \"<\", to: 5}"), `line 3, column 42: rules[0].compare.in: there is no team "green": there are match, red or blue`},
+	"word":               {duel("") + "age: oldst\n", `line 4, column 6: age: "oldst" is not allowed: it must be oldest, youngest, mean or each; did you mean oldest?`},
+	"order":              {duel("") + "order: [{descending: true}]\n", "line 4, column 9: order[0]: a criterion of order needs either distance or value"},
+}

@@ -1,0 +1,63 @@
+package profile
+
+import "github.com/lattice-director/director/match"
+
+// choices are the words for the values of an enumeration.
+type choices[T comparable] []choice[T]
+
+type choice[T comparable] struct {
+	word  string
+	value T
+}
+
+// words returns the words, in order.
+func (c choices[T]) words() words {
+	all := make(words, len(c))
+	for i, one := range c {
+		all[i] = one.word
+	}
+	return all
+}
+
+// of returns the value of a node's word. Without node it returns initial.
+func (c choices[T]) of(n *node, initial T) T {
+	if n != nil {
+		for _, one := range c {
+			if one.word == n.text {
+				return one.value
+			}
+		}
+	}
+	return initial
+}
+
+// word returns the word for a value.
+func (c choices[T]) word(value T) string {
+	for _, one := range c {
+		if one.value == value {
+			return one.word
+		}
+	}
+	return ""
+}
+
+var (
+	ages      = choices[Age]{{"oldest", Oldest}, {"youngest", Youngest}, {"mean", Mean}, {"each", Each}}
+	joinings  = choices[Joining]{{"never", Never}, {"allow", Allow}, {"prefer", Prefer}}
+	types     = choices[match.Kind]{{"number", match.Number}, {"string", match.Text}, {"list", match.List}}
+	functions = choices[FunctionType]{{"grpc", GRPC}, {"rest", REST}}
+	excludes  = choices[match.Exclude]{{"none", match.ExcludeNone}, {"min", match.ExcludeMin}, {"max", match.ExcludeMax}, {"both", match.ExcludeBoth}}
+	operators = choices[Operator]{{"<", Less}, {"<=", LessOrEqual}, {"=", Equal}, {"!=", NotEqual}, {">=", GreaterOrEqual}, {">", Greater}}
+	takes     = choices[Fold]{{"each", FoldEach}, {"sum", FoldSum}, {"mean", FoldMean}, {"min", FoldMin}, {"max", FoldMax}, {"count", FoldCount}}
+	balances  = choices[Fold]{{"mean", FoldMean}, {"sum", FoldSum}, {"min", FoldMin}, {"max", FoldMax}}
+	parties   = choices[Fold]{{"each", FoldEach}, {"min", FoldMin}, {"max", FoldMax}, {"mean", FoldMean}, {"intersect", Intersect}, {"union", Union}}
+
+	ageWords      = ages.words()
+	joinWords     = joinings.words()
+	typeWords     = types.words()
+	functionWords = functions.words()
+	excludeWords  = excludes.words()
+	operatorWords = operators.words()
+	takeWords     = takes.words()
+	balanceWords  = balances.words()
+)
