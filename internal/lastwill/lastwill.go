@@ -1,8 +1,8 @@
 //go:build linux || darwin
 
-// Package lastwill runs a line of shell when this process has ended, however it ended: by SIGKILL too. A small shell
-// waits on a pipe whose other end only this process holds, and the kernel closes that end for us. It cleans up what a
-// killed test or a crashed `director dev` would leave behind; what must hold while the process lives is not its job.
+// Package lastwill runs a shell command after this process has ended, for whatever reason, including SIGKILL. A small shell
+// waits on a pipe whose write end only this process holds; the kernel closes that end when the process ends. The command
+// removes what a killed test or a crashed `director dev` would leave behind.
 package lastwill
 
 import (
@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// Leave arranges for line to run, with args as $1, $2 and so on, once this process is gone. The returned function calls
-// it off. It is safe for concurrent use.
+// Leave makes a shell run line, with args as $1, $2 and so on, after this process has ended. The returned function cancels
+// that; it may be called several times. Leave is safe for concurrent use.
 func Leave(line string, args ...string) (revoke func(), err error) {
 	read, write, err := pipe()
 	if err != nil {
@@ -23,10 +23,10 @@ func Leave(line string, args ...string) (revoke func(), err error) {
 	}
 	defer func() { _ = read.Close() }()
 	script := "trap '' INT TERM HUP QUIT; cat >/dev/null; " + line
-	// It outlives every context of ours.
+	// The shell must outlive every context of this process.
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
 	cmd.Stdin, cmd.Dir = read, "/"
-	// Out of our process group: Ctrl-C in a terminal and kill -9 of the group are meant for us.
+	// A process group of its own, because Ctrl-C in a terminal and kill -9 of the group must not end the shell.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		_ = syscall.Close(write)
@@ -39,8 +39,8 @@ func Leave(line string, args ...string) (revoke func(), err error) {
 	}), nil
 }
 
-// pipe returns the writing end as a bare number: an os.File that nobody holds any more is closed by the garbage
-// collector, and the line would run while we live.
+// pipe returns the write end as a file descriptor and not as an os.File: the garbage collector closes an os.File without
+// references, and the command would then run while this process lives.
 func pipe() (read *os.File, write int, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -2,5 +2,5 @@
 
 package lastwill
 
-// Leave does nothing here: there is no shell to leave a line to.
+// Leave does nothing on this system, which has no shell.
 func Leave(string, ...string) (revoke func(), err error) { return func() {}, nil }

@@ -17,12 +17,12 @@ import (
 	"github.com/lattice-director/director/internal/lastwill"
 )
 
-// testatorEnv makes this test binary a process that leaves a will and waits.
-const testatorEnv = "LASTWILL_TESTATOR"
+// parentEnv makes this test binary a process that calls Leave and waits.
+const parentEnv = "LASTWILL_PARENT"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(testatorEnv); dir != "" {
-		if err := beTestator(dir); err != nil {
+	if dir := os.Getenv(parentEnv); dir != "" {
+		if err := beParent(dir); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func beTestator(dir string) error {
+func beParent(dir string) error {
 	const line = `touch "$1/$2"`
 	revoke, err := lastwill.Leave(line, dir, "revoked")
 	if err != nil {
@@ -42,14 +42,14 @@ func beTestator(dir string) error {
 	if _, err := lastwill.Leave(line, dir, "it's done"); err != nil {
 		return err
 	}
-	runtime.GC() // once, the pipe was closed with the last reference to it
+	runtime.GC() // earlier the garbage collector closed the pipe with the last reference to it
 	runtime.GC()
 	fmt.Println("ready")
 	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
 	return err
 }
 
-// The line must run after the process, killed or not, never before, and not when it was called off.
+// The command must run after the process has ended, killed or not, never before, and not if it was cancelled.
 func TestLineRunsAfterTheProcess(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"ends": false, "killed": true} {
@@ -57,7 +57,7 @@ func TestLineRunsAfterTheProcess(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), testatorEnv+"="+dir)
+			cmd.Env = append(os.Environ(), parentEnv+"="+dir)
 			stdin, err := cmd.StdinPipe()
 			require.NoError(t, err)
 			stdout, err := cmd.StdoutPipe()
@@ -66,7 +66,7 @@ func TestLineRunsAfterTheProcess(t *testing.T) {
 			said, err := bufio.NewReader(stdout).ReadString('\n')
 			require.NoError(t, err)
 			require.Equal(t, "ready\n", said)
-			require.Empty(t, entries(t, dir), "it lives")
+			require.Empty(t, entries(t, dir), "the process is still running")
 			if kill {
 				require.NoError(t, cmd.Process.Kill())
 			}

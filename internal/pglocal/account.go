@@ -11,12 +11,12 @@ import (
 
 // account is the user of the operating system that Postgres runs as.
 type account struct {
-	other    bool // than the one we run as; uid and gid are only set then
+	other    bool // not the user of this process; only then uid and gid are set
 	uid, gid uint32
 	name     string
 }
 
-// accountFor picks who runs Postgres: we do, unless we are root, whom Postgres refuses.
+// accountFor returns the user that runs Postgres: that of this process, unless it is root, which Postgres refuses.
 func accountFor(data string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -46,15 +46,16 @@ func accountOf(found *user.User) (account, error) {
 	return account{other: true, uid: uint32(uid), gid: uint32(gid), name: "user " + found.Username}, nil
 }
 
-// own makes path the account's.
-func (a account) own(path string) error {
+// chown makes the account the owner of path.
+func (a account) chown(path string) error {
 	if !a.other {
 		return nil
 	}
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// privateDir makes a directory that only the account may enter, or adopts one that is ours or the account's.
+// privateDir makes a directory that only the account may enter. An existing one must belong to this process's user or to
+// the account.
 func (a account) privateDir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
 		return err
@@ -64,18 +65,19 @@ func (a account) privateDir(path string) error {
 		return err
 	}
 	uid, _ := ownerOf(info)
-	// In a shared temporary directory a stranger may have been first.
+	// In a shared temporary directory another user may have made it.
 	if !info.IsDir() || (uid != uint32(os.Geteuid()) && uid != a.uid) {
-		return fmt.Errorf("%s belongs to somebody else", path)
+		return fmt.Errorf("%s belongs to another user", path)
 	}
-	if err := a.own(path); err != nil {
+	if err := a.chown(path); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o700)
 }
 
-// mayReach tells, for another account than ours, which directory on the way to path shuts it out.
-func (a account) mayReach(path string) error {
+// checkReach returns an error that names the first directory on the way to path that the account may not enter. It does not
+// check the user of this process.
+func (a account) checkReach(path string) error {
 	if !a.other {
 		return nil
 	}
@@ -84,7 +86,7 @@ func (a account) mayReach(path string) error {
 		if err != nil {
 			return err
 		}
-		if !a.mayPass(info) {
+		if !a.mayEnter(info) {
 			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s)", a.name, dir, info.Mode())
 		}
 		if dir == filepath.Dir(dir) {
@@ -93,7 +95,7 @@ func (a account) mayReach(path string) error {
 	}
 }
 
-func (a account) mayPass(info fs.FileInfo) bool {
+func (a account) mayEnter(info fs.FileInfo) bool {
 	uid, gid := ownerOf(info)
 	switch mode := info.Mode(); {
 	case uid == a.uid:

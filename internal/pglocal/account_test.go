@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// account is another user to run a test's program as, nil to stay who we are.
+// account is another user that runs a test's program; nil means the user of the test.
 type account struct{ uid, gid int }
 
-// nobody is the account that proves what works without privileges, when we have privileges to give up.
+// nobody returns the user nobody if root runs the test, to test without privileges, else nil.
 func nobody(t *testing.T) *account {
 	t.Helper()
 	if os.Geteuid() != 0 {

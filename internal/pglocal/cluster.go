@@ -22,16 +22,16 @@ type Cluster struct {
 	mu       sync.Mutex
 	lock     *os.File // held from a start until a stop
 	server   *process // the latest run, nil before the first
-	asked    bool     // the latest run was asked to stop
+	stopping bool     // Stop or StopImmediate was called for the latest run
 	password string
 }
 
-// Start runs the cluster of o.Dir, making it first when there is none, and returns once it accepts connections; ctx
-// bounds the starting, not the life. The server ends with this process, however that ends. Data of an earlier Start is
-// kept. A server that an earlier process left behind is ended first.
+// Start runs the cluster in o.Dir and returns when it accepts connections. It makes the cluster if there is none, and keeps
+// the data of an existing one. ctx bounds the start only. The server ends with this process, for whatever reason that ends.
+// Start first stops a server that an earlier process left running.
 //
 // Errors: [ErrNotInstalled]; an [*InUseError] while another process runs this cluster; a data directory of another major
-// version; else what Postgres said.
+// version; else an error with the output of Postgres.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := prepareCluster(ctx, o)
 	if err != nil {
@@ -45,7 +45,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 
 func prepareCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Dir == "" {
-		return nil, errors.New("pglocal: no directory was given")
+		return nil, errors.New("pglocal: Options.Dir is required")
 	}
 	at, err := layoutOf(o.Dir)
 	if err != nil {
@@ -57,26 +57,26 @@ func prepareCluster(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	switch c.port {
 	case 0:
-		c.port = 5432 // then it is only part of the socket's name
+		c.port = 5432 // without TCP it is only part of the socket's name
 	case AnyPort:
 		c.port, err = freePort(ctx)
 	}
 	return c, err
 }
 
-// URL addresses a database of the cluster, such as "postgres", over the Unix socket, as its superuser. It stays the same
-// over restarts.
+// URL returns the URL of a database of the cluster, such as "postgres", over the Unix socket, as the superuser. It does not
+// change with a restart.
 func (c *Cluster) URL(database string) string { return c.at.socketURL(database, c.port) }
 
-// TCPURL addresses a database over 127.0.0.1, as the superuser, and holds the password: keep it out of logs. It stays
-// the same over restarts, and leads nowhere without [Options.TCPPort].
+// TCPURL returns the URL of a database over 127.0.0.1, as the superuser. It contains the password: keep it out of logs. It
+// does not change with a restart. It is only valid with [Options.TCPPort].
 func (c *Cluster) TCPURL(database string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at.tcpURL(database, c.port, c.password)
 }
 
-// PID is the postmaster's process id, zero while the cluster is stopped.
+// PID returns the postmaster's process id, 0 while the cluster is stopped.
 func (c *Cluster) PID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,41 +86,41 @@ func (c *Cluster) PID() int {
 	return c.server.pid()
 }
 
-// Done is closed when the server that runs now is gone, be it stopped or dead. After the next start ask again.
+// Done returns a channel that is closed when the current server has ended, stopped or crashed. Each start makes a new one.
 func (c *Cluster) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.server.done
 }
 
-// Err says why the server died. It is nil while the server runs and after a stop that was asked for.
+// Err returns why the server crashed. It returns nil while the server runs, and after Stop or StopImmediate.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked || c.server.running() {
+	if c.stopping || c.server.running() {
 		return nil
 	}
 	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.server.cmd.ProcessState, c.at.log)
 }
 
-// Stop ends the server: open transactions are rolled back, everything is written to disk. When ctx ends first it stops
-// the server as [Cluster.StopImmediate] does. Stopping a stopped cluster does nothing.
+// Stop stops the server: it rolls back open transactions and writes everything to disk. If ctx ends first, it stops the
+// server as [Cluster.StopImmediate] does. It does nothing to a stopped cluster.
 func (c *Cluster) Stop(ctx context.Context) error {
-	server := c.ask()
-	defer c.letGo()
+	server := c.beginStop()
+	defer c.unlockIfStopped()
 	err := server.end(ctx, syscall.SIGINT)
 	if ctx.Err() != nil {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "postgres takes long to stop, stopping it at once")
+		c.log.LogAttrs(ctx, slog.LevelWarn, "postgres did not stop in time, stopping it immediately")
 		return c.StopImmediate()
 	}
 	return err
 }
 
-// StopImmediate ends the server as a crash would (pg_ctl stop -m immediate): the next start recovers what was
-// committed. It takes milliseconds, and up to five seconds when a backend does not listen.
+// StopImmediate stops the server as a crash would (pg_ctl stop -m immediate): the next start recovers what was committed.
+// It takes milliseconds, or up to five seconds if a backend does not react.
 func (c *Cluster) StopImmediate() error {
-	server := c.ask()
-	defer c.letGo()
+	server := c.beginStop()
+	defer c.unlockIfStopped()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	err := server.end(ctx, syscall.SIGQUIT)
@@ -130,16 +130,16 @@ func (c *Cluster) StopImmediate() error {
 	return err
 }
 
-// ask notes that the end of the server that runs now is wanted.
-func (c *Cluster) ask() *process {
+// beginStop returns the current server, and records that its end is not a crash.
+func (c *Cluster) beginStop() *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = c.asked || c.server.running()
+	c.stopping = c.stopping || c.server.running()
 	return c.server
 }
 
-// letGo leaves the directory to others, unless the cluster was started again meanwhile.
-func (c *Cluster) letGo() {
+// unlockIfStopped releases the directory, unless the cluster was started again meanwhile.
+func (c *Cluster) unlockIfStopped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.server.running() {
@@ -162,7 +162,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	return c.Start(ctx)
 }
 
-// freePort asks the kernel: Postgres itself does not know port 0.
+// freePort returns a free port from the kernel, because Postgres does not support port 0.
 func freePort(ctx context.Context) (int, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
-// What was committed must be there after a clean stop, a crash and a new Start by the next process, under the same URL.
+// Pins committed rows that are lost by a clean stop, a crash or a new Start, or a URL that changes.
 func TestDataSurvives(t *testing.T) {
 	t.Parallel()
 	o := pglocal.Options{Dir: scratch(t), Durable: true}
@@ -38,7 +38,8 @@ func TestDataSurvives(t *testing.T) {
 	require.Equal(t, 2, ask[int](t, url, "select count(*)::int from kept"))
 }
 
-// A throwaway cluster trades the machine's crash for speed, but not its own: tests kill it and count what they were told.
+// A throwaway cluster may lose data in a crash of the machine, but not in its own crash: tests kill it and count acknowledged
+// rows.
 func TestThrowawayKeepsCommitsOverItsOwnCrash(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t)})
@@ -55,12 +56,12 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, "7MB", ask[string](t, url, "show work_mem"))
 	require.Equal(t, "on/on/on", ask[string](t, url, `select string_agg(setting, '/') from pg_settings
 		where name in ('fsync', 'synchronous_commit', 'full_page_writes')`))
-	require.Empty(t, ask[string](t, url, "show listen_addresses"), "no TCP unless asked for")
+	require.Empty(t, ask[string](t, url, "show listen_addresses"), "no TCP without TCPPort")
 	require.Equal(t, "UTF8/C", ask[string](t, url,
 		"select pg_encoding_to_char(encoding) || '/' || datcollate from pg_database where datname = current_database()"))
 }
 
-// On a machine with several users everybody can connect to 127.0.0.1, and this superuser can run programs.
+// Other users of the machine can connect to 127.0.0.1, and a superuser can run programs: so TCP needs the password.
 func TestTCPAsksForThePassword(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t), TCPPort: pglocal.AnyPort})
@@ -73,8 +74,8 @@ func TestTCPAsksForThePassword(t *testing.T) {
 	require.ErrorContains(t, err, "28P01")
 }
 
-// Someone who killed the server, or the kernel short of memory, must be seen, and the cluster must come back.
-func TestDeathIsToldAndRecovered(t *testing.T) {
+// Pins a killed server (by a user, or by the kernel for lack of memory) that is not reported, or cannot be started again.
+func TestCrashIsReportedAndRecovered(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t), Durable: true})
 	execute(t, c.URL("postgres"), "create table kept as select 1 n")
@@ -87,11 +88,11 @@ func TestDeathIsToldAndRecovered(t *testing.T) {
 	require.NoError(t, c.Err())
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select n from kept"))
 	require.NoError(t, c.Stop(t.Context()))
-	require.NoError(t, c.Err(), "a stop that was asked for is no death")
+	require.NoError(t, c.Err(), "a requested stop is not a crash")
 }
 
-// Ctrl-C goes to every process of the terminal's group: a server among them would be gone before the director has
-// finished its requests.
+// Ctrl-C goes to every process of the terminal's group. A server in that group would end before the director has finished
+// its requests.
 func TestServerHasItsOwnProcessGroup(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t)})
@@ -100,8 +101,8 @@ func TestServerHasItsOwnProcessGroup(t *testing.T) {
 	require.NotEqual(t, syscall.Getpgrp(), group)
 }
 
-// A client that stays must not hold up the end for ever.
-func TestStopGivesUpPatienceWithItsContext(t *testing.T) {
+// Pins a Stop that waits without end for a client that stays connected.
+func TestStopIsImmediateWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t)})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +111,7 @@ func TestStopGivesUpPatienceWithItsContext(t *testing.T) {
 	require.Zero(t, c.PID())
 }
 
-// A start that was called off must leave neither a server nor a lock.
+// Pins a server or a lock that is left after a cancelled start.
 func TestCancelledStartLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := scratch(t)
@@ -121,9 +122,9 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 	start(t, pglocal.Options{Dir: dir})
 }
 
-// initdb takes half a second in which it can be killed. What it left must neither be taken for a cluster nor be in the
-// way.
-func TestHalfMadeDataDirectoryIsMadeAnew(t *testing.T) {
+// initdb takes half a second, in which it can be killed. Pins a partial data directory that is used as a cluster, or blocks a
+// new one.
+func TestPartialDataDirectoryIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := scratch(t)
 	oddData(t, dir, "data.partial", "15")
@@ -131,7 +132,7 @@ func TestHalfMadeDataDirectoryIsMadeAnew(t *testing.T) {
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select 1"))
 }
 
-// macOS has a space in its state directory; deep directories do not fit into a socket's address.
+// The state directory of macOS contains a space, and the path of a deep directory is too long for a socket.
 func TestAwkwardDirectories(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(scratch(t), "Application Support, \"100%\"", strings.Repeat("deep", 20))

@@ -1,4 +1,4 @@
 package pglocal
 
-// InstallHint is what ErrNotInstalled says on an operating system.
+// InstallHint returns the text of ErrNotInstalled on an operating system.
 var InstallHint = installHint

@@ -12,30 +12,30 @@ import (
 	"strconv"
 )
 
-// EnvBinDir names the environment variable that holds the directory of initdb and postgres. When it is set, no other
-// place is looked at.
+// EnvBinDir is the environment variable with the directory of initdb and postgres. If it is set, no other directory is
+// searched.
 const EnvBinDir = "DIRECTOR_PG_BINDIR"
 
 // OldestMajor is the oldest major version of Postgres that the schema works on.
 const OldestMajor = 15
 
-// ErrNotInstalled says that this machine has no usable Postgres, and what to install.
+// ErrNotInstalled means that this machine has no usable Postgres. Its text says what to install.
 var ErrNotInstalled = errors.New(installHint(runtime.GOOS))
 
 // Binaries is an installation of the Postgres server.
 type Binaries struct {
-	Dir   string // holds initdb and postgres
+	Dir   string // of initdb and postgres
 	Major int    // 17 for version 17.4
 }
 
-// Find returns the installation to use: that of [EnvBinDir], else the newest of the distribution's directories, of
-// Homebrew and Postgres.app, else what PATH leads to. Versions older than [OldestMajor] are passed over. The error is
-// [ErrNotInstalled] when there is none.
+// Find returns the installation to use: that of [EnvBinDir], else the newest in the directories of distributions, Homebrew
+// and Postgres.app, else that on PATH. It ignores versions older than [OldestMajor]. Errors: [ErrNotInstalled]; the
+// installation of EnvBinDir cannot be used.
 func Find() (Binaries, error) {
 	return find(func(Binaries) bool { return true })
 }
 
-// find returns the first installation that suits.
+// find returns the first installation for which suits returns true. It does not call suits for that of [EnvBinDir].
 func find(suits func(Binaries) bool) (Binaries, error) {
 	if dir := os.Getenv(EnvBinDir); dir != "" {
 		b, err := inspect(dir)
@@ -58,7 +58,7 @@ func find(suits func(Binaries) bool) (Binaries, error) {
 	return Binaries{}, err
 }
 
-// candidates lists the directories that hold an initdb, the most wanted first.
+// candidates returns the directories with an initdb, in the order in which to try them.
 func candidates() []string {
 	var dirs []string
 	for _, pattern := range []string{
@@ -84,19 +84,19 @@ func candidates() []string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// versionIn is the last number in the path, which is the major version in every layout we know.
+// versionIn returns the last number in the path, which is the major version in all known directory layouts.
 func versionIn(path string) int {
 	all := digits.FindAllString(path, -1)
 	if len(all) == 0 {
 		return 0
 	}
-	n, _ := strconv.Atoi(all[len(all)-1]) // digits only; one too long for an int is no version
+	n, _ := strconv.Atoi(all[len(all)-1]) // digits only; a number too large for an int is not a version
 	return n
 }
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// inspect asks the postgres in dir for its version.
+// inspect runs the postgres in dir to get its version.
 func inspect(dir string) (Binaries, error) {
 	b := Binaries{Dir: dir}
 	if _, err := os.Stat(b.path("initdb")); err != nil {
@@ -108,7 +108,7 @@ func inspect(dir string) (Binaries, error) {
 	}
 	match := versionLine.FindSubmatch(out)
 	if match == nil {
-		return b, fmt.Errorf("postgres calls itself %q", out)
+		return b, fmt.Errorf("postgres --version printed %q", out)
 	}
 	if b.Major, err = strconv.Atoi(string(match[1])); err != nil || b.Major < OldestMajor {
 		return b, fmt.Errorf("this is Postgres %s, %d or newer is needed", match[1], OldestMajor)

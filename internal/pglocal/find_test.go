@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
-// The directory that is named by hand is taken or refused, never replaced by another one.
+// Pins a DIRECTOR_PG_BINDIR that is ignored: it must be used or refused.
 func TestFindObeysTheEnvironment(t *testing.T) {
 	for version, complaint := range map[string]string{
 		"17.4":                 "",
@@ -40,7 +40,7 @@ func TestFindObeysTheEnvironment(t *testing.T) {
 	require.ErrorContains(t, err, "no initdb")
 }
 
-// Whoever meets this error has nothing yet: it must say all the ways out.
+// Pins an error that does not name every solution to a new user.
 func TestNotInstalledSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for goos, command := range map[string]string{
@@ -53,7 +53,7 @@ func TestNotInstalledSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// Postgres cannot read another version's files, and what it says about it does not name the way out.
+// Postgres cannot read the files of another version, and its own error does not name a solution.
 func TestOtherMajorIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	dir := scratch(t)
@@ -65,7 +65,7 @@ func TestOtherMajorIsRefusedByName(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("are version %d", found.Major))
 }
 
-// After an upgrade of the system two versions lie side by side, and the newest cannot read the data.
+// After an upgrade of the system two versions are installed, and the newer one cannot read the data.
 func TestTheVersionThatMadeTheDataIsPreferred(t *testing.T) {
 	dir := scratch(t)
 	programs := filepath.Join(filepath.Dir(dir), "bin")
@@ -78,14 +78,14 @@ func TestTheVersionThatMadeTheDataIsPreferred(t *testing.T) {
 	require.ErrorContains(t, err, "did not start (exit status 0): postgres (PostgreSQL) 99.1")
 }
 
-// A mistake in a setting is only in the server's log, which nobody knows of yet.
+// Pins an invalid setting whose error is only in the server's log.
 func TestStartShowsWhatPostgresSaid(t *testing.T) {
 	t.Parallel()
 	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: seeded(t), Settings: map[string]string{"work_mem": "much"}})
 	require.ErrorContains(t, err, `invalid value for parameter "work_mem"`)
 }
 
-// Root's own directories are closed to the user that must run Postgres for root.
+// The user that runs Postgres for root may not enter root's own directories.
 func TestUnreachableDirectoryIsNamed(t *testing.T) {
 	t.Parallel()
 	closed := filepath.Dir(scratch(t))
@@ -106,7 +106,7 @@ func TestDefaultDir(t *testing.T) {
 	}
 }
 
-// fake makes an installation whose postgres only knows its version.
+// fake makes an installation whose postgres only prints its version.
 func fake(t *testing.T, dir, version string) {
 	t.Helper()
 	for _, name := range []string{"initdb", "postgres"} {

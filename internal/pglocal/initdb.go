@@ -17,7 +17,7 @@ import (
 
 const superuser = "postgres"
 
-// majorOf is the version of Postgres that made the data directory, zero when there is none.
+// majorOf returns the major version of Postgres that made the data directory, 0 if there is none.
 func majorOf(data string) (int, error) {
 	content, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func majorOf(data string) (int, error) {
 	return major, nil
 }
 
-// binariesFor picks an installation that can run the data directory; made is the version that made it, or zero.
+// binariesFor returns an installation that can run the data directory. made is the version that made it, or 0.
 func binariesFor(o Options, data string, made int) (Binaries, error) {
 	b, err := o.Binaries, error(nil)
 	if b.Dir == "" && made != 0 {
@@ -46,11 +46,11 @@ func binariesFor(o Options, data string, made int) (Binaries, error) {
 		return b, err
 	}
 	return b, fmt.Errorf("%s was made by Postgres %d, but the binaries in %s are version %d: set %s to a "+
-		"directory with version %d, or take another data directory", data, made, b.Dir, b.Major, EnvBinDir, made)
+		"directory with version %d, or use another data directory", data, made, b.Dir, b.Major, EnvBinDir, made)
 }
 
-// initdb makes the data directory. It appears under its name only when it is complete, so one that was killed half-way
-// is made anew.
+// initdb makes the data directory. It gets its final name only when it is complete, so that a run that was killed leaves no
+// partial one under that name.
 func initdb(ctx context.Context, b Binaries, as account, at layout, durable bool) error {
 	if err := os.RemoveAll(at.partial); err != nil {
 		return err
@@ -78,7 +78,7 @@ func writePassword(path string, as account) error {
 	if err := os.WriteFile(path, []byte(rand.Text()+"\n"), 0o600); err != nil {
 		return err
 	}
-	return as.own(path) // initdb reads it
+	return as.chown(path) // initdb reads it
 }
 
 func readPassword(path string) (string, error) {
@@ -86,10 +86,10 @@ func readPassword(path string) (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// runToEnd runs a program that ends by itself, and shows what it said when it failed.
+// runToEnd runs a program until it ends. The error of a failed one contains the end of its output.
 func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	p, err := launch(cmd, as, syscall.SIGKILL, nil)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
 		return ctx.Err()
 	}
 	if p.err != nil {
-		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), p.err, lastLines(said.Bytes(), 8))
+		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), p.err, lastLines(output.Bytes(), 8))
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// longestSocket is what a Unix socket's path may measure where it may measure least, macOS: 104 bytes with the closing
-// NUL.
+// longestSocket is the longest path of a Unix socket, in bytes, on the system with the lowest limit: macOS allows 104 with
+// the final NUL.
 const longestSocket = 103
 
-// layout is where a cluster keeps its files.
+// layout holds the paths of a cluster's files.
 type layout struct {
 	dir, data, partial, socket, lock, password, log string
 }
@@ -32,7 +32,7 @@ func layoutOf(dir string) (layout, error) {
 	}, nil
 }
 
-// socketDir is dir/run, or a directory of the temporary directory that is always the same for the same dir.
+// socketDir returns dir/run or, if that is too long, a path in the temporary directory that depends only on dir and the user.
 func socketDir(dir string) string {
 	run := filepath.Join(dir, "run")
 	if len(filepath.Join(run, ".s.PGSQL.65535")) <= longestSocket {
@@ -42,16 +42,16 @@ func socketDir(dir string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("director-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:6])))
 }
 
-// socketURL addresses a database over the socket, as the superuser.
+// socketURL returns the URL of a database over the socket, as the superuser.
 func (l layout) socketURL(database string, port int) string {
 	query := url.Values{"host": {l.socket}, "port": {itoa(port)}, "user": {superuser}, "sslmode": {"disable"}}
-	// pgx takes a "+" for itself: the default directory of macOS has a space in it.
+	// pgx does not decode "+" as a space, and the default directory on macOS contains a space.
 	spaces := strings.ReplaceAll(query.Encode(), "+", "%20")
 	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: spaces, OmitHost: false}
 	return u.String()
 }
 
-// tcpURL addresses a database over TCP, as the superuser, password included.
+// tcpURL returns the URL of a database over TCP, as the superuser, with the password.
 func (l layout) tcpURL(database string, port int, password string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: "127.0.0.1:" + itoa(port),
@@ -60,7 +60,7 @@ func (l layout) tcpURL(database string, port int, password string) string {
 	return u.String()
 }
 
-// quoteListItem protects spaces and commas in one item of a list setting.
+// quoteListItem quotes an item of a list setting, so that it may contain spaces and commas.
 func quoteListItem(item string) string { return `"` + strings.ReplaceAll(item, `"`, `""`) + `"` }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -8,19 +8,19 @@ import (
 	"os"
 )
 
-// InUseError says that another live process runs the cluster. A cluster ends with the process that started it, so a
-// second one is refused and not let in.
+// InUseError means that another live process runs the cluster. A second process cannot share it, because the cluster ends
+// with the process that started it.
 type InUseError struct {
 	Dir string
-	PID int // the postmaster's process id, zero when it is not known (yet)
+	PID int // the postmaster's process id, 0 if it is not known yet
 }
 
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s is in use (postmaster pid %d): stop the process that runs it, "+
-		"or set DATABASE_URL to use its server, or take another directory", e.Dir, e.PID)
+		"or set DATABASE_URL to use its server, or use another directory", e.Dir, e.PID)
 }
 
-// acquire makes the directory and takes its lock, which the kernel drops when this process ends.
+// acquire makes the directory and locks it. The kernel releases the lock when this process ends.
 func acquire(at layout) (*os.File, error) {
 	for {
 		if err := makeDir(at.dir); err != nil {
@@ -45,8 +45,8 @@ func acquire(at layout) (*os.File, error) {
 	}
 }
 
-// makeDir makes the directory, whatever the umask, so that others may pass to what is theirs below it: for root, Postgres
-// is another. data/ and run/ are closed to everybody else.
+// makeDir makes the directory. Whatever the umask is, other users may traverse it, because a Postgres that root started runs
+// as another user. Only that user may enter data/ and run/.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -66,8 +66,8 @@ func stillAt(path string, file *os.File) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// Remove deletes a cluster, after ending a server that its process left behind, and its directory if nothing else is in
-// it. It returns an [*InUseError] when a live process runs the cluster, and nil when there is nothing at dir.
+// Remove deletes a cluster, and its directory if that is empty then. It first stops a server that its process left running.
+// It returns nil if dir does not exist. Errors: an [*InUseError] if a live process runs the cluster.
 func Remove(ctx context.Context, dir string) error {
 	at, err := layoutOf(dir)
 	if err != nil {

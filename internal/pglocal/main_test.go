@@ -22,8 +22,8 @@ import (
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
-// parentEnv makes this test binary a program that starts the cluster in the directory it names, says where it runs, and
-// lives until its input ends.
+// parentEnv makes this test binary a program that starts the cluster in the directory that the variable names, prints the
+// postmaster's pid, and runs until its input ends.
 const parentEnv = "PGLOCAL_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	syscall.Umask(0o022) // the directories that the tests make are not closed to the user of Postgres
+	syscall.Umask(0o022) // so that the user of Postgres may enter the directories of the tests
 	code := m.Run()
 	_ = pglocal.Remove(context.Background(), seedDir())
 	os.Exit(code)
@@ -50,7 +50,7 @@ func beParent(dir string) error {
 	return errors.Join(err, c.Stop(context.Background()))
 }
 
-// parent runs beParent as a process of its own and returns it with the first line it says.
+// parent runs beParent in a process of its own, and returns the process with the first line that it prints.
 func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(program)
@@ -68,11 +68,11 @@ func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) 
 		_ = cmd.Wait()
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err, "the parent said nothing")
+	require.NoError(t, err, "the parent printed nothing")
 	return cmd, strings.TrimSpace(line)
 }
 
-// scratch is a directory that Postgres may use whoever we are, cleared away at the end with what runs in it.
+// scratch returns a directory that Postgres can use whichever user runs the test. A cluster in it is removed at the end.
 func scratch(t *testing.T) string {
 	t.Helper()
 	base, err := os.MkdirTemp(fastDir(), "pglocal-test-")
@@ -84,7 +84,7 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
-// seed makes one cluster whose copies spare the other tests the half second that initdb takes.
+// seed makes one cluster. The other tests copy it, because initdb takes half a second.
 var seed = sync.OnceValue(func() error {
 	c, err := pglocal.Start(context.Background(), pglocal.Options{Dir: seedDir()})
 	if err != nil {
@@ -95,7 +95,7 @@ var seed = sync.OnceValue(func() error {
 
 func seedDir() string { return filepath.Join(fastDir(), fmt.Sprintf("pglocal-seed-%d", os.Getpid())) }
 
-// seeded is a scratch directory with a stopped cluster in it.
+// seeded returns a scratch directory with a stopped cluster in it.
 func seeded(t *testing.T) string {
 	t.Helper()
 	dir := scratch(t)
@@ -104,7 +104,7 @@ func seeded(t *testing.T) string {
 	return dir
 }
 
-// oddData puts a directory with nothing but a version into a cluster's directory.
+// oddData makes a data directory that contains only its version.
 func oddData(t *testing.T, dir, name, version string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o711))

@@ -9,29 +9,28 @@ import (
 	"slices"
 )
 
-// AnyPort, as [Options.TCPPort], picks a port that is free at the moment and keeps it over restarts.
+// AnyPort is an [Options.TCPPort]: a port that is free at the first start, and the same after a restart.
 const AnyPort = -1
 
-// Options says which cluster to run and how. Only Dir is required.
+// Options configure a cluster. Only Dir is required.
 type Options struct {
-	// Dir holds everything of the cluster; it is created when missing. Relative paths are made absolute.
+	// Dir is the directory of the cluster. It is created if it does not exist. A relative path is made absolute.
 	Dir string
-	// Durable clusters keep what they acknowledged through a crash of Postgres or of the machine. Others trade that
-	// for speed with [ThrowawaySettings].
+	// Durable clusters keep committed transactions through a crash of Postgres or of the machine. Others have
+	// [ThrowawaySettings], which are faster.
 	Durable bool
-	// TCPPort makes the server listen on 127.0.0.1 too, with a password; see [Cluster.TCPURL]. Zero: Unix socket only.
+	// TCPPort makes the server also listen on 127.0.0.1, with a password; see [Cluster.TCPURL]. 0: only on the Unix socket.
 	TCPPort int
-	// Settings are server settings (postgresql.conf names) that win over all others but where it listens.
+	// Settings are server settings by their postgresql.conf names. They replace all others except the listen addresses.
 	Settings map[string]string
-	// Binaries is the installation to use. The zero value takes what [Find] finds, preferring the version that made the
-	// data directory.
+	// Binaries is the installation to use. Zero: one of the version that made the data directory, or that of [Find].
 	Binaries Binaries
-	// Log gets a line when the server starts and stops. Nil is silent.
+	// Log gets a line when the server has started or does not stop in time; nil logs nothing.
 	Log *slog.Logger
 }
 
-// ThrowawaySettings is what makes a server fast whose data nobody will miss after a crash of the machine. A crash of
-// Postgres alone loses nothing it acknowledged: commits still wait until the kernel has their log.
+// ThrowawaySettings returns settings of a fast server whose data may be lost in a crash of the machine. A crash of Postgres
+// alone loses no committed transaction, because a commit still waits until the kernel has its write-ahead log.
 func ThrowawaySettings() map[string]string {
 	return map[string]string{
 		"fsync":              "off",
@@ -43,9 +42,9 @@ func ThrowawaySettings() map[string]string {
 		"max_connections":    "400",
 		"max_wal_size":       "1GB",
 		"checkpoint_timeout": "1h",
-		// In the data directory, where it goes away with the rest.
+		// In the data directory, so that it is deleted with it.
 		"dynamic_shared_memory_type": "mmap",
-		// An immediate stop waits for connections that have not said who they are, such as one behind a cut proxy.
+		// An immediate stop waits for connections that have not authenticated, for example behind a proxy that forwards nothing.
 		"authentication_timeout": "3s",
 	}
 }
@@ -54,7 +53,7 @@ func durableSettings() map[string]string {
 	return map[string]string{"max_connections": "200"}
 }
 
-// arguments are the command line of postgres: a setting given there wins over the files of the data directory.
+// arguments returns the command line of postgres, whose settings have precedence over the files of the data directory.
 func (o Options) arguments(at layout, port int) []string {
 	settings := durableSettings()
 	if !o.Durable {
@@ -73,8 +72,9 @@ func (o Options) arguments(at layout, port int) []string {
 	return args
 }
 
-// DefaultDir is where `director dev` keeps its cluster: /var/lib/director for root, whose home Postgres could not enter;
-// else ~/Library/Application Support/director on macOS, and $XDG_STATE_HOME/director or ~/.local/state/director.
+// DefaultDir returns the default directory of `director dev`: /var/lib/director for root, because Postgres could not enter
+// root's home; else $XDG_STATE_HOME/director if that is set, ~/Library/Application Support/director on macOS, and
+// ~/.local/state/director elsewhere.
 func DefaultDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/director", nil

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// pidFile is what a postmaster writes of itself into its data directory. Line 1 is its process id and line 8 its state.
+// pidFile is the content of postmaster.pid, which a postmaster writes into its data directory. Line 1 is its process id,
+// line 8 its state.
 type pidFile struct {
 	pid   int
 	state string // "starting", "ready", "stopping" or, on a standby, "standby"
 }
 
-// readPIDFile returns the zero pidFile when there is no file, or only the beginning of one.
+// readPIDFile returns the zero pidFile if there is no file or it is incomplete.
 func readPIDFile(data string) pidFile {
 	content, err := os.ReadFile(pidFilePath(data))
 	if err != nil {
@@ -38,9 +39,9 @@ func readPIDFile(data string) pidFile {
 
 func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pid") }
 
-// endOrphan ends a postmaster whose own process is gone, as our holding the lock shows, and waits until it is. It removes
-// the pid file of one that is gone already when its number belongs to some other program by now, since Postgres would
-// take that program for a server.
+// endOrphan stops a postmaster that its process left running, and waits for its end. The caller holds the lock of the
+// directory, so that process has ended. If another program has the pid of the file by now, endOrphan removes the file,
+// because Postgres would mistake that program for a running server.
 func endOrphan(ctx context.Context, data string) error {
 	file := readPIDFile(data)
 	if file.pid == 0 || !alive(file.pid) {
@@ -69,7 +70,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// signalPID signals a process that need not be our child.
+// signalPID signals a process, which need not be a child of this process.
 func signalPID(pid int, signal syscall.Signal) error {
 	process, err := os.FindProcess(pid)
 	if err != nil {

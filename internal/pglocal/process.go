@@ -11,30 +11,31 @@ import (
 	"syscall"
 )
 
-// process is one run of a program of Postgres. It ends with us.
+// process is one run of a program of Postgres. It ends with this process.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // how it ended, to be read after done
-	// lock is only held here: a file that nothing refers to any more is closed by the garbage collector, and a server
-	// may well outlive the last reference to its Cluster.
+	err  error // of Wait; valid once done is closed
+	// lock is a reference that keeps the lock file open: the garbage collector closes a file without references, and a
+	// server may outlive the last reference to its Cluster.
 	lock *os.File
 }
 
-// launch starts cmd as the account, under the directory's lock.
-func launch(cmd *exec.Cmd, as account, whenWeEnd syscall.Signal, lock *os.File) (*process, error) {
-	cmd.SysProcAttr = attributes(as, whenWeEnd)
-	cmd.Dir = "/" // ours may be one that the account cannot enter
+// launch starts cmd as the account. The process gets deathSignal when this process ends. lock is the directory's lock, which
+// is kept until then; it may be nil.
+func launch(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File) (*process, error) {
+	cmd.SysProcAttr = attributes(as, deathSignal)
+	cmd.Dir = "/" // the account may not enter the current one
 	cmd.Env = environment(os.Environ())
 	p := &process{cmd: cmd, done: make(chan struct{}), lock: lock}
 	started := make(chan error, 1)
-	go p.run(whenWeEnd, started)
+	go p.run(deathSignal, started)
 	return p, <-started
 }
 
-// run starts and awaits the program on one thread of its own: on Linux the signal that ends the program comes when that
-// thread ends, which without the lock could be any time.
-func (p *process) run(whenWeEnd syscall.Signal, started chan<- error) {
+// run starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal when the
+// thread that started the program ends, and without the lock the runtime may end a thread at any time.
+func (p *process) run(deathSignal syscall.Signal, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
@@ -42,7 +43,7 @@ func (p *process) run(whenWeEnd syscall.Signal, started chan<- error) {
 		started <- err
 		return
 	}
-	unguard, err := guard(p.cmd.Process.Pid, whenWeEnd)
+	unguard, err := guard(p.cmd.Process.Pid, deathSignal)
 	if err != nil {
 		_ = p.cmd.Process.Kill()
 	} else {
@@ -76,8 +77,8 @@ func (p *process) end(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// environment keeps what a server needs to run, and nothing that would steer it elsewhere (PGDATA, LANG) or that is not
-// its business (the director's own secrets).
+// environment returns the variables that a server needs. It excludes those that would change its behaviour (PGDATA, LANG)
+// and the director's secrets.
 func environment(ours []string) []string {
 	kept := []string{"PATH", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
 	env := []string{"LC_ALL=C"}

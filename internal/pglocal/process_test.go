@@ -18,7 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
-// kill -9 of the director must not leave a server behind, and the next one must get the cluster with its data.
+// Pins a server that keeps running after kill -9 of the director, and lost data at the next start.
 func TestServerEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
@@ -38,7 +38,7 @@ func TestServerEndsWithItsParent(t *testing.T) {
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select n from kept"))
 }
 
-// The next director may be there before the last one's server has noticed.
+// Pins a start that fails because the server of a killed director is still stopping.
 func TestStartRightAfterTheParentWasKilled(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
@@ -50,7 +50,7 @@ func TestStartRightAfterTheParentWasKilled(t *testing.T) {
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select 1"))
 }
 
-// A second process would lose its database when the first one ends, so it is told instead.
+// Pins a second process that shares the cluster: it would lose its database when the first one ends.
 func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
@@ -67,7 +67,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	require.Equal(t, 1, ask[int](t, c.URL("postgres"), "select 1"))
 }
 
-// The lock was once in a file that the garbage collector closed, and a sweep took the directory of a running server.
+// Pins a lock file that the garbage collector closed, so that Remove deleted the directory of a running server.
 func TestLockOutlivesTheLastReference(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
@@ -86,7 +86,7 @@ func TestLockOutlivesTheLastReference(t *testing.T) {
 	}, 5*time.Second, time.Millisecond)
 }
 
-// Whoever runs the other tests, root or not, this one proves that no privileges are needed.
+// Pins a cluster that needs privileges: this test has none, also if root runs it.
 func TestWithoutPrivileges(t *testing.T) {
 	t.Parallel()
 	base := filepath.Dir(scratch(t))
@@ -94,7 +94,7 @@ func TestWithoutPrivileges(t *testing.T) {
 	if as != nil {
 		require.NoError(t, os.Chown(base, as.uid, as.gid))
 	}
-	// The test binary lies in a directory that is closed to others.
+	// Other users may not enter the directory of the test binary.
 	program := filepath.Join(base, "program")
 	require.NoError(t, exec.Command("cp", os.Args[0], program).Run())
 	require.NoError(t, os.Chmod(program, 0o755))
@@ -111,7 +111,7 @@ func TestWithoutPrivileges(t *testing.T) {
 	require.False(t, gone(pid))
 }
 
-// After a crash of the machine the pid file names a process that is gone, or worse, one that is something else by now.
+// After a crash of the machine the pid file may name a process that has ended, or another program.
 func TestStalePIDFile(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
@@ -135,7 +135,7 @@ func TestStalePIDFile(t *testing.T) {
 	}
 }
 
-// gone is true of a zombie too: in a container nobody may care to look after it.
+// gone reports whether the process has ended. A zombie counts as ended: in a container it may have no parent that reaps it.
 func gone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true

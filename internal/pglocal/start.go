@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// logLimit is the size at which a start begins the server's log anew.
+// logLimit is the size, in bytes, above which a start truncates the server's log.
 const logLimit = 16 << 20
 
-// Start runs a stopped cluster again, under the same URL. It fails on one that runs. Otherwise it is like [Start].
+// Start runs a stopped cluster again, at the same URL. It fails if the cluster is running. Otherwise it is like the function
+// [Start].
 func (c *Cluster) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,19 +40,19 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	server, err := c.insist(ctx, as, binaries)
+	server, err := c.spawnRetrying(ctx, as, binaries)
 	if err != nil {
 		return err
 	}
-	c.server, c.asked = server, false
+	c.server, c.stopping = server, false
 	c.log.LogAttrs(ctx, slog.LevelInfo, "postgres started", slog.String("dir", c.at.dir),
 		slog.Int("pid", server.pid()), slog.Duration("took", time.Since(begun)))
 	return nil
 }
 
-// insist spawns the server again while the backends of a postmaster that was killed have not noticed yet.
-func (c *Cluster) insist(ctx context.Context, as account, b Binaries) (*process, error) {
-	patience, cancel := context.WithTimeout(ctx, 10*time.Second)
+// spawnRetrying retries for 10 s while backends of a killed postmaster are still running.
+func (c *Cluster) spawnRetrying(ctx context.Context, as account, b Binaries) (*process, error) {
+	retrying, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
 		server, err := c.spawn(ctx, as, b)
@@ -60,13 +61,13 @@ func (c *Cluster) insist(ctx context.Context, as account, b Binaries) (*process,
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
-		case <-patience.Done():
+		case <-retrying.Done():
 			return nil, err
 		}
 	}
 }
 
-// spawn runs the server until it is ready.
+// spawn starts the server and waits until it is ready.
 func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, error) {
 	output, err := openLog(c.at.log)
 	if err != nil {
@@ -75,7 +76,7 @@ func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, 
 	defer func() { _ = output.Close() }()
 	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.at, c.port)...)
 	cmd.Stdout, cmd.Stderr = output, output
-	server, err := launch(cmd, as, c.whenWeEnd(), c.lock)
+	server, err := launch(cmd, as, c.deathSignal(), c.lock)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +86,16 @@ func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, 
 	return server, nil
 }
 
-// whenWeEnd is what the server is signalled when this process is gone. A clean stop spares a durable cluster the
-// recovery; nobody waits for that with the others.
-func (c *Cluster) whenWeEnd() syscall.Signal {
+// deathSignal is the signal that the server gets when this process ends. A durable cluster stops cleanly, which avoids a
+// recovery at the next start; the others stop immediately.
+func (c *Cluster) deathSignal() syscall.Signal {
 	if c.options.Durable {
 		return syscall.SIGINT
 	}
 	return syscall.SIGQUIT
 }
 
-// prepare makes or adopts everything the server needs on disk.
+// prepare checks, and makes if necessary, all files that the server needs.
 func (c *Cluster) prepare(ctx context.Context) (as account, b Binaries, err error) {
 	made, err := majorOf(c.at.data)
 	if err != nil {
@@ -106,11 +107,11 @@ func (c *Cluster) prepare(ctx context.Context) (as account, b Binaries, err erro
 	if as, err = accountFor(c.at.data); err != nil {
 		return as, b, err
 	}
-	if err := as.mayReach(b.Dir); err != nil {
+	if err := as.checkReach(b.Dir); err != nil {
 		return as, b, err
 	}
-	if err := as.mayReach(c.at.dir); err != nil {
-		return as, b, fmt.Errorf("%w: take another directory, such as /var/lib/director", err)
+	if err := as.checkReach(c.at.dir); err != nil {
+		return as, b, fmt.Errorf("%w: use another directory, such as /var/lib/director", err)
 	}
 	if err := as.privateDir(c.at.socket); err != nil {
 		return as, b, err
@@ -136,7 +137,7 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o600)
 }
 
-// awaitReady waits until the server writes that it is ready; when it does not, nothing of it is left.
+// awaitReady waits until the pid file says that the server is ready. After an error the server has ended.
 func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -155,7 +156,7 @@ func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
 	}
 }
 
-// tail is the end of the server's log.
+// tail returns the end of the server's log.
 func tail(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

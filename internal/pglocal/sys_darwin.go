@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/internal/lastwill"
 )
 
-// bind can ask nothing of this kernel; guard does it.
+// bind does nothing, because this kernel has no such feature; guard replaces it.
 func bind(*syscall.SysProcAttr, syscall.Signal) {}
 
 // guard sends signal to the child when this process ends.

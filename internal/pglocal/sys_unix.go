@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock reports whether it got the lock.
+// tryLock locks the file without waiting, and returns false if another process holds the lock.
 func tryLock(file *os.File) (bool, error) {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -17,13 +17,14 @@ func tryLock(file *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// release unlocks by name and does not leave it to closing: a child between fork and exec holds a copy of the file.
+// release unlocks the file explicitly. Closing it is not enough, because a child between fork and exec has a copy of it.
 func release(file *os.File) {
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 	_ = file.Close()
 }
 
-// attributes make a child that runs as that account, leaves Ctrl-C to us, and gets signal when this process ends.
+// attributes are those of a child that runs as the account, does not get the terminal's Ctrl-C, and gets signal when this
+// process ends.
 func attributes(as account, signal syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if as.other {
