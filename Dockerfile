@@ -1,7 +1,7 @@
 # Two images from one build:
 #   docker build --target director -t lattice-director .    the control plane
 #   docker build --target arena    -t lattice-arena .       the example game server and its bots
-# Both are a static binary on a base that holds CA certificates, time zones and an unprivileged user (65532), and no shell.
+# Each is a static binary on a base image with CA certificates, time zones and an unprivileged user (65532), and without a shell.
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
@@ -17,12 +17,12 @@ FROM gcr.io/distroless/static-debian12:nonroot AS arena
 COPY --from=build /out/arena /arena
 ENTRYPOINT ["/arena"]
 
-# Last, so that a build without --target makes this one.
-# No HEALTHCHECK: without a shell there is nothing to run it with. Ask /readyz (in turn) and /healthz (alive) from outside, as
-# Kubernetes probes and the balancer of compose.yaml do.
+# The last stage, because a build without --target builds the last one.
+# There is no HEALTHCHECK, because the image has no shell to run it with. Check /readyz (ready for calls) and /healthz (alive)
+# from outside, as Kubernetes probes and the balancer of compose.yaml do.
 FROM gcr.io/distroless/static-debian12:nonroot AS director
 COPY --from=build /out/director /director
-# The program listens on the loopback unless told otherwise; nobody would reach that in a container.
+# By default the program listens on loopback, which cannot be reached from outside a container.
 ENV DIRECTOR_ADDR=0.0.0.0:8080
 EXPOSE 8080
 STOPSIGNAL SIGTERM

@@ -1,7 +1,7 @@
 # Lattice Director. `make` alone lists the targets.
 #
-# A machine needs Go, git, make and its package manager. Everything else is fetched, pinned (tools/go.mod, tools/lint/go.mod)
-# and built into .bin/, which git ignores. Postgres comes from the system's packages.
+# Requirements: Go, git, make and a package manager. All other tools have pinned versions (tools/go.mod, tools/lint/go.mod)
+# and are downloaded and built into .bin/, which git ignores. Postgres comes from the system's packages.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,20 +11,21 @@ SHELL       := bash
 BIN          := .bin
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
-# Leave out a codec of gin's and a debug page of gRPC's that nothing here uses: 24 MB instead of 38.
+# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 24 MB instead of 38.
 TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
 FUZZTIME     ?= 20s
 BENCHTIME    ?= 1s
-# Postgres does not run as root, so root's copy must lie where another user can read it; a home or a checkout may not.
+# Postgres does not run as root, so root's copy must be in a directory that another user can read. A home directory or a
+# checkout may not be readable.
 PG18_DIR     ?= $(if $(filter 0,$(shell id -u)),/var/cache/director/postgres-18,$(BIN)/postgres-18)
 GOVULNCHECK  := v1.8.0
-# What protoc generates Go with.
+# The plugins of protoc that generate Go code.
 PLUGINS      := $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen-grpc-gateway
 
-# Read by `make demo`: how many seconds the bots play. Empty: the demo's own default.
+# How many seconds the bots of `make demo` play. Empty: the demo's default.
 export DEMO_SECONDS ?=
 
 .PHONY: help
@@ -34,7 +35,7 @@ help: ## List the targets
 ##@ Start here
 
 .PHONY: demo
-demo: postgres ## Watch game servers, players, a killed server and a killed replica, for about a minute
+demo: postgres ## Run game servers and players, and kill a game server and a replica; takes about a minute
 	@echo "building the demo: two minutes the first time, seconds after that"
 	@go run ./examples/demo $(ARGS)
 
@@ -55,11 +56,11 @@ build: ## Build the static binaries .bin/director and .bin/director-bench
 	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/director ./cmd/director-bench
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Check style and the import direction of the house
+lint: $(BIN)/golangci-lint ## Check style and the direction of imports
 	@$(BIN)/golangci-lint run $(PKGS)
 
 .PHONY: generate
-generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, and the page of the API
+generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, and api/docs.html
 	@$(BIN)/sqlc generate
 	@go run ./db/dbtest/dumpschema db/schema.sql
 	@api/openmatch/generate.sh api/openmatch/pb
@@ -67,11 +68,11 @@ generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/
 	@go generate ./...
 
 .PHONY: reference
-reference: postgres ## Write docs/reference/ and the tables of docs/configuration.md anew (tests check that they are current)
+reference: postgres ## Generate docs/reference/ and the tables of docs/configuration.md (tests check that they are current)
 	@go test ./cmd/director -run '^(TestReference|TestConfigurationPage)' -count=1 -update
 
 .PHONY: generate-check
-generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not what its sources say (a test looks after the page)
+generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not current (a test checks api/docs.html)
 	@$(BIN)/sqlc diff
 	@go run ./db/dbtest/dumpschema -check db/schema.sql
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; \
@@ -81,7 +82,7 @@ generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated co
 	done
 
 .PHONY: tidy-check
-tidy-check: ## Fail when go.mod or go.sum is not what the code needs
+tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum
 	@go mod tidy -diff
 
 .PHONY: test-pg18
@@ -102,7 +103,7 @@ bench: ## Run the Go benchmarks, BENCHTIME (1s) each
 	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKGS)
 
 .PHONY: vuln
-vuln: ## Ask the Go vulnerability database about our dependencies (needs the internet)
+vuln: ## Check the dependencies against the Go vulnerability database (needs the internet)
 	@GOBIN=$(CURDIR)/$(BIN) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
 	@$(BIN)/govulncheck ./...
 
@@ -113,25 +114,25 @@ docker: ## Build the images lattice-director and lattice-arena
 	docker build --build-arg VERSION=$(VERSION) --target director -t lattice-director:$(VERSION) -t lattice-director:latest .
 	docker build --build-arg VERSION=$(VERSION) --target arena -t lattice-arena:$(VERSION) -t lattice-arena:latest .
 
-##@ What the targets above install
+##@ Installed by the targets above
 
 .PHONY: tools
 tools: $(BIN)/sqlc $(PLUGINS) $(BIN)/gotestsum $(BIN)/golangci-lint ## Build the pinned tools into .bin/ (some minutes, once)
 
 .PHONY: postgres
-postgres: ## Install Postgres with the package manager when there is none
+postgres: ## Install Postgres with the package manager if it is missing
 	@ops/install-postgres.sh
 
 .PHONY: compiler
-compiler: ## Install the C compiler that the race detector needs when there is none
+compiler: ## Install the C compiler that the race detector needs, if it is missing
 	@ops/install-compiler.sh
 
 .PHONY: protoc
-protoc: ## Install the compiler of .proto files when there is none
+protoc: ## Install the compiler of .proto files if it is missing
 	@ops/install-protoc.sh
 
 .PHONY: clean
-clean: ## Remove what these targets built
+clean: ## Remove .bin/
 	rm -rf $(BIN)
 
 $(BIN)/sqlc: tools/go.mod tools/go.sum | compiler

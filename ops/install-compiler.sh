@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs a C compiler when there is none: `go test -race` links the race detector's runtime with it.
-# Safe to run again. Root installs directly, everybody else through sudo.
+# Installs a C compiler if there is none: `go test -race` needs one to link the race detector's runtime.
+# Safe to run again. Uses sudo unless it runs as root.
 set -eu
 
 if command -v "$(go env CC)" >/dev/null 2>&1; then

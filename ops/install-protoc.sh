@@ -1,10 +1,9 @@
 #!/bin/sh
-# Installs protoc, the compiler of .proto files, and the files that come with it, when they are missing. Only generating
-# and its check need it: what it generates is checked in. Safe to run again. Root installs directly, everybody else
-# through sudo.
+# Installs protoc, the compiler of .proto files, and its own .proto files if they are missing. Only `make generate` and
+# `make generate-check` need it, because the generated code is checked in. Safe to run again. Uses sudo unless it runs as root.
 set -eu
 
-# works: can a file that imports google/protobuf/*.proto be read?
+# works: can protoc compile a file that imports google/protobuf/*.proto?
 works() {
 	command -v protoc >/dev/null 2>&1 || return 1
 	dir=$(mktemp -d)
@@ -24,7 +23,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	sudo='sudo'
 fi
 
-echo "no protoc found; installing one to generate code with" >&2
+echo "no protoc found; installing it to generate code" >&2
 if [ "$(uname -s)" = Darwin ] && command -v brew >/dev/null 2>&1; then
 	brew install protobuf
 elif command -v apt-get >/dev/null 2>&1; then
