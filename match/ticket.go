@@ -2,35 +2,35 @@ package match
 
 import "time"
 
-// Ticket is a queued request for a match as the director loop sees it: with its players and their attributes, whatever
-// client made it. It is never changed after it was made, so that goroutines may share it.
+// Ticket is a queued request for a match, in the form that the director loop uses for all clients: with its players and
+// their attributes. It is immutable, so goroutines may share it.
 type Ticket struct {
 	ID      string
-	Created time.Time // of the database's clock, to the nanosecond; the ticket's place in the queue
-	Fields  Fields    // what pools choose by
-	// Profiles are the names of those that the ticket asks for; empty: every profile whose pool holds it.
+	Created time.Time // by the database's clock, with nanosecond precision; it orders the queue
+	Fields  Fields    // that pools filter by
+	// Profiles are the names of the profiles that the ticket requests. Empty: every profile whose pool holds it.
 	Profiles []string
-	// Players are the party, sorted by Sub. A ticket without players is no candidate.
+	// Players are the members of the party, sorted by Sub. A ticket without players is never a candidate.
 	Players []Player
-	// Latencies are in milliseconds, 0 to 10,000, by game region. A region that is missing was not measured.
+	// Latencies are in milliseconds, 0 to 10,000, by game region. A missing region was not measured.
 	Latencies map[string]uint16
 }
 
 // Player is a member of a ticket's party.
 type Player struct {
 	Sub string
-	// Attributes are the player's own and, for names that it does not have, the ticket's.
+	// Attributes are the player's own and, for names that the player does not have, the ticket's.
 	Attributes Attributes
 }
 
 // Attributes are the values that rules compare, by name.
 type Attributes map[string]Value
 
-// Value is the value of an attribute. The zero value is not a valid one.
+// Value is the value of an attribute. The zero value is invalid.
 type Value struct {
 	Kind   Kind
-	Number float64 // of a Number: finite
-	Text   string  // of a Text
+	Number float64 // if Kind is Number; finite
+	Text   string  // if Kind is Text
 	List   []string
 }
 

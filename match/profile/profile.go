@@ -1,6 +1,6 @@
-// Package profile owns the documents that say how tickets become matches: their types, their strict reading from YAML or
-// JSON, with line and column in every error, and their JSON Schema. What a profile decides is in match/decide; where its
-// versions are kept is in db/profile.go.
+// Package profile owns profiles, the documents that say how tickets become matches: their types, their strict parser for
+// YAML and JSON, whose errors have line and column, and their JSON Schema. Package match/decide applies a profile, and
+// db/profile.go stores its versions.
 package profile
 
 import (
@@ -10,22 +10,22 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Profile is one version of a profile's document, with every default filled in. It is never changed after it was read.
+// Profile is one version of a profile's document, with all defaults filled in. It is immutable.
 type Profile struct {
 	Name string
-	// Modes are the modes of its sessions, at most 8: a match takes the first that all its tickets allow and that has a host. Empty: its matches
-	// have no seats.
+	// Modes are the modes of its sessions, at most 8. A match gets the first mode that all its tickets allow and that a game server with
+	// free seats offers. Empty: its matches have no seats.
 	Modes []string
-	// Pool holds the tickets that name no profile and are candidates of this one all the same. Those that name it must be in it as well. Nil: only
-	// tickets that name the profile are candidates. A range without an end has an infinite one.
+	// Pool filters the candidates: tickets that name this profile, and tickets that name none. Nil: all tickets that name this profile, and no
+	// others. A range without an end has an infinite one.
 	Pool       *match.Pool
 	Attributes map[string]Attribute // what tickets that name the profile must have
-	Teams      []Team               // at least one, unless Function decides; of equal names none
+	Teams      []Team               // at least one, unless Function is set; names are unique
 	Rules      []Rule
-	Fewer      []Fewer // by After, ascending
+	Fewer      []Fewer // sorted by After
 	Age        Age
 	Batch      Batch
-	Order      []Order // a seed's preference among candidates; then their age
+	Order      []Order // how a seed orders its candidates; the older of equal ones is first
 	JoinInProgress
 	Accept   time.Duration   // how long players have to accept a match; 0: they are not asked
 	TTL      time.Duration   // after which a ticket leaves the queue
@@ -38,76 +38,76 @@ type Profile struct {
 // Attribute is the type of an attribute and its default.
 type Attribute struct {
 	Kind    match.Kind
-	Default *match.Value // nil: tickets must have it
+	Default *match.Value // nil: tickets must have the attribute
 }
 
-// Team is a team of a match. A document's team with a count of n is n teams here, named with "-1" to "-n" appended.
+// Team is a team of a match. A team of the document with a count of n becomes n teams, with "-1" to "-n" appended to the name.
 type Team struct {
 	Name       string
-	Min, Max   int // players; multiples of Step above Min
-	Step       int
-	Roles      []Role // by name
-	AllowSplit bool   // a party may be in several teams
+	Min, Max   int    // number of players
+	Step       int    // between the allowed numbers of players, from Min on
+	Roles      []Role // sorted by name
+	AllowSplit bool   // the members of a party may be in different teams
 }
 
-// Role says how many players of a team have a role. A player has one role at most; the attribute "role" lists those that it would take.
+// Role limits the number of players of a team with a role. A player has at most one role, from the list in the attribute "role".
 type Role struct {
 	Name     string
 	Min, Max int
 }
 
-// Fewer lowers the least size of teams once a match's tickets have waited.
+// Fewer lowers the minimal sizes of teams after the tickets of a match have waited for a while.
 type Fewer struct {
 	After   time.Duration
 	Players map[string]int // the least size of every team, by its name, until the next step
 }
 
-// Age says which ticket's waiting time decides the steps of a match.
+// Age selects the waiting time that determines the steps of a match.
 type Age uint8
 
-// The choices of Age. Oldest is the default.
+// The values of Age: the waiting time of which ticket. Oldest is the default.
 const (
 	Oldest Age = iota
 	Youngest
 	Mean
-	Each // of a pair, the narrower of its two steps
+	Each // every pair of tickets has a step of its own: the narrower one of the two tickets
 )
 
-// Batch says which seeds are tried first.
+// Batch selects the order in which seeds are tried.
 type Batch struct {
-	By  string        // neighbours by this number come first; "": the oldest do
-	For time.Duration // after which the oldest come first all the same
+	By  string        // the attribute by which neighbours are tried first; "": the oldest first
+	For time.Duration // tickets that have waited for longer are tried first in any case
 }
 
-// Order is one criterion of a seed's preference.
+// Order is one criterion by which a seed orders its candidates.
 type Order struct {
-	Distance   string // an attribute: the nearest to the seed first; or
+	Distance   string // an attribute: the candidates nearest to the seed first. "": Value is set
 	Value      string // an attribute: the lowest first
 	Descending bool
 }
 
-// JoinInProgress says whether newcomers may join a match that is playing.
+// JoinInProgress says whether tickets may join a running match.
 type JoinInProgress struct {
 	When   Joining
-	Within time.Duration // the session's age up to which they may; 0: any
+	Within time.Duration // the highest age of the session; 0: any age
 }
 
-// Joining is when joining a match is tried.
+// Joining says when joining a running match is tried.
 type Joining uint8
 
-// The choices of Joining. Never is the default.
+// The values of Joining. Never is the default.
 const (
 	Never  Joining = iota
-	Allow          // after whole matches
-	Prefer         // before whole matches
+	Allow          // after new matches
+	Prefer         // before new matches
 )
 
-// Function is a match function elsewhere that decides for a profile.
+// Function is the address of a match function that makes a profile's matches.
 type Function struct {
 	Host  string
 	Port  int
 	Type  FunctionType
-	Every time.Duration // the shortest time between two calls
+	Every time.Duration // shortest time between two calls
 }
 
 // FunctionType is the protocol of a match function.

@@ -7,7 +7,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Rule is a condition on the players of a match. Which fields count depends on its kind.
+// Rule is a condition on the players of a match. Its kind determines which fields it uses.
 type Rule struct {
 	ID      string // unique in the profile; by default the kind and the attribute, as "near-skill", below or as "or/near-skill"
 	Kind    RuleKind
@@ -19,10 +19,10 @@ type Rule struct {
 
 	Attribute string // of near, balance, same, different, common, count and avoid
 	Limits           // before any step
-	PerTeam   bool   // near, same, different, count, avoid: holds in each team on its own
-	FromMean  bool   // near: each within the limit of the mean, instead of the greatest from the least
-	Teams     Fold   // balance: what makes a team's value of its players': FoldMean, FoldSum, FoldMin or FoldMax
-	TakeMean  bool   // latency: of the players' latencies the mean counts, instead of the greatest
+	PerTeam   bool   // near, same, different, count, avoid: each team is checked separately
+	FromMean  bool   // near: compares each value with the mean, instead of the highest with the lowest
+	Teams     Fold   // balance: how the values of players become a team's: FoldMean, FoldSum, FoldMin or FoldMax
+	TakeMean  bool   // latency: compares the mean of the players' latencies, instead of the highest
 	AnyOf     []string
 	Compare   *Compare
 	Rules     []Rule // of or, and; of not exactly one, below which no rule has steps
@@ -30,19 +30,19 @@ type Rule struct {
 	linear *linear // what Widen was expanded from, if it has more steps than a document may list
 }
 
-// Limits are what the steps of a rule change. A limit that the rule's kind does not have is ignored.
+// Limits are the values that the steps of a rule change. Limits that the rule's kind does not have are ignored.
 type Limits struct {
-	Ended   bool          // the rule holds always
-	Within  float64       // near, balance, sizes, party_sizes: the greatest difference
-	To      float64       // compare: what the measure is compared with, where it is a number
-	AtLeast int           // common: so many values
+	Ended   bool          // the rule always holds
+	Within  float64       // near, balance, sizes, party_sizes: the highest difference
+	To      float64       // compare: the number that the measure is compared with, if Compare.To is nil
+	AtLeast int           // common: the number of common values
 	Min     int           // count
 	Max     int           // count; NoMax: any number
-	Latency time.Duration // latency: the greatest
-	Spread  time.Duration // latency: the greatest less the least; NoSpread: any
+	Latency time.Duration // latency: the highest latency
+	Spread  time.Duration // latency: the highest difference between two players; NoSpread: any
 }
 
-// The limits that nothing exceeds.
+// Limits that no value exceeds.
 const (
 	NoMax    = math.MaxInt32
 	NoSpread = time.Duration(math.MaxInt64)
@@ -54,7 +54,7 @@ type Step struct {
 	Limits Limits
 }
 
-// RuleKind is what a rule compares.
+// RuleKind is the kind of a rule.
 type RuleKind uint8
 
 // The kinds of rules.
@@ -75,16 +75,16 @@ const (
 	Not
 )
 
-// Missing says what a rule does about a player without its attribute. By default avoid passes, and the others fail.
+// Missing says how a rule treats a player without its attribute. By default avoid passes, and the others fail.
 type Missing struct {
-	Pass  bool         // the rule leaves the player out
-	Value *match.Value // stands in; nil and not Pass: the ticket is no candidate
+	Pass  bool         // the rule ignores the player
+	Value *match.Value // replaces the missing value; nil without Pass: the ticket is not a candidate
 }
 
-// Fold makes one value of many.
+// Fold is a way to combine several values into one.
 type Fold uint8
 
-// The ways to fold. FoldEach leaves the values as they are; of lists FoldEach and Intersect take what all have, Union what any has.
+// The ways to fold. FoldEach does not combine numbers. Lists become their intersection with FoldEach and Intersect, and their union with Union.
 const (
 	FoldEach Fold = iota
 	FoldMin
@@ -103,11 +103,11 @@ type Compare struct {
 	To      *Measure // nil: Limits.To
 }
 
-// Measure is a number taken of the players of a match or a team.
+// Measure is a number computed from the players of a match or a team.
 type Measure struct {
-	Take Fold // FoldEach: the comparison must hold for each player; else Sum, Mean, Min, Max or Count
-	Of   string
-	In   string // the name of a team; "": the match
+	Take Fold   // FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
+	Of   string // an attribute
+	In   string // the name of a team; "": the whole match
 }
 
 // Operator compares two numbers.
