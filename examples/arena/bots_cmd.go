@@ -22,7 +22,7 @@ func botsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bots",
 		Short: "Let bots play",
-		Long:  "Let bots play until Ctrl-C or the end of --for, then print what they have been through as JSON.",
+		Long:  "Let bots play until Ctrl-C or the end of --for, then print their statistics as JSON.",
 		Example: "  arena bots --issuer-key dev-issuer.json --region eu-west --modes duel,ffa --count 60 --max-party 4\n" +
 			"  arena bots --issuer-key dev-issuer.json --for 30s",
 		Args: cobra.NoArgs,
@@ -30,14 +30,14 @@ func botsCommand(c *common) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&issuer.key, "issuer-key", "",
 		"file with the Ed25519 private key (JWK) that signs access tokens; the director must trust it (default $ARENA_ISSUER_KEY, file or JSON)")
-	f.StringVar(&issuer.name, "issuer", "", "iss of the access tokens, where the director asks for one")
-	f.StringVar(&issuer.audience, "audience", "", "aud of the access tokens, where the director asks for one")
+	f.StringVar(&issuer.name, "issuer", "", "iss of the access tokens, if the director requires one")
+	f.StringVar(&issuer.audience, "audience", "", "aud of the access tokens, if the director requires one")
 	f.IntVar(&cfg.Count, "count", 8, "how many bots")
 	f.StringVar(&cfg.Region, "region", "local", "region to play in")
 	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "modes to play, taken in turn by parties")
 	f.IntVar(&cfg.MaxParty, "max-party", 1, "size of the largest party")
-	f.IntVar(&cfg.MaxPlayers, "max-players", 8, "size of the sessions asked for")
-	f.DurationVar(&playFor, "for", 0, "how long; 0 is until Ctrl-C")
+	f.IntVar(&cfg.MaxPlayers, "max-players", 8, "requested size of sessions")
+	f.DurationVar(&playFor, "for", 0, "how long the bots play; 0: until Ctrl-C")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBots(cmd, c, cfg, issuer, playFor) }
 	return cmd
 }

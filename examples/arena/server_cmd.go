@@ -18,7 +18,7 @@ func serverCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a game server",
-		Long: "Run a game server until SIGTERM or Ctrl-C; it drains then, and leaves when its players have.\n" +
+		Long: "Run a game server until SIGTERM or Ctrl-C. Then it drains, waits for its players to leave, and exits.\n" +
 			"The fleet token is read from $FLEET_TOKEN.",
 		Example: "  FLEET_TOKEN=… arena server --region eu-west --modes duel,ffa --capacity 64",
 		Args:    cobra.NoArgs,
@@ -29,10 +29,10 @@ func serverCommand(c *common) *cobra.Command {
 	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "game modes to offer")
 	f.IntVar(&cfg.Capacity, "capacity", 64, "players over all sessions")
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address for players")
-	f.StringVar(&cfg.Advertise, "advertise", "", "URL players are sent to (default ws://<listen>/play, with the host name where that listens on all addresses)")
+	f.StringVar(&cfg.Advertise, "advertise", "", "URL at which players connect (default ws://<listen>/play, with the host name if it listens on all addresses)")
 	f.DurationVar(&cfg.HeartbeatEvery, "heartbeat-every", 5*time.Second, "pause between heartbeats, a third of the director's lease")
-	f.DurationVar(&cfg.EmptyFor, "empty-for", 10*time.Second, "how long a session may stand empty")
-	f.DurationVar(&grace, "grace", 30*time.Second, "how long matches may go on after SIGTERM")
+	f.DurationVar(&cfg.EmptyFor, "empty-for", 10*time.Second, "how long a session may be empty")
+	f.DurationVar(&grace, "grace", 30*time.Second, "how long matches may continue after SIGTERM")
 	f.DurationVar(&startWithin, "start-within", time.Minute, "how long to wait for the director at start")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg.FleetToken = os.Getenv("FLEET_TOKEN")

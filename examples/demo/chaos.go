@@ -187,7 +187,7 @@ func (c *chaos) drainServer(ctx context.Context) error {
 		return err
 	}
 	c.drained = server
-	c.screen.notef("·", "an operator: SELECT ops.drain('%s'), so nobody new goes there", server)
+	c.screen.notef("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
 	return c.cluster.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
 		Scan(&c.drainedAt, &c.drainedIncarnation)
 }

@@ -145,13 +145,13 @@ func conclude(ctx context.Context, c *cluster, s *screen, proofs []proof, err er
 		s.linef("\nInterrupted; everything has been stopped and removed.")
 		return exitInterrupted
 	case err != nil:
-		s.linef("\n%s %v", s.in(red, "The demo could not go on:"), err)
+		s.linef("\n%s %v", s.in(red, "The demo failed:"), err)
 	case s.summary(proofs):
 		c.remove()
 		return exitKept
 	}
 	if c.dir != "" {
-		s.linef("What every process said is in %s", c.logs())
+		s.linef("The logs of all processes are in %s", c.logs())
 	}
 	return exitBroken
 }

@@ -46,7 +46,7 @@ func (j judge) everybodyPlayed(ctx context.Context) (proof, error) {
 		}
 	}
 	p.ok = welcomed == j.options.bots && redeemed == j.options.bots
-	p.evidence = fmt.Sprintf("%d of %d were let in with a verified token, %d times; %d coins picked up",
+	p.evidence = fmt.Sprintf("%d of %d were admitted with a verified token, %d times; they picked up %d coins",
 		min(welcomed, redeemed), j.options.bots, visits, stats.Total().Coins)
 	return p, err
 }
@@ -54,7 +54,7 @@ func (j judge) everybodyPlayed(ctx context.Context) (proof, error) {
 func (j judge) nobodyOverCapacity(context.Context) (proof, error) {
 	t := j.tally
 	p := proof{claim: "Nobody over capacity", ok: t.looks > 0 && len(t.over) == 0}
-	p.evidence = fmt.Sprintf("looked %d times; the fullest was %s: matches hold %d of its %d seats",
+	p.evidence = fmt.Sprintf("checked %d times; the fullest was %s: matches hold %d of its %d seats",
 		t.looks, t.fullest.Name, t.fullest.Reserved, t.fullest.Capacity)
 	if len(t.over) > 0 {
 		p.evidence = "over capacity: " + strings.Join(t.over, ", ")
@@ -88,9 +88,9 @@ func (j judge) nothingLost(ctx context.Context) (proof, error) {
 	byVictim := j.players.answers.where(func(a answer) bool { return a.replica == j.replica.addr && a.at.Before(j.replicaKilledAt) })
 	unknown, err := j.ledger.unknown(ctx, given)
 	p.ok = len(unknown) == 0 && len(byVictim) > 0
-	p.evidence = fmt.Sprintf("%d answers told of seats, %d of them %s's: the database has all", len(given), len(byVictim), j.replica.Name)
+	p.evidence = fmt.Sprintf("%d answers gave a seat, %d of them by %s: the database has all seats", len(given), len(byVictim), j.replica.Name)
 	if len(unknown) > 0 {
-		p.evidence = fmt.Sprintf("players were told of %d seats that the database does not have: %s", len(unknown), some(unknown))
+		p.evidence = fmt.Sprintf("players got %d seats that the database does not have: %s", len(unknown), some(unknown))
 	}
 	return p, err
 }
@@ -103,7 +103,7 @@ func (j judge) wentOn(context.Context) (proof, error) {
 	}
 	meanwhile, since := len(j.players.answers.where(j.withoutReplica)), len(j.players.answers.where(j.byReturned))
 	p.ok = meanwhile > 0 && since > 0
-	p.evidence = fmt.Sprintf("%d calls answered while %s was dead; started again, it answered %d", meanwhile, j.replica.Name, since)
+	p.evidence = fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile, j.replica.Name, since)
 	return p, nil
 }
 
@@ -125,18 +125,18 @@ func (j judge) invariantsHold(ctx context.Context) (proof, error) {
 	p := proof{claim: "All invariants hold"}
 	views, broken, err := j.ledger.violations(ctx)
 	p.ok = views > 0 && len(broken) == 0 && len(j.tally.broken) == 0
-	p.evidence = fmt.Sprintf("%d views ops.invariant_* are empty, now and each of the %d times before", views, j.tally.looks)
+	p.evidence = fmt.Sprintf("%d views ops.invariant_* are empty now, and were in each of %d earlier checks", views, j.tally.looks)
 	if len(broken) > 0 {
 		p.evidence = "broken now: " + strings.Join(broken, ", ")
 	} else if len(j.tally.broken) > 0 {
-		p.evidence = "broken on the way: " + strings.Join(j.tally.broken, ", ")
+		p.evidence = "broken during the play: " + strings.Join(j.tally.broken, ", ")
 	}
 	return p, err
 }
 
 // endedWell is the last proof, made after everything was stopped.
 func endedWell(stopped error) proof {
-	p := proof{claim: "Everything stopped when told", ok: stopped == nil, evidence: "every process we did not kill ended with exit code 0"}
+	p := proof{claim: "Everything stopped when told", ok: stopped == nil, evidence: "every process that the demo did not kill ended with exit code 0"}
 	if stopped != nil {
 		p.evidence = strings.ReplaceAll(stopped.Error(), "\n", "; ")
 	}

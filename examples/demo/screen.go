@@ -139,9 +139,9 @@ func (s *screen) summary(proofs []proof) bool {
 		return false
 	}
 	s.linef("\n%s Where to look next:", s.in(green, "All promises were kept."))
-	s.linef("  make dev          a director to play with, its API as a page, a token for you")
-	s.linef("  README.md         be a game server and a player yourself, with curl")
-	s.linef("  docs/             how to run game servers, write clients, and operate it")
-	s.linef("  examples/arena/   the game server and the bots that you have just seen")
+	s.linef("  make dev          a director for trying things out, with its API page and a login")
+	s.linef("  docs/tutorial.md  your first game server in 15 minutes")
+	s.linef("  docs/             how to write game servers and clients, and operate a director")
+	s.linef("  examples/arena/   the game server and the bots of this demo")
 	return true
 }

@@ -1,6 +1,6 @@
 // Command openmatch is a small matchmaker as users of Open Match write it: a frontend with players, a director and a match
 // function, each in a package of its own that knows Open Match's protocol and nothing else. It runs against Open Match as
-// well as against a director; docs/openmatch.md shows it.
+// well as against a director; docs/openmatch.md explains it.
 //
 //	openmatch                     all three, until the players have played
 //	openmatch matchfunction       one of them, until Ctrl-C: frontend, director or matchfunction
@@ -42,9 +42,9 @@ func parse(args []string) (c config, err error) {
 	flags.StringVar(&c.frontend, "frontend", "localhost:50504", "`address` of Open Match's frontend service")
 	flags.StringVar(&c.backend, "backend", "localhost:50505", "`address` of Open Match's backend service")
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:50502", "`address` that the match function listens on")
-	flags.StringVar(&c.function, "function", "", "`address` at which Open Match reaches it, where that is another one")
-	flags.IntVar(&c.players, "players", 100, "how many want to play")
-	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long each of them waits")
+	flags.StringVar(&c.function, "function", "", "`address` at which Open Match reaches the match function, if it is not the same")
+	flags.IntVar(&c.players, "players", 100, "number of players")
+	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long each player waits")
 	director := flags.String("director", "", "`address` of a director, which is all three services")
 	if err := flags.Parse(args); err != nil {
 		return c, err

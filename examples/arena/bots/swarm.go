@@ -1,5 +1,5 @@
 // Package bots plays the arena: a swarm of players who get matched, alone or as parties, connect, chase coins for a
-// while, leave, rest and start over. When a server dies under them they ask the director for a way back in.
+// while, leave, rest and start over. When their server dies, they ask the director for a seat again.
 //
 // A [Swarm] keeps statistics, for a demo or a load test. The caller supplies the players' access tokens; [Issuer] makes them
 // for a director that trusts a development key.
@@ -26,11 +26,11 @@ type Config struct {
 	// Count is how many bots there are, named bot-001 and so on. Default 8.
 	Count  int
 	Region string
-	// Modes are given to the parties in turn.
+	// Modes are distributed to the parties in turn.
 	Modes []string
 	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1: bots play alone.
 	MaxParty int
-	// MaxPlayers is the size of the sessions asked for. Default 8.
+	// MaxPlayers is the requested size of sessions. Default 8.
 	MaxPlayers int
 	// PlayFor and Rest say how long a match is played and how long the pause after it is. Defaults 5 to 20 s, 0.2 to 2 s.
 	PlayFor, Rest Span

@@ -62,10 +62,10 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 // enter accepts and admits a connection. When it fails, it has already answered or closed it.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, *websocket.Conn) {
 	select {
-	case s.door <- struct{}{}:
-		defer func() { <-s.door }()
+	case s.joins <- struct{}{}:
+		defer func() { <-s.joins }()
 	default:
-		http.Error(w, "too many players at the door", http.StatusServiceUnavailable)
+		http.Error(w, "too many players are connecting", http.StatusServiceUnavailable)
 		return nil, nil
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{

@@ -66,7 +66,7 @@ type Server struct {
 	fleet *sdk.GameServer
 	rooms *rooms
 	http  *http.Server
-	door  chan struct{}   // semaphore of connections that are not admitted yet
+	joins chan struct{}   // semaphore of connections that are not admitted yet
 	life  context.Context //nolint:containedctx // ends with the server
 	end   context.CancelFunc
 
@@ -85,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Advertise == "" {
 		cfg.Advertise = "ws://" + reachable(listener.Addr()) + "/play"
 	}
-	s := &Server{cfg: cfg, door: make(chan struct{}, cfg.Capacity+64)}
+	s := &Server{cfg: cfg, joins: make(chan struct{}, cfg.Capacity+64)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.rooms = newRooms(cfg, func(session string) { s.fleet.End(session) }, s.life.Done())
 	s.fleet, err = sdk.Start(ctx, cfg.Director, s.registration())

@@ -153,7 +153,7 @@ func TestPlayersSeeEachOther(t *testing.T) {
 }
 
 // Connections without a valid token are refused.
-func TestRefusesAtTheDoor(t *testing.T) {
+func TestRefusesConnectionsWithoutAValidToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	seat := b.seat("alice")
