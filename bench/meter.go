@@ -19,7 +19,7 @@ type Reading struct {
 	GeneratorCPU time.Duration // of this process
 	WALBytes     int64
 	Transactions int64              // committed or rolled back
-	Batches      map[string]Batches // by group (place, resolve, heartbeat, report, register), of all replicas together
+	Batches      map[string]Batches // by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
 	ServerRSS    int64              // bytes of memory of the largest replica now; not a counter
 }
 

@@ -32,7 +32,7 @@ type seatReporter struct {
 	changed      *sync.Cond
 	sessions     map[string]*session
 	working      int // workers, those of forgotten sessions included
-	pendingJoins int // players waiting at the door
+	pendingJoins int // joins without a result
 }
 
 func newSeatReporter(life context.Context, opts Options, deliver deliverFunc) *seatReporter {

@@ -65,9 +65,9 @@ func join(list []string) (joined string) {
 // settle waits for the end of a reading in the background.
 func settle(s *KeySource) {
 	s.mu.Lock()
-	flight := s.reading
+	reading := s.reading
 	s.mu.Unlock()
-	wait(context.Background(), flight)
+	wait(context.Background(), reading)
 }
 
 func has(t *testing.T, s *KeySource, kid string) bool {

@@ -13,7 +13,7 @@ import (
 
 var callers = Experiment{
 	Name: "callers", Title: "Concurrency becomes batch size", Takes: "2 min", Run: runCallers,
-	About: "Placement by 1 to 1,024 callers at a time, beside the naive one and the no-op; one round",
+	About: "Placement by 1 to 1,024 callers at a time, compared with the naive one and the no-op; one round",
 }
 
 const callersText = `Calls that wait at the same time are decided in one batch, in one transaction. There is no timer: a batch is

@@ -15,7 +15,7 @@ import (
 
 var fleet = Experiment{
 	Name: "fleet", Title: "A large fleet", Takes: "3 min", Run: runFleet,
-	About: "Whether 100,000 game servers can beat every five seconds, and what that does to the database; one round",
+	About: "Whether 100,000 game servers can send heartbeats every five seconds, and how the database copes; one round",
 }
 
 const fleetText = `A hundred thousand game servers, created by SQL, send a heartbeat every five seconds for two minutes:
@@ -77,7 +77,7 @@ type fleetRun struct {
 
 // sendHeartbeats prefills a fleet and sends its heartbeats.
 func (b *testbed) sendHeartbeats(ctx context.Context, d heartbeatPlan) (*fleetRun, error) {
-	b.options.say("planting %s game servers", whole(d.members))
+	b.options.say("inserting %s game servers", whole(d.members))
 	if err := b.sql(ctx, "fleet_instances.sql", "fleet", d.members); err != nil {
 		return nil, err
 	}

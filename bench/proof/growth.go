@@ -106,9 +106,9 @@ func (o Options) load(scenario string) bench.Options {
 func (all rounds) growth(sizes []installation) []report.Finding {
 	young, older, old, large := sizes[0], sizes[1], sizes[2], sizes[3]
 	return []report.Finding{
-		all.beside(older, young, fmt.Sprintf("throughput with %s beside %s", older, young)),
-		all.beside(old, young, fmt.Sprintf("throughput with %s beside %s", old, young)),
-		all.beside(large, young, fmt.Sprintf("throughput with %s game servers beside 10", whole(large.hosts))),
+		all.beside(older, young, fmt.Sprintf("throughput with %s, compared with %s", older, young)),
+		all.beside(old, young, fmt.Sprintf("throughput with %s, compared with %s", old, young)),
+		all.beside(large, young, fmt.Sprintf("throughput with %s game servers, compared with 10", whole(large.hosts))),
 		all.failures(young.name, older.name, old.name, large.name),
 	}
 }
@@ -121,7 +121,7 @@ func (all rounds) beside(one, other installation, claim string) report.Finding {
 	micros := func(name string) string {
 		return measured(all.median(func(r round) float64 { return cpu(r[name]) }), micros)
 	}
-	return noted(f, "%s and %s a call, beside %s and %s", all.rate(one.name), micros(one.name), all.rate(other.name), micros(other.name))
+	return noted(f, "%s and %s a call, compared with %s and %s", all.rate(one.name), micros(one.name), all.rate(other.name), micros(other.name))
 }
 
 func (all rounds) throughputBySessions(sizes []installation) report.Plot {

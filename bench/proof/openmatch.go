@@ -13,13 +13,13 @@ import (
 
 var openMatch = Experiment{
 	Name: "openmatch", Title: "Open Match", Takes: "5 min", Run: runOpenMatch,
-	About: "Tickets queued, matched, assigned and watched, beside an echo of the same stack and single-row commits",
+	About: "Tickets queued, matched, assigned and watched, compared with an echo of the same stack and single-row commits",
 }
 
 const openMatchText = `One replica, durable Postgres, and the load with its match function and its Open Match director, all on
-one machine. 32 callers create tickets over 8 connections, without other clients and beside idle watchers. Then 10,000
-tickets wait, are fetched in pairs, and each pair is assigned; and 10,000 tickets are queried, and counted by the caller
-without decoding them. For the life of a ticket, players arrive at a fixed rate while a director fetches without a pause.
+one machine. 32 callers create tickets over 8 connections, first without and then with idle watchers. Then 10,000 tickets
+are queued, fetched in pairs, and each pair is assigned. 10,000 queued tickets are also queried, and the caller counts them
+without decoding. For the life of a ticket, players arrive at a fixed rate while a director fetches without a pause.
 
 The echo is the same gRPC stack without database, access control and deadlines. A commit is an update of one row.`
 
@@ -27,7 +27,7 @@ The echo is the same gRPC stack without database, access control and deadlines. 
 const (
 	echoCreate  = "create, echo"
 	createAlone = "create"
-	createWatch = "create beside idle watchers"
+	createWatch = "create, with idle watchers"
 	fetchAll    = "fetch and assign all"
 	queryAll    = "query all"
 	echoQuery   = "query all, echo"

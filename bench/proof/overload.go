@@ -14,7 +14,7 @@ import (
 
 var overload = Experiment{
 	Name: "overload", Title: "Overload", Takes: "2 min", Run: runOverload,
-	About: "What becomes of callers, memory and health when twice as many calls come as can be answered",
+	About: "Goodput, memory and health checks when twice as many calls arrive as a replica can answer",
 }
 
 const overloadText = `In each round a closed loop of 256 callers measures the capacity of one replica in placements. Then more
@@ -27,7 +27,7 @@ costs: the call must be read and answered. During the load the health check and 
 second.`
 
 const (
-	greatest    = "matchmake, as many as it can"
+	greatest    = "matchmake, at capacity"
 	callTimeout = 900                          // milliseconds, a replica's default timeout of a call
 	admitted    = "DIRECTOR_MAX_IN_FLIGHT=512" // a replica's default; the laboratory's is higher
 	// unanswered is the limit of calls in flight, each on a connection: more than a replica admits, so that the replica

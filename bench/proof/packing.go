@@ -14,7 +14,7 @@ import (
 
 var packing = Experiment{
 	Name: "packing", Title: "Full sessions", Takes: "1 min", Run: runPacking,
-	About: "How full sessions get that 256 callers fill over three replicas, beside the naive placement",
+	About: "How full the sessions are that 256 callers fill over three replicas, compared with the naive placement",
 }
 
 const packingText = `256 callers in a closed loop request seats from three replicas, in sessions for eight players. All players

@@ -52,7 +52,7 @@ func (b *testbed) prefill(ctx context.Context, in installation) error {
 	if err := b.sql(ctx, "settle.sql"); err != nil {
 		return err
 	}
-	b.options.say("planted in %.0f s", time.Since(begun).Seconds())
+	b.options.say("prefilled in %.0f s", time.Since(begun).Seconds())
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 var reach = Experiment{
 	Name: "reach", Title: "Reach", Takes: "3 min", Run: runReach,
-	About: "What calls cost beyond the stack around them, and placement beside a naive one",
+	About: "The cost of calls beyond the no-op, and placement compared with a naive one",
 }
 
 // manyCallers is the number of concurrent callers where the experiment is about load.

@@ -89,8 +89,8 @@ func (all rounds) starving() report.Finding {
 	}
 	beside := func(r round) bench.Latency { return step(r[hot], others).Latency }
 	alike := func(r round) bench.Latency { return r[spread(1, wide)].Latency }
-	f := atMost("p99 of the other modes beside a hot one, compared with equal modes", all.median(func(r round) float64 { return beside(r).P99 / alike(r).P99 }), 1.5, times)
-	return noted(f, "others %s, the hot mode %s, all alike %s", millis(p99(beside)),
+	f := atMost("p99 of the other modes while one mode is hot, compared with equal modes", all.median(func(r round) float64 { return beside(r).P99 / alike(r).P99 }), 1.5, times)
+	return noted(f, "other modes %s, the hot mode %s, equal modes %s", millis(p99(beside)),
 		millis(p99(func(r round) bench.Latency { return step(r[hot], hottest).Latency })), millis(p99(alike)))
 }
 
@@ -114,7 +114,7 @@ func (all rounds) waits() (runs []report.Run) {
 	typical := all.typical(spread(1, wide), hot)
 	of := func(kind string) bench.Result { return bench.Result{Figures: step(typical[1].Result, kind)} }
 	return []report.Run{
-		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)}, {Name: "others beside it", Result: of(others)},
+		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)}, {Name: "the other modes", Result: of(others)},
 	}
 }
 

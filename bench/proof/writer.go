@@ -17,13 +17,13 @@ var writer = Experiment{
 }
 
 const writerText = `Players arrive at a fixed rate, create a ticket, and watch it until it is assigned, while a director
-fetches matches and assigns them. Then the same beside a transaction that has written and stays open: all tickets settled
-during it are newer than it, so that a reader which starts at the oldest open transaction reads all of them each time.`
+fetches matches and assigns them. Then the same is measured while a transaction that has written stays open. All tickets
+settled meanwhile are newer than it, so that a reader that starts at the oldest open transaction reads all of them each time.`
 
 // The trials of a round, by their names in the report.
 const (
 	lifeAlone  = "ticket life"
-	lifeBeside = "ticket life beside a forgotten writer"
+	lifeBeside = "ticket life, with a forgotten writer"
 )
 
 func runWriter(ctx context.Context, o Options) (report.Section, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/server"
 )
 
-// alertRule is what of a rule of ops/prometheus/alerts.yaml is looked at.
+// alertRule has the fields of a rule in ops/prometheus/alerts.yaml that the tests check.
 type alertRule struct {
 	Alert       string            `yaml:"alert"`
 	Expr        string            `yaml:"expr"`
@@ -41,7 +41,7 @@ func alertRules(t *testing.T) (rules []alertRule) {
 
 var describedMetric = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabels: \{([^}]*)\}\}$`)
 
-// servedRegistry returns the metrics of a replica with a worker beside it.
+// servedRegistry returns the metrics of a replica and a worker in one process.
 func servedRegistry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0"))
@@ -60,7 +60,7 @@ func servedRegistry(t *testing.T) *prometheus.Registry {
 	return proc.registry
 }
 
-// descriptions returns what a registry describes.
+// descriptions returns the descriptions of all metrics of a registry.
 func descriptions(registry *prometheus.Registry) <-chan *prometheus.Desc {
 	all := make(chan *prometheus.Desc)
 	go func() { registry.Describe(all); close(all) }()
@@ -86,7 +86,7 @@ var (
 	partOfChart = regexp.MustCompile(`_(bucket|sum|count)$`) // of a histogram
 )
 
-// Pins an alert that can never ring, because a metric or a label has another name.
+// Pins an alert that never fires, because it names a metric or a label that does not exist.
 func TestAlertsNameMetricsThatAreServed(t *testing.T) {
 	t.Parallel()
 	served := metricLabels(t, servedRegistry(t))
@@ -114,7 +114,7 @@ func TestAlertsNameMetricsThatAreServed(t *testing.T) {
 	}
 }
 
-// Pins a pager that rings at night and names a section that is not there.
+// Pins an alert that names a section of the runbook that does not exist.
 func TestAlertsNameTheirSectionOfTheRunbook(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operators.md")

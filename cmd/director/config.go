@@ -92,7 +92,7 @@ func (c *Config) settings() []setting {
 	return slices.Concat(c.processSettings(), c.fleetSettings(), c.openMatchSettings())
 }
 
-// wiring is how a process reaches others and is reached.
+// processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
 func (c *Config) processSettings() []setting {
 	return []setting{
 		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll, value: databaseURL(&c.DatabaseURL),
@@ -152,7 +152,7 @@ func (c *Config) processSettings() []setting {
 	}
 }
 
-// rules are what the fleet lives by.
+// fleetSettings returns the settings of leases, seats, tokens, keys and limits.
 func (c *Config) fleetSettings() []setting {
 	return []setting{
 		{flag: "lease-ttl", section: sectionSessions, def: "15s", fleetWide: true, by: byServers, value: duration(&c.LeaseTTL, time.Second, time.Hour),

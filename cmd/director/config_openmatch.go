@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 )
 
-// openMatch is how Open Match's clients are served.
+// openMatchSettings returns the settings of the Open Match server.
 func (c *Config) openMatchSettings() []setting {
 	return []setting{
 		{flag: "grpc-addr", section: sectionOpenMatch, by: byServers, value: addresses(&c.GRPCAddrs),

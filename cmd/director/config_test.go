@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-var update = flag.Bool("update", false, "write docs/configuration.md's tables anew")
+var update = flag.Bool("update", false, "rewrite the tables of docs/configuration.md")
 
 const everybody = ^commandSet(0)
 
@@ -26,7 +26,7 @@ func loadWith(t *testing.T, args []string, environ ...string) (*loaded, error) {
 	return load(flags, newEnvironment(environ), everybody)
 }
 
-// sample is two values that a setting may have, as it shows them, and some that it may not.
+// sample has two values that a setting allows, as the setting prints them, and some that it does not allow.
 type sample struct {
 	one, other string
 	bad        []string
@@ -95,7 +95,7 @@ var samples = map[string]sample{
 	"issuer-key":                  {"/a", "b", nil},
 }
 
-// Pins a setting that one of its names does not reach, or that loses to what it should win over.
+// Pins a setting that one of its names does not set, or that has the wrong precedence.
 func TestEverySettingByEveryName(t *testing.T) {
 	t.Parallel()
 	for i, s := range new(Config).settings() {
@@ -142,7 +142,7 @@ func TestEverySettingByEveryName(t *testing.T) {
 	}
 }
 
-// Pins a wrong value that is taken for something else, or an error that does not say what would be right.
+// Pins a wrong value that is accepted, or an error that does not name the allowed values.
 func TestValuesThatAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	for _, s := range new(Config).settings() {
@@ -164,10 +164,10 @@ func TestValuesThatAreNotAllowed(t *testing.T) {
 	}
 	_, err := loadWith(t, []string{"--lease-ttl=1"}, "DIRECTOR_SEAT_TTL=1")
 	require.ErrorContains(t, err, "--lease-ttl")
-	require.ErrorContains(t, err, "--seat-ttl", "all of them are named at once")
+	require.ErrorContains(t, err, "--seat-ttl", "one error names all settings that are wrong")
 }
 
-// Pins a secret in an error, in --print-config, or in what a terminal scrolls by.
+// Pins a secret in an error, in --print-config or in the log.
 func TestSecretSettings(t *testing.T) {
 	t.Parallel()
 	const fleet, second, lobby, password = "first-secret-0123456789", "second-secret-0123456789", "lobby-secret-0123456789", "geheim"
@@ -212,7 +212,7 @@ func TestSecretSettings(t *testing.T) {
 	require.Len(t, l.KEKs, 2)
 }
 
-// Pins what scripts read from --print-config.
+// Pins the output of --print-config, which scripts read.
 func TestPrintConfig(t *testing.T) {
 	t.Parallel()
 	var lines []configLine
@@ -231,7 +231,7 @@ func TestPrintConfig(t *testing.T) {
 	}
 }
 
-// Pins a mode that a shell cannot name, and a wrong guess that beats what somebody wrote.
+// Pins a mode whose name cannot be an environment variable, and a guessed spelling that overrides an exact one.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	l, err := loadWith(t, nil, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_FREE_FOR_ALL=16", "DIRECTOR_MODE_free-for-all=12", "DIRECTOR_MODE_Ranked.2v2=4")
@@ -241,18 +241,18 @@ func TestModes(t *testing.T) {
 	}
 	l, err = loadWith(t, []string{"--mode", "duel=4, ffa=8"}, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_X=3")
 	require.NoError(t, err)
-	require.Equal(t, modeSizes{"duel": 4, "ffa": 8}, l.Modes, "the flag wins as a whole")
+	require.Equal(t, modeSizes{"duel": 4, "ffa": 8}, l.Modes, "the flag replaces all variables")
 	require.Equal(t, "duel=4,ffa=8", l.Modes.String())
 	_, err = loadWith(t, nil, "DIRECTOR_MODE_DUEL=lots")
 	require.ErrorContains(t, err, "DIRECTOR_MODE_DUEL=lots")
 }
 
-// Pins a typo in a deployment that is believed for months.
+// Pins a misspelt variable that is ignored without a warning.
 func TestVariablesThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	got := newEnvironment([]string{
 		"DIRECTOR_LEASE_TLL=15s", "DIRECTOR_JWKS={}", "DIRECTOR_WEBSOCKETS=1", "DIRECTOR_NOTHING_LIKE_IT_AT_ALL=1", "DIRECTOR_MODE_=3", "DIRECTOR_MAX_CONN=3",
-		// These are somebody's.
+		// No warning for these: settings, and variables that Kubernetes sets.
 		"DIRECTOR_LEASE_TTL=15s", "DIRECTOR_MODE_DUEL=2", "DIRECTOR_FLEET_TOKENS=x", "DIRECTOR_PG_BINDIR=/x", "DIRECTOR_EMPTY=",
 		"DIRECTOR_SERVICE_HOST=10.0.0.1", "DIRECTOR_PORT_8080_TCP=tcp://10.0.0.1:8080", "OTHER=1",
 	}).unknownVariables()
@@ -268,7 +268,7 @@ func TestVariablesThatNobodyReads(t *testing.T) {
 	require.Contains(t, warned, `"variable":"DIRECTOR_LEASE_TLL","did_you_mean":"DIRECTOR_LEASE_TTL"`)
 }
 
-// Pins replicas that believe in a schedule of keys that cannot hold.
+// Pins a schedule of keys that the constraints of the database would refuse.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	l, err := loadWith(t, nil)
@@ -290,7 +290,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// Pins a page that tells of settings that are not there, or keeps silent about those that are.
+// Pins a page with settings that do not exist, or without some that do.
 func TestConfigurationPage(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "../../docs/configuration.md", "<!-- settings -->\n", "<!-- end -->"

@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// operator is what an operator's command works with: settings, database and output.
+// operator has what a command on the database uses: settings, store and output.
 type operator struct {
 	*loaded
 	*db.Store

@@ -18,13 +18,13 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Patience for a busy machine; what is waited for takes milliseconds on a quiet one.
+// The timeout is for a busy machine: on an idle one each wait takes milliseconds.
 const (
 	deadline = 30 * time.Second
 	tick     = 5 * time.Millisecond
 )
 
-// scratch is a data directory that Postgres may use whoever we are.
+// scratch returns a data directory that Postgres can use whichever user runs the test.
 func scratch(t *testing.T) string {
 	t.Helper()
 	base, err := os.MkdirTemp(fast(), "director-dev-")
@@ -41,14 +41,14 @@ func fast() string {
 	return os.TempDir()
 }
 
-// devProcess is `director dev` as a process of its own, in a process group as a shell would make one.
+// devProcess is a process of `director dev`, in a process group of its own as in a shell.
 type devProcess struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdout *lines
 	stderr *lines
-	over   chan struct{} // closed when it has ended
-	err    error         // how, to be read after that
+	over   chan struct{} // closed when the process has ended
+	err    error         // of the process; valid once over is closed
 }
 
 func startDev(t *testing.T, data string, more ...string) *devProcess {
@@ -82,7 +82,7 @@ func pgBinaries() []string {
 	return nil
 }
 
-// api waits for the welcome and says where the API is.
+// api waits for the welcome text, and returns the URL of the API.
 func (p *devProcess) api() string {
 	p.t.Helper()
 	defer func() {
@@ -93,7 +93,7 @@ func (p *devProcess) api() string {
 	return strings.Fields(p.stdout.wait(p.t, "  API "))[1]
 }
 
-// interrupt presses Ctrl-C: the terminal sends the signal to all of the process group.
+// interrupt does what Ctrl-C does: the terminal sends the signal to the whole process group.
 func (p *devProcess) interrupt() {
 	p.t.Helper()
 	require.NoError(p.t, syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT))
@@ -101,7 +101,7 @@ func (p *devProcess) interrupt() {
 	require.NoError(p.t, p.err, p.stderr.String())
 }
 
-// postgresGone waits until the postmaster of a data directory is.
+// postgresGone waits until the postmaster of a data directory has ended.
 func postgresGone(t *testing.T, data string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -115,8 +115,8 @@ func postgresGone(t *testing.T, data string) {
 	}, deadline, tick)
 }
 
-// Pins the first ten minutes of a newcomer: one command, a server, a player, a token that verifies, and everything still
-// there after Ctrl-C and after a crash, with no Postgres left behind.
+// Pins the first steps of a new user: one command, a server, a player, a token that verifies. After Ctrl-C and after a crash
+// all data still exists, and no Postgres is left running.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
@@ -143,7 +143,7 @@ func TestDev(t *testing.T) {
 	status, _ = get(t, strings.Fields(first.stdout.wait(t, "  Metrics "))[1])
 	require.Equal(t, http.StatusOK, status)
 
-	// Other commands find the database by the directory.
+	// Other commands find the database through the data directory.
 	require.Len(t, read[[]instanceLine](t, env(), "fleet", "list", "--data", data), 1)
 	require.True(t, read[[]migrationLine](t, env(), "migrate", "status", "--data", data)[0].Applied)
 	keys := read[[]keyLine](t, env(), "keys", "list", "--data", data)
@@ -169,7 +169,7 @@ func TestDev(t *testing.T) {
 	postgresGone(t, data)
 }
 
-// verifies checks a session token as a game server would: by the published keys alone.
+// verifies checks a session token as a game server does: with the published keys only.
 func verifies(t *testing.T, api, raw, session string) {
 	t.Helper()
 	keys, err := token.NewKeySource(api+"/.well-known/jwks.json", token.SourceOptions{PlainHTTP: true})
@@ -180,7 +180,7 @@ func verifies(t *testing.T, api, raw, session string) {
 	require.Equal(t, "alice", claims.Subject)
 }
 
-// Pins a `dev` that starts a Postgres although one was named, or writes its password into the data directory.
+// Pins a `dev` that starts a Postgres although DATABASE_URL names one, or writes that one's password into the data directory.
 func TestDevOnADatabaseOfYours(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
@@ -198,7 +198,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	require.Len(t, files, 2, "the issuer's key and the key-encryption key, no Postgres")
 }
 
-// Pins an open fleet that the whole network can reach.
+// Pins a `dev` without a fleet token that listens on other interfaces than loopback.
 func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":8080", "0.0.0.0:8080", "[::]:8080", "192.0.2.1:8080"} {
@@ -210,7 +210,7 @@ func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
 	require.NoError(t, (&Config{Addr: ":8080", FleetTokens: []string{testFleetToken}}).checkOpenFleet())
 }
 
-// Pins a Postgres that dies under a `dev` which goes on as if nothing were.
+// Pins a `dev` that continues after its Postgres has ended.
 func TestDevEndsWithItsPostgres(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
@@ -225,7 +225,7 @@ func TestDevEndsWithItsPostgres(t *testing.T) {
 	require.Contains(t, p.stderr.String(), "Postgres ended by itself")
 }
 
-// Pins an impatient Ctrl-C that leaves a Postgres behind, or is answered with a page of errors.
+// Pins a Ctrl-C during the start that leaves a Postgres running, or prints errors.
 func TestDevInterruptedWhileItStarts(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)

@@ -73,7 +73,7 @@ var checkups = []checkup{
 // checkTimeout bounds a check. The queries are small: a database that needs longer than 5 s has a problem.
 const checkTimeout = 5 * time.Second
 
-// diagnosis is what doctor prints.
+// diagnosis is the output of doctor.
 type diagnosis struct {
 	State  string    `json:"state"` // the worst of the checks
 	First  string    `json:"first,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// examined runs doctor, and returns what it found and the exit code.
+// examined runs doctor, and returns its findings and the exit code.
 func examined(t *testing.T, environ []string) (d diagnosis, found map[string]finding, code int) {
 	t.Helper()
 	r := run(t, environ, "", "doctor", "-o", "json")
@@ -25,7 +25,7 @@ func examined(t *testing.T, environ []string) (d diagnosis, found map[string]fin
 	return d, found, cli.ExitCode(r.err)
 }
 
-// outsider is a connection of somebody else's program.
+// outsider is a connection of a program that is not the director.
 func outsider(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
@@ -37,7 +37,7 @@ func outsider(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// Pins a doctor that finds a sick installation healthy, or a healthy one sick.
+// Pins a doctor that reports no fault of a broken installation, or a fault of a healthy one.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -63,7 +63,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// Pins a failure that is not found, or that is found and not said first.
+// Pins a failure that doctor does not find, or does not name first.
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -83,7 +83,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		_, err := s.Pool().Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	holder, waiter := outsider(t, url), outsider(t, url) // a director's own connections do not wait or hold for long
+	holder, waiter := outsider(t, url), outsider(t, url) // timeouts end long waits and transactions of a director's own connections
 	_, err = holder.Exec(t.Context(), "BEGIN; LOCK TABLE idempotency_keys")
 	require.NoError(t, err)
 	waiting := make(chan struct{})
@@ -115,7 +115,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	require.Equal(t, "director: a check failed\n", text.stderr)
 }
 
-// Pins checks that pile up errors behind the one that says it all.
+// Pins checks that run, and fail, although an earlier failure makes them impossible.
 func TestDoctorStopsWhereNothingElseCanBeSeen(t *testing.T) {
 	t.Parallel()
 	d, found, code := examined(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"))
@@ -129,7 +129,7 @@ func TestDoctorStopsWhereNothingElseCanBeSeen(t *testing.T) {
 	require.Equal(t, "schema", d.Checks[len(d.Checks)-1].Check)
 }
 
-// Pins limits that are crossed unseen. What takes long to come about is judged here by its numbers.
+// Pins a limit whose violation is not reported. States that take long to arise are tested with given numbers.
 func TestDoctorJudges(t *testing.T) {
 	t.Parallel()
 	seconds := func(s float64) *float64 { return &s }
@@ -165,7 +165,7 @@ func TestDoctorJudges(t *testing.T) {
 		for _, f := range findings {
 			require.Equal(t, state, f.State, f.Says)
 			require.NotEmpty(t, f.Says)
-			require.Equal(t, state == stateOK, f.Do == "", "what is not ok says what to do: %s", f.Says)
+			require.Equal(t, state == stateOK, f.Do == "", "a check that is not ok has an instruction: %s", f.Says)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func kindsOf(all []eventLine) (kinds []string) {
 	return kinds
 }
 
-// Pins events that are printed out of order, twice or not at all by a reader that begins again.
+// Pins events that are printed out of order, twice or not at all to a reader that continues after a cursor.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -73,7 +73,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Pins a reader that ends when the database restarts, misses what was committed meanwhile, or calls Ctrl-C a failure.
+// Pins a reader that ends when the database restarts, misses events that were committed meanwhile, or exits with a failure
+// after Ctrl-C.
 func TestEventsFollow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

@@ -25,7 +25,7 @@ const selectHosted = `SELECT session, mode, players, connected, max_players, ext
     ARRAY(SELECT t.player FROM ops.seats t WHERE t.region = s.region AND t.session = s.session ORDER BY t.player) AS who
 FROM ops.sessions s WHERE region = $1 AND instance = $2 ORDER BY opened_at, session`
 
-// instanceDetails is what `fleet show` prints.
+// instanceDetails is the output of `fleet show`.
 type instanceDetails struct {
 	instanceLine
 

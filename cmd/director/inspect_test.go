@@ -19,7 +19,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins a refused token of which nobody can say why, and a token that ends up in what is printed.
+// Pins a refused token without a reason, and a token in the output.
 func TestTokenInspect(t *testing.T) {
 	t.Parallel()
 	url, issuer := dbtest.New(t), login(t)
@@ -72,7 +72,7 @@ func TestTokenInspect(t *testing.T) {
 	refused(raw, "unknown_key", "its key was tainted")
 }
 
-// Pins times that are wrong by the sign, or by the clock of the wrong machine.
+// Pins times with a wrong sign, or compared with the wrong clock.
 func TestTokenInspectTimes(t *testing.T) {
 	t.Parallel()
 	public, private, err := ed25519.GenerateKey(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins durations of which nobody knows the unit: JSON had nanoseconds, text a unit that changed with the value.
+// Pins durations with an unclear unit: JSON had nanoseconds, and text a unit that depended on the value.
 func TestDurationsAreLoggedInMilliseconds(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{"json": `"took_ms":1500.25,"group":{"pause_ms":2}`, "text": "took_ms=1500.25 group.pause_ms=2"} {

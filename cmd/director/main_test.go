@@ -20,7 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// asProgram makes this test binary the program itself, for what only a process of its own can show.
+// asProgram is the variable with which this test binary runs as the program, for tests that need a separate process.
 const asProgram = "RUN_AS_DIRECTOR"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Secrets of the tests: none of them may ever be printed.
+// Secrets of the tests. None of them may be printed.
 const (
 	testKEK        = "dGhpcyBpcyBhIHNlY3JldCBvZiAzMiBieXRlcyAhISE="
 	testFleetToken = "a-fleet-token-of-tests"
@@ -40,7 +40,7 @@ const (
 
 func env(pairs ...string) []string { return append([]string{"HOME=/nonexistent"}, pairs...) }
 
-// serving is the least that a replica needs.
+// serving is the smallest environment that a replica needs.
 func serving(url, jwks string, more ...string) []string {
 	return env(append([]string{
 		"DATABASE_URL=" + url, "DIRECTOR_KEY_ENCRYPTION_KEY=" + testKEK, "DIRECTOR_FLEET_TOKEN=" + testFleetToken,
@@ -48,13 +48,13 @@ func serving(url, jwks string, more ...string) []string {
 	}, more...)...)
 }
 
-// ran is how a command went.
+// ran is the result of a command.
 type ran struct {
 	stdout, stderr string
 	err            error
 }
 
-// run runs a command to its end, with answers to what it asks.
+// run runs a command to its end, with input for its questions.
 func run(t *testing.T, environ []string, answers string, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -62,7 +62,7 @@ func run(t *testing.T, environ []string, answers string, args ...string) ran {
 	return ran{stdout.String(), stderr.String(), err}
 }
 
-// ok runs a command that has to go well and gives what it printed.
+// ok runs a command that must succeed, and returns its output.
 func ok(t *testing.T, environ []string, args ...string) string {
 	t.Helper()
 	r := run(t, environ, "", args...)
@@ -70,7 +70,7 @@ func ok(t *testing.T, environ []string, args ...string) string {
 	return r.stdout
 }
 
-// read runs a command and reads its JSON.
+// read runs a command and parses its JSON.
 func read[T any](t *testing.T, environ []string, args ...string) (v T) {
 	t.Helper()
 	text := ok(t, environ, append(args, "--output", "json")...)
@@ -78,12 +78,12 @@ func read[T any](t *testing.T, environ []string, args ...string) (v T) {
 	return v
 }
 
-// running is a command that runs until it is told to stop.
+// running is a command that runs until stop is called.
 type running struct {
 	t      *testing.T
 	log    *lines
 	stdout *lines
-	stop   func() error // tells it, and gives how it ended
+	stop   func() error // stops it and returns its error
 }
 
 func start(t *testing.T, environ []string, args ...string) *running {
@@ -101,7 +101,7 @@ func start(t *testing.T, environ []string, args ...string) *running {
 	return r
 }
 
-// logged waits for a line of the log and gives one of its attributes.
+// logged waits for a line of the log, and returns one of its attributes.
 func (r *running) logged(message, attribute string) string {
 	r.t.Helper()
 	line := r.log.wait(r.t, `"msg":"`+message+`"`)
@@ -111,14 +111,14 @@ func (r *running) logged(message, attribute string) string {
 	return text
 }
 
-// api waits until a replica listens and says where.
+// api waits until a replica listens, and returns its URL.
 func (r *running) api() string { return "http://" + r.logged("listening", "addr") }
 
-// lines is a writer whose lines can be waited for.
+// lines is a writer. A test can wait for its lines.
 type lines struct {
 	mu    sync.Mutex
 	text  strings.Builder
-	more  chan struct{} // closed when there is more, or the end
+	more  chan struct{} // closed at the next write and at the end
 	ended bool
 }
 
@@ -149,7 +149,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// wait gives the first line that holds the words.
+// wait returns the first line that contains the words, and waits for it.
 func (l *lines) wait(t *testing.T, words string) string {
 	t.Helper()
 	for {
@@ -162,23 +162,23 @@ func (l *lines) wait(t *testing.T, words string) string {
 			}
 		}
 		if ended {
-			require.FailNow(t, "it ended before it said "+words, text)
+			require.FailNow(t, "it ended before it printed "+words, text)
 		}
 		select {
 		case <-more:
 		case <-t.Context().Done():
-			require.FailNow(t, "it did not say "+words, text)
+			require.FailNow(t, "it did not print "+words, text)
 		}
 	}
 }
 
-// get asks for a page.
+// get returns the status and body of a GET.
 func get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	return send(t, http.MethodGet, url, "", nil)
 }
 
-// post sends JSON with a header "Name: value", or "".
+// post sends JSON with one header, "Name: value", or none if it is "".
 func post(t *testing.T, url, header string, body any) (status int, answer string) {
 	t.Helper()
 	return send(t, http.MethodPost, url, header, body)
@@ -204,7 +204,7 @@ func send(t *testing.T, method, url, header string, body any) (int, string) {
 
 const fleetHeader = "X-Fleet-Token: " + testFleetToken
 
-// storeOn opens a store, for what a test does besides the program.
+// storeOn opens a store for the test's own calls.
 func storeOn(t *testing.T, url string) *db.Store {
 	t.Helper()
 	s, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 4})
@@ -224,7 +224,7 @@ func placeOn(t *testing.T, s *db.Store, sub string) (db.Placement, error) {
 	return s.Place(t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", Party: []string{sub}, MaxPlayers: 2})
 }
 
-// Pins a command that nobody can learn from its own help.
+// Pins a command without help, or with incomplete help.
 func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
 	p := &program{stdout: io.Discard, stderr: io.Discard}
@@ -245,7 +245,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	walk(p.root())
 }
 
-// Pins 45 flags in one list, and lines that a terminal breaks in the middle of words.
+// Pins help with 45 flags in one list, and lines that are wider than a terminal.
 func TestHelpGroupsSettings(t *testing.T) {
 	t.Parallel()
 	help := ok(t, env(), "serve", "--help")
@@ -254,7 +254,7 @@ func TestHelpGroupsSettings(t *testing.T) {
 	require.LessOrEqual(t, longestLine(flags), helpWidth)
 }
 
-// Pins a typo that is answered with silence, or with exit code 0.
+// Pins a mistyped command without an error, or with exit code 0.
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, says string }{
@@ -285,7 +285,7 @@ func TestVersion(t *testing.T) {
 	require.Positive(t, read[build](t, env(), "version").Schema)
 }
 
-// Pins a completion that prints errors into somebody's command line, or goes without what the database knows.
+// Pins a completion that prints errors into the command line, or does not offer names from the database.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, ok(t, env(), "completion", "bash"), "director")
@@ -302,7 +302,7 @@ func TestCompletion(t *testing.T) {
 
 	offers := func(want string, args ...string) {
 		t.Helper()
-		require.Eventually(t, func() bool { // a busy machine may take longer than Tab does
+		require.Eventually(t, func() bool { // on a busy machine a query may exceed the timeout of a completion
 			return strings.Contains(ok(t, environ, append([]string{"__complete"}, args...)...), want)
 		}, deadline, tick, want)
 	}
@@ -321,7 +321,7 @@ func TestCompletion(t *testing.T) {
 	offers("warn\n", "serve", "--log-level", "")
 }
 
-// longestLine is in characters.
+// longestLine returns the length of the longest line, in characters.
 func longestLine(text string) (n int) {
 	for line := range strings.Lines(text) {
 		n = max(n, utf8.RuneCountInString(strings.TrimRight(line, "\n")))

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a GOGC=100 of the operator's that was taken for unset.
+// Pins an operator's GOGC=100 that was treated as not set.
 //
-//nolint:paralleltest // It sets what the whole process has.
+//nolint:paralleltest // It changes settings of the whole process.
 func TestGarbageIsCollectedAsTheOperatorSays(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
@@ -42,10 +42,10 @@ func TestGarbageIsCollectedAsTheOperatorSays(t *testing.T) {
 	}
 }
 
-//nolint:paralleltest // It sets what the whole process has.
+//nolint:paralleltest // It changes settings of the whole process.
 func TestMemoryOr(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(400 << 20))
-	require.Equal(t, 7, memoryOr(7, 128<<20), "a setting is heeded")
+	require.Equal(t, 7, memoryOr(7, 128<<20), "the setting has precedence")
 	require.Equal(t, 100<<20, memoryOr(0, 128<<20))
 	require.Equal(t, 64<<20, memoryOr(0, 64<<20))
 	debug.SetMemoryLimit(math.MaxInt64)

@@ -34,7 +34,7 @@ type migrationLine struct {
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-// migration adds to a sub-command of migrate what they share.
+// migration adds flags, settings and the database's URL to a sub-command of migrate.
 func (p *program) migration(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
 	cmd.Args = cli.Exactly(0)
 	addFlags(cmd.Flags(), byMigrate)

@@ -13,8 +13,7 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// Pins a schema that cannot be moved by hand, or that is lost by one key pressed too fast.
-// Through a pooler the lock of migrations protects nothing: two that migrate would trip over each other.
+// Pins a migration through a pooler, where the session lock has no effect and two migrations would run at once.
 func TestMigrateRefusesAPooler(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Empty(t)
@@ -24,10 +23,11 @@ func TestMigrateRefusesAPooler(t *testing.T) {
 	ok(t, env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere", "DATABASE_URL_DIRECT="+url, "DIRECTOR_POOLER=pgbouncer"), "migrate", "up")
 }
 
+// Pins a migration that the command cannot apply, or undoes without a confirmation.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Empty(t)
-	// Migrations take the direct way where there is one.
+	// Migrations use DATABASE_URL_DIRECT if it is set.
 	environ := env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere", "DATABASE_URL_DIRECT="+url)
 	latest := migrations.Latest()
 
@@ -44,9 +44,9 @@ func TestMigrate(t *testing.T) {
 	for _, command := range []string{"down", "redo"} {
 		hesitant := run(t, environ, "no\n", "migrate", command)
 		require.ErrorIs(t, hesitant.err, errNotConfirmed)
-		require.Contains(t, hesitant.stderr, all[len(all)-1].Name, "it says what would go")
+		require.Contains(t, hesitant.stderr, all[len(all)-1].Name, "it names the migration that would be undone")
 		require.NotContains(t, hesitant.stderr, all[0].Name)
-		require.ErrorIs(t, run(t, environ, "", "migrate", command).err, errNotConfirmed, "nobody is there to ask")
+		require.ErrorIs(t, run(t, environ, "", "migrate", command).err, errNotConfirmed, "without a terminal nobody can confirm")
 	}
 	require.Equal(t, latest, read[migrationResult](t, environ, "migrate", "up").Schema)
 
@@ -57,7 +57,7 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, 2, cli.ExitCode(run(t, environ, "", "migrate", "down", "--steps", "0").err))
 }
 
-// Pins keys that cannot be rotated or taken out of use when it matters.
+// Pins keys that an operator cannot rotate or taint.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_TOKEN_ALG=Ed25519")
@@ -74,7 +74,7 @@ func TestKeys(t *testing.T) {
 	require.Contains(t, ok(t, environ, "keys", "rotate", "--force"), keys[1].KID+" signs from ")
 	forced := read[[]keyLine](t, environ, "keys", "list")
 	require.Equal(t, keys[1].KID, forced[1].KID)
-	require.Less(t, forced[1].SignFrom.Sub(forced[0].SignFrom), time.Hour, "its turn comes as soon as verifiers know it")
+	require.Less(t, forced[1].SignFrom.Sub(forced[0].SignFrom), time.Hour, "it signs as soon as verifiers can know it")
 
 	for _, changes := range []bool{true, false} {
 		var lines []changeLine
@@ -92,7 +92,7 @@ func TestKeys(t *testing.T) {
 	require.ErrorContains(t, run(t, environ[:2], "", "keys", "rotate").err, "DIRECTOR_KEY_ENCRYPTION_KEY")
 }
 
-// Pins a drain that placement does not see.
+// Pins a drain that placement ignores.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -129,7 +129,7 @@ func TestFleet(t *testing.T) {
 	require.Equal(t, "draining", read[[]instanceLine](t, environ, "fleet", "list")[0].Status)
 }
 
-// Pins a session that nobody can find again, open or closed.
+// Pins an open or closed session that the commands do not find.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -164,7 +164,7 @@ func TestSessions(t *testing.T) {
 	require.ErrorContains(t, run(t, environ, "", "sessions", "show", "eu.x").err, `there is no session "eu.x"`)
 }
 
-// Pins an error of Postgres where an operator needs to be told what to do.
+// Pins a raw error of Postgres without an instruction for the operator.
 func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	empty := run(t, env("DATABASE_URL="+dbtest.Empty(t)), "", "fleet", "list")
@@ -175,7 +175,7 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	require.Equal(t, 1, cli.ExitCode(away.err))
 }
 
-// Pins an operator who sees a server and not who plays on it.
+// Pins a server that is shown without its players.
 func TestFleetShow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -202,7 +202,7 @@ func TestFleetShow(t *testing.T) {
 	require.Regexp(t, `lease +ended 2\d{3}-`, ok(t, environ, "fleet", "show", "eu-1"))
 }
 
-// Pins a check that says nothing, or that no script can tell from success.
+// Pins a violation that is not printed, or has exit code 0.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

@@ -79,7 +79,7 @@ func writeCommand(page *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// writeCommandFlags writes a table of the flags that are no settings, and links to the settings that cmd reads.
+// writeCommandFlags writes a table of the flags that are not settings, and links to the settings that cmd reads.
 func writeCommandFlags(page *strings.Builder, cmd *cobra.Command) {
 	var rows, sections []string
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -167,8 +167,8 @@ func TestReferenceMetrics(t *testing.T) {
 	checkPage(t, "metrics.md", page.String())
 }
 
-// metricKinds returns the type of each metric. A vector without samples has no type yet: there the conventions of
-// Prometheus for names decide, which the test checks on all metrics that have samples.
+// metricKinds returns the type of each metric. A vector without samples has no type yet, so its name decides, by the
+// conventions of Prometheus. The test checks these conventions on all metrics that have samples.
 func metricKinds(t *testing.T, registry *prometheus.Registry, names []string) map[string]string {
 	t.Helper()
 	kinds := map[string]string{}
@@ -199,7 +199,7 @@ func kindByName(name string) string {
 	return "gauge"
 }
 
-// Pins a page, a manifest or a unit that sets what is no setting any more.
+// Pins a page, a manifest or a unit with a setting that no longer exists.
 func TestDocumentedVariablesAreSettings(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`\bDIRECTOR_[A-Z_]*[A-Z]\b`)

@@ -35,7 +35,7 @@ type process struct {
 	sealer   *token.Sealer
 }
 
-// newProcess opens everything that does not need a reachable database. The caller closes it.
+// newProcess makes all parts that do not need a reachable database. The caller closes the process.
 func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
 	limitMemory(conf.GCPercent)
 	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}

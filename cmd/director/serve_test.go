@@ -20,7 +20,7 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// login is an issuer of access tokens and what a replica is told of it.
+// login is an issuer of access tokens, and the settings with which a replica trusts it.
 func login(t *testing.T) devlogin.Issuer {
 	t.Helper()
 	i, err := devlogin.New()
@@ -47,7 +47,7 @@ func field(t *testing.T, body, name string) string {
 
 var myServer = object{"instance_id": "eu-1", "endpoint": "127.0.0.1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8}
 
-// Pins a replica that starts although it cannot be right, or that does not say what it lacks.
+// Pins a replica that starts with settings that cannot work, or whose error does not name the missing one.
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -105,7 +105,7 @@ func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
 	require.NoError(t, r.stop())
 }
 
-// Pins a replica that asks for keys of players and secrets of game servers where there are neither.
+// Pins a replica for Open Match alone that requires settings of players and game servers.
 func TestServeOpenMatchAlone(t *testing.T) {
 	t.Parallel()
 	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_GRPC_ADDR=127.0.0.1:0"), "serve", "--addr", "127.0.0.1:0")
@@ -119,7 +119,7 @@ func TestServeOpenMatchAlone(t *testing.T) {
 	}
 }
 
-// Pins a replica whose Open Match is another than its settings say.
+// Pins a replica whose Open Match server does not follow its settings.
 func TestServeOpenMatch(t *testing.T) {
 	t.Parallel()
 	const secret = "a-token-of-the-lobby"
@@ -149,7 +149,7 @@ func TestServeOpenMatch(t *testing.T) {
 	require.NotContains(t, r.log.String(), secret)
 }
 
-// Pins a fleet that cannot start because Postgres starts a second later.
+// Pins a replica that does not start because Postgres starts a second later.
 func TestServeStartsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	r := start(t, serving("postgres://u@127.0.0.1:1/d", login(t).JWKS()), "serve", "--work")
@@ -163,7 +163,7 @@ func TestServeStartsWithoutADatabase(t *testing.T) {
 	require.Contains(t, r.log.String(), "the database is unreachable")
 }
 
-// Pins an upgrade that takes down the replicas of the release before.
+// Pins an upgrade that stops replicas of the previous release.
 func TestServeRunsOnANewerSchema(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -177,7 +177,7 @@ func TestServeRunsOnANewerSchema(t *testing.T) {
 	require.Contains(t, r.log.String(), "DIRECTOR_LEASE_TTL", "a typo is warned about")
 }
 
-// Pins the whole way of a player through the program as it is deployed: a replica, a worker, settings by environment.
+// Pins all calls of a player to an installation as it is deployed: a replica, a worker, settings in the environment.
 func TestServeAndWork(t *testing.T) {
 	t.Parallel()
 	url, i := dbtest.New(t), login(t)
@@ -213,7 +213,7 @@ func TestServeAndWork(t *testing.T) {
 	}
 }
 
-// Pins calls that are cut off, and answers that are lost, when a replica is told to stop.
+// Pins calls and answers that are lost when a replica stops.
 func TestServeFinishesCallsUnderWay(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -255,7 +255,7 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 	require.Contains(t, r.log.String(), `"clean":true`)
 }
 
-// Pins spans that are lost at the end, and secrets that leave the house in them.
+// Pins spans that are lost when the process ends, and secrets in spans.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -297,7 +297,7 @@ func TestQueryNames(t *testing.T) {
 	require.Equal(t, "begin", queryName("begin"))
 }
 
-// Pins escape codes and missing fields where a machine reads the log.
+// Pins escape codes and missing fields in a log that does not go to a terminal.
 func TestOnlyATerminalIsATerminal(t *testing.T) {
 	t.Parallel()
 	require.False(t, cli.IsTerminal(io.Discard))

@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// onTerminal runs a command on a terminal of that many columns, and returns what it prints there and on stderr.
+// onTerminal runs a command on a terminal of that many columns, and returns its output there and on stderr.
 func onTerminal(t *testing.T, columns uint16, environ []string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -38,7 +38,7 @@ func onTerminal(t *testing.T, columns uint16, environ []string, args ...string) 
 	return <-shown, notes.String()
 }
 
-// Pins tables whose lines a terminal of 100 columns breaks, and ids that are cut so that they cannot be pasted.
+// Pins tables that are wider than a terminal of 100 columns, and ids that are shortened and cannot be pasted.
 func TestTablesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -63,5 +63,5 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		require.Contains(t, wide, strings.ToUpper(c.left))
 		require.Empty(t, notes)
 	}
-	require.Contains(t, ok(t, environ, "fleet", "list"), "LOAD", "what is piped is whole")
+	require.Contains(t, ok(t, environ, "fleet", "list"), "LOAD", "a piped table has all columns")
 }

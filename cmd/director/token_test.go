@@ -23,7 +23,7 @@ func verifierOf(t *testing.T, i devlogin.Issuer, name, audience string) *token.A
 	return v
 }
 
-// Pins tokens that our own verifier refuses, or that say something else than was asked for.
+// Pins tokens that our own verifier refuses, or with other claims than requested.
 func TestTokenMint(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t.TempDir())
@@ -63,7 +63,7 @@ func TestTokenMintRefuses(t *testing.T) {
 	}
 }
 
-// Pins two `director dev` that start at once and end up with a key each, one of which nobody believes.
+// Pins two `director dev` that start at once and use different keys.
 func TestDataDirectoryKeepsTheFirst(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t.TempDir())

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers which name
-// ever new addresses cost little memory.
+// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that name
+// ever new addresses take little memory.
 const maxConnections = 256
 
 // maxRestartWait bounds how long a call waits for a match function that restarts. The wait is also at most the registration
@@ -29,7 +29,7 @@ const maxConnections = 256
 const maxRestartWait = time.Second
 
 // idleTime is how long a connection without calls stays open: longer than directors wait between two calls of FetchMatches.
-// It ends, because gRPC reconnects a connection that is not idle each second for ever, where a function accepts and closes it.
+// Without a limit, gRPC would reconnect every second, without end, to a function that accepts connections and closes them.
 const idleTime = 30 * time.Second
 
 // connections caches a gRPC connection for each address; it balances calls over all machines behind a name, round robin. Safe
