@@ -7,9 +7,9 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 )
 
 const fillForOne = `-- name: FillForOne :many
@@ -293,11 +293,12 @@ func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHos
 
 const openSessions = `-- name: OpenSessions :exec
 WITH opened AS (
-    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
-    SELECT $1, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
+    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players, match_id)
+    SELECT $1, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players,
+           nullif(o.match_id, '00000000-0000-0000-0000-000000000000')
     FROM (SELECT unnest($2::uuid[]) AS id, unnest($3::text[]) AS handle, unnest($4::text[]) AS mode,
                  unnest($5::text[]) AS instance_id, unnest($6::uuid[]) AS incarnation,
-                 unnest($7::int[]) AS players, unnest($8::int[]) AS max_players) o
+                 unnest($7::int[]) AS players, unnest($8::int[]) AS max_players, unnest($9::uuid[]) AS match_id) o
     RETURNING id, instance_id, mode, max_players
 ), taken AS (
     UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n
@@ -321,9 +322,11 @@ type OpenSessionsParams struct {
 	Incarnations []uuid.UUID
 	Players      []int32
 	MaxPlayers   []int32
+	Matches      []uuid.UUID
 }
 
-// Opens sessions on instances that this transaction holds, and counts them there.
+// Opens sessions on instances that this transaction holds, and counts them there. The match of a session that is not a match's is
+// the id of zeros.
 func (q *Queries) OpenSessions(ctx context.Context, arg OpenSessionsParams) error {
 	_, err := q.db.Exec(ctx, openSessions,
 		arg.Region,
@@ -334,26 +337,27 @@ func (q *Queries) OpenSessions(ctx context.Context, arg OpenSessionsParams) erro
 		arg.Incarnations,
 		arg.Players,
 		arg.MaxPlayers,
+		arg.Matches,
 	)
 	return err
 }
 
 const seatsAround = `-- name: SeatsAround :many
 WITH around AS MATERIALIZED (
-    SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.resolved_at FROM (SELECT DISTINCT unnest($2::text[]) AS sub) p CROSS JOIN LATERAL (
-        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+    SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.reserved_at, f.resolved_at, f.match_id FROM (SELECT DISTINCT unnest($2::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.match_id FROM seats st
         WHERE st.region = $1 AND st.sub = p.sub AND st.state = 'reserved'
         UNION ALL
-        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.match_id FROM seats st
         WHERE st.region = $1 AND st.sub = p.sub AND st.state = 'connected'
         OFFSET 0) f
     UNION
-    SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.resolved_at FROM (SELECT DISTINCT unnest($3::text[]) AS sub) p CROSS JOIN LATERAL (
-        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+    SELECT f.session_id, f.sub, f.mode, f.state, f.party, f.reserved_by, f.reserved_at, f.resolved_at, f.match_id FROM (SELECT DISTINCT unnest($3::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.match_id FROM seats st
         WHERE st.region = $1 AND st.reserved_by = p.sub AND st.reserved_by <> st.sub AND st.state <> 'connected'
         OFFSET 0) f
 )
-SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, (a.resolved_at IS NOT NULL)::bool AS resolved,
+SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, a.reserved_at, (a.resolved_at IS NOT NULL)::bool AS resolved, a.match_id,
        s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
 FROM around a
 JOIN sessions s ON s.region = $1 AND s.id = a.session_id
@@ -373,7 +377,9 @@ type SeatsAroundRow struct {
 	State       string
 	Party       uuid.UUID
 	ReservedBy  string
+	ReservedAt  time.Time
 	Resolved    bool
+	MatchID     *uuid.UUID
 	Handle      string
 	PlayerCount int32
 	MaxPlayers  int32
@@ -400,7 +406,9 @@ func (q *Queries) SeatsAround(ctx context.Context, arg SeatsAroundParams) ([]Sea
 			&i.State,
 			&i.Party,
 			&i.ReservedBy,
+			&i.ReservedAt,
 			&i.Resolved,
+			&i.MatchID,
 			&i.Handle,
 			&i.PlayerCount,
 			&i.MaxPlayers,
@@ -566,7 +574,7 @@ WITH wanted AS (
     UNION SELECT unnest($6::uuid[])
 )
 SELECT s.id, s.handle, s.mode, s.instance_id, s.player_count, s.max_players, i.endpoint,
-       (v.instance_status IS NOT DISTINCT FROM 'ready')::bool AS fillable
+       (v.instance_status IS NOT DISTINCT FROM 'ready' AND s.match_id IS NULL)::bool AS fillable
 FROM sessions s
 JOIN instances i ON i.region = s.region AND i.id = s.instance_id
 LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id

@@ -76,7 +76,7 @@ func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
 	for i, r := range c.packed {
 		switch {
 		case r.host != alreadyOpen:
-			c.openSession(&d.open, r)
+			c.openSession(&d.open, r, uuid.Nil)
 		case r.players > c.sessions[i].players:
 			d.fill.Ids = append(d.fill.Ids, r.id)
 			d.fill.Players = append(d.fill.Players, int32(r.players-c.sessions[i].players))
@@ -106,7 +106,8 @@ func (d writes) queue(out *tx.Pipeline) {
 	}
 }
 
-func (c *candidates) openSession(p *OpenSessionsParams, r packedSession) {
+// openSession adds a session to those to open; match is zero for one that is not a match's.
+func (c *candidates) openSession(p *OpenSessionsParams, r packedSession, match uuid.UUID) {
 	on, handle := c.rows[r.host], newHandle(c.region)
 	c.access[r.id] = sessionAccess{handle, on.Endpoint}
 	p.Ids = append(p.Ids, r.id)
@@ -116,6 +117,7 @@ func (c *candidates) openSession(p *OpenSessionsParams, r packedSession) {
 	p.Incarnations = append(p.Incarnations, on.Incarnation)
 	p.Players = append(p.Players, int32(r.players))
 	p.MaxPlayers = append(p.MaxPlayers, int32(r.maxPlayers))
+	p.Matches = append(p.Matches, match)
 }
 
 func (c *candidates) placement(at int) *Placement {

@@ -1856,10 +1856,13 @@ CREATE TABLE public.matches (
     chosen jsonb DEFAULT '{}'::jsonb NOT NULL,
     roster jsonb NOT NULL,
     data jsonb,
+    tickets text[] NOT NULL,
+    decision jsonb,
     decided_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT a_match_is_proposed_accepted_or_playing CHECK ((state = ANY (ARRAY['proposed'::text, 'accepted'::text, 'playing'::text]))),
     CONSTRAINT a_playing_match_has_a_session CHECK (((state = 'playing'::text) = (session_id IS NOT NULL))),
-    CONSTRAINT a_proposed_match_has_a_deadline CHECK (((state <> 'proposed'::text) OR (deadline IS NOT NULL))),
+    CONSTRAINT a_proposed_match_has_a_deadline CHECK (((state = 'playing'::text) = (deadline IS NULL))),
+    CONSTRAINT a_proposed_match_knows_its_decision CHECK (((state = 'playing'::text) = (decision IS NULL))),
     CONSTRAINT a_roster_fits_in_64_kib CHECK ((octet_length((roster)::text) <= 65536))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
@@ -2176,11 +2179,11 @@ CREATE INDEX match_history_default_region_session_id_idx ON public.match_history
 
 CREATE INDEX matches_of_profile ON public.matches USING btree (universe, profile, decided_at);
 
-CREATE INDEX matches_to_accept ON public.matches USING btree (region, deadline) WHERE (state = 'proposed'::text);
+CREATE INDEX matches_to_accept ON public.matches USING btree (deadline) WHERE (state <> 'playing'::text);
 
 CREATE UNIQUE INDEX one_cycle_runs_at_a_time ON public.match_cycles USING btree (region) WHERE (state <> 'ended'::text);
 
-CREATE INDEX players_of_ticket ON public.ticket_players USING btree (region, ticket_id);
+CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
 
 CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (expires_at);
 
@@ -2206,9 +2209,9 @@ CREATE INDEX sessions_with_room ON public.sessions USING btree (region, mode, ma
 
 CREATE INDEX settled_tickets_in_commit_order ON public.settled_tickets USING btree (region, tx);
 
-CREATE INDEX ticket_events_in_commit_order ON ONLY public.ticket_events USING btree (region, tx);
+CREATE INDEX ticket_events_in_commit_order ON ONLY public.ticket_events USING btree (tx);
 
-CREATE INDEX ticket_events_default_region_tx_idx ON public.ticket_events_default USING btree (region, tx);
+CREATE INDEX ticket_events_default_tx_idx ON public.ticket_events_default USING btree (tx);
 
 CREATE INDEX ticket_history_by_creation ON ONLY public.ticket_history USING btree (region, created);
 
@@ -2216,7 +2219,7 @@ CREATE INDEX ticket_history_default_region_created_idx ON public.ticket_history_
 
 CREATE INDEX tickets_by_term ON public.tickets USING gin (terms) WITH (fastupdate='on', gin_pending_list_limit='512');
 
-CREATE INDEX tickets_in_commit_order ON public.tickets USING btree (region, tx);
+CREATE INDEX tickets_in_commit_order ON public.tickets USING btree (tx);
 
 CREATE INDEX tickets_of_backfill ON public.backfill_tickets USING btree (region, backfill_id);
 
@@ -2240,7 +2243,7 @@ ALTER INDEX public.session_history_by_handle ATTACH PARTITION public.session_his
 
 ALTER INDEX public.ticket_events_pkey ATTACH PARTITION public.ticket_events_default_pkey;
 
-ALTER INDEX public.ticket_events_in_commit_order ATTACH PARTITION public.ticket_events_default_region_tx_idx;
+ALTER INDEX public.ticket_events_in_commit_order ATTACH PARTITION public.ticket_events_default_tx_idx;
 
 ALTER INDEX public.ticket_history_pkey ATTACH PARTITION public.ticket_history_default_pkey;
 

@@ -17,10 +17,13 @@ WITH named AS (
     SELECT unnest($2::uuid[]) AS session_id, unnest($3::text[]) AS sub, unnest($4::text[]) AS jti,
            unnest($5::text[]) AS mode, unnest($6::uuid[]) AS party, nullif(unnest($7::text[]), '') AS connection
 ), seated AS (
-    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti, connection, connection_jti)
+    INSERT INTO seats (region, session_id, sub, mode, state, party, reserved_by, connected_at, jti, connection, connection_jti, match_id, team)
     SELECT $1, n.session_id, n.sub, n.mode, 'connected', n.party, n.sub, now(), n.jti, n.connection,
-           CASE WHEN n.connection IS NOT NULL THEN n.jti END
-    FROM named n ORDER BY n.session_id, n.sub
+           CASE WHEN n.connection IS NOT NULL THEN n.jti END, o.match_id, CASE WHEN o.match_id IS NOT NULL THEN (
+               SELECT h.team FROM seat_history h WHERE h.region = $1 AND h.session_id = n.session_id AND h.sub = n.sub AND h.match_id = o.match_id
+               ORDER BY h.left_at DESC LIMIT 1) END
+    FROM named n CROSS JOIN LATERAL (SELECT s.match_id FROM sessions s WHERE s.region = $1 AND s.id = n.session_id OFFSET 0) o
+    ORDER BY n.session_id, n.sub
     ON CONFLICT (region, session_id, sub) DO UPDATE SET
         state = 'connected', jti = excluded.jti, expires_at = NULL, connected_at = coalesce(seats.connected_at, excluded.connected_at),
         connection = excluded.connection, connection_jti = excluded.connection_jti
@@ -42,7 +45,7 @@ type ConnectSeatsParams struct {
 }
 
 // Players connected: their seats are taken for good. One that was freed is taken again, by a party of one that reserved
-// for itself: what the freed seat was is in history. From now on the seat is held by the connection of this token, and by
+// for itself, in the team of the freed seat, which is in history. From now on the seat is held by the connection of this token, and by
 // any connection where it has no name (empty).
 func (q *Queries) ConnectSeats(ctx context.Context, arg ConnectSeatsParams) error {
 	_, err := q.db.Exec(ctx, connectSeats,
@@ -341,10 +344,12 @@ WITH named AS (
 ), gone AS (
     DELETE FROM seats st USING locked k
     WHERE st.region = $3 AND st.session_id = k.session_id AND st.sub = k.sub
-    RETURNING st.region, st.session_id, st.sub, st.mode, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.connected_at, st.jti
+    RETURNING st.region, st.session_id, st.sub, st.mode, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.connected_at, st.jti,
+              st.match_id, st.team
 ), kept AS (
-    INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, reason)
-    SELECT g.region, g.session_id, g.sub, g.mode, g.party, g.reserved_by, g.reserved_at, g.resolved_at, g.connected_at, g.jti, $5 FROM gone g
+    INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, resolved_at, connected_at, jti, reason, match_id, team)
+    SELECT g.region, g.session_id, g.sub, g.mode, g.party, g.reserved_by, g.reserved_at, g.resolved_at, g.connected_at, g.jti, $5, g.match_id, g.team
+    FROM gone g
 ), shrunk AS (
     UPDATE sessions s SET player_count = s.player_count - f.n
     FROM (SELECT g.session_id, count(*) AS n FROM gone g GROUP BY g.session_id) f

@@ -128,7 +128,7 @@ UPDATE seats st SET
 FROM locked
 WHERE st.region = $4 AND st.session_id = locked.session_id AND st.sub = locked.sub
 RETURNING st.session_id, st.sub, st.mode, st.party, locked.handle::text AS handle, locked.endpoint::text AS endpoint,
-          locked.max_players::int AS max_players, now()::timestamptz AS issued_at
+          locked.max_players::int AS max_players, now()::timestamptz AS issued_at, st.match_id, coalesce(st.team, '')::text AS team
 `
 
 type ResolveSeatsParams struct {
@@ -149,6 +149,8 @@ type ResolveSeatsRow struct {
 	Endpoint   string
 	MaxPlayers int32
 	IssuedAt   time.Time
+	MatchID    *uuid.UUID
+	Team       string
 }
 
 // Gives players the way to their seats, all that asked together. From now on a seat is held until its token is used:
@@ -180,6 +182,8 @@ func (q *Queries) ResolveSeats(ctx context.Context, arg ResolveSeatsParams) ([]R
 			&i.Endpoint,
 			&i.MaxPlayers,
 			&i.IssuedAt,
+			&i.MatchID,
+			&i.Team,
 		); err != nil {
 			return nil, err
 		}

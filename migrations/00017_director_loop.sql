@@ -76,7 +76,8 @@ CREATE TABLE ticket_players (
     PRIMARY KEY (region, sub, profile)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE ticket_players ALTER COLUMN region SET (n_distinct = 1);
-CREATE INDEX players_of_ticket ON ticket_players (region, ticket_id);
+-- Indexes that do not begin with the region: those that do attract lookups by other keys, planned while the table was empty.
+CREATE INDEX players_of_ticket ON ticket_players (ticket_id);
 
 -- What became of a ticket, state by state: n is tickets.version. The party is kept with the last state, so that its members can
 -- still ask once the ticket is gone.
@@ -96,11 +97,12 @@ CREATE TABLE ticket_events (
         'assigned', 'declined', 'cancelled', 'expired')),
     CONSTRAINT a_final_state_keeps_the_party CHECK (party IS NOT NULL OR state NOT IN ('assigned', 'declined', 'cancelled', 'expired'))
 ) PARTITION BY RANGE (at);
-CREATE INDEX ticket_events_in_commit_order ON ticket_events (region, tx);
+CREATE INDEX ticket_events_in_commit_order ON ticket_events (tx);
 CREATE TABLE ticket_events_default PARTITION OF ticket_events DEFAULT;
 
--- Matches that are proposed (a ready check is under way), accepted (they wait for a server) or playing. The row of a playing
--- match belongs to its session, whose lock is its lock, and has the session's region; others have the universe as region.
+-- Matches that are proposed (a ready check is under way until the deadline), accepted (they wait for a server, until the deadline
+-- unless their worker renews it) or playing. The row of a playing match belongs to its session, whose lock is its lock, and has
+-- the session's region; others have the universe as region.
 CREATE TABLE matches (
     region     text NOT NULL,
     id         uuid NOT NULL,
@@ -111,18 +113,21 @@ CREATE TABLE matches (
     session_id uuid,
     deadline   timestamptz,
     chosen     jsonb NOT NULL DEFAULT '{}', -- values of "common" rules, for the game server
-    roster     jsonb NOT NULL,              -- teams with their players, roles and the attributes that the profile tells
+    roster     jsonb NOT NULL,              -- players: sub, team, role, ticket, and the attributes that the profile tells
     data       jsonb,
+    tickets    text[] NOT NULL,
+    decision   jsonb,                       -- while it does not play: all of it, for the worker that commits it
     decided_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (region, id),
     CONSTRAINT a_match_is_proposed_accepted_or_playing CHECK (state IN ('proposed', 'accepted', 'playing')),
     CONSTRAINT a_playing_match_has_a_session CHECK ((state = 'playing') = (session_id IS NOT NULL)),
-    CONSTRAINT a_proposed_match_has_a_deadline CHECK (state <> 'proposed' OR deadline IS NOT NULL),
+    CONSTRAINT a_proposed_match_has_a_deadline CHECK ((state = 'playing') = (deadline IS NULL)),
+    CONSTRAINT a_proposed_match_knows_its_decision CHECK ((state = 'playing') = (decision IS NULL)),
     CONSTRAINT a_roster_fits_in_64_kib CHECK (octet_length(roster::text) <= 65536)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE matches ALTER COLUMN region SET (n_distinct = 1);
 CREATE UNIQUE INDEX a_session_is_of_one_match ON matches (region, session_id) WHERE state = 'playing';
-CREATE INDEX matches_to_accept ON matches (region, deadline) WHERE state = 'proposed';
+CREATE INDEX matches_to_accept ON matches (deadline) WHERE state <> 'playing';
 CREATE INDEX matches_of_profile ON matches (universe, profile, decided_at);
 
 CREATE TABLE match_accepts (

@@ -60,12 +60,13 @@ FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id) n CROSS JOIN LATERAL (
 
 -- name: CandidatesLate :many
 -- A page of what became a candidate by transactions that were in progress in the snapshot @before and have committed since.
--- Each is looked up on its own, so that one that stays open for hours costs a lookup and not a scan of all that is younger.
+-- Each is looked up on its own, so that one that stays open for hours costs a lookup and not a scan of all that is younger. The
+-- region is compared as an expression, here and below, so that the planner never chooses the primary key.
 SELECT t.id, t.created, t.body, t.tx::xid8 AS tx, t.paused::bool AS paused, t.pending_until::timestamptz AS pending_until, t.matched_in
 FROM pg_snapshot_xip(sqlc.arg(before)::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
     SELECT o.id, o.created, o.body, coalesce(o.tx, '0')::xid8 AS tx, (o.paused_at IS NOT NULL)::bool AS paused,
            coalesce(o.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, o.matched_in
-    FROM tickets o WHERE o.region = @region AND o.tx = p.tx OFFSET 0) t
+    FROM tickets o WHERE o.region || '' = sqlc.arg(region)::text AND o.tx = p.tx OFFSET 0) t
 WHERE p.tx > @after::xid8
 ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 
@@ -74,7 +75,7 @@ ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
        coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
 FROM tickets t
-WHERE t.region = @region AND t.tx >= @since::xid8 ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
+WHERE t.region || '' = sqlc.arg(region)::text AND t.tx >= @since::xid8 ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 
 -- name: HostRegions :many
 -- Game regions that have instances of a mode, and the free seats of the instance that has most.

@@ -27,19 +27,19 @@ SELECT pg_advisory_xact_lock(k.lock) FROM (SELECT DISTINCT unnest(@locks::bigint
 -- partial index of reserved seats, which is attractive for unrelated lookups while it is small.
 WITH around AS MATERIALIZED (
     SELECT f.* FROM (SELECT DISTINCT unnest(@subs::text[]) AS sub) p CROSS JOIN LATERAL (
-        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.match_id FROM seats st
         WHERE st.region = @region AND st.sub = p.sub AND st.state = 'reserved'
         UNION ALL
-        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.match_id FROM seats st
         WHERE st.region = @region AND st.sub = p.sub AND st.state = 'connected'
         OFFSET 0) f
     UNION
     SELECT f.* FROM (SELECT DISTINCT unnest(@callers::text[]) AS sub) p CROSS JOIN LATERAL (
-        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.resolved_at FROM seats st
+        SELECT st.session_id, st.sub, st.mode, st.state, st.party, st.reserved_by, st.reserved_at, st.resolved_at, st.match_id FROM seats st
         WHERE st.region = @region AND st.reserved_by = p.sub AND st.reserved_by <> st.sub AND st.state <> 'connected'
         OFFSET 0) f
 )
-SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, (a.resolved_at IS NOT NULL)::bool AS resolved,
+SELECT a.session_id, a.sub, a.mode, a.state, a.party, a.reserved_by, a.reserved_at, (a.resolved_at IS NOT NULL)::bool AS resolved, a.match_id,
        s.handle, s.player_count, s.max_players, coalesce(v.endpoint, '')::text AS endpoint, (v.id IS NOT NULL)::bool AS live
 FROM around a
 JOIN sessions s ON s.region = @region AND s.id = a.session_id
@@ -114,7 +114,7 @@ WITH wanted AS (
     UNION SELECT unnest(@also::uuid[])
 )
 SELECT s.id, s.handle, s.mode, s.instance_id, s.player_count, s.max_players, i.endpoint,
-       (v.instance_status IS NOT DISTINCT FROM 'ready')::bool AS fillable
+       (v.instance_status IS NOT DISTINCT FROM 'ready' AND s.match_id IS NULL)::bool AS fillable
 FROM sessions s
 JOIN instances i ON i.region = s.region AND i.id = s.instance_id
 LEFT JOIN live_sessions v ON v.region = s.region AND v.id = s.id
@@ -174,13 +174,15 @@ WHERE (
 );
 
 -- name: OpenSessions :exec
--- Opens sessions on instances that this transaction holds, and counts them there.
+-- Opens sessions on instances that this transaction holds, and counts them there. The match of a session that is not a match's is
+-- the id of zeros.
 WITH opened AS (
-    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
-    SELECT @region, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players
+    INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players, match_id)
+    SELECT @region, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players,
+           nullif(o.match_id, '00000000-0000-0000-0000-000000000000')
     FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@handles::text[]) AS handle, unnest(@modes::text[]) AS mode,
                  unnest(@instances::text[]) AS instance_id, unnest(@incarnations::uuid[]) AS incarnation,
-                 unnest(@players::int[]) AS players, unnest(@max_players::int[]) AS max_players) o
+                 unnest(@players::int[]) AS players, unnest(@max_players::int[]) AS max_players, unnest(@matches::uuid[]) AS match_id) o
     RETURNING id, instance_id, mode, max_players
 ), taken AS (
     UPDATE instances i SET reserved_seats = i.reserved_seats + t.seats, open_sessions = i.open_sessions + t.n

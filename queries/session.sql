@@ -23,7 +23,7 @@ UPDATE seats st SET
 FROM locked
 WHERE st.region = @region AND st.session_id = locked.session_id AND st.sub = locked.sub
 RETURNING st.session_id, st.sub, st.mode, st.party, locked.handle::text AS handle, locked.endpoint::text AS endpoint,
-          locked.max_players::int AS max_players, now()::timestamptz AS issued_at;
+          locked.max_players::int AS max_players, now()::timestamptz AS issued_at, st.match_id, coalesce(st.team, '')::text AS team;
 
 -- name: Unresolved :many
 -- Why a resolve found no seat: the session lives (and the seat may be there after all), has ended (remembered for a

@@ -1,0 +1,166 @@
+package db
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// NewMatch is a decided match on its way to be committed, or proposed to its players, by the owner of its profile.
+type NewMatch struct {
+	ID        uuid.UUID
+	Profile   string
+	Version   int    // of the profile
+	Seed      uint64 // of the decision
+	DecidedAt time.Time
+	// Modes that the session may have: the first with a host wins. Without any, the match has no session and no seats.
+	Modes   []string
+	Regions []string // game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
+	Size    int      // seats of the session
+	Tickets []MatchTicket
+	Data    json.RawMessage // for the game server; nil for none
+	Chosen  json.RawMessage // values that rules chose, for the game server: an object; nil for none
+	Why     json.RawMessage // explains the decision: an object of at most 4 KiB
+	// Join is the id of the session that the players join; empty for a session of their own. Its players must still be those
+	// of Beside, in any order, but for some who have left; nil is not checked.
+	Join   string
+	Beside []string
+	// Accepted says that the players accepted this match in a ready check: the marks of its proposal are free for it.
+	Accepted bool
+	// Served are rows of demand that nobody waits for once this match is committed.
+	Served []DemandKey
+}
+
+// MatchTicket is a ticket of a match.
+type MatchTicket struct {
+	ID string
+	// Tx is tickets.tx of the row that was decided about: a ticket that changed since is not matched. 0 is not checked.
+	Tx      uint64
+	Players []MatchPlayer  // the party
+	History *TicketHistory // nil: none is kept
+}
+
+// MatchPlayer is a player in a match.
+type MatchPlayer struct {
+	Sub  string
+	Team string
+	Role string          // empty for none
+	Told json.RawMessage // attributes that the game server sees: an object; nil for none
+}
+
+// TicketHistory is what is remembered of a ticket beside what its row says.
+type TicketHistory struct {
+	SeenAt     time.Time // when a worker first had it as a candidate; zero if unknown
+	Profiles   []string
+	Party      []string // players, hashed where attributes are
+	Attributes json.RawMessage
+	Latencies  json.RawMessage
+}
+
+// DemandKey names a row of demand: servers that matches of a region wait for.
+type DemandKey struct{ Mode, Key string }
+
+// MatchOwner is the right of a worker to decide for a profile, with the epoch at which it took the profile over.
+type MatchOwner struct {
+	Universe string
+	Worker   uuid.UUID
+	Profile  string
+	Epoch    int64
+}
+
+// MatchOutcomeKind is what became of a match.
+type MatchOutcomeKind int
+
+// The kinds of outcomes.
+const (
+	// MatchPlayersBusy: other transactions decide about the players in Busy or, where there are none, about all hosts that have
+	// room. Nothing was decided: try again.
+	MatchPlayersBusy MatchOutcomeKind = iota
+	// MatchCommitted: its tickets are assigned, and its players have seats.
+	MatchCommitted
+	// MatchProposed: its tickets wait for the players' answers.
+	MatchProposed
+	// MatchNoHost: no host of this region has room in any of its modes, by a snapshot that was taken afterwards.
+	MatchNoHost
+	// MatchTicketsGone: tickets in Gone are deleted, assigned, paused, in another match, or not as they were decided about.
+	MatchTicketsGone
+	// MatchRefused: it cannot be committed as it is, for the Reason.
+	MatchRefused
+	// MatchBad: Postgres refused its data; Err says why.
+	MatchBad
+)
+
+// String returns the name of the kind in logs and metrics.
+func (k MatchOutcomeKind) String() string {
+	return [...]string{"players_busy", "committed", "proposed", "no_host", "tickets_gone", "refused", "bad"}[k]
+}
+
+// Reasons of MatchRefused.
+const (
+	RefusedSeated      = "seated"           // players in Busy resolved another seat of this mode, or sit in the session to join
+	RefusedSessionGone = "session_gone"     // the session to join is closed, takes no players, or is of no match
+	RefusedSessionFull = "session_full"     // the session to join, or its roster, has no room for them
+	RefusedRoster      = "roster_changed"   // players beside whom the match was decided are others now
+	RefusedUnaccepted  = "proposal_expired" // no accepted proposal of this match is there any more
+)
+
+// MatchOutcome is what became of a match.
+type MatchOutcome struct {
+	Kind    MatchOutcomeKind
+	Session Placement // where the players are seated; zero for a match without seats
+	MatchID uuid.UUID // of the match that plays in the session: another one's where the players joined
+	Gone    []string  // tickets
+	Busy    []string  // players, also of RefusedSeated
+	Reason  string    // of MatchRefused
+	Err     error     // of MatchBad
+}
+
+// Bounds of one transaction of the loop.
+const (
+	maxBatchMatches = 256
+	maxBatchPlayers = 2048
+	maxBatchBytes   = 1 << 20
+)
+
+// players returns all players of a match.
+func (m *NewMatch) players() (subs []string) {
+	for _, t := range m.Tickets {
+		subs = append(subs, t.subs()...)
+	}
+	return subs
+}
+
+func (m *NewMatch) ticketIDs() []string {
+	ids := make([]string, len(m.Tickets))
+	for i, t := range m.Tickets {
+		ids[i] = t.ID
+	}
+	return ids
+}
+
+func (t MatchTicket) subs() []string {
+	subs := make([]string, len(t.Players))
+	for i, p := range t.Players {
+		subs[i] = p.Sub
+	}
+	return subs
+}
+
+// bytes estimates what the match adds to a transaction.
+func (m *NewMatch) bytes() int {
+	n := len(m.Data) + len(m.Chosen) + len(m.Why)
+	for _, t := range m.Tickets {
+		n += textBytes(t.ID)
+		for _, p := range t.Players {
+			n += 2*textBytes(p.Sub, p.Team, p.Role) + len(p.Told)
+		}
+		if h := t.History; h != nil {
+			n += textBytes(h.Profiles...) + textBytes(h.Party...) + len(h.Attributes) + len(h.Latencies)
+		}
+	}
+	return n
+}
+
+// loopMark is what a ticket in a proposed match stores of it. Marks of cycles begin with the id of the cycle.
+func loopMark(match uuid.UUID) []byte { return append([]byte("loop"), match[:]...) }

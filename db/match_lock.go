@@ -1,0 +1,277 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// matchLocks is what a transaction over matches has locked and read.
+type matchLocks struct {
+	profiles []string
+	tickets  []LockMatchTicketsRow
+	accepted []uuid.UUID
+	granted  []int32 // indexes of players
+	around   []SeatsAroundRow
+	sessions []LockMatchSessionsRow
+	playing  []PlayingMatchesRow
+	hosts    []LockHostsRow
+}
+
+// lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails where a
+// profile is lost. A transaction that may give seats up locks sessions and hosts later.
+func (t *matchTx) lock(ctx context.Context) error {
+	var out tx.Pipeline
+	l := &t.locked
+	if t.wait {
+		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
+	}
+	if err := t.queueFence(&out, t.calls); err != nil {
+		return err
+	}
+	t.queueTickets(&out)
+	if t.region != "" {
+		queue(&out, &l.granted, (*Queries).TryLocks, t.playerLocks())
+		queue(&out, &l.around, (*Queries).SeatsAround, SeatsAroundParams{Region: t.region, Subs: t.players()})
+	}
+	if t.region != "" && !t.alone {
+		t.queueSessions(&out, t.joins())
+		queue(&out, &l.hosts, (*Queries).LockHosts, t.hostsFor(t.calls))
+	}
+	if err := t.q.send(ctx, &out); err != nil {
+		return err
+	}
+	return t.checkFence(t.calls)
+}
+
+// queueFence adds the statement that holds the profiles of the matches.
+func (t *matchTx) queueFence(out *tx.Pipeline, calls []*matchCall) error {
+	arg := HoldProfilesParams{Universe: t.universe}
+	for _, m := range calls {
+		o, ok := t.ownerOf(m)
+		if !ok {
+			return profileLost()
+		}
+		if !slices.Contains(arg.Profiles, o.Profile) {
+			arg.Profiles, arg.Workers, arg.Epochs = append(arg.Profiles, o.Profile), append(arg.Workers, o.Worker), append(arg.Epochs, o.Epoch)
+		}
+	}
+	queue(out, &t.locked.profiles, (*Queries).HoldProfiles, arg)
+	return nil
+}
+
+func (t *matchTx) checkFence(calls []*matchCall) error {
+	for _, m := range calls {
+		if !slices.Contains(t.locked.profiles, m.Profile) {
+			return profileLost()
+		}
+	}
+	return nil
+}
+
+func (t *matchTx) queueTickets(out *tx.Pipeline) {
+	arg := t.ticketsOf(t.calls)
+	queue(out, &t.locked.tickets, (*Queries).LockMatchTickets, arg)
+	queueExec(out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+	var proposed []uuid.UUID
+	for _, m := range t.calls {
+		if m.Accepted {
+			proposed = append(proposed, m.ID)
+		}
+	}
+	if len(proposed) > 0 {
+		queue(out, &t.locked.accepted, (*Queries).LockAcceptedMatches, LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
+	}
+}
+
+// ticketsOf names the tickets of matches, sorted and each once, with the marks that are free for them.
+func (t *matchTx) ticketsOf(calls []*matchCall) LockMatchTicketsParams {
+	marks := map[string][]byte{}
+	for _, m := range calls {
+		var mark []byte
+		if m.Accepted {
+			mark = loopMark(m.ID)
+		}
+		for _, k := range m.Tickets {
+			if IssuedHere(t.universe, TicketID, k.ID) && marks[k.ID] == nil {
+				marks[k.ID] = mark
+			}
+		}
+	}
+	arg := LockMatchTicketsParams{Universe: t.universe, PendingFor: t.cfg.Timing.PendingFor}
+	for id := range marks {
+		arg.Ids = append(arg.Ids, id)
+	}
+	slices.Sort(arg.Ids)
+	for _, id := range arg.Ids {
+		arg.Marks = append(arg.Marks, marks[id])
+	}
+	return arg
+}
+
+// players are those of all matches that want seats, in the order of the lock requests.
+func (t *matchTx) players() (subs []string) {
+	for _, m := range t.calls {
+		if len(m.Modes) > 0 {
+			subs = append(subs, m.subs...)
+		}
+	}
+	return subs
+}
+
+// playerLocks asks for the locks that placement takes of the same players, in each mode that the match may have. The requests
+// are numbered as players are.
+func (t *matchTx) playerLocks() (arg TryLocksParams) {
+	n := int32(0)
+	for _, m := range t.calls {
+		if len(m.Modes) == 0 {
+			continue
+		}
+		for _, sub := range m.subs {
+			for _, mode := range m.Modes {
+				arg.Requests, arg.Locks = append(arg.Requests, n), append(arg.Locks, lockKey("seat", t.region, mode, sub))
+			}
+			n++
+		}
+	}
+	return arg
+}
+
+func (t *matchTx) joins() (sessions []uuid.UUID) {
+	for _, m := range t.calls {
+		if region, id, ok := parseSessionID(m.Join); ok && region == t.region {
+			sessions = append(sessions, id)
+		}
+	}
+	return sessions
+}
+
+// queueSessions adds the statements that lock sessions and then read what their matches are.
+func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
+	if len(ids) == 0 {
+		return
+	}
+	queue(out, &t.locked.sessions, (*Queries).LockMatchSessions, LockMatchSessionsParams{Region: t.region, Ids: ids})
+	queue(out, &t.locked.playing, (*Queries).PlayingMatches, PlayingMatchesParams{Region: t.region, Sessions: ids})
+}
+
+// hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
+func (t *matchTx) hostsFor(calls []*matchCall) LockHostsParams {
+	arg := LockHostsParams{Region: t.region, Wait: t.wait}
+	wanted := map[shape]int32{}
+	for _, m := range calls {
+		for _, mode := range m.Modes {
+			if m.Join == "" {
+				wanted[shape{mode, m.Size}]++
+			}
+		}
+	}
+	for sh, n := range wanted {
+		arg.Modes, arg.MaxPlayers, arg.Sessions = append(arg.Modes, sh.mode), append(arg.MaxPlayers, int32(sh.maxPlayers)), append(arg.Sessions, n)
+	}
+	return arg
+}
+
+// judge drops the matches that cannot be committed, or not in this transaction, and returns the others.
+func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall) {
+	free, busy := t.freeTickets(), t.busyPlayers()
+	seats := byPlayer(t.locked.around).of
+	taken := map[string]bool{}
+	for _, m := range t.calls {
+		gone := t.gone(m, free)
+		held := slices.DeleteFunc(slices.Clone(m.subs), func(sub string) bool { return !busy[sub] && !taken[sub] })
+		seated := seatedElsewhere(m, seats, free)
+		switch {
+		case m.Accepted && !slices.Contains(t.locked.accepted, m.ID):
+			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedUnaccepted}
+		case len(gone) > 0:
+			verdicts[m] = MatchOutcome{Kind: MatchTicketsGone, Gone: gone}
+			if m.Accepted {
+				t.ended = append(t.ended, m)
+			}
+		case len(held) > 0:
+			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, Busy: held}
+		case len(seated) > 0:
+			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedSeated, Busy: seated}
+		case len(givenUp(m, seats)) > 0 && !t.alone:
+			t.mustBeAlone = append(t.mustBeAlone, m)
+		default:
+			open = append(open, m)
+			for _, sub := range m.subs {
+				taken[sub] = true
+			}
+		}
+	}
+	return open
+}
+
+func (t *matchTx) freeTickets() map[string]LockMatchTicketsRow {
+	free := make(map[string]LockMatchTicketsRow, len(t.locked.tickets))
+	for _, k := range t.locked.tickets {
+		free[k.ID] = k
+	}
+	return free
+}
+
+// gone returns the tickets of a match that are not as it was decided about them.
+func (t *matchTx) gone(m *matchCall, free map[string]LockMatchTicketsRow) (ids []string) {
+	for _, k := range m.Tickets {
+		if row, ok := free[k.ID]; !ok || k.Tx != 0 && k.Tx != row.Tx {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
+}
+
+// busyPlayers are those about whom another transaction decides.
+func (t *matchTx) busyPlayers() map[string]bool {
+	if t.region == "" {
+		return nil
+	}
+	busy := map[string]bool{}
+	granted := make(map[int32]bool, len(t.locked.granted))
+	for _, n := range t.locked.granted {
+		granted[n] = true
+	}
+	for n, sub := range t.players() {
+		if !granted[int32(n)] {
+			busy[sub] = true
+		}
+	}
+	return busy
+}
+
+// seatedElsewhere returns the players of a match that keep another seat: one that they resolved, one of a match that took them
+// while the ticket waited, or one in the session that the match is to join.
+func seatedElsewhere(m *matchCall, seats map[string][]SeatsAroundRow, tickets map[string]LockMatchTicketsRow) (subs []string) {
+	for _, k := range m.Tickets {
+		queued := time.Unix(0, tickets[k.ID].Created)
+		for _, sub := range k.subs() {
+			if slices.ContainsFunc(seats[sub], func(st SeatsAroundRow) bool {
+				since := st.MatchID != nil && *st.MatchID != m.ID && st.ReservedAt.After(queued)
+				unused := st.State == "reserved" && st.Live && slices.Contains(m.Modes, st.Mode) && (st.Resolved || since)
+				return unused || m.Join != "" && strings.HasSuffix(m.Join, st.SessionID.String())
+			}) {
+				subs = append(subs, sub)
+			}
+		}
+	}
+	return subs
+}
+
+// givenUp returns the unused seats in the modes of the match that its players leave for it.
+func givenUp(m *matchCall, seats map[string][]SeatsAroundRow) (refs []seatRef) {
+	for _, sub := range m.subs {
+		for _, st := range seats[sub] {
+			if st.State == "reserved" && slices.Contains(m.Modes, st.Mode) {
+				refs = append(refs, seatRef{st.SessionID, sub})
+			}
+		}
+	}
+	return refs
+}

@@ -1,0 +1,41 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errRolledBack stands for a transaction of unknown outcome that turned out to be rolled back: it is tried again.
+var errRolledBack = &pgconn.PgError{Code: "40001", Message: "the transaction was rolled back"}
+
+// happened finds out whether the transaction was committed, all of it or nothing.
+func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
+	if len(t.seated) == 0 {
+		return false, nil // nothing that a repetition could do twice
+	}
+	first := t.seated[0]
+	return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
+		return t.Store.q.MatchRecorded(ctx, MatchRecordedParams{Universe: t.universe, ID: first.ID})
+	})
+}
+
+// foundOut waits for the lost transaction, which holds the ticket until it ends, and then looks for what it wrote.
+func (c *committer) foundOut(ctx context.Context, ticket string, look func(context.Context) (bool, error)) (done bool, err error) {
+	// Postgres ends the lost transaction by the hold timeout.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.HoldTimeout+time.Second)
+	defer cancel()
+	for {
+		if err = c.q.AwaitTicket(ctx, AwaitTicketParams{Universe: c.universe, ID: ticket}); err == nil {
+			done, err = look(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			return done, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}

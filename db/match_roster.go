@@ -1,0 +1,39 @@
+package db
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// rosterPlayer is an entry of matches.roster.
+type rosterPlayer struct {
+	Sub        string          `json:"sub"`
+	Team       string          `json:"team,omitempty"`
+	Role       string          `json:"role,omitempty"`
+	Ticket     string          `json:"ticket"`
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+}
+
+func rosterOf(tickets []MatchTicket) ([]byte, error) {
+	var roster []rosterPlayer
+	for _, t := range tickets {
+		for _, p := range t.Players {
+			roster = append(roster, rosterPlayer{p.Sub, p.Team, p.Role, t.ID, p.Told})
+		}
+	}
+	return json.Marshal(roster)
+}
+
+// jsonbBytes is the length of the text that Postgres writes for this JSON: it puts a space behind each comma and colon.
+// Commas and colons in texts make it more than that.
+func jsonbBytes(b []byte) int {
+	return len(b) + bytes.Count(b, []byte(",")) + bytes.Count(b, []byte(":"))
+}
+
+// objectText is a JSON object, {} for none.
+func objectText(b json.RawMessage) string {
+	if len(b) == 0 {
+		return "{}"
+	}
+	return string(b)
+}

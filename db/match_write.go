@@ -1,0 +1,203 @@
+package db
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced matches
+// a fresh snapshot shows room for.
+func (t *matchTx) write(_ *candidates) error {
+	out := t.q.deferred()
+	t.writeSessions()
+	if ended := t.endedProposals(); len(ended) > 0 {
+		queueExec(out, (*Queries).EndProposals, EndProposalsParams{Universe: t.universe, Ids: ended})
+	}
+	t.requeueEnded()
+	if len(t.seated) > 0 {
+		settle, err := t.settlement()
+		if err != nil {
+			return err
+		}
+		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
+		queueExec(out, (*Queries).SettleMatched, settle)
+		queueExec(out, (*Queries).RecordMatches, t.records())
+	}
+	if served := t.served(); len(served.Keys) > 0 {
+		queueExec(out, (*Queries).EndDemand, served)
+	}
+	if len(t.unplaced) > 0 {
+		queue(out, &t.placeable, (*Queries).StillPlaceable, t.stillPlaceable())
+	}
+	t.written = true
+	return nil
+}
+
+// writeSessions defers sessions, seats and playing matches.
+func (t *matchTx) writeSessions() {
+	out := t.q.deferred()
+	fill, seats := FillSessionsParams{Region: t.region}, TakeMatchSeatsParams{Region: t.region, SeatTtl: t.cfg.Timing.SeatTTL}
+	start, join := StartMatchesParams{Region: t.region, Universe: t.universe}, JoinMatchesParams{Region: t.region}
+	for _, s := range t.seated {
+		if s.mode == "" {
+			continue
+		}
+		seats.add(s)
+		if s.joined == nil {
+			start.add(s)
+			continue
+		}
+		fill.Ids, fill.Players = append(fill.Ids, s.session), append(fill.Players, int32(len(s.subs)))
+		join.add(s)
+	}
+	if len(fill.Ids) > 0 {
+		queueExec(out, (*Queries).FillSessions, fill)
+		queueExec(out, (*Queries).JoinMatches, join)
+	}
+	if len(seats.Subs) > 0 {
+		queueExec(out, (*Queries).TakeMatchSeats, seats)
+	}
+	if len(start.Ids) > 0 {
+		queueExec(out, (*Queries).StartMatches, start)
+		t.sessions.Region = t.region
+		queueExec(out, (*Queries).OpenSessions, t.sessions)
+	}
+}
+
+func (p *TakeMatchSeatsParams) add(s seatedMatch) {
+	for _, k := range s.Tickets {
+		key := partyKey(k.subs())
+		for _, player := range k.Players {
+			p.Sessions, p.Subs, p.Modes = append(p.Sessions, s.session), append(p.Subs, player.Sub), append(p.Modes, s.mode)
+			p.Parties, p.Matches, p.Teams = append(p.Parties, key), append(p.Matches, s.playing()), append(p.Teams, player.Team)
+		}
+	}
+}
+
+func (p *StartMatchesParams) add(s seatedMatch) {
+	p.Ids, p.Sessions = append(p.Ids, s.ID), append(p.Sessions, s.session)
+	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
+	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters, string(s.roster)), append(p.Data, string(s.Data))
+	p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
+	p.Tickets = append(p.Tickets, s.ticketIDs()...)
+	p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+}
+
+func (p *JoinMatchesParams) add(s seatedMatch) {
+	p.Ids, p.Rosters = append(p.Ids, s.joined.id), append(p.Rosters, string(s.roster))
+	p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
+	p.Tickets = append(p.Tickets, s.ticketIDs()...)
+	p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+}
+
+// endedProposals are accepted matches that are committed, or lost a ticket.
+func (t *matchTx) endedProposals() (ids []uuid.UUID) {
+	for _, s := range t.seated {
+		if s.Accepted {
+			ids = append(ids, s.ID)
+		}
+	}
+	for _, m := range t.ended {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// requeueEnded gives back the tickets of accepted matches that lost another ticket.
+func (t *matchTx) requeueEnded() {
+	arg, free := RequeueTicketsParams{Universe: t.universe}, t.freeTickets()
+	for _, m := range t.ended {
+		for _, k := range m.Tickets {
+			if _, held := free[k.ID]; held {
+				arg.Ids, arg.Matches = append(arg.Ids, k.ID), append(arg.Matches, m.ID)
+			}
+		}
+	}
+	if len(arg.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).RequeueTickets, arg)
+	}
+}
+
+// settlement is what becomes of the tickets.
+func (t *matchTx) settlement() (SettleMatchedParams, error) {
+	arg := SettleMatchedParams{Universe: t.universe}
+	for i, s := range t.seated {
+		arg.Assignments = append(arg.Assignments, t.assign(s.NewMatch, s.placement))
+		arg.Playing, arg.Decisions, arg.DecidedBy = append(arg.Playing, s.playing()), append(arg.Decisions, s.ID), append(arg.DecidedBy, s.Profile)
+		for _, k := range s.Tickets {
+			detail, err := json.Marshal(assignedTo(s.placement, k))
+			if err != nil {
+				return arg, err
+			}
+			arg.Ids, arg.Match, arg.Details = append(arg.Ids, k.ID), append(arg.Match, int32(i+1)), append(arg.Details, string(detail))
+			arg.SubsFrom = append(arg.SubsFrom, int32(len(arg.Subs)+1))
+			arg.Subs = append(arg.Subs, k.subs()...)
+			arg.SubsTo = append(arg.SubsTo, int32(len(arg.Subs)))
+			if k.History != nil {
+				arg.keep(k)
+			}
+		}
+	}
+	return arg, nil
+}
+
+// assignment is the detail of a ticket's last event.
+type assignment struct {
+	SessionHandle string            `json:"session_handle,omitempty"`
+	SessionID     string            `json:"session_id,omitempty"`
+	Endpoint      string            `json:"endpoint,omitempty"`
+	Region        string            `json:"region,omitempty"`
+	Mode          string            `json:"mode,omitempty"`
+	Teams         map[string]string `json:"teams"` // by player of the ticket
+}
+
+func assignedTo(p Placement, k MatchTicket) assignment {
+	a := assignment{p.SessionHandle, p.SessionID, p.Endpoint, p.Region, p.Mode, map[string]string{}}
+	for _, player := range k.Players {
+		a.Teams[player.Sub] = player.Team
+	}
+	return a
+}
+
+func (p *SettleMatchedParams) keep(k MatchTicket) {
+	h := k.History
+	seen := cmp.Or(h.SeenAt, time.Unix(0, 0))
+	p.Kept, p.SeenAt = append(p.Kept, k.ID), append(p.SeenAt, seen)
+	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
+	p.ProfilesFrom = append(p.ProfilesFrom, int32(len(p.Profiles)+1))
+	p.Profiles = append(p.Profiles, h.Profiles...)
+	p.ProfilesTo = append(p.ProfilesTo, int32(len(p.Profiles)))
+	p.PartiesFrom = append(p.PartiesFrom, int32(len(p.Parties)+1))
+	p.Parties = append(p.Parties, h.Party...)
+	p.PartiesTo = append(p.PartiesTo, int32(len(p.Parties)))
+}
+
+// records is the history of the matches.
+func (t *matchTx) records() RecordMatchesParams {
+	p := RecordMatchesParams{Universe: t.universe, Region: t.region}
+	for _, s := range t.seated {
+		o, _ := t.ownerOf(s.matchCall)
+		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version))
+		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds, int64(s.Seed)), append(p.DecidedAt, s.DecidedAt)
+		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.session), append(p.Joined, s.joined != nil)
+		p.Players, p.Why = append(p.Players, int32(len(s.subs))), append(p.Why, objectText(s.Why))
+		p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
+		p.Tickets = append(p.Tickets, s.ticketIDs()...)
+		p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+	}
+	return p
+}
+
+// served are the rows of demand that nobody waits for any more.
+func (t *matchTx) served() EndDemandParams {
+	arg := EndDemandParams{Region: t.region}
+	for _, s := range t.seated {
+		for _, d := range s.Served {
+			arg.Modes, arg.Keys = append(arg.Modes, d.Mode), append(arg.Keys, d.Key)
+		}
+	}
+	return arg
+}
