@@ -35,7 +35,7 @@ type Session struct {
 	Roster  []Seated
 }
 
-// Seated is a player of a roster. Players whose seats name the same ticket are a party.
+// Seated is a player of a roster. Players whose seats name the same ticket are a party; one without a ticket is alone.
 type Seated struct {
 	Seat
 	Attributes match.Attributes
@@ -44,7 +44,7 @@ type Seated struct {
 
 // Violation is a condition that does not hold.
 type Violation struct {
-	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles", "mode" and "join_in_progress".
+	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles", "mode", "join_in_progress" and "chosen".
 	Rule string
 	Text string // what is wrong, and with whom
 	// Value is what was measured and Limit what is allowed; both 0 where neither is a number.
@@ -55,7 +55,7 @@ type Violation struct {
 // decided by a function.
 func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
-	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules))
+	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen())
 	if len(found) > 0 {
 		return found
 	}
@@ -93,6 +93,9 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	}
 	if m.Joins != nil {
 		for _, s := range m.Joins.Roster {
+			if s.Ticket == "" {
+				s.Ticket = s.Sub
+			}
 			g.members = append(g.members, member{Seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, roster: true})
 		}
 	}

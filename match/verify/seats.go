@@ -66,7 +66,8 @@ func (g *game) parties() (found []Violation) {
 	return found
 }
 
-// roles checks that each player with a role would take it, and how many of a team have it. A role that a join leaves vacant may stay so.
+// roles checks that each player with a role would take it, and how many of a team have it. After a join a role may be vacant still if its team has a free
+// place for it.
 func (g *game) roles() (found []Violation) {
 	for _, m := range g.members {
 		if m.Role != "" && !g.takes(m) {
@@ -74,11 +75,17 @@ func (g *game) roles() (found []Violation) {
 		}
 	}
 	for _, t := range g.p.Teams {
+		vacant := 0
+		if g.match.Joins != nil {
+			vacant = t.Max - len(g.in(t.Name))
+		}
 		for _, role := range t.Roles {
 			n := len(slices.DeleteFunc(g.in(t.Name), func(m member) bool { return m.Role != role.Name }))
-			if n > role.Max || n < role.Min && g.match.Joins == nil {
+			filled := min(role.Min-n, vacant)
+			if n > role.Max || n+max(filled, 0) < role.Min {
 				found = append(found, measured("roles", float64(n), float64(role.Min), "team %s has %d of %s instead of %d to %d", t.Name, n, role.Name, role.Min, role.Max))
 			}
+			vacant -= max(filled, 0)
 		}
 	}
 	return found

@@ -22,7 +22,7 @@ func (g *game) equality(r profile.Rule) (found []Violation) {
 	return found
 }
 
-// common: so many values are in every list, and what was chosen for the game server is the best of them.
+// common: so many values are in every list.
 func (g *game) common(r profile.Rule) (found []Violation) {
 	entries := g.entries(r, r.Attribute, texts...)
 	values := inAll(entries)
@@ -31,12 +31,30 @@ func (g *game) common(r profile.Rule) (found []Violation) {
 			found = append(found, measured(r.ID, float64(len(values)), float64(l.AtLeast), "%d values are in every list, fewer than %d", len(values), l.AtLeast))
 		}
 	}
-	chosen, ok := g.match.Chosen[r.Attribute]
-	best := r.Party == profile.Union || len(values) > 0 && chosen == values[0] // a union has no order
-	if ok && len(entries) > 0 && (!best || !slices.Contains(values, chosen)) {
-		found = append(found, violation(r.ID, "%q was chosen of the common values %q", chosen, values))
+	return found
+}
+
+// chosen checks that each value that was chosen for the game server is the best one of a common rule.
+func (g *game) chosen() (found []Violation) {
+	for attribute, value := range g.match.Chosen {
+		if !g.chooses(g.p.Rules, attribute, value) {
+			found = append(found, violation("chosen", "no rule chooses %q of %s", value, attribute))
+		}
 	}
 	return found
+}
+
+func (g *game) chooses(rules []profile.Rule, attribute, value string) bool {
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
+		if r.Kind != profile.Common || r.Attribute != attribute {
+			return g.chooses(r.Rules, attribute, value)
+		}
+		values := inAll(g.entries(r, attribute, texts...))
+		if r.Party == profile.Union { // it has no order
+			return slices.Contains(values, value)
+		}
+		return len(values) > 0 && values[0] == value
+	})
 }
 
 // inAll returns the values that are in every list, the one with the least sum of positions first; of equal sums the lowest by bytes.
