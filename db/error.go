@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/lattice-director/director/db/internal/panics"
+	"github.com/lattice-director/director/internal/panics"
 )
 
 // Kind is the kind of an [Error]. Each protocol has one table from Kind to its own statuses.

@@ -1,53 +1,40 @@
-// Package panics turns a panic into an error of the function that panicked, so that a defect in one call does not end the
-// process and all its other calls.
+// Package panics turns a panic into an error of the function that panicked. A panic that nothing recovers ends the process,
+// and with it the calls of all other callers.
 package panics
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ErrInternal is the error of a function that panicked. The panic and its stack are only in the log.
-var ErrInternal = errors.New("internal error")
-
-// Guard recovers panics, logs them with their stacks and counts them. Create it with [New]. A nil Guard only recovers. It is safe
-// for concurrent use.
-type Guard struct {
-	log       *slog.Logger
-	recovered *prometheus.CounterVec
+// Error is a recovered panic.
+type Error struct {
+	value any
+	stack []byte
 }
 
-// New returns a guard that logs panics to log and counts them in recovered, whose only label is the goroutine. Both may be nil.
-func New(log *slog.Logger, recovered *prometheus.CounterVec) *Guard {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Guard{log: log, recovered: recovered}
+// Error implements error. The text leaves the stack out: the stack is for the log only.
+func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// Attrs returns the panic and its stack for a log record.
+func (e *Error) Attrs() []slog.Attr {
+	return []slog.Attr{slog.Any("error", e), slog.String("stack", string(e.stack))}
 }
 
-// Do calls fn and returns its error, or ErrInternal if fn panicked. goroutine is the name in the log and the counter's label.
-func (g *Guard) Do(goroutine string, fn func() error) (err error) {
+// Catch calls fn and returns its error, or an *[Error] when fn panics.
+func Catch(fn func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			g.report(goroutine, p)
-			err = ErrInternal
+		if value := recover(); value != nil {
+			err = &Error{value, debug.Stack()}
 		}
 	}()
 	return fn()
 }
 
-func (g *Guard) report(goroutine string, p any) {
-	if g == nil {
-		return
-	}
-	if g.recovered != nil {
-		g.recovered.WithLabelValues(goroutine).Inc()
-	}
-	g.log.LogAttrs(context.Background(), slog.LevelError, "panic",
-		slog.String("goroutine", goroutine), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+// Is reports whether err is, or wraps, an *[Error].
+func Is(err error) bool {
+	_, ok := errors.AsType[*Error](err)
+	return ok
 }

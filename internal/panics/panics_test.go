@@ -3,6 +3,7 @@ package panics_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -36,4 +37,15 @@ func TestWithoutAPanicTheErrorPasses(t *testing.T) {
 	require.Equal(t, own, g.Do("x", func() error { return own }))
 	require.NoError(t, g.Do("x", func() error { return nil }))
 	require.ErrorIs(t, g.Do("x", func() error { panic(own) }), panics.ErrInternal, "without a log and a counter")
+}
+
+// Pins a panic that is logged and counted twice: by the batch that caught it, and again by a guard around the batch's caller.
+func TestAnErrorOfAPanicCaughtBelowPasses(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	caught := panics.Catch(func() error { panic("a bug") })
+	require.EqualError(t, caught, "panic: a bug")
+	require.True(t, panics.Is(fmt.Errorf("a batch: %w", caught)))
+	require.Equal(t, caught, panics.New(slog.New(slog.NewTextHandler(&log, nil)), nil).Do("x", func() error { return caught }))
+	require.Empty(t, log.String())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/lattice-director/director/db/internal/panics"
+	"github.com/lattice-director/director/internal/panics"
 )
 
 type subscription struct {
