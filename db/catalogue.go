@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/lattice-director/director/internal/nearest"
 )
 
 // catalogue is what a replica knows of the regions and modes that instances offer, or offered in the last day. It tells a
@@ -105,35 +106,9 @@ func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *Error) {
 
 // suggestion names the known name that is nearest to a misspelt one, if there is one that is near.
 func suggestion(misspelt string, known []string) string {
-	best, least := "", max(2, len(misspelt)/3)+1
-	for _, name := range known[:min(len(known), longestSuggestion)] {
-		if d := editDistance(strings.ToLower(misspelt), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
+	best := nearest.NameFold(misspelt, known[:min(len(known), longestSuggestion)], max(2, len(misspelt)/3))
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// editDistance counts the bytes to insert, delete or replace to make one name of the other (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of what was read of a to each beginning of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

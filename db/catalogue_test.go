@@ -83,13 +83,3 @@ func TestUnknownNamesAreLoggedWithinBounds(t *testing.T) {
 	require.Equal(t, warningsAtOnce, strings.Count(text.String(), "level=WARN"))
 	require.Contains(t, text.String(), "mode=mode-0 ")
 }
-
-func TestEditDistance(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"duel", "duel", 0}, {"", "duel", 4}, {"duel", "", 4}, {"dule", "duel", 2}, {"duels", "duel", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
-		require.Equal(t, c.want, editDistance(c.a, c.b), "%s %s", c.a, c.b)
-	}
-}
