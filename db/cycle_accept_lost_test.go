@@ -5,27 +5,22 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/match"
 )
 
 // A cutter passes bytes between a client and Postgres until it sees a COMMIT of the client's that it is to cut.
 type cutter struct {
-	net.Listener
-
-	network, target string
-
+	proxy  *dbtest.Proxy
 	armed  atomic.Bool
 	arrive chan struct{} // nil: the COMMIT does not reach Postgres; it does when this is closed
 	cuts   atomic.Int32
@@ -33,56 +28,20 @@ type cutter struct {
 
 func newCutter(t *testing.T, target string, arrives bool) *cutter {
 	t.Helper()
-	pc, err := pgx.ParseConfig(target)
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	c := &cutter{Listener: l}
+	c := &cutter{}
 	if arrives {
 		c.arrive = make(chan struct{})
 	}
-	c.network, c.target = pgconn.NetworkAddress(pc.Host, pc.Port)
-	var wait sync.WaitGroup
-	t.Cleanup(func() { _ = l.Close(); wait.Wait() })
-	wait.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wait.Go(func() { c.pass(t.Context(), conn) })
-		}
-	})
+	c.proxy = dbtest.NewProxy(t, target, c.pass)
 	return c
-}
-
-// url leads to a database by way of the cutter.
-func (c *cutter) url(t *testing.T, database string) string {
-	t.Helper()
-	u, err := url.Parse(database)
-	require.NoError(t, err)
-	host, port, err := net.SplitHostPort(c.Addr().String())
-	require.NoError(t, err)
-	q := u.Query()
-	q.Set("host", host)
-	q.Set("port", port)
-	q.Set("sslmode", "disable")
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // replica goes by way of the cutter. Its statements travel as texts, so that the COMMIT can be seen; once their types are known.
 func (c *cutter) replica(b *bundle) *db.Store {
-	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.url(b.t, b.url), "pgbouncer", 1 })
+	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.proxy.URL, "pgbouncer", 1 })
 }
 
-func (c *cutter) pass(ctx context.Context, client net.Conn) {
-	defer func() { _ = client.Close() }()
-	server, err := net.Dial(c.network, c.target)
-	if err != nil {
-		return
-	}
-	defer func() { _ = server.Close() }()
+func (c *cutter) pass(ctx context.Context, client, server net.Conn) {
 	answered := make(chan struct{})
 	go func() { _, _ = io.Copy(client, server); _ = client.Close(); close(answered) }()
 	buf := make([]byte, 64<<10)

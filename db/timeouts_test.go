@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"net/url"
 	"testing"
 	"time"
 
@@ -31,40 +30,10 @@ func hasty(t *testing.T, databaseURL string) *Store {
 // transaction pooler does.
 func poolerURL(t *testing.T, databaseURL string) string {
 	t.Helper()
-	pc, err := pgx.ParseConfig(databaseURL)
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go poolerConn(pc.Config, client)
-		}
-	}()
-	u, err := url.Parse(databaseURL)
-	require.NoError(t, err)
-	host, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	q := u.Query()
-	q.Set("host", host)
-	q.Set("port", port)
-	q.Set("sslmode", "disable")
-	u.RawQuery = q.Encode()
-	return u.String()
+	return dbtest.NewProxy(t, databaseURL, passAsPooler).URL
 }
 
-func poolerConn(pc pgconn.Config, client net.Conn) {
-	defer func() { _ = client.Close() }()
-	network, address := pgconn.NetworkAddress(pc.Host, pc.Port)
-	server, err := net.Dial(network, address)
-	if err != nil {
-		return
-	}
-	defer func() { _ = server.Close() }()
+func passAsPooler(_ context.Context, client, server net.Conn) {
 	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
 	const backendKeyData, kindAndLength = 'K', 5
 	for head := make([]byte, kindAndLength); ; {

@@ -4,24 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
 )
 
 // driven is a running worker whose pauses end with a tick, and whose results the test receives.
@@ -68,14 +63,14 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
-	proxy := newProxy(t, b.url)
+	proxy := dbtest.NewProxy(t, b.url, nil)
 	var log bytes.Buffer
 	o := b.options()
-	o.Store, o.Log = b.replica(proxy.url), slog.New(slog.NewTextHandler(&log, nil))
+	o.Store, o.Log = b.replica(proxy.URL), slog.New(slog.NewTextHandler(&log, nil))
 	d := drive(t, only(t, o, "reap"))
 	require.NoError(t, (<-d.results).err)
 
-	proxy.shut()
+	proxy.Shut()
 	var pauses []time.Duration
 	for range 4 {
 		d.tick <- struct{}{}
@@ -87,7 +82,7 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 
 	b.expireLeases("eu")
 	b.steady()
-	proxy.open()
+	proxy.Open()
 	d.tick <- struct{}{}
 	r := <-d.results
 	require.NoError(t, r.err)
@@ -219,80 +214,4 @@ func TestNewRefusesMissingOptions(t *testing.T) {
 	require.NoError(t, err)
 	_, err = New(o)
 	require.ErrorContains(t, err, "metrics", "two workers cannot share a registry")
-}
-
-// proxy forwards connections to the database, and can be shut.
-type proxy struct {
-	t        *testing.T
-	url      string
-	network  string
-	upstream string
-
-	mu       sync.Mutex
-	listener net.Listener
-	conns    []net.Conn
-}
-
-func newProxy(t *testing.T, database string) *proxy {
-	t.Helper()
-	cfg, err := pgxpool.ParseConfig(database)
-	require.NoError(t, err)
-	p := &proxy{t: t}
-	p.network, p.upstream = "tcp", net.JoinHostPort(cfg.ConnConfig.Host, strconv.Itoa(int(cfg.ConnConfig.Port)))
-	if strings.HasPrefix(cfg.ConnConfig.Host, "/") {
-		p.network, p.upstream = "unix", cfg.ConnConfig.Host+"/.s.PGSQL."+strconv.Itoa(int(cfg.ConnConfig.Port))
-	}
-	p.listen("127.0.0.1:0")
-	user := url.UserPassword(cfg.ConnConfig.User, cfg.ConnConfig.Password)
-	p.url = (&url.URL{
-		Scheme: "postgres", User: user, Host: p.listener.Addr().String(), Path: cfg.ConnConfig.Database, RawQuery: "sslmode=disable",
-	}).String()
-	t.Cleanup(p.shut)
-	return p
-}
-
-func (p *proxy) listen(address string) {
-	listener, err := new(net.ListenConfig).Listen(p.t.Context(), "tcp4", address)
-	require.NoError(p.t, err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.listener = listener
-	go p.serve(listener)
-}
-
-func (p *proxy) open() { p.listen(p.listener.Addr().String()) }
-
-func (p *proxy) serve(listener net.Listener) {
-	for {
-		in, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		out, err := new(net.Dialer).DialContext(context.Background(), p.network, p.upstream)
-		if err != nil {
-			_ = in.Close()
-			continue
-		}
-		p.mu.Lock()
-		p.conns = append(p.conns, in, out)
-		p.mu.Unlock()
-		go pipe(in, out)
-		go pipe(out, in)
-	}
-}
-
-func pipe(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-}
-
-// shut closes every connection and accepts no new ones.
-func (p *proxy) shut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.listener.Close()
-	for _, c := range p.conns {
-		_ = c.Close()
-	}
-	p.conns = nil
 }

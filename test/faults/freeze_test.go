@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db/dbtest"
 )
 
 // maxGap is the longest time without a placement in a region while one of three replicas is frozen: the hold timeout, after
@@ -77,9 +78,9 @@ func (r *rig) serveFreezable(name string) *site {
 // serveBehindProxy starts a site whose process keeps running while its network to Postgres delivers nothing: neither side
 // sees an error.
 func (r *rig) serveBehindProxy(name string) *site {
-	w := newProxy(r.t, r.cluster.URL("postgres"))
-	s := &site{process: r.serve("--database-url", named(r.t, w.url, name)), name: name, placements: map[string]*placements{}}
-	s.freeze, s.resume = w.gate.Lock, w.gate.Unlock
+	w := dbtest.NewProxy(r.t, r.cluster.URL("postgres"), nil)
+	s := &site{process: r.serve("--database-url", named(r.t, w.URL, name)), name: name, placements: map[string]*placements{}}
+	s.freeze, s.resume = w.Pause, w.Resume
 	return s
 }
 

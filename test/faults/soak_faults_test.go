@@ -60,9 +60,9 @@ func freeze(ctx context.Context, p *process) {
 }
 
 func (s *soak) cutReplica(ctx context.Context) {
-	s.proxies[2].gate.Lock()
+	s.proxies[2].Pause()
 	pause(ctx, moments())
-	s.proxies[2].gate.Unlock()
+	s.proxies[2].Resume()
 }
 
 func (s *soak) killWorker(ctx context.Context) {

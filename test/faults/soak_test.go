@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
 )
 
 // All faults at once, for ten seconds or the duration in DIRECTOR_SOAK (such as 30m). Players, parties, tickets, directors and
@@ -57,7 +59,7 @@ const (
 type soak struct {
 	*omRig
 	addrs    []string
-	proxies  []*proxy
+	proxies  []*dbtest.Proxy
 	replicas []*process
 	workers  []*process
 
@@ -73,7 +75,7 @@ func newSoak(t *testing.T) *soak {
 	s.env = append(s.env, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
 	for n := range soakReplicas {
 		s.addrs = append(s.addrs, freeAddr(t))
-		s.proxies = append(s.proxies, newProxy(t, s.cluster.URL("postgres")))
+		s.proxies = append(s.proxies, dbtest.NewProxy(t, s.cluster.URL("postgres"), nil))
 		s.replicas = append(s.replicas, s.launch(n))
 		s.awaitReady(s.replicas[n])
 		s.urls = append(s.urls, "http://"+s.addrs[n])
@@ -85,7 +87,7 @@ func newSoak(t *testing.T) *soak {
 }
 
 func (s *soak) launch(n int) *process {
-	return s.startReplica(s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.proxies[n].url)
+	return s.startReplica(s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.proxies[n].URL)
 }
 
 // gameServer sends heartbeats, and now and then freezes past its lease.

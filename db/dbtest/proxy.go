@@ -1,0 +1,178 @@
+package dbtest
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Forward passes the bytes of one connection between a client and Postgres until either side ends. The proxy closes both sides
+// after it. ctx ends with the test.
+type Forward func(ctx context.Context, client, server net.Conn)
+
+// Proxy forwards connections to a Postgres, and fails in the ways that a network does. It ends with its test. Its methods are safe
+// for concurrent use.
+type Proxy struct {
+	URL string // leads to the database through the proxy, without TLS
+
+	t               testing.TB
+	network, target string // of Postgres
+	forward         Forward
+	running         sync.WaitGroup
+	gate            sync.RWMutex // locked while the proxy is paused
+
+	mu       sync.Mutex
+	address  string
+	listener net.Listener // nil while the proxy is shut
+	conns    map[net.Conn]struct{}
+}
+
+// NewProxy returns an open proxy in front of the database of a URL. Without a forward it passes all bytes unchanged.
+func NewProxy(t testing.TB, databaseURL string, forward Forward) *Proxy {
+	t.Helper()
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		t.Fatalf("dbtest: the proxy's database: %v", err)
+	}
+	p := &Proxy{t: t, forward: forward, conns: map[net.Conn]struct{}{}, address: "127.0.0.1:0"}
+	if forward == nil {
+		p.forward = p.forwardAll
+	}
+	p.network, p.target = pgconn.NetworkAddress(config.Host, config.Port)
+	p.Open()
+	t.Cleanup(p.end)
+	p.URL = through(t, databaseURL, p.address)
+	return p
+}
+
+// through returns the URL of a database with another address.
+func through(t testing.TB, databaseURL, address string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatalf("dbtest: the proxy's database: %v", err)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatalf("dbtest: the proxy's address: %v", err)
+	}
+	q := u.Query()
+	q.Set("host", host)
+	q.Set("port", port)
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Open accepts connections again, on the same address.
+func (p *Proxy) Open() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	listener, err := net.Listen("tcp", p.address)
+	if err != nil {
+		p.t.Fatalf("dbtest: the proxy: %v", err)
+	}
+	p.listener, p.address = listener, listener.Addr().String()
+	p.running.Go(func() { p.accept(listener) })
+}
+
+// Shut closes all connections, and refuses new ones.
+func (p *Proxy) Shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		_ = p.listener.Close()
+	}
+	p.listener = nil
+	for conn := range p.conns {
+		_ = conn.Close()
+	}
+}
+
+// Pause holds back all bytes, and the ends of connections, so that neither side sees an error. It needs a proxy without a
+// forward of its own.
+func (p *Proxy) Pause() { p.gate.Lock() }
+
+// Resume ends a pause.
+func (p *Proxy) Resume() { p.gate.Unlock() }
+
+func (p *Proxy) end() {
+	if p.gate.TryRLock() {
+		p.gate.RUnlock()
+	} else { // The test failed during a pause.
+		p.Resume()
+	}
+	p.Shut()
+	p.running.Wait()
+}
+
+func (p *Proxy) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		p.running.Go(func() { p.connect(listener, client) })
+	}
+}
+
+func (p *Proxy) connect(listener net.Listener, client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial(p.network, p.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	if p.keep(listener, client, server) {
+		defer p.drop(client, server)
+		p.forward(p.t.Context(), client, server)
+	}
+}
+
+// keep makes Shut close both sides. It reports false when the proxy was shut since it accepted the client.
+func (p *Proxy) keep(listener net.Listener, client, server net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != listener {
+		return false
+	}
+	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(client, server net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, client)
+	delete(p.conns, server)
+}
+
+func (p *Proxy) forwardAll(_ context.Context, client, server net.Conn) {
+	var answers sync.WaitGroup
+	answers.Go(func() { p.copy(client, server) })
+	p.copy(server, client)
+	answers.Wait()
+}
+
+// copy copies bytes from one side to the other, and closes both when either one ends.
+func (p *Proxy) copy(to, from net.Conn) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		p.gate.RLock()
+		if n > 0 && err == nil {
+			_, err = to.Write(buf[:n])
+		}
+		p.gate.RUnlock()
+		if err != nil {
+			_, _ = to.Close(), from.Close()
+			return
+		}
+	}
+}
