@@ -1,11 +1,8 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,34 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/internal/notify/notifytest"
+	"github.com/lattice-director/director/internal/logtest"
 )
 
 // ears is a store that listens, and what it logged.
 type ears struct {
 	*Store
-	logged *logged
-}
-
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) count(what string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), what)
+	logged *logtest.Buffer
 }
 
 func newEars(t *testing.T, url string, change ...func(*Config)) ears {
 	t.Helper()
-	e := ears{logged: &logged{}}
+	e := ears{logged: &logtest.Buffer{}}
 	cfg := Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(e.logged, nil))}
 	for _, c := range change {
 		c(&cfg)
@@ -55,26 +37,8 @@ func newEars(t *testing.T, url string, change ...func(*Config)) ears {
 // hears waits until notices of others arrive. The wake that comes with a new connection is swallowed.
 func (e ears) hears(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
-	require.Eventually(t, func() bool { return e.logged.count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.logged.Count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
 	<-wake
-}
-
-func requireWoken(t *testing.T, wake <-chan struct{}, why string) {
-	t.Helper()
-	select {
-	case <-wake:
-	case <-time.After(20 * time.Second):
-		require.Fail(t, "was not woken", why)
-	}
-}
-
-func requireAsleep(t *testing.T, wake <-chan struct{}, why string) {
-	t.Helper()
-	select {
-	case <-wake:
-		require.Fail(t, "was woken", why)
-	default:
-	}
 }
 
 func TestReplicasHearEachOther(t *testing.T) {
@@ -89,19 +53,19 @@ func TestReplicasHearEachOther(t *testing.T) {
 	drained(cycle)
 
 	here.Notify(TopicTickets, "eu")
-	requireWoken(t, eu, "another replica has news")
+	notifytest.RequireWoken(t, eu, "another replica has news")
 	here.Notify(TopicCycle, "eu")
-	requireWoken(t, cycle, "another topic's notices come by the same connection")
-	requireAsleep(t, us, "nothing happened in this region")
-	requireAsleep(t, eu, "its news came once")
+	notifytest.RequireWoken(t, cycle, "another topic's notices come by the same connection")
+	notifytest.RequireAsleep(t, us, "nothing happened in this region")
+	notifytest.RequireAsleep(t, eu, "its news came once")
 
 	there.Notify(TopicTickets, "us")
-	requireWoken(t, us, "a replica hears itself")
+	notifytest.RequireWoken(t, us, "a replica hears itself")
 	stop()
 	here.Notify(TopicTickets, "eu")
 	here.Notify(TopicCycle, "eu")
-	requireWoken(t, cycle, "the others go on")
-	requireAsleep(t, eu, "this one has stopped")
+	notifytest.RequireWoken(t, cycle, "the others go on")
+	notifytest.RequireAsleep(t, eu, "this one has stopped")
 	require.Equal(t, 1, listening(t, url), "one connection a replica, where somebody subscribed")
 }
 
@@ -114,7 +78,7 @@ func TestTheLastNoticeIsHeard(t *testing.T) {
 	there.hears(t, wake)
 	here.Notify(TopicTickets, "eu")
 	here.Close()
-	requireWoken(t, wake, "")
+	notifytest.RequireWoken(t, wake, "")
 }
 
 // What is notified of while nobody listens must not be lost.
@@ -125,16 +89,16 @@ func TestAKilledListenerComesBack(t *testing.T) {
 	wake, _ := there.Subscribe(TopicTickets, "eu")
 	there.hears(t, wake)
 	for range 3 {
-		n := there.logged.count("notifications arrive")
+		n := there.logged.Count("notifications arrive")
 		require.Equal(t, 1, kill(t, url))
 		here.Notify(TopicTickets, "eu") // perhaps to nobody
-		requireWoken(t, wake, "what was missed is read after each new connection")
-		require.Eventually(t, func() bool { return there.logged.count("notifications arrive") > n }, 20*time.Second, time.Millisecond)
+		notifytest.RequireWoken(t, wake, "what was missed is read after each new connection")
+		require.Eventually(t, func() bool { return there.logged.Count("notifications arrive") > n }, 20*time.Second, time.Millisecond)
 		drained(wake)
 		here.Notify(TopicTickets, "eu")
-		requireWoken(t, wake, "the new connection listens")
+		notifytest.RequireWoken(t, wake, "the new connection listens")
 	}
-	require.Equal(t, 3, there.logged.count("notifications do not arrive"), "each outage is told once")
+	require.Equal(t, 3, there.logged.Count("notifications do not arrive"), "each outage is told once")
 }
 
 func drained(wake <-chan struct{}) {
@@ -153,12 +117,12 @@ func TestBehindAPoolerNobodyListens(t *testing.T) {
 	others, _ := there.Subscribe(TopicTickets, "eu")
 	_, _ = there.Subscribe(TopicCycle, "eu")
 	here.Notify(TopicTickets, "eu")
-	requireWoken(t, mine, "its own news take no way over the database")
-	require.Eventually(t, func() bool { return there.logged.count("level=WARN") == 1 }, 5*time.Second, time.Millisecond)
+	notifytest.RequireWoken(t, mine, "its own news take no way over the database")
+	require.Eventually(t, func() bool { return there.logged.Count("level=WARN") == 1 }, 5*time.Second, time.Millisecond)
 	here.Close()
 	there.Close()
-	requireAsleep(t, others, "")
-	require.Equal(t, 1, there.logged.count("DATABASE_URL_DIRECT"), "said once")
+	notifytest.RequireAsleep(t, others, "")
+	require.Equal(t, 1, there.logged.Count("DATABASE_URL_DIRECT"), "said once")
 	require.Zero(t, listening(t, url))
 }
 
@@ -170,8 +134,8 @@ func TestAroundAPoolerItListens(t *testing.T) {
 	wake, _ := there.Subscribe(TopicTickets, "eu")
 	there.hears(t, wake)
 	here.Notify(TopicTickets, "eu")
-	requireWoken(t, wake, "")
-	require.Zero(t, there.logged.count("level=WARN"))
+	notifytest.RequireWoken(t, wake, "")
+	require.Zero(t, there.logged.Count("level=WARN"))
 }
 
 func pooled(c *Config) { c.Pooler = "pgbouncer" }

@@ -22,13 +22,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server/telemetry"
 )
 
 // stoppable starts a replica that the test stops itself.
 func stoppable(t *testing.T, change ...func(*config)) (b *bundle, stop func(), stopped <-chan error) {
 	t.Helper()
-	b = &bundle{t: t, log: new(logBuffer), issuer: newIssuer(t)}
+	b = &bundle{t: t, log: new(logtest.Buffer), issuer: newIssuer(t)}
 	b.config = defaults(t, dbtest.New(t))
 	for _, c := range change {
 		c(&b.config)
@@ -133,7 +134,7 @@ func TestAListenerThatFails(t *testing.T) {
 
 	taken := listen(t)
 	defer taken.Close()
-	other := &bundle{t: t, log: new(logBuffer), issuer: b.issuer, config: defaults(t, b.config.db.URL)}
+	other := &bundle{t: t, log: new(logtest.Buffer), issuer: b.issuer, config: defaults(t, b.config.db.URL)}
 	require.NoError(t, other.config.Listener.Close())
 	other.config.Listener, other.config.Addr = nil, taken.Addr().String()
 	other.open()

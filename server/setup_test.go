@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
@@ -41,7 +42,7 @@ type bundle struct {
 	store  *db.Store
 	keys   *keyring.Keeper
 	server *server.Server
-	log    *logBuffer
+	log    *logtest.Buffer
 	issuer issuer
 	client *http.Client
 	config config
@@ -60,7 +61,7 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 // start starts a replica on a database that may be unavailable.
 func start(t *testing.T, url string, change ...func(*config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, log: new(logBuffer), issuer: newIssuer(t)}
+	b := &bundle{t: t, log: new(logtest.Buffer), issuer: newIssuer(t)}
 	b.config = defaults(t, url)
 	for _, c := range change {
 		c(&b.config)

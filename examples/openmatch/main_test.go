@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
@@ -47,26 +47,13 @@ func replica(t *testing.T, url string) string {
 	return server.Addrs()[0].String()
 }
 
-// journal is a log that the test reads at the end.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
-
 // connects returns the players by the address that they were assigned to.
-func (j *journal) connects(t *testing.T) map[string][]string {
+func connects(t *testing.T, log string) map[string][]string {
 	rooms := map[string][]string{}
-	for lines := bufio.NewScanner(&j.text); lines.Scan(); {
+	for line := range strings.Lines(log) {
 		var said struct{ Msg, Player, To, Level string }
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &said))
-		require.Equal(t, "INFO", said.Level, lines.Text())
+		require.NoError(t, json.Unmarshal([]byte(line), &said))
+		require.Equal(t, "INFO", said.Level, line)
 		if said.Msg == "connects" {
 			rooms[said.To] = append(rooms[said.To], said.Player)
 		}
@@ -80,13 +67,13 @@ func TestAgainstTwoReplicas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	one, other := replica(t, url), replica(t, url)
-	var said journal
+	var said logtest.Buffer
 	log := slog.New(slog.NewJSONHandler(&said, nil))
 	err := run(t.Context(), log, []string{
 		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-timeout", "5s",
 	})
 	require.NoError(t, err)
-	rooms := said.connects(t)
+	rooms := connects(t, said.String())
 	seen := map[string]bool{}
 	for room, players := range rooms {
 		require.Len(t, players, 2, room)

@@ -1,11 +1,8 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,30 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/internal/notify/notifytest"
+	"github.com/lattice-director/director/internal/logtest"
 )
 
-// logged is the log of a bus.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) count(what string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), what)
-}
-
 // newBus sends to one database and listens on another, or on the same.
-func newBus(t *testing.T, sendTo, listenTo string, change func(*listener)) (*Bus, *logged) {
+func newBus(t *testing.T, sendTo, listenTo string, change func(*listener)) (*Bus, *logtest.Buffer) {
 	t.Helper()
-	log := &logged{}
+	log := &logtest.Buffer{}
 	pool, err := pgxpool.New(t.Context(), sendTo)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
@@ -55,26 +36,17 @@ func newBus(t *testing.T, sendTo, listenTo string, change func(*listener)) (*Bus
 	return b, log
 }
 
-func requireWoken(t *testing.T, wake <-chan struct{}, why string) {
-	t.Helper()
-	select {
-	case <-wake:
-	case <-time.After(20 * time.Second):
-		require.Fail(t, "was not woken", why)
-	}
-}
-
 // A connection on which LISTEN succeeds may still receive nothing: it leads through an unknown pooler, or to another
 // database. The listener detects that, logs it once, and reconnects.
 func TestAListenerWithoutAnEchoReconnects(t *testing.T) {
 	t.Parallel()
 	b, log := newBus(t, dbtest.New(t), dbtest.New(t), func(l *listener) { l.echoTimeout = 20 * time.Millisecond })
 	wake, _ := b.Subscribe("tickets", "eu")
-	requireWoken(t, wake, "the first time")
-	requireWoken(t, wake, "and again")
-	require.Equal(t, 1, log.count("does it lead through a pooler"))
+	notifytest.RequireWoken(t, wake, "the first time")
+	notifytest.RequireWoken(t, wake, "and again")
+	require.Equal(t, 1, log.Count("does it lead through a pooler"))
 	b.Notify("tickets", "eu")
-	requireWoken(t, wake, "its own notices wake it all the same")
+	notifytest.RequireWoken(t, wake, "its own notices wake it all the same")
 }
 
 // A connection may be dead without an error: a quiet one must prove that it is alive.
@@ -98,5 +70,5 @@ func TestAQuietListenerSendsAnEcho(t *testing.T) {
 	for range 5 {
 		<-sent
 	}
-	require.Zero(t, log.count("level=WARN"), "the echo of a live connection arrives")
+	require.Zero(t, log.Count("level=WARN"), "the echo of a live connection arrives")
 }
