@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/devlogin"
 )
 
@@ -25,41 +26,38 @@ func TestBenchBaseline(t *testing.T) {
 	raw, _, err := i.Mint(devlogin.Claims{Subject: "anna"}, time.Minute)
 	require.NoError(t, err)
 	anna, fleet := "Authorization: Bearer "+raw, "X-Fleet-Token: "+l.FleetToken()
-	post := func(url, header string, body object) (int, string) {
-		return call(t, http.MethodPost, url, header, body)
-	}
 	duel := object{"region": "eu", "mode": "duel"}
 
-	status, body := post(api+"/matchmake", anna, duel)
+	status, body := clitest.Post(t, api+"/matchmake", anna, duel)
 	require.Equal(t, http.StatusConflict, status, body)
-	require.Equal(t, "no_capacity", field(t, body, "code"))
-	status, body = post(api+"/fleet/register", fleet, object{
+	require.Equal(t, "no_capacity", clitest.Field(t, body, "code"))
+	status, body = clitest.Post(t, api+"/fleet/register", fleet, object{
 		"instance_id": "eu-1", "endpoint": "eu-1.example:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 64,
 	})
 	require.Equal(t, http.StatusOK, status, body)
-	status, naive := post(api+"/matchmake", anna, duel)
+	status, naive := clitest.Post(t, api+"/matchmake", anna, duel)
 	require.Equal(t, http.StatusOK, status, naive)
-	status, still := post(api+"/noop", anna, duel)
+	status, still := clitest.Post(t, api+"/noop", anna, duel)
 	require.Equal(t, http.StatusOK, status, still)
 	requireAlike(t, naive, still)
 	require.Equal(t, 1, count(t, l, "SELECT count(*) FROM seats"), "one by the naive placement, none by the no-op")
 
 	beat := object{"instance_id": "eu-1", "load": 0.5}
-	status, alive := post(api+"/fleet/heartbeat", fleet, beat)
+	status, alive := clitest.Post(t, api+"/fleet/heartbeat", fleet, beat)
 	require.Equal(t, http.StatusOK, status, alive)
-	status, still = post(api+"/fleet/noop", fleet, beat)
+	status, still = clitest.Post(t, api+"/fleet/noop", fleet, beat)
 	require.Equal(t, http.StatusOK, status, still)
 	requireAlike(t, alive, still)
 
 	for path, body := range map[string]object{"/noop": {"region": "EU", "mode": "duel"}, "/fleet/noop": {"load": 0.5}} {
 		who := map[bool]string{true: fleet, false: anna}[strings.HasPrefix(path, "/fleet/")]
-		status, _ = post(api+path, who, body)
+		status, _ = clitest.Post(t, api+path, who, body)
 		require.Equal(t, http.StatusBadRequest, status, path)
-		status, _ = post(api+path, "", body)
+		status, _ = clitest.Post(t, api+path, "", body)
 		require.Equal(t, http.StatusUnauthorized, status, path)
 	}
 	require.Eventually(t, func() bool {
-		status, body = post(api+"/resolve", anna, object{"session_handle": field(t, naive, "session_handle")})
+		status, body = clitest.Post(t, api+"/resolve", anna, object{"session_handle": clitest.Field(t, naive, "session_handle")})
 		return status == http.StatusOK // 200 after the first key is made
 	}, deadline, tick)
 	before, err := l.Meter(processes...).Read(t.Context())

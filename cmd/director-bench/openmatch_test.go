@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
 )
 
 // Pins an Open Match scenario that does not work, leaves tickets waiting, or does not say why calls fail.
@@ -24,7 +25,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		}
 	}
 	for _, scenario := range openmatch.Scenarios() {
-		m := read[measured](t, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
+		m := clitest.Read[measured](t, directorBench, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
 		requireGood(t, m)
 		if scenario == "tickets" {
 			require.Positive(t, m.Costs.WALBytes)
@@ -33,14 +34,14 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		require.Equal(t, slices.Contains([]string{"fetch", "query"}, scenario), m.Tickets == 40)
 		require.Equal(t, scenario == "watch", m.Watchers == 10)
 	}
-	require.ErrorContains(t, run(t, env(), quick("query")...).err, "tickets cannot be queued: Unauthenticated")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("query")...).Err, "tickets cannot be queued: Unauthenticated")
 }
 
 // Pins baselines that are not called, or are called with another load, and a collection window that differs from the flag.
 func TestBenchOpenMatchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	runs := read[[]measured](t, environ, "fetch", "--tickets", "40", "--window", "600ms", "--replicas", "2", "--baselines",
+	runs := clitest.Read[[]measured](t, directorBench, environ, "fetch", "--tickets", "40", "--window", "600ms", "--replicas", "2", "--baselines",
 		"--duration", "500ms", "--warm-up", "0s")
 	var names []string
 	for _, m := range runs {
@@ -49,7 +50,7 @@ func TestBenchOpenMatchInLab(t *testing.T) {
 	}
 	require.Equal(t, []string{": fetch", "echo: tickets", "commit: commit"}, names)
 	require.GreaterOrEqual(t, runs[0].Steps[0].Latency.P50, 600.0)
-	table := ok(t, environ, "watch", "--watchers", "20", "--callers", "2", "--duration", "200ms", "--warm-up", "0s")
+	table := directorBench.OK(t, environ, "watch", "--watchers", "20", "--callers", "2", "--duration", "200ms", "--warm-up", "0s")
 	for _, word := range []string{"A CALL COSTS", "ticket 1.", "8 connections, 20 watchers"} {
 		require.Contains(t, table, word)
 	}
@@ -63,8 +64,8 @@ func TestBenchOpenMatchWrongUse(t *testing.T) {
 		"-1 watchers":     {"watch", "--watchers", "-1"},
 		"0 callers":       {"fetch", "--callers", "0"},
 	} {
-		r := run(t, env(), args...)
-		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
-		require.Contains(t, r.stderr, says)
+		r := directorBench.Run(t, env(), "", args...)
+		require.Equal(t, 2, cli.ExitCode(r.Err), r.Stderr)
+		require.Contains(t, r.Stderr, says)
 	}
 }

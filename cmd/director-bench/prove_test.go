@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/bench/report"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
 )
 
 // Pins an experiment that does not run, has no findings, or measures failing calls.
@@ -20,12 +21,12 @@ func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: eac
 		t.Run(e.Name, func(t *testing.T) {
 			environ := inLab(t)
 			page, plots := filepath.Join(t.TempDir(), "proof.html"), filepath.Join(t.TempDir(), "plots")
-			found := read[struct {
+			found := clitest.Read[struct {
 				Quick       bool
 				Rounds      int
 				Machine     machine
 				Experiments []proven
-			}](t, environ, "prove", e.Name, "--quick", "--rounds", "1", "--report", page, "--plots", plots)
+			}](t, directorBench, environ, "prove", e.Name, "--quick", "--rounds", "1", "--report", page, "--plots", plots)
 			require.True(t, found.Quick)
 			require.Equal(t, 1, found.Rounds)
 			require.NotEmpty(t, found.Machine.Postgres)
@@ -52,13 +53,13 @@ func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: eac
 func TestFindingsPrinted(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	r := run(t, environ, "prove", "capacity", "--quick", "--rounds", "1")
-	require.NoError(t, r.err, r.stderr)
+	r := directorBench.Run(t, environ, "", "prove", "capacity", "--quick", "--rounds", "1")
+	require.NoError(t, r.Err, r.Stderr)
 	for _, word := range []string{"EXPERIMENT", "“no capacity” while there were free seats", "≤ 0.0 %", "of the naive placement: ", "mean nothing", "Postgres"} {
-		require.Contains(t, r.stdout, word)
+		require.Contains(t, r.Stdout, word)
 	}
-	require.Contains(t, r.stderr, "capacity")
-	require.Contains(t, r.stderr, "round 1 of 1: naive matchmake")
+	require.Contains(t, r.Stderr, "capacity")
+	require.Contains(t, r.Stderr, "round 1 of 1: naive matchmake")
 
 	var told strings.Builder
 	j := &proving{program: &program{}, out: cli.Output{To: &told}}
@@ -77,12 +78,12 @@ func TestBenchProveWrongUse(t *testing.T) {
 		"0 rounds":                      {"prove", "--rounds", "0"},
 		`--output "xml" is not allowed`: {"prove", "--output", "xml"},
 	} {
-		r := run(t, env(), args...)
-		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
-		require.Contains(t, r.stderr, says)
+		r := directorBench.Run(t, env(), "", args...)
+		require.Equal(t, 2, cli.ExitCode(r.Err), r.Stderr)
+		require.Contains(t, r.Stderr, says)
 	}
-	suggested := ok(t, env(), "__complete", "prove", "reach", "")
+	suggested := directorBench.OK(t, env(), "__complete", "prove", "reach", "")
 	require.Contains(t, suggested, "packing\t")
 	require.NotContains(t, suggested, "reach\t")
-	require.Contains(t, ok(t, env(), "prove", "--help"), "packing")
+	require.Contains(t, directorBench.OK(t, env(), "prove", "--help"), "packing")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
 )
 
 func requireGood(t *testing.T, m measured) {
@@ -31,7 +32,7 @@ func TestBenchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
 	page := filepath.Join(t.TempDir(), "bench.html")
-	runs := read[[]measured](t, environ, "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
+	runs := clitest.Read[[]measured](t, directorBench, environ, "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
 		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page) // long enough for a placement on a busy machine
 	var names []string
 	for _, m := range runs {
@@ -62,7 +63,7 @@ func TestBenchAtARate(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
 	args := []string{"heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3", "--duration", "1s", "--warm-up", "200ms"}
-	table := ok(t, environ, args...)
+	table := directorBench.OK(t, environ, args...)
 	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.", "100 turns a second were requested, ", "1 replica, 20 game servers"} {
 		require.Contains(t, table, word)
 	}
@@ -73,7 +74,7 @@ func TestBenchAtARate(t *testing.T) {
 func TestBenchResolve(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	m := read[measured](t, environ, "resolve", "--callers", "4", "--instances", "2", "--duration", "500ms", "--warm-up", "0s")
+	m := clitest.Read[measured](t, directorBench, environ, "resolve", "--callers", "4", "--instances", "2", "--duration", "500ms", "--warm-up", "0s")
 	requireGood(t, m)
 	require.Nil(t, m.Open)
 }
@@ -91,7 +92,7 @@ func TestBenchRunning(t *testing.T) {
 	}
 	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DATABASE_URL="+l.URL())
 	for _, scenario := range bench.Scenarios() {
-		m := read[measured](t, mine, quick(scenario)...)
+		m := clitest.Read[measured](t, directorBench, mine, quick(scenario)...)
 		require.Positive(t, m.Calls)
 		if strings.Contains(scenario, "noop") {
 			require.Equal(t, map[string]int64{"404 route_not_found": m.Calls}, m.Errors)
@@ -101,12 +102,12 @@ func TestBenchRunning(t *testing.T) {
 		require.Positive(t, m.Costs.WALBytes)
 		require.Zero(t, m.Costs.ServerMicros)
 	}
-	table := ok(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), quick("session-life")...)
+	table := directorBench.OK(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), quick("session-life")...)
 	for _, word := range []string{"matchmake", "resolve", "joined", "left", "session-life", "16 game servers"} {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "COSTS")
-	require.ErrorContains(t, run(t, env(), quick("matchmake")...).err, "cannot register at "+api+": 401")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("matchmake")...).Err, "cannot register at "+api+": 401")
 }
 
 func TestBenchWrongUse(t *testing.T) {
@@ -123,13 +124,13 @@ func TestBenchWrongUse(t *testing.T) {
 		"a hot mode needs others":         {"matchmake", "--hot-share", "0.5"},
 		"--output \"xml\" is not allowed": {"matchmake", "--output", "xml"},
 	} {
-		r := run(t, env(), args...)
-		require.Equal(t, 2, cli.ExitCode(r.err), r.stderr)
-		require.Contains(t, r.stderr, says)
+		r := directorBench.Run(t, env(), "", args...)
+		require.Equal(t, 2, cli.ExitCode(r.Err), r.Stderr)
+		require.Contains(t, r.Stderr, says)
 	}
-	require.ErrorContains(t, run(t, env(), "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").err, "--issuer-key")
-	require.ErrorContains(t, run(t, env(), "matchmake", "--director", "/nonexistent").err, "--director")
-	require.Contains(t, ok(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").Err, "--issuer-key")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--director", "/nonexistent").Err, "--director")
+	require.Contains(t, directorBench.OK(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
 }
 
 // Pins figures measured while the host's other machines used the CPU, without a remark.

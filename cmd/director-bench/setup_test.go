@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/devlogin"
 )
 
@@ -98,60 +96,9 @@ func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	return l, i
 }
 
-// ran is the outcome of a command.
-type ran struct {
-	stdout, stderr string
-	err            error
-}
-
-func run(t *testing.T, environ []string, args ...string) ran {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	err := Run(t.Context(), args, environ, &stdout, &stderr)
-	return ran{stdout.String(), stderr.String(), err}
-}
-
-// ok runs a command, requires that it succeeds, and returns its output.
-func ok(t *testing.T, environ []string, args ...string) string {
-	t.Helper()
-	r := run(t, environ, args...)
-	require.NoError(t, r.err, r.stderr)
-	return r.stdout
-}
-
-// read runs a command and parses its JSON.
-func read[T any](t *testing.T, environ []string, args ...string) (v T) {
-	t.Helper()
-	text := ok(t, environ, append(args, "--output", "json")...)
-	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
-	return v
-}
-
 type object map[string]any
 
-func field(t *testing.T, body, name string) string {
-	t.Helper()
-	var o object
-	require.NoError(t, json.Unmarshal([]byte(body), &o), body)
-	text, _ := o[name].(string)
-	return text
-}
-
-// call makes a call with a header "Name: value", or without one.
-func call(t *testing.T, method, url, header string, body object) (status int, answer string) {
-	t.Helper()
-	text, err := json.Marshal(body)
-	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(text))
-	require.NoError(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	if name, value, ok := strings.Cut(header, ": "); ok {
-		req.Header.Set(name, value)
-	}
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer func() { _ = res.Body.Close() }()
-	said, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	return res.StatusCode, string(said)
+// directorBench is the program under test. It asks nothing.
+var directorBench clitest.Program = func(ctx context.Context, args, environ []string, _ io.Reader, stdout, stderr io.Writer) error {
+	return Run(ctx, args, environ, stdout, stderr)
 }

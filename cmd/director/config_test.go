@@ -176,13 +176,13 @@ func TestSecretSettings(t *testing.T) {
 		"DIRECTOR_AUTH_JWKS=https://user:"+password+"@login.example/jwks", "DIRECTOR_OM_TOKENS=frontend="+lobby,
 		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:"+password+"@otel.example")
 	for _, format := range []string{"table", "json"} {
-		r := run(t, secretEnv, "", "serve", "--print-config", "--output", format)
-		require.NoError(t, r.err)
+		r := director.Run(t, secretEnv, "", "serve", "--print-config", "--output", format)
+		require.NoError(t, r.Err)
 		for _, secret := range []string{fleet, second, lobby, testKEK, password} {
-			require.NotContains(t, r.stdout+r.stderr, secret)
+			require.NotContains(t, r.Stdout+r.Stderr, secret)
 		}
-		require.Contains(t, r.stdout, "******** (2 of them)")
-		require.Contains(t, r.stdout, "postgres://user:xxxxx@h/d")
+		require.Contains(t, r.Stdout, "******** (2 of them)")
+		require.Contains(t, r.Stdout, "postgres://user:xxxxx@h/d")
 	}
 	for _, c := range []struct{ variable, secret string }{
 		{"DIRECTOR_FLEET_TOKEN", "too-short"},
@@ -216,7 +216,7 @@ func TestSecretSettings(t *testing.T) {
 func TestPrintConfig(t *testing.T) {
 	t.Parallel()
 	var lines []configLine
-	text := ok(t, env("DIRECTOR_SEAT_TTL=30s"), "serve", "--print-config", "--lease-ttl", "20s", "-o", "json")
+	text := director.OK(t, env("DIRECTOR_SEAT_TTL=30s"), "serve", "--print-config", "--lease-ttl", "20s", "-o", "json")
 	require.NoError(t, json.Unmarshal([]byte(text), &lines))
 	got := map[string]configLine{}
 	for _, l := range lines {
@@ -264,7 +264,7 @@ func TestVariablesThatNobodyReads(t *testing.T) {
 		{"DIRECTOR_NOTHING_LIKE_IT_AT_ALL", ""},
 		{"DIRECTOR_WEBSOCKETS", ""},
 	}, got)
-	warned := run(t, env("DIRECTOR_LEASE_TLL=15s"), "", "serve", "--print-config").stderr
+	warned := director.Run(t, env("DIRECTOR_LEASE_TLL=15s"), "", "serve", "--print-config").Stderr
 	require.Contains(t, warned, `"variable":"DIRECTOR_LEASE_TLL","did_you_mean":"DIRECTOR_LEASE_TTL"`)
 }
 

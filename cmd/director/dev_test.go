@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/token"
 )
@@ -128,43 +129,43 @@ func TestDev(t *testing.T) {
 	require.Error(t, second.err)
 	require.Contains(t, second.stderr.String(), "another 'director dev' runs in "+data)
 
-	status, body := post(t, api+"/fleet/register", "", object{
+	status, body := clitest.Post(t, api+"/fleet/register", "", object{
 		"instance_id": "my-server", "endpoint": "127.0.0.1:7777", "region": "local", "modes": []string{"duel"}, "capacity": 64})
 	require.Equal(t, http.StatusOK, status, body)
-	alice := "Authorization: Bearer " + strings.TrimSpace(ok(t, env(), "token", "mint", "--sub", "alice", "--data", data))
-	status, body = post(t, api+"/matchmake", alice, object{"region": "local", "mode": "duel"})
+	alice := "Authorization: Bearer " + strings.TrimSpace(director.OK(t, env(), "token", "mint", "--sub", "alice", "--data", data))
+	status, body = clitest.Post(t, api+"/matchmake", alice, object{"region": "local", "mode": "duel"})
 	require.Equal(t, http.StatusOK, status, body)
-	session := field(t, body, "session_id")
-	status, body = post(t, api+"/resolve", alice, object{"session_handle": field(t, body, "session_handle")})
+	session := clitest.Field(t, body, "session_id")
+	status, body = clitest.Post(t, api+"/resolve", alice, object{"session_handle": clitest.Field(t, body, "session_handle")})
 	require.Equal(t, http.StatusOK, status, body)
-	verifies(t, api, field(t, body, "session_token"), session)
-	status, _ = get(t, api+"/readyz")
+	verifies(t, api, clitest.Field(t, body, "session_token"), session)
+	status, _ = clitest.Get(t, api+"/readyz")
 	require.Equal(t, http.StatusOK, status)
-	status, _ = get(t, strings.Fields(first.stdout.wait(t, "  Metrics "))[1])
+	status, _ = clitest.Get(t, strings.Fields(first.stdout.wait(t, "  Metrics "))[1])
 	require.Equal(t, http.StatusOK, status)
 
 	// Other commands find the database through the data directory.
-	require.Len(t, read[[]instanceLine](t, env(), "fleet", "list", "--data", data), 1)
-	require.True(t, read[[]migrationLine](t, env(), "migrate", "status", "--data", data)[0].Applied)
-	keys := read[[]keyLine](t, env(), "keys", "list", "--data", data)
+	require.Len(t, clitest.Read[[]instanceLine](t, director, env(), "fleet", "list", "--data", data), 1)
+	require.True(t, clitest.Read[[]migrationLine](t, director, env(), "migrate", "status", "--data", data)[0].Applied)
+	keys := clitest.Read[[]keyLine](t, director, env(), "keys", "list", "--data", data)
 	require.Len(t, keys, 2)
-	require.Contains(t, ok(t, env(), "keys", "rotate", "--data", data), "No key is due")
+	require.Contains(t, director.OK(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
 	first.interrupt()
 	postgresGone(t, data)
-	require.ErrorContains(t, run(t, env(), "", "fleet", "list", "--data", data).err, "no 'director dev' runs in")
+	require.ErrorContains(t, director.Run(t, env(), "", "fleet", "list", "--data", data).Err, "no 'director dev' runs in")
 
 	again := startDev(t, data)
 	again.api()
-	require.Equal(t, session, read[[]sessionLine](t, env(), "sessions", "list", "--data", data)[0].Session)
-	require.Equal(t, keys, read[[]keyLine](t, env(), "keys", "list", "--data", data))
+	require.Equal(t, session, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data)[0].Session)
+	require.Equal(t, keys, clitest.Read[[]keyLine](t, director, env(), "keys", "list", "--data", data))
 
 	require.NoError(t, again.cmd.Process.Kill())
 	<-again.over
 	postgresGone(t, data)
 	afterCrash := startDev(t, data)
 	afterCrash.api()
-	require.Len(t, read[[]sessionLine](t, env(), "sessions", "list", "--data", data), 1)
+	require.Len(t, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data), 1)
 	afterCrash.interrupt()
 	postgresGone(t, data)
 }
@@ -188,7 +189,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0")
 	welcome := r.stdout.wait(t, "/fleet/register")
 	require.Contains(t, welcome, `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
-	status, body := post(t, r.api()+"/fleet/register", fleetHeader, myServer)
+	status, body := clitest.Post(t, r.api()+"/fleet/register", fleetHeader, myServer)
 	require.Equal(t, http.StatusOK, status, body)
 	require.NoError(t, r.stop())
 	require.NotContains(t, r.stdout.String()+r.log.String(), testFleetToken)
@@ -202,7 +203,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":8080", "0.0.0.0:8080", "[::]:8080", "192.0.2.1:8080"} {
-		require.ErrorContains(t, run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).err, "set DIRECTOR_FLEET_TOKEN")
+		require.ErrorContains(t, director.Run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).Err, "set DIRECTOR_FLEET_TOKEN")
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:8080", "[::1]:8080"} {
 		require.NoError(t, (&Config{Addr: addr}).checkOpenFleet())

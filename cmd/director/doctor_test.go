@@ -16,13 +16,13 @@ import (
 // examined runs doctor, and returns its findings and the exit code.
 func examined(t *testing.T, environ []string) (d diagnosis, found map[string]finding, code int) {
 	t.Helper()
-	r := run(t, environ, "", "doctor", "-o", "json")
-	require.NoError(t, json.Unmarshal([]byte(r.stdout), &d), r.stderr)
+	r := director.Run(t, environ, "", "doctor", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(r.Stdout), &d), r.Stderr)
 	found = map[string]finding{}
 	for _, f := range d.Checks {
 		found[f.Check] = f
 	}
-	return d, found, cli.ExitCode(r.err)
+	return d, found, cli.ExitCode(r.Err)
 }
 
 // outsider is a connection of a program that is not the director.
@@ -68,7 +68,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storeOn(t, url)
-	ok(t, environ, "keys", "rotate")
+	director.OK(t, environ, "keys", "rotate")
 	registerOn(t, s, "eu-1")
 	_, err := placeOn(t, s, "anna")
 	require.NoError(t, err)
@@ -109,10 +109,10 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	require.NoError(t, err)
 	<-waiting
 
-	text := run(t, environ, "", "doctor")
-	require.Contains(t, text.stdout, "fail  invariants     violated: seat count drift (1)\n                     > director invariants")
-	require.Contains(t, text.stdout, "\nFirst: restored dump: director migrate up\n")
-	require.Equal(t, "director: a check failed\n", text.stderr)
+	text := director.Run(t, environ, "", "doctor")
+	require.Contains(t, text.Stdout, "fail  invariants     violated: seat count drift (1)\n                     > director invariants")
+	require.Contains(t, text.Stdout, "\nFirst: restored dump: director migrate up\n")
+	require.Equal(t, "director: a check failed\n", text.Stderr)
 }
 
 // Pins checks that run, and fail, although an earlier failure makes them impossible.

@@ -38,14 +38,14 @@ func TestEvents(t *testing.T) {
 	registerOn(t, s, "eu-2")
 	p, err := placeOn(t, s, "anna")
 	require.NoError(t, err)
-	ok(t, environ, "fleet", "drain", "eu-1")
-	ok(t, environ, "sessions", "close", p.SessionID, "--reason", "a test")
+	director.OK(t, environ, "fleet", "drain", "eu-1")
+	director.OK(t, environ, "sessions", "close", p.SessionID, "--reason", "a test")
 
-	all := printedEvents(t, ok(t, environ, "events", "-o", "json"))
+	all := printedEvents(t, director.OK(t, environ, "events", "-o", "json"))
 	require.Equal(t, []string{"instance.registered", "instance.registered", "session.opened", "instance.drained", "session.closed"}, kindsOf(all))
-	rest := printedEvents(t, ok(t, environ, "events", "-o", "json", "--after", all[2].Cursor))
+	rest := printedEvents(t, director.OK(t, environ, "events", "-o", "json", "--after", all[2].Cursor))
 	require.Equal(t, all[3:], rest)
-	require.Empty(t, ok(t, environ, "events", "--after", all[4].Cursor))
+	require.Empty(t, director.OK(t, environ, "events", "--after", all[4].Cursor))
 
 	for args, want := range map[string][]string{
 		"--kind instance.*":                            {"instance.registered", "instance.registered", "instance.drained"},
@@ -57,19 +57,19 @@ func TestEvents(t *testing.T) {
 		"--since 1h --session " + p.SessionID + "0":    nil,
 		"--kind session.opened --region eu --since 1h": {"session.opened"},
 	} {
-		found := printedEvents(t, ok(t, environ, append([]string{"events", "-o", "json"}, strings.Fields(args)...)...))
+		found := printedEvents(t, director.OK(t, environ, append([]string{"events", "-o", "json"}, strings.Fields(args)...)...))
 		require.Equal(t, want, kindsOf(found), args)
 	}
-	table := ok(t, environ, "events", "--kind", "session.closed")
+	table := director.OK(t, environ, "events", "--kind", "session.closed")
 	require.Regexp(t, `^\d{4}-\d\d-\d\dT\S+Z  session\.closed +eu-\d  `+p.SessionID+`  \{.*"reason": *"a test".*\}  by sql:\S+\n$`, table)
 	_, err = s.Pool().Exec(t.Context(), "UPDATE events SET at = at - interval '10 minutes'")
 	require.NoError(t, err)
-	require.Empty(t, ok(t, environ, "events", "--since", "5m"))
+	require.Empty(t, director.OK(t, environ, "events", "--since", "5m"))
 
 	for args, says := range map[string]string{"--after x": "number/uuid", "--since 0s": "more than 0", "--kind [": "a kind such as session.closed"} {
-		r := run(t, environ, "", append([]string{"events"}, strings.Fields(args)...)...)
-		require.Equal(t, 2, cli.ExitCode(r.err), args)
-		require.ErrorContains(t, r.err, says)
+		r := director.Run(t, environ, "", append([]string{"events"}, strings.Fields(args)...)...)
+		require.Equal(t, 2, cli.ExitCode(r.Err), args)
+		require.ErrorContains(t, r.Err, says)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -27,40 +28,40 @@ func TestTokenInspect(t *testing.T) {
 	s := storeOn(t, url)
 	api := start(t, serving(url, issuer.JWKS(), "DIRECTOR_WORK=true"), "serve").api()
 	registerOn(t, s, "eu-1")
-	require.Eventually(t, func() bool { status, _ := get(t, api+"/readyz"); return status == http.StatusOK }, deadline, tick)
-	_, body := post(t, api+"/matchmake", bearer(t, issuer, "anna"), object{"region": "eu", "mode": "duel"})
-	status, body := post(t, api+"/resolve", bearer(t, issuer, "anna"), object{"session_handle": field(t, body, "session_handle")})
+	require.Eventually(t, func() bool { status, _ := clitest.Get(t, api+"/readyz"); return status == http.StatusOK }, deadline, tick)
+	_, body := clitest.Post(t, api+"/matchmake", bearer(t, issuer, "anna"), object{"region": "eu", "mode": "duel"})
+	status, body := clitest.Post(t, api+"/resolve", bearer(t, issuer, "anna"), object{"session_handle": clitest.Field(t, body, "session_handle")})
 	require.Equal(t, http.StatusOK, status, body)
-	raw := field(t, body, "session_token")
+	raw := clitest.Field(t, body, "session_token")
 
-	inspect := func(token string, args ...string) (i inspected, r ran) {
-		r = run(t, environ, token+"\n", append([]string{"token", "inspect", "-", "-o", "json"}, args...)...)
-		require.NoError(t, json.Unmarshal([]byte(r.stdout), &i), r.stderr)
+	inspect := func(token string, args ...string) (i inspected, r clitest.Result) {
+		r = director.Run(t, environ, token+"\n", append([]string{"token", "inspect", "-", "-o", "json"}, args...)...)
+		require.NoError(t, json.Unmarshal([]byte(r.Stdout), &i), r.Stderr)
 		for part := range strings.SplitSeq(raw, ".") {
-			require.NotContains(t, r.stdout+r.stderr, part)
+			require.NotContains(t, r.Stdout+r.Stderr, part)
 		}
 		return i, r
 	}
 	i, r := inspect(raw)
-	require.NoError(t, r.err)
+	require.NoError(t, r.Err)
 	require.True(t, i.Valid)
 	require.Equal(t, "signing", i.Key)
 	require.Equal(t, "anna", i.Claims["sub"])
 	require.LessOrEqual(t, len(i.Claims["hdl"].(string)), 15)
 	i, r = inspect(raw, "--jwks", api+"/.well-known/jwks.json")
-	require.NoError(t, r.err)
+	require.NoError(t, r.Err)
 	require.True(t, i.Valid)
-	text := ok(t, environ, "token", "inspect", raw)
+	text := director.OK(t, environ, "token", "inspect", raw)
 	require.Regexp(t, `(?s)^valid: valid for .*sub +anna\n`, text)
-	require.NotContains(t, text, field(t, body, "session_token"))
+	require.NotContains(t, text, clitest.Field(t, body, "session_token"))
 
 	refused := func(token, reason, says string, args ...string) {
 		t.Helper()
 		i, r := inspect(token, args...)
-		require.Equal(t, 1, cli.ExitCode(r.err))
+		require.Equal(t, 1, cli.ExitCode(r.Err))
 		require.Equal(t, reason, i.Reason)
 		require.Contains(t, i.Says, says)
-		require.ErrorContains(t, r.err, says)
+		require.ErrorContains(t, r.Err, says)
 	}
 	refused("nonsense", "malformed", "this is no token")
 	refused(raw[:len(raw)-4]+"AAAA", "bad_signature", "changed or truncated")
@@ -68,7 +69,7 @@ func TestTokenInspect(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "jwks.json")
 	require.NoError(t, os.WriteFile(other, []byte(issuer.JWKS()), 0o600))
 	refused(raw, "unknown_key", "another director signed it", "--jwks", other)
-	ok(t, environ, "keys", "taint", "--", i.Header["kid"].(string))
+	director.OK(t, environ, "keys", "taint", "--", i.Header["kid"].(string))
 	refused(raw, "unknown_key", "its key was tainted")
 }
 
@@ -88,12 +89,12 @@ func TestTokenInspectTimes(t *testing.T) {
 	for says, raw := range map[string]string{
 		"it expired 1h": signed(-2*time.Hour, -time.Hour), `it becomes valid in (1h|59m\d+s)`: signed(time.Hour, 2*time.Hour), "": signed(-time.Minute, time.Minute),
 	} {
-		r := run(t, env(), "", "token", "inspect", raw, "--jwks", jwks)
+		r := director.Run(t, env(), "", "token", "inspect", raw, "--jwks", jwks)
 		if says == "" {
-			require.NoError(t, r.err)
+			require.NoError(t, r.Err)
 			continue
 		}
-		require.Equal(t, 1, cli.ExitCode(r.err))
-		require.Regexp(t, "NOT VALID: "+says, r.stdout)
+		require.Equal(t, 1, cli.ExitCode(r.Err))
+		require.Regexp(t, "NOT VALID: "+says, r.Stdout)
 	}
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
 )
 
 // asProgram is the variable with which this test binary runs as the program, for tests that need a separate process.
@@ -48,35 +47,8 @@ func serving(url, jwks string, more ...string) []string {
 	}, more...)...)
 }
 
-// ran is the result of a command.
-type ran struct {
-	stdout, stderr string
-	err            error
-}
-
-// run runs a command to its end, with input for its questions.
-func run(t *testing.T, environ []string, answers string, args ...string) ran {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	err := Run(t.Context(), args, environ, strings.NewReader(answers), &stdout, &stderr)
-	return ran{stdout.String(), stderr.String(), err}
-}
-
-// ok runs a command that must succeed, and returns its output.
-func ok(t *testing.T, environ []string, args ...string) string {
-	t.Helper()
-	r := run(t, environ, "", args...)
-	require.NoError(t, r.err, r.stderr)
-	return r.stdout
-}
-
-// read runs a command and parses its JSON.
-func read[T any](t *testing.T, environ []string, args ...string) (v T) {
-	t.Helper()
-	text := ok(t, environ, append(args, "--output", "json")...)
-	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
-	return v
-}
+// director is the program under test.
+var director clitest.Program = Run
 
 // running is a command that runs until stop is called.
 type running struct {
@@ -172,36 +144,6 @@ func (l *lines) wait(t *testing.T, words string) string {
 	}
 }
 
-// get returns the status and body of a GET.
-func get(t *testing.T, url string) (status int, body string) {
-	t.Helper()
-	return send(t, http.MethodGet, url, "", nil)
-}
-
-// post sends JSON with one header, "Name: value", or none if it is "".
-func post(t *testing.T, url, header string, body any) (status int, answer string) {
-	t.Helper()
-	return send(t, http.MethodPost, url, header, body)
-}
-
-func send(t *testing.T, method, url, header string, body any) (int, string) {
-	t.Helper()
-	text, err := json.Marshal(body)
-	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(text))
-	require.NoError(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	if name, value, given := strings.Cut(header, ": "); given {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp.StatusCode, string(answer)
-}
-
 const fleetHeader = "X-Fleet-Token: " + testFleetToken
 
 // storeOn opens a store for the test's own calls.
@@ -236,7 +178,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		require.NotEmpty(t, cmd.Short, cmd.CommandPath())
 		require.NotEmpty(t, cmd.Long, cmd.CommandPath())
 		require.Contains(t, cmd.Example, "director", cmd.CommandPath())
-		help := ok(t, env(), append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
+		help := director.OK(t, env(), append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
 		require.Contains(t, help, "Examples:\n", cmd.CommandPath())
 		for _, sub := range cmd.Commands() {
 			walk(sub)
@@ -248,7 +190,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 // Pins help with 45 flags in one list, and lines that are wider than a terminal.
 func TestHelpGroupsSettings(t *testing.T) {
 	t.Parallel()
-	help := ok(t, env(), "serve", "--help")
+	help := director.OK(t, env(), "serve", "--help")
 	require.Regexp(t, `(?s)\nFlags:\n.*--print-config.*\nDatabase:\n.*--database-url .*\nListeners:\n.*--addr .*\nTokens and keys:\n.*--key-period `, help)
 	_, flags, _ := strings.Cut(help, "\nFlags:\n")
 	require.LessOrEqual(t, longestLine(flags), helpWidth)
@@ -271,25 +213,25 @@ func TestWrongUse(t *testing.T) {
 		{"sessions close eu.x --reason=", "--reason is not allowed to be empty"},
 		{"fleet list --data /nonexistent", "no 'director dev' runs in /nonexistent"},
 	} {
-		r := run(t, env(), "", strings.Fields(c.args)...)
-		require.Equal(t, 2, cli.ExitCode(r.err), c.args)
-		require.Contains(t, r.stderr, c.says)
-		require.Contains(t, r.stderr, "--help' for usage")
-		require.Empty(t, r.stdout)
+		r := director.Run(t, env(), "", strings.Fields(c.args)...)
+		require.Equal(t, 2, cli.ExitCode(r.Err), c.args)
+		require.Contains(t, r.Stderr, c.says)
+		require.Contains(t, r.Stderr, "--help' for usage")
+		require.Empty(t, r.Stdout)
 	}
 }
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, ok(t, env(), "version"), "director ")
-	require.Positive(t, read[build](t, env(), "version").Schema)
+	require.Contains(t, director.OK(t, env(), "version"), "director ")
+	require.Positive(t, clitest.Read[build](t, director, env(), "version").Schema)
 }
 
 // Pins a completion that prints errors into the command line, or does not offer names from the database.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, ok(t, env(), "completion", "bash"), "director")
-	require.NotContains(t, ok(t, env(), "__complete", "fleet", "drain", ""), "error")
+	require.Contains(t, director.OK(t, env(), "completion", "bash"), "director")
+	require.NotContains(t, director.OK(t, env(), "__complete", "fleet", "drain", ""), "error")
 
 	url := dbtest.New(t)
 	s := storeOn(t, url)
@@ -298,18 +240,18 @@ func TestCompletion(t *testing.T) {
 	p, err := placeOn(t, s, "anna")
 	require.NoError(t, err)
 	environ := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
-	made := read[[]madeLine](t, environ, "keys", "rotate")
+	made := clitest.Read[[]madeLine](t, director, environ, "keys", "rotate")
 
 	offers := func(want string, args ...string) {
 		t.Helper()
 		require.Eventually(t, func() bool { // on a busy machine a query may exceed the timeout of a completion
-			return strings.Contains(ok(t, environ, append([]string{"__complete"}, args...)...), want)
+			return strings.Contains(director.OK(t, environ, append([]string{"__complete"}, args...)...), want)
 		}, deadline, tick, want)
 	}
 	offers("eu-1\neu-2\n", "fleet", "drain", "eu")
 	offers("eu-2\n", "fleet", "drain", "eu-1", "")
-	require.NotContains(t, ok(t, environ, "__complete", "fleet", "drain", "eu-1", ""), "eu-1")
-	require.NotContains(t, ok(t, environ, "__complete", "fleet", "undrain", ""), "eu-1")
+	require.NotContains(t, director.OK(t, environ, "__complete", "fleet", "drain", "eu-1", ""), "eu-1")
+	require.NotContains(t, director.OK(t, environ, "__complete", "fleet", "undrain", ""), "eu-1")
 	offers(made[0].KID, "keys", "taint", "")
 	offers(p.SessionID, "sessions", "show", "eu.")
 	offers(p.SessionID, "sessions", "close", "eu.")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/migrations"
 )
@@ -36,14 +36,6 @@ func bearer(t *testing.T, i devlogin.Issuer, sub string) string {
 }
 
 type object map[string]any
-
-func field(t *testing.T, body, name string) string {
-	t.Helper()
-	var o object
-	require.NoError(t, json.Unmarshal([]byte(body), &o), body)
-	text, _ := o[name].(string)
-	return text
-}
 
 var myServer = object{"instance_id": "eu-1", "endpoint": "127.0.0.1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8}
 
@@ -84,23 +76,23 @@ func TestServeRefuses(t *testing.T) {
 		"no schema":         {serving(dbtest.Empty(t), i.JWKS()), "run 'director migrate up'"},
 		"old schema":        {serving(stale, i.JWKS()), "run 'director migrate up'"},
 	} {
-		r := run(t, c.environ, "", "serve")
-		require.ErrorContains(t, r.err, c.says, name)
-		require.Contains(t, r.stderr, "director: ", name)
-		require.NotContains(t, r.stderr, testFleetToken)
+		r := director.Run(t, c.environ, "", "serve")
+		require.ErrorContains(t, r.Err, c.says, name)
+		require.Contains(t, r.Stderr, "director: ", name)
+		require.NotContains(t, r.Stderr, testFleetToken)
 	}
-	require.ErrorContains(t, run(t, serving(dbtest.Empty(t), "x"), "", "work").err, "run 'director migrate up'")
+	require.ErrorContains(t, director.Run(t, serving(dbtest.Empty(t), "x"), "", "work").Err, "run 'director migrate up'")
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
-	inUse := run(t, full, "", "serve", "--addr", taken.Listener.Addr().String())
-	require.ErrorContains(t, inUse.err, "choose another address with --addr")
+	inUse := director.Run(t, full, "", "serve", "--addr", taken.Listener.Addr().String())
+	require.ErrorContains(t, inUse.Err, "choose another address with --addr")
 }
 
 func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
 	t.Parallel()
 	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_AUTH_JWKS="+login(t).JWKS()),
 		"serve", "--allow-open-fleet", "--addr", "127.0.0.1:0")
-	status, body := post(t, r.api()+"/fleet/register", "", myServer)
+	status, body := clitest.Post(t, r.api()+"/fleet/register", "", myServer)
 	require.Equal(t, http.StatusOK, status, body)
 	require.NoError(t, r.stop())
 }
@@ -109,9 +101,9 @@ func TestServeAnOpenFleetWhenToldSo(t *testing.T) {
 func TestServeOpenMatchAlone(t *testing.T) {
 	t.Parallel()
 	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_GRPC_ADDR=127.0.0.1:0"), "serve", "--addr", "127.0.0.1:0")
-	status, body := post(t, r.api()+"/v1/frontendservice/tickets", "", map[string]any{"ticket": map[string]any{}})
+	status, body := clitest.Post(t, r.api()+"/v1/frontendservice/tickets", "", map[string]any{"ticket": map[string]any{}})
 	require.Equal(t, http.StatusOK, status, body)
-	status, body = post(t, r.api()+"/fleet/register", "", myServer)
+	status, body = clitest.Post(t, r.api()+"/fleet/register", "", myServer)
 	require.Equal(t, http.StatusNotFound, status, body)
 	require.NoError(t, r.stop())
 	for _, said := range []string{"game servers are not served", "players are not served"} {
@@ -133,14 +125,14 @@ func TestServeOpenMatch(t *testing.T) {
 	require.NoError(t, conn.Close())
 
 	path := r.api() + "/v1/frontendservice/tickets"
-	status, _ := post(t, path, "", object{"ticket": object{}})
+	status, _ := clitest.Post(t, path, "", object{"ticket": object{}})
 	require.Equal(t, http.StatusUnauthorized, status)
-	status, body := post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"extensions": object{}}})
+	status, body := clitest.Post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"extensions": object{}}})
 	require.Equal(t, http.StatusOK, status, body)
-	status, body = post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"search_fields": object{"tags": []string{strings.Repeat("x", 2000)}}}})
+	status, body = clitest.Post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"search_fields": object{"tags": []string{strings.Repeat("x", 2000)}}}})
 	require.Equal(t, http.StatusBadRequest, status, body)
 	require.Contains(t, body, "more than the 1024")
-	status, _ = post(t, r.api()+"/v1/backendservice/tickets:releaseall", "Authorization: Bearer "+secret, object{})
+	status, _ = clitest.Post(t, r.api()+"/v1/backendservice/tickets:releaseall", "Authorization: Bearer "+secret, object{})
 	require.Equal(t, http.StatusForbidden, status)
 	var regions []string
 	require.NoError(t, storeOn(t, url).Pool().QueryRow(t.Context(), "SELECT array_agg(region) FROM tickets").Scan(&regions))
@@ -154,9 +146,9 @@ func TestServeStartsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	r := start(t, serving("postgres://u@127.0.0.1:1/d", login(t).JWKS()), "serve", "--work")
 	api := r.api()
-	status, _ := get(t, api+"/healthz")
+	status, _ := clitest.Get(t, api+"/healthz")
 	require.Equal(t, http.StatusOK, status)
-	status, body := get(t, api+"/readyz")
+	status, body := clitest.Get(t, api+"/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, "database")
 	require.NoError(t, r.stop())
@@ -173,7 +165,7 @@ func TestServeRunsOnANewerSchema(t *testing.T) {
 	r.api()
 	require.NoError(t, r.stop())
 	require.Contains(t, r.log.String(), "the schema is newer than this build")
-	require.Contains(t, ok(t, env("DATABASE_URL="+url), "migrate", "status"), "of a newer release")
+	require.Contains(t, director.OK(t, env("DATABASE_URL="+url), "migrate", "status"), "of a newer release")
 	require.Contains(t, r.log.String(), "DIRECTOR_LEASE_TTL", "a typo is warned about")
 }
 
@@ -186,28 +178,28 @@ func TestServeAndWork(t *testing.T) {
 	r := start(t, serving(url, i.JWKS(), "DIRECTOR_MODE_DUEL=2", "DIRECTOR_METRICS_ADDR=127.0.0.1:0"), "serve")
 	api := r.api()
 
-	status, body := post(t, api+"/fleet/register", fleetHeader, myServer)
+	status, body := clitest.Post(t, api+"/fleet/register", fleetHeader, myServer)
 	require.Equal(t, http.StatusOK, status, body)
-	status, _ = post(t, api+"/fleet/register", "X-Fleet-Token: wrong", myServer)
+	status, _ = clitest.Post(t, api+"/fleet/register", "X-Fleet-Token: wrong", myServer)
 	require.Equal(t, http.StatusUnauthorized, status)
 	anna := bearer(t, i, "anna")
-	status, body = post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
+	status, body = clitest.Post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
 	require.Equal(t, http.StatusOK, status, body)
 	require.Contains(t, body, `"max_players":2`)
-	handle := field(t, body, "session_handle")
+	handle := clitest.Field(t, body, "session_handle")
 	require.Eventually(t, func() bool {
-		status, body = post(t, api+"/resolve", anna, object{"session_handle": handle})
+		status, body = clitest.Post(t, api+"/resolve", anna, object{"session_handle": handle})
 		return status == http.StatusOK // once the first key is made
 	}, deadline, tick)
 
 	require.Eventually(t, func() bool {
-		_, page := get(t, metrics+"/metrics")
+		_, page := clitest.Get(t, metrics+"/metrics")
 		return strings.Contains(page, `director_worker_runs_total{loop="history",result="ok"} 1`)
 	}, deadline, tick)
 	require.NoError(t, w.stop())
 	require.NoError(t, r.stop())
 	for _, log := range []string{w.log.String(), r.log.String()} {
-		for _, secret := range []string{testFleetToken, testKEK, testLobbyToken, handle, strings.TrimPrefix(anna, "Authorization: Bearer "), field(t, body, "session_token")} {
+		for _, secret := range []string{testFleetToken, testKEK, testLobbyToken, handle, strings.TrimPrefix(anna, "Authorization: Bearer "), clitest.Field(t, body, "session_token")} {
 			require.NotContains(t, log, secret)
 		}
 	}
@@ -272,12 +264,12 @@ func TestTraces(t *testing.T) {
 	r := start(t, serving(url, i.JWKS(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL+"/", "DIRECTOR_MODE_DUEL=2",
 		"DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_TOKENS="+testLobbyToken), "serve")
 	api := r.api()
-	post(t, api+"/fleet/register", fleetHeader, myServer)
+	clitest.Post(t, api+"/fleet/register", fleetHeader, myServer)
 	anna := bearer(t, i, "anna")
-	_, body := post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
-	handle := field(t, body, "session_handle")
+	_, body := clitest.Post(t, api+"/matchmake", anna, object{"region": "eu", "mode": "duel"})
+	handle := clitest.Field(t, body, "session_handle")
 	require.NotEmpty(t, handle, body)
-	code, body := post(t, api+"/v1/frontendservice/tickets", "Authorization: Bearer "+testLobbyToken, object{"ticket": object{}})
+	code, body := clitest.Post(t, api+"/v1/frontendservice/tickets", "Authorization: Bearer "+testLobbyToken, object{"ticket": object{}})
 	require.Equal(t, http.StatusOK, code, body)
 	require.NoError(t, r.stop())
 

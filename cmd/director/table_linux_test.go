@@ -46,7 +46,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	registerOn(t, s, "eu-west-arena-production-0042")
 	p, err := placeOn(t, s, "anna")
 	require.NoError(t, err)
-	ok(t, environ, "keys", "rotate")
+	director.OK(t, environ, "keys", "rotate")
 
 	for _, c := range []struct{ args, id, left string }{
 		{"fleet list", "eu-west-arena-production-0042", "load"},
@@ -63,5 +63,5 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		require.Contains(t, wide, strings.ToUpper(c.left))
 		require.Empty(t, notes)
 	}
-	require.Contains(t, ok(t, environ, "fleet", "list"), "LOAD", "a piped table has all columns")
+	require.Contains(t, director.OK(t, environ, "fleet", "list"), "LOAD", "a piped table has all columns")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/token"
 )
@@ -30,7 +31,7 @@ func TestTokenMint(t *testing.T) {
 	i, err := data.issuer()
 	require.NoError(t, err)
 
-	raw := strings.TrimSpace(ok(t, env(), "token", "mint", "--sub", "alice", "--data", string(data)))
+	raw := strings.TrimSpace(director.OK(t, env(), "token", "mint", "--sub", "alice", "--data", string(data)))
 	claims, err := verifierOf(t, i, "", "").Verify(t.Context(), raw)
 	require.NoError(t, err)
 	require.Equal(t, "alice", claims.Subject)
@@ -38,7 +39,7 @@ func TestTokenMint(t *testing.T) {
 
 	other := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(other, i.JWK(), 0o600))
-	made := read[tokenLine](t, env("DIRECTOR_AUTH_ISSUER=me", "DIRECTOR_AUTH_AUDIENCE=my-game"),
+	made := clitest.Read[tokenLine](t, director, env("DIRECTOR_AUTH_ISSUER=me", "DIRECTOR_AUTH_AUDIENCE=my-game"),
 		"token", "mint", "--sub", "bob", "--ttl", "5m", "--issuer-key", other)
 	claims, err = verifierOf(t, i, "me", "my-game").Verify(t.Context(), made.Token)
 	require.NoError(t, err)
@@ -57,9 +58,9 @@ func TestTokenMintRefuses(t *testing.T) {
 		{"--sub alice --data " + string(data), "'director dev' creates it"},
 		{"--sub alice --issuer-key " + bad, "no private Ed25519 key"},
 	} {
-		r := run(t, env(), "", append([]string{"token", "mint"}, strings.Fields(c.args)...)...)
-		require.ErrorContains(t, r.err, c.says)
-		require.NotContains(t, r.stderr, "c2VjcmV0")
+		r := director.Run(t, env(), "", append([]string{"token", "mint"}, strings.Fields(c.args)...)...)
+		require.ErrorContains(t, r.Err, c.says)
+		require.NotContains(t, r.Stderr, "c2VjcmV0")
 	}
 }
 
