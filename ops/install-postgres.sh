@@ -8,6 +8,7 @@
 # The first form does nothing if DATABASE_URL or TEST_DATABASE_URL is set. It searches the same directories as
 # internal/pglocal.
 set -eu
+. "$(dirname "$0")/packages.sh"
 
 oldest=15
 
@@ -40,50 +41,24 @@ found() {
 	return 1
 }
 
-as_root() {
-	if [ "$(id -u)" -eq 0 ]; then
-		"$@"
-	elif command -v sudo >/dev/null; then
-		sudo "$@"
-	elif command -v doas >/dev/null; then
-		doas "$@"
-	else
-		die "this needs root, and there is neither sudo nor doas: run as root: $*"
-	fi
-}
-
 # By default Debian's package creates a cluster and starts it on port 5432; create_main_cluster prevents that.
-install_apt() {
+without_cluster() {
 	conf=/etc/postgresql-common/createcluster.d/director-install.conf
 	as_root mkdir -p "${conf%/*}"
 	trap 'as_root rm -f "$conf"' EXIT
 	echo "create_main_cluster = false" | as_root tee "$conf" >/dev/null
-	as_root apt-get update -q || say "some package lists could not be fetched; continuing with the others"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql
-}
-
-install_dnf() {
-	# The default version of Enterprise Linux 9 is too old. On systems without modules this command fails, and is not needed.
-	as_root dnf -q -y module enable postgresql:16 >/dev/null 2>&1 || :
-	as_root dnf -q -y install postgresql-server
 }
 
 install_system() {
-	for manager in brew apt-get dnf apk pacman; do
-		command -v "$manager" >/dev/null || continue
-		# Homebrew does not run as root, and on Linux the system's package manager has precedence.
-		[ "$manager" != brew ] || [ "$(uname -s)" = Darwin ] || continue
-		say "no Postgres $oldest or newer found; installing it with $manager"
-		case $manager in
-		brew) brew install postgresql@17 ;;
-		apt-get) install_apt ;;
-		dnf) install_dnf ;;
-		apk) as_root apk add --no-progress postgresql ;;
-		pacman) as_root pacman -Sy --noconfirm --needed postgresql ;;
-		esac >&2
-		return
-	done
-	die "no known package manager: install Postgres $oldest or newer by hand, or set DATABASE_URL or DIRECTOR_PG_BINDIR"
+	manager=$(package_manager) ||
+		die "no known package manager: install Postgres $oldest or newer by hand, or set DATABASE_URL or DIRECTOR_PG_BINDIR"
+	say "no Postgres $oldest or newer found; installing it with $manager"
+	case $manager in
+	apt-get) without_cluster ;;
+	# The default version of Enterprise Linux 9 is too old. On systems without modules this command fails, and is not needed.
+	dnf) as_root dnf -q -y module enable postgresql:16 >/dev/null 2>&1 || : ;;
+	esac
+	install_packages postgresql postgresql-server postgresql postgresql postgresql@17 >&2
 }
 
 system() {
