@@ -40,7 +40,7 @@ demo: postgres ## Run game servers and players, and kill a game server and a rep
 	@go run ./examples/demo $(ARGS)
 
 .PHONY: test
-test: postgres compiler $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
+test: postgres compiler python $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
 	@echo "building and running every test: some minutes, and two more the first time"
 	@$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg -- -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKGS)
 
@@ -126,6 +126,10 @@ postgres: ## Install Postgres with the package manager if it is missing
 .PHONY: compiler
 compiler: ## Install the C compiler that the race detector needs, if it is missing
 	@ops/install-compiler.sh
+
+.PHONY: python
+python: ## Install Python with the module cryptography, which a test needs, when there is none
+	@ops/install-python.sh
 
 .PHONY: protoc
 protoc: ## Install the compiler of .proto files if it is missing

@@ -72,9 +72,8 @@ func TestGoServer(t *testing.T) {
 
 func TestPythonServer(t *testing.T) {
 	t.Parallel()
-	if err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").Run(); err != nil {
-		t.Skip("needs python3 with the package cryptography") //nolint:forbidigo // nothing else here needs Python
-	}
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", "import cryptography").CombinedOutput()
+	require.NoError(t, err, "this test needs python3 with the module cryptography: run ops/install-python.sh\n%s", out)
 	url, alice := startDirector(t)
 	server := exec.CommandContext(t.Context(), "python3", "server.py")
 	server.Env = append(os.Environ(), "DIRECTOR="+url, "ENDPOINT=127.0.0.1:0")
