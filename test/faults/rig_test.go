@@ -75,7 +75,7 @@ func newRig(t *testing.T, settings ...string) *rig {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + r.cluster.URL("postgres"),
 		"DIRECTOR_FLEET_TOKEN=" + fleetToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
-		"DIRECTOR_AUTH_JWKS=" + fmt.Sprintf(`{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"login","x":%q}]}`, b64(public)),
+		"DIRECTOR_AUTH_JWKS=" + keySet(public),
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
 	r.run("migrate", "up")
@@ -83,6 +83,11 @@ func newRig(t *testing.T, settings ...string) *rig {
 	require.NoError(t, err)
 	t.Cleanup(r.pool.Close)
 	return r
+}
+
+// keySet is the JWKS of the login.
+func keySet(login ed25519.PublicKey) string {
+	return fmt.Sprintf(`{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"login","x":%q}]}`, b64(login))
 }
 
 // command is a run of the director with a log of its own.

@@ -1,0 +1,93 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/logtest"
+	"github.com/lattice-director/director/server"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/telemetry"
+	"github.com/lattice-director/director/token"
+)
+
+// embedded is a replica inside the test process, because only there a test can make it panic.
+type embedded struct {
+	*rig
+	url     string // of its database
+	trap    *trap
+	log     *logtest.Buffer
+	metrics *telemetry.Metrics
+	conn    *grpc.ClientConn
+}
+
+// embed starts a replica that is ready, on a database of its own.
+func embed(t *testing.T) *embedded {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	r := &embedded{url: dbtest.New(t), trap: &trap{}, log: &logtest.Buffer{}}
+	r.rig = &rig{t: t, login: private, client: &http.Client{Timeout: time.Minute}}
+	r.metrics, err = telemetry.New(prometheus.NewRegistry(), "test")
+	require.NoError(t, err)
+	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
+	store, err := db.Open(t.Context(), db.Config{
+		URL: r.url, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Tracer: r.trap, Observer: r.metrics, Log: log,
+	})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	r.pool = store.Pool()
+	s, err := server.New(r.options(store, public, log))
+	require.NoError(t, err)
+	r.runServer(s)
+	return r
+}
+
+// options have long timeouts, because a machine that runs all tests at once is slow.
+func (r *embedded) options(store *db.Store, login ed25519.PublicKey, log *slog.Logger) server.Options {
+	r.t.Helper()
+	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
+	require.NoError(r.t, err)
+	keys := keyring.New(store, sealer, token.AlgEdDSA, keyring.Schedule{})
+	require.NoError(r.t, store.ReadClock(r.t.Context()))
+	require.NoError(r.t, keys.Refresh(r.t.Context()))
+	source, err := token.NewKeySource(keySet(login), token.SourceOptions{})
+	require.NoError(r.t, err)
+	return server.Options{
+		Store: store, Keys: keys, Access: token.AccessConfig{Keys: source}, FleetTokens: []string{fleetToken}, Addr: "127.0.0.1:0",
+		OpenMatch:   &openmatch.Options{Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute},
+		CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second, Log: log, Metrics: r.metrics,
+	}
+}
+
+// runServer runs the replica until the test ends.
+func (r *embedded) runServer(s *server.Server) {
+	r.t.Helper()
+	require.NoError(r.t, s.Listen(r.t.Context()))
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	r.t.Cleanup(func() {
+		stop()
+		require.NoError(r.t, <-stopped)
+	})
+	r.urls = []string{"http://" + s.Addr().String()}
+	conn, err := grpc.NewClient(s.GRPCAddrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { require.NoError(r.t, conn.Close()) })
+	r.conn = conn
+}

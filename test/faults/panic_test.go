@@ -1,0 +1,192 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+)
+
+// trap is a tracer of Postgres's driver that panics once, at the statement of queries/ that it is armed with.
+type trap struct{ armed atomic.Pointer[string] }
+
+func (p *trap) arm(statement string) { p.armed.Store(&statement) }
+
+func (p *trap) spring(isAt func(statement string) bool) {
+	if statement := p.armed.Load(); statement != nil && isAt(*statement) && p.armed.CompareAndSwap(statement, nil) {
+		panic("a trap at " + *statement)
+	}
+}
+
+// TraceAcquireStart implements pgxpool.AcquireTracer. A statement outside a transaction panics before it has a connection:
+// the pool would lose one in use.
+func (p *trap) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	p.spring(func(statement string) bool {
+		return strings.Contains(string(debug.Stack()), ".(*Queries)."+statement+"(")
+	})
+	return ctx
+}
+
+// TraceAcquireEnd implements pgxpool.AcquireTracer.
+func (*trap) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (*trap) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (*trap) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements pgx.BatchTracer. It panics in the middle of a transaction.
+func (p *trap) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	p.spring(func(statement string) bool {
+		for _, q := range data.Batch.QueuedQueries {
+			if strings.HasPrefix(q.SQL, "-- name: "+statement+" ") {
+				return true
+			}
+		}
+		return false
+	})
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (*trap) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (*trap) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// listenerTrap is a log that panics once, at what the listener for notices logs when the first notice arrives: no tracer sees
+// the listener's connection.
+type listenerTrap struct {
+	slog.Handler
+	sprung *atomic.Bool
+}
+
+const noticesArrive = "notifications arrive"
+
+// Handle implements slog.Handler.
+func (p listenerTrap) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == noticesArrive && p.sprung.CompareAndSwap(false, true) {
+		panic("a trap at the listener")
+	}
+	return p.Handler.Handle(ctx, r)
+}
+
+// panicked returns how many batches of a group have panicked, as an operator reads it.
+func (r *embedded) panicked(group string) (n int) {
+	r.t.Helper()
+	page := httptest.NewRecorder()
+	r.metrics.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line := range strings.Lines(page.Body.String()) {
+		if count, ok := strings.CutPrefix(line, fmt.Sprintf("director_group_panics_total{group=%q} ", group)); ok {
+			_, err := fmt.Sscan(count, &n)
+			require.NoError(r.t, err)
+		}
+	}
+	return n
+}
+
+// refusal returns an answer that is not 200 as an error.
+func refusal(status int, answer fields, err error) error {
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%d %v: %v", status, answer["code"], answer["detail"])
+	}
+	return err
+}
+
+const (
+	internalProblem = "500 internal: Something failed on our side. The request id finds it in the log."
+	internalStatus  = "rpc error: code = Internal desc = internal error"
+)
+
+// Pins a replica that a panic ends, or leaves with a lock, a connection or a queue that later calls need.
+func TestAReplicaSurvivesPanics(t *testing.T) {
+	t.Parallel()
+	r := embed(t)
+	instance := fields{"instance_id": "eu-1", "endpoint": "eu-1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8, "boot_id": "b"}
+	require.NoError(t, refusal(r.fleet("/fleet/register", instance)))
+	var seat fields
+	for _, c := range []struct {
+		group, statement, says string
+		call                   func() error
+	}{
+		{"heartbeat", "Heartbeats", internalProblem, func() error {
+			return refusal(r.fleet("/fleet/heartbeat", fields{"instance_id": "eu-1"}))
+		}},
+		{"placement", "TakeSeats", internalProblem, func() error { // It holds locks when it panics.
+			status, answer, err := r.play("ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+			seat = answer
+			return refusal(status, answer, err)
+		}},
+		{"resolve", "ResolveSeats", internalProblem, func() error {
+			return refusal(r.play("ann", "/resolve", fields{"session_handle": seat["session_handle"]}))
+		}},
+		{"ticket", "QueueTickets", internalStatus, func() error {
+			_, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+			return err
+		}},
+	} {
+		r.trap.arm(c.statement)
+		require.EqualError(t, c.call(), c.says, c.group)
+		require.Equal(t, 1, r.panicked(c.group), c.group)
+		require.Contains(t, r.log.String(), `"error":"panic: a trap at `+c.statement+`","stack":"`, c.group)
+		require.NoError(t, c.call(), "the next %s", c.group)
+	}
+	r.requireInvariants()
+}
+
+// Pins a replica that no longer hears the others, or that they no longer hear, after one panic.
+func TestNoticesSurvivePanics(t *testing.T) {
+	t.Parallel()
+	r := embed(t)
+	require.Eventually(t, func() bool { return r.log.Count(noticesArrive) == 1 }, time.Minute, 10*time.Millisecond, "the listener connects again")
+	require.Equal(t, 1, r.log.Count("listening for notices panicked"))
+	require.Contains(t, r.log.String(), `"error":"panic: a trap at the listener","stack":"`)
+
+	other, err := db.Open(t.Context(), db.Config{URL: r.url})
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	heard, stop := other.Subscribe(db.TopicTickets, "global")
+	defer stop()
+	await(t, heard) // It listens.
+	r.trap.arm("SendNotification")
+	r.assignOne()
+	require.Eventually(t, func() bool { return r.log.Count("sending a notice panicked") == 1 }, time.Minute, 10*time.Millisecond)
+	r.assignOne()
+	await(t, heard)
+}
+
+func await(t *testing.T, wake <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(time.Minute):
+		require.Fail(t, "was not woken")
+	}
+}
+
+// assignOne assigns a new ticket, of which a replica notifies the others.
+func (r *embedded) assignOne() {
+	r.t.Helper()
+	made, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(r.t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+	require.NoError(r.t, err)
+	_, err = pb.NewBackendServiceClient(r.conn).AssignTickets(r.t.Context(), &pb.AssignTicketsRequest{
+		Assignments: []*pb.AssignmentGroup{{TicketIds: []string{made.GetId()}, Assignment: &pb.Assignment{Connection: "eu-1:7777"}}},
+	})
+	require.NoError(r.t, err)
+}
