@@ -157,8 +157,5 @@ func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server
 		return err
 	}
 	defer proc.close()
-	if err := proc.checkSchema(ctx); err != nil { // the schema may belong to a newer build
-		return err
-	}
 	return proc.serve(ctx, true, func(s *server.Server) { started(d, s) })
 }

@@ -35,8 +35,21 @@ type process struct {
 	sealer   *token.Sealer
 }
 
-// newProcess makes all parts that do not need a reachable database. The caller closes the process.
+// newProcess makes a process, and checks the schema if the database is reachable. The caller closes the process.
 func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
+	p, err := openProcess(ctx, conf, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkSchema(ctx); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// openProcess makes all parts that do not need a reachable database.
+func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
 	limitMemory(conf.GCPercent)
 	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}
 	var err error

@@ -54,8 +54,5 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.close()
-	if err := proc.checkSchema(ctx); err != nil {
-		return err
-	}
 	return proc.serve(ctx, conf.Work, func(*server.Server) {})
 }

@@ -46,9 +46,6 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.close()
-	if err := proc.checkSchema(ctx); err != nil {
-		return err
-	}
 	w, err := proc.worker()
 	if err != nil {
 		return err
