@@ -16,7 +16,6 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/pglocal"
-	"github.com/lattice-director/director/migrations"
 )
 
 func TestOpsFleetTellsTheLivingFromTheDead(t *testing.T) {
@@ -230,9 +229,7 @@ func TestOpsOldestSnapshotFindsWhoHoldsVacuumBack(t *testing.T) {
 // Postgres 18 shows who is logging in, wherever to, with a snapshot that keeps vacuum from nothing.
 func TestOpsOldestSnapshotPassesOverWhoIsLoggingIn(t *testing.T) {
 	t.Parallel()
-	cluster := dbtest.NewCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
-	_, err := migrations.Up(t.Context(), cluster.URL("postgres"), nil)
-	require.NoError(t, err)
+	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
 	pool, err := pgxpool.New(t.Context(), cluster.URL("postgres"))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -192,7 +191,7 @@ func TestSchemaNewerThanTheBinary(t *testing.T) {
 // goose stores local time without its zone: it must be read as what it was written.
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	url, set := inZone(t, dbtest.Empty(t), "Asia/Kathmandu"), migrations.Of(two("select 1/0"))
+	url, set := dbtest.WithParameters(t, dbtest.Empty(t), "timezone", "Asia/Kathmandu"), migrations.Of(two("select 1/0"))
 	_, err := set.Up(t.Context(), url, nil)
 	require.Error(t, err)
 	status, err := set.Status(t.Context(), url)
@@ -203,16 +202,6 @@ func TestStatus(t *testing.T) {
 	require.WithinDuration(t, time.Now(), status[0].AppliedAt, time.Minute)
 	require.EqualValues(t, 2, status[1].Version)
 	require.False(t, status[1].Applied())
-}
-
-func inZone(t *testing.T, address, zone string) string {
-	t.Helper()
-	u, err := url.Parse(address)
-	require.NoError(t, err)
-	query := u.Query()
-	query.Set("timezone", zone)
-	u.RawQuery = query.Encode()
-	return u.String()
 }
 
 // Reading must not wait for the migration that runs: that is when somebody looks.

@@ -14,17 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/pglocal"
-	"github.com/lattice-director/director/migrations"
 )
-
-// cluster starts a Postgres of its own for a test that stops or freezes it.
-func cluster(t *testing.T) *pglocal.Cluster {
-	t.Helper()
-	c := dbtest.NewCluster(t, pglocal.Options{})
-	_, err := migrations.Up(t.Context(), c.URL("postgres"), nil)
-	require.NoError(t, err)
-	return c
-}
 
 // production sets the default timeouts.
 func production(c *config) {
@@ -38,7 +28,7 @@ func TestDatabaseOutage(t *testing.T) {
 	for name, outage := range map[string]func(*bundle, *pglocal.Cluster) (end func()){"stopped": stop, "frozen": freeze} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := cluster(t)
+			c := dbtest.NewMigratedCluster(t, pglocal.Options{})
 			b := start(t, c.URL("postgres"), production)
 			b.untilReady()
 			me := b.register("a")
@@ -63,7 +53,7 @@ func TestDatabaseOutage(t *testing.T) {
 // A replica starts without the database. Otherwise all replicas would crash in an outage, and be back late after it.
 func TestStartDuringDatabaseOutage(t *testing.T) {
 	t.Parallel()
-	c := cluster(t)
+	c := dbtest.NewMigratedCluster(t, pglocal.Options{})
 	require.NoError(t, c.Stop(t.Context()))
 	b := start(t, c.URL("postgres"), production)
 	b.requireUnavailable()

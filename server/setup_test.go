@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
@@ -22,9 +21,7 @@ import (
 )
 
 // TestMain fails if a stopped replica leaves goroutines running.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 const fleetToken = "the secret of the fleet"
 

@@ -7,17 +7,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/token"
 )
 
-// A private test cluster keeps one goroutine of its own until the process ends.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // bundle is a test's own database, and a store on it.
 type bundle struct {

@@ -7,16 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // bundle is a test's own database, with the naive placement and the product's on it.
 type bundle struct {

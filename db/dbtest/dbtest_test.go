@@ -44,9 +44,7 @@ func TestThereIsRoomForManyConnections(t *testing.T) {
 // What a test was told is stored must be there after the crash it provokes, and its pool must find the server again.
 func TestNewClusterCanBeKilled(t *testing.T) {
 	t.Parallel()
-	c := dbtest.NewCluster(t, pglocal.Options{Durable: true})
-	_, err := migrations.Up(t.Context(), c.URL("postgres"), nil)
-	require.NoError(t, err)
+	c := dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true})
 	pool, err := pgxpool.New(t.Context(), c.URL("postgres"))
 	require.NoError(t, err)
 	defer pool.Close()

@@ -9,6 +9,4 @@
 // A private cluster and its files end with the test process, even one that is killed. Its databases are not dropped
 // before: that would cost more than throwing the cluster away. On the server of TEST_DATABASE_URL each database is
 // dropped with its test, and what killed test processes and old migrations left behind is swept.
-//
-// For goleak: a private cluster keeps one goroutine for as long as the test process lives, pglocal.(*process).run.
 package dbtest

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/internal/lastwill"
 	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/migrations"
 )
 
 // roomForTests is what the databases of a large test run take: about nine megabytes each.
@@ -34,6 +35,16 @@ func NewCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
 			t.Errorf("dbtest: %v", err)
 		}
 	})
+	return c
+}
+
+// NewMigratedCluster is [NewCluster], with all migrations applied to its database postgres.
+func NewMigratedCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
+	t.Helper()
+	c := NewCluster(t, o)
+	if _, err := migrations.Up(t.Context(), c.URL("postgres"), nil); err != nil {
+		t.Fatalf("dbtest: %v", err)
+	}
 	return c
 }
 

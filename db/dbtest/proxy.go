@@ -3,7 +3,6 @@ package dbtest
 import (
 	"context"
 	"net"
-	"net/url"
 	"sync"
 	"testing"
 
@@ -46,27 +45,9 @@ func NewProxy(t testing.TB, databaseURL string, forward Forward) *Proxy {
 	p.network, p.target = pgconn.NetworkAddress(config.Host, config.Port)
 	p.Open()
 	t.Cleanup(p.end)
-	p.URL = through(t, databaseURL, p.address)
+	host, port, _ := net.SplitHostPort(p.address) // the kernel's own text
+	p.URL = WithParameters(t, databaseURL, "host", host, "port", port, "sslmode", "disable")
 	return p
-}
-
-// through returns the URL of a database with another address.
-func through(t testing.TB, databaseURL, address string) string {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatalf("dbtest: the proxy's database: %v", err)
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatalf("dbtest: the proxy's address: %v", err)
-	}
-	q := u.Query()
-	q.Set("host", host)
-	q.Set("port", port)
-	q.Set("sslmode", "disable")
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // Open accepts connections again, on the same address.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
@@ -18,9 +17,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its address.
 func replica(t *testing.T, url string) string {

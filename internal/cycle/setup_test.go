@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
@@ -22,10 +21,7 @@ import (
 
 const universe = "global"
 
-// A private test cluster keeps a goroutine of its own for as long as the process lives.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // bundle is a database of its own for a test, with a store on it.
 type bundle struct {

@@ -13,7 +13,6 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/pglocal"
-	"github.com/lattice-director/director/migrations"
 )
 
 func TestAssignmentsArePushed(t *testing.T) {
@@ -217,11 +216,8 @@ func TestAnAssignmentOfAnEarlierTimeIsSent(t *testing.T) {
 // Watchers survive a database outage without a new call.
 func TestWatchersOutlastTheDatabase(t *testing.T) {
 	t.Parallel()
-	cluster := dbtest.NewCluster(t, pglocal.Options{})
-	url := cluster.URL("postgres")
-	_, err := migrations.Up(t.Context(), url, nil)
-	require.NoError(t, err)
-	b := setupOn(t, url)
+	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{})
+	b := setupOn(t, cluster.URL("postgres"))
 	b.run() // polls each two seconds: notifications and readings fail during the outage
 	id, assigned := b.create(), b.create()
 	b.assign("a", assigned)
@@ -242,11 +238,8 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 // as if they had been read.
 func TestANewServerMakesAllWatchersReadTheirTickets(t *testing.T) {
 	t.Parallel()
-	cluster := dbtest.NewCluster(t, pglocal.Options{})
-	url := cluster.URL("postgres")
-	_, err := migrations.Up(t.Context(), url, nil)
-	require.NoError(t, err)
-	b := setupOn(t, url)
+	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{})
+	b := setupOn(t, cluster.URL("postgres"))
 	b.read()
 	id := b.create()
 	w := b.watch(id)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -30,9 +29,7 @@ import (
 )
 
 // Pins goroutines that outlive a stopped server.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // config holds the settings that a test may change before its server starts.
 type config struct {

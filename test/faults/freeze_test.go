@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"syscall"
@@ -59,12 +58,7 @@ func (c *placements) since(from time.Time) (times []time.Time) {
 // named returns the database URL with an application_name.
 func named(t *testing.T, databaseURL, name string) string {
 	t.Helper()
-	u, err := url.Parse(databaseURL)
-	require.NoError(t, err)
-	q := u.Query()
-	q.Set("application_name", name)
-	u.RawQuery = q.Encode()
-	return u.String()
+	return dbtest.WithParameters(t, databaseURL, "application_name", name)
 }
 
 // serveFreezable starts a site whose process freezes.
