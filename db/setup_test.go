@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 )
 
 // bundle is a database of its own for a test, with a store on it.
@@ -29,14 +30,7 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 // replica opens another store on the same database, as another pod would.
 func (b *bundle) replica(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
-	for _, c := range change {
-		c(&cfg)
-	}
-	s, err := db.Open(b.t.Context(), cfg)
-	require.NoError(b.t, err)
-	b.t.Cleanup(s.Close)
-	return s
+	return storetest.Open(b.t, b.url, change...)
 }
 
 func (b *bundle) exec(sql string, args ...any) {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api"
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
 )
@@ -100,9 +100,7 @@ func TestDocuments(t *testing.T) {
 func TestKeysThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	store, err := db.Open(t.Context(), db.Config{URL: url})
-	require.NoError(t, err)
-	defer store.Close()
+	store := storetest.Open(t, url)
 	others, err := token.NewSealer(bytes.Repeat([]byte{9}, token.KEKBytes))
 	require.NoError(t, err)
 	require.NoError(t, keyring.New(store, others, token.AlgEdDSA, keyring.Schedule{}).Refresh(t.Context()))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -31,10 +32,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) replica(url string) *db.Store {
 	b.t.Helper()
-	s, err := db.Open(b.t.Context(), db.Config{URL: url, MaxConns: 4, BatchTimeout: time.Minute, HoldTimeout: time.Minute})
-	require.NoError(b.t, err)
-	b.t.Cleanup(s.Close)
-	return s
+	return storetest.Open(b.t, url)
 }
 
 var testPolicy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 6 * time.Minute, Overlap: 9 * time.Minute}

@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -23,10 +24,7 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
-	return &bundle{baseline.Naive{Store: store}, t}
+	return &bundle{baseline.Naive{Store: storetest.Open(t, dbtest.New(t))}, t}
 }
 
 func (b *bundle) register(id string, capacity int, load float64) {

@@ -12,14 +12,13 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 )
 
 // Pins heartbeats in bursts, twice for one server and never for another, or with wrong incarnations.
 func TestDrummer(t *testing.T) {
 	t.Parallel()
-	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	store := storetest.Open(t, dbtest.New(t))
 	b := &testbed{pool: store.Pool()}
 	require.NoError(t, b.sql(t.Context(), "fleet_instances.sql", "eu", 50))
 	members, err := rowsOf[member](t.Context(), store.Pool(), "fleet_members.sql")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 )
 
 func count(t *testing.T, b *testbed, statement string) (n int) {
@@ -21,9 +22,7 @@ func count(t *testing.T, b *testbed, statement string) (n int) {
 // ones, and a run that meets the rows of another.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
-	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	store := storetest.Open(t, dbtest.New(t))
 	b := &testbed{pool: store.Pool()}
 	require.NoError(t, b.prefill(t.Context(), installation{sessions: 204, past: 480, hosts: 3}))
 	sizes := func() []int {

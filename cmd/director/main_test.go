@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 )
@@ -149,10 +150,7 @@ const fleetHeader = "X-Fleet-Token: " + testFleetToken
 // storeOn opens a store for the test's own calls.
 func storeOn(t *testing.T, url string) *db.Store {
 	t.Helper()
-	s, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 4})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	return s
+	return storetest.Open(t, url)
 }
 
 func registerOn(t *testing.T, s *db.Store, id string) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server/openmatch"
 )
@@ -21,9 +21,7 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its address.
 func replica(t *testing.T, url string) string {
-	store, err := db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, Timing: db.DefaultTiming()})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	store := storetest.Open(t, url)
 	require.NoError(t, store.ReadClock(t.Context()))
 	server, err := openmatch.New(openmatch.Options{
 		Store: store, Registration: 50 * time.Millisecond, Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute,

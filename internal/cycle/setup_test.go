@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/cycle"
 	"github.com/lattice-director/director/match"
 )
@@ -41,14 +42,8 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: b.timing, Log: slog.New(slog.DiscardHandler)}
-	for _, c := range change {
-		c(&cfg)
-	}
-	s, err := db.Open(b.t.Context(), cfg)
-	require.NoError(b.t, err)
-	b.t.Cleanup(s.Close)
-	return s
+	quiet := func(c *db.Config) { c.Timing, c.Log = b.timing, slog.New(slog.DiscardHandler) }
+	return storetest.Open(b.t, b.url, append([]func(*db.Config){quiet}, change...)...)
 }
 
 // replica is a running engine with a store of its own, as in another pod.

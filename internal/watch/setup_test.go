@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -118,14 +119,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	cfg := db.Config{URL: b.url, MaxConns: 4, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: db.DefaultTiming()}
-	for _, c := range change {
-		c(&cfg)
-	}
-	s, err := db.Open(b.t.Context(), cfg)
-	require.NoError(b.t, err)
-	b.t.Cleanup(s.Close)
-	return s
+	return storetest.Open(b.t, b.url, change...)
 }
 
 // run runs the hub until the test ends, or stop is called.

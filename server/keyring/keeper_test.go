@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
 )
@@ -25,9 +26,7 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t), MaxConns: 4})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	store := storetest.Open(t, dbtest.New(t))
 	return &bundle{keyring.New(store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{}), t, store}
 }
 

@@ -29,8 +29,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -249,9 +249,7 @@ func calledOverREST(t *testing.T, url string, config *tls.Config, scheme, token 
 // Pins a server without authentication because a setting was forgotten, and one that requires it on loopback.
 func TestSettingsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	store, err := db.Open(t.Context(), db.Config{URL: dbtest.New(t)})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	store := storetest.Open(t, dbtest.New(t))
 	makes := func(o openmatch.Options) error {
 		o.Store = store
 		s, err := openmatch.New(o)
@@ -277,7 +275,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, c.says, name)
 		require.NotContains(t, err.Error(), "hunter2", name)
 	}
-	_, err = openmatch.New(openmatch.Options{})
+	_, err := openmatch.New(openmatch.Options{})
 	require.ErrorContains(t, err, "a store is required")
 	for _, fine := range []openmatch.Options{
 		{Addrs: []string{"127.0.0.1:1", "[::1]:1", "localhost:1"}, HTTPAddr: "127.0.0.1:8080"}, {Addrs: []string{":50504"}, Open: true},

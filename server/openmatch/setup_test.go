@@ -24,6 +24,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -65,12 +66,10 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 		f(&c)
 	}
 	b := &bundle{t: t, url: url}
-	var err error
-	b.store, err = db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Timing: c.Timing, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(b.store.Close)
+	b.store = storetest.Open(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
 	require.NoError(t, b.store.ReadClock(t.Context()))
 	c.Store = b.store
+	var err error
 	b.server, err = openmatch.New(c.Options)
 	require.NoError(t, err)
 	b.run()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -45,11 +46,7 @@ func embed(t *testing.T) *embedded {
 	r.metrics, err = telemetry.New(prometheus.NewRegistry(), "test")
 	require.NoError(t, err)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
-	store, err := db.Open(t.Context(), db.Config{
-		URL: r.url, BatchTimeout: time.Minute, HoldTimeout: time.Minute, Tracer: r.trap, Observer: r.metrics, Log: log,
-	})
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = r.trap, r.metrics, log })
 	r.pool = store.Pool()
 	s, err := server.New(r.options(store, public, log))
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/storetest"
 )
 
 // trap is a tracer of Postgres's driver that panics once, at the statement of queries/ that it is armed with.
@@ -158,10 +159,7 @@ func TestNoticesSurvivePanics(t *testing.T) {
 	require.Equal(t, 1, r.log.Count("listening for notices panicked"))
 	require.Contains(t, r.log.String(), `"error":"panic: a trap at the listener","stack":"`)
 
-	other, err := db.Open(t.Context(), db.Config{URL: r.url})
-	require.NoError(t, err)
-	t.Cleanup(other.Close)
-	heard, stop := other.Subscribe(db.TopicTickets, "global")
+	heard, stop := storetest.Open(t, r.url).Subscribe(db.TopicTickets, "global")
 	defer stop()
 	await(t, heard) // It listens.
 	r.trap.arm("SendNotification")

@@ -1,0 +1,25 @@
+// Package storetest opens stores for tests, beside package dbtest, which cannot import package db.
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// Open opens a store on a database, as a replica does, and closes it when the test ends. Its timeouts are a minute, because a
+// machine that runs all tests at once is slow; change may set other values.
+func Open(t testing.TB, url string, change ...func(*db.Config)) *db.Store {
+	t.Helper()
+	cfg := db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute}
+	for _, c := range change {
+		c(&cfg)
+	}
+	store, err := db.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("storetest: %v", err)
+	}
+	t.Cleanup(store.Close)
+	return store
+}
