@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,29 +17,13 @@ import (
 // asProgram makes this test binary the program itself: a laboratory runs it for its baselines.
 const asProgram = "RUN_AS_DIRECTOR_BENCH"
 
-// build compiles the director that the tests measure, once.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "director-bench-test-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "director")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/lattice-director/director/cmd/director").CombinedOutput()
-	if err != nil {
-		return path, fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 		return
 	}
 	code := m.Run()
-	if path, _ := build(); path != "" {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
+	clitest.RemoveDirector()
 	os.Exit(code)
 }
 
@@ -51,13 +31,6 @@ const (
 	deadline = time.Minute
 	tick     = 20 * time.Millisecond
 )
-
-func directorPath(t *testing.T) string {
-	t.Helper()
-	path, err := build()
-	require.NoError(t, err)
-	return path
-}
 
 func env(pairs ...string) []string { return append([]string{"HOME=/nonexistent"}, pairs...) }
 
@@ -79,7 +52,7 @@ func scratch(t *testing.T) string {
 func inLab(t *testing.T) []string {
 	t.Helper()
 	// A laboratory must ignore these settings.
-	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+directorPath(t), "TMPDIR="+scratch(t), "DATABASE_URL=postgres://127.0.0.1:1/x",
+	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+clitest.BuildDirector(t), "TMPDIR="+scratch(t), "DATABASE_URL=postgres://127.0.0.1:1/x",
 		"DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1")
 }
 
@@ -89,7 +62,7 @@ func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	i, err := devlogin.New()
 	require.NoError(t, err)
 	l, err := lab.Start(t.Context(), lab.Options{
-		JWKS: i.JWKS(), Dir: scratch(t), Program: directorPath(t), Env: append(env(asProgram+"=1"), settings...),
+		JWKS: i.JWKS(), Dir: scratch(t), Program: clitest.BuildDirector(t), Env: append(env(asProgram+"=1"), settings...),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -18,31 +17,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/internal/subprocess"
 )
 
 const fleetToken = "a-fleet-token-for-tests"
 
-// build compiles the director once for all tests.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "faults")
-	if err != nil {
-		return "", err
-	}
-	bin := filepath.Join(dir, "director")
-	out, err := exec.Command("go", "build", "-o", bin, "github.com/lattice-director/director/cmd/director").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return bin, nil
-})
-
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if bin, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(bin))
-	}
+	clitest.RemoveDirector()
 	os.Exit(code)
 }
 
@@ -65,11 +49,9 @@ type rig struct {
 
 func newRig(t *testing.T, settings ...string) *rig {
 	t.Helper()
-	bin, err := build()
-	require.NoError(t, err)
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
-	r := &rig{t: t, bin: bin, logs: t.TempDir(), login: private, client: &http.Client{Timeout: 3 * time.Second}}
+	r := &rig{t: t, bin: clitest.BuildDirector(t), logs: t.TempDir(), login: private, client: &http.Client{Timeout: 3 * time.Second}}
 	r.cluster = dbtest.NewCluster(t, pglocal.Options{Durable: true})
 	r.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + r.cluster.URL("postgres"),
