@@ -57,7 +57,19 @@ func (s *search) swap(a, b *unit) {
 
 // violation casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from it.
 func (s *search) violation() float64 {
-	total := float64(s.castAll())
+	v := s.violationWith(true)
+	if v == 0 || !s.plan.mayLeaveRoles {
+		return v
+	}
+	if less := s.violationWith(false); less < v {
+		return less
+	}
+	return s.violationWith(true)
+}
+
+// violationWith casts the least number of every role's places, or more of them.
+func (s *search) violationWith(more bool) float64 {
+	total := float64(s.castAll(more))
 	over, regions := s.judgeTeams()
 	total += over
 	if regions == 0 && s.final.allowed != 0 && total == 0 {
@@ -82,7 +94,7 @@ func (s *search) judgeTeams() (over float64, regions uint64) {
 }
 
 // castAll gives roles in every team and returns how many places stay empty.
-func (s *search) castAll() int {
+func (s *search) castAll(more bool) int {
 	if len(s.plan.roles) == 0 {
 		return 0
 	}
@@ -91,7 +103,9 @@ func (s *search) castAll() int {
 	for team := range s.plan.teams {
 		needs := s.plan.teams[team].roles
 		empty += s.casting.cast(team, needs)
-		s.casting.castMore(team, needs)
+		if more {
+			s.casting.castMore(team, needs)
+		}
 	}
 	return empty
 }
@@ -133,10 +147,15 @@ func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is at m
 
 // newLot returns the lot of a match, which depends on its anchor and on the engine's seed.
 func newLot(seed uint64, anchor string) *lot {
-	hash := uint64(14695981039346656037) // FNV-1a
-	for i := range len(anchor) {
-		hash = (hash ^ uint64(anchor[i])) * 1099511628211
-	}
-	r := lot(seed ^ hash)
+	r := lot(seed ^ hash(anchor))
 	return &r
+}
+
+// hash is FNV-1a: always the same for the same text.
+func hash(text string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
 }

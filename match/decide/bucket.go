@@ -50,20 +50,15 @@ func (e *Engine) enter(c *candidate) {
 	b.tree.insert(c.key, c)
 	b.kinds[c.kind()]++
 	e.ages.insert(float64(c.created), c)
-	if c.tries < stuckAfter {
-		b.windows.insert(&e.plan.pivot, c)
-	}
 }
 
 // leave takes a waiting candidate out of its bucket.
 func (e *Engine) leave(c *candidate) {
+	e.unwatch(c)
 	b := c.bucket
 	c.bucket = nil
 	b.tree.remove(c.key, c)
 	e.ages.remove(float64(c.created), c)
-	if c.tries < stuckAfter {
-		b.windows.remove(&e.plan.pivot, c)
-	}
 	k := c.kind()
 	if b.kinds[k]--; b.kinds[k] == 0 {
 		delete(b.kinds, k)

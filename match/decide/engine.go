@@ -58,11 +58,13 @@ func (e *Engine) Add(t *match.Ticket) {
 // wait puts a candidate at its place in the queue.
 func (e *Engine) wait(c *candidate) {
 	c.proposed = false
-	c.tries, c.level, c.moment = 0, 0, 0
+	c.tries, c.moment = 0, 0
 	e.enter(c)
 	e.dirtyAround(c)
 	e.markDirty(c)
-	e.setTimer(c)
+	if e.plan.batch >= 0 { // time changes the turn even of a dirty seed
+		e.setTimer(c)
+	}
 	e.sweep.begin(e.now)
 }
 

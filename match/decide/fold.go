@@ -33,19 +33,13 @@ func sum(values []float64) float64 {
 	return total
 }
 
-// foldParty drops what is left out of values[start:], the numbers of one party, and folds the rest.
+// foldParty folds values[start:], the numbers of one party.
 func foldParty(values []float64, start int, f profile.Fold) []float64 {
-	kept := values[:start]
-	for _, x := range values[start:] {
-		if !math.IsNaN(x) {
-			kept = append(kept, x)
-		}
+	if len(values)-start < 2 || !foldsNumbers(f) {
+		return values
 	}
-	if len(kept)-start < 2 || !foldsNumbers(f) {
-		return kept
-	}
-	kept[start] = fold(kept[start:], f)
-	return kept[:start+1]
+	values[start] = fold(values[start:], f)
+	return values[:start+1]
 }
 
 func foldsNumbers(f profile.Fold) bool {

@@ -129,10 +129,19 @@ func (l *lineup) gather(to []float64, s scope) []float64 {
 
 func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 	start, first := len(to), l.first[pick]
+	member := s
+	if foldsNumbers(s.fold) { // a party has one number, in each team where it has players
+		member.team = anyTeam
+	}
+	present := false
 	for p, x := range l.picks[pick].column(s.column) {
-		if l.in(first+p, s) {
+		if l.in(first+p, member) && x == x {
 			to = append(to, x)
+			present = present || l.in(first+p, s)
 		}
+	}
+	if !present {
+		return to[:start]
 	}
 	return foldParty(to, start, s.fold)
 }

@@ -14,8 +14,9 @@ import (
 // candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was made.
 type candidate struct {
 	ticket  *match.Ticket
-	created int64 // nanoseconds since 1970
-	size    int   // players
+	created int64  // nanoseconds since 1970
+	size    int    // players
+	subs    uint64 // a bit for each player, by a hash of the sub
 
 	// Values by column, then by player.
 	numbers []float64 // NaN: left out
@@ -34,8 +35,9 @@ type candidate struct {
 	key       float64 // in the pivot's tree
 
 	bucket   *bucket
-	level    int16 // steps of the pivot's rule that it passed
 	moment   int16 // index of the plan's moment that comes next
+	step     int16 // steps of the pivot's rule that its window has, while watching
+	watching bool  // a newcomer in its window makes it dirty
 	tries    uint8 // complete searches that found nothing since its last widening
 	proposed bool
 	slots    [slots]int32
@@ -104,7 +106,7 @@ func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
 	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {
 		for i := range columns {
 			c := &columns[i]
-			if c.optional {
+			if c.optional || c.role != anyRole {
 				continue
 			}
 			for j := range t.Players {
@@ -146,6 +148,9 @@ func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
 	c := &candidate{ticket: t, created: t.Created.UnixNano(), size: n, modes: pl.modesOf(t)}
 	for i := range c.slots {
 		c.slots[i] = absent
+	}
+	for i := range t.Players {
+		c.subs |= 1 << (hash(t.Players[i].Sub) % 64)
 	}
 	c.numbers = fill(pl.numbers, t, pl.numberOf)
 	c.atoms = fill(pl.atoms, t, pl.atomOf)
@@ -192,8 +197,13 @@ func (c *candidate) span(column int, f profile.Fold) (low, high float64) {
 		return math.Inf(1), math.Inf(-1)
 	}
 	var buffer [8]float64
-	folded := foldParty(append(buffer[:0], values...), 0, f)
-	return extremes(folded)
+	kept := buffer[:0]
+	for _, x := range values {
+		if !math.IsNaN(x) {
+			kept = append(kept, x)
+		}
+	}
+	return extremes(foldParty(kept, 0, f))
 }
 
 // middle returns where a party stands for preferences; +Inf if all its players are left out.
@@ -217,6 +227,8 @@ func (pl *plan) resolve(c *column, p *match.Player) (match.Value, bool) {
 func (pl *plan) numberOf(c *column, p *match.Player) float64 {
 	v, ok := pl.resolve(c, p)
 	switch {
+	case c.present && c.attribute == "":
+		return 1
 	case !ok:
 		return math.NaN()
 	case c.present:
@@ -306,13 +318,26 @@ func (pl *plan) addRoles(c *candidate) {
 		v, _ := pl.value(&c.ticket.Players[i], roleAttribute)
 		for _, name := range texts(&v) {
 			role := pl.role(name)
-			if role < 0 || slices.Contains(c.roles[i], uint8(role)) {
+			if role < 0 || slices.Contains(c.roles[i], uint8(role)) || !pl.suits(c, i, role) {
 				continue
 			}
 			c.roles[i] = append(c.roles[i], uint8(role))
 			c.byRole[role]++
 		}
 	}
+}
+
+// suits reports whether a player has what the rules need of those in a role.
+func (pl *plan) suits(c *candidate, player, role int) bool {
+	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {
+		for i := range columns {
+			needed := columns[i].role == role && !columns[i].optional
+			if needed && !pl.comparable(&columns[i], kind, &c.ticket.Players[player]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // modesOf returns a bit for each of the profile's modes that all players allow.

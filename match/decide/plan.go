@@ -33,6 +33,8 @@ type plan struct {
 	roleNeeds []int // by role: of all teams
 	modes     uint8 // a bit for each of the profile's modes
 	latency   bool  // a rule of its own limits latency
+	// mayLeaveRoles says that a match may be valid only if fewer players than possible have a role: rules look at those who have it.
+	mayLeaveRoles bool
 }
 
 // team is a team of the profile.
@@ -71,9 +73,10 @@ type column struct {
 	rule      string
 	attribute string
 	missing   profile.Missing
+	role      int      // only of players in that role; anyRole
 	optional  bool     // players without it are left out, and their ticket is a candidate
 	anyOf     []string // the number is 1 for players that have one of these, 0 for others
-	present   bool     // the number is 1 for players that have a value of any type
+	present   bool     // the number is 1 for players that have a value of any type, without an attribute for all
 }
 
 func newPlan(p *profile.Profile) *plan {
@@ -90,10 +93,10 @@ func newPlan(p *profile.Profile) *plan {
 		if attribute == "" {
 			attribute = o.Value
 		}
-		pl.order = append(pl.order, preference{pl.number(column{attribute: attribute, optional: true}), o.Distance != "", o.Descending})
+		pl.order = append(pl.order, preference{pl.number(column{attribute: attribute, role: anyRole, optional: true}), o.Distance != "", o.Descending})
 	}
 	if p.Batch.By != "" {
-		pl.batch = pl.number(column{attribute: p.Batch.By, optional: true})
+		pl.batch = pl.number(column{attribute: p.Batch.By, role: anyRole, optional: true})
 	}
 	pl.modes = uint8(1<<len(p.Modes) - 1)
 	pl.addSteps()
@@ -117,6 +120,7 @@ func (pl *plan) addTeams() {
 			role := pl.role(r.Name)
 			t.roles = append(t.roles, roleNeed{role, r.Min, r.Max})
 			pl.roleNeeds[role] += r.Min
+			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && aboutRoles(p.Rules)
 		}
 		pl.most += t.spec.Max
 		pl.split = pl.split && t.spec.AllowSplit
@@ -149,6 +153,11 @@ func (pl *plan) alike(a, b *profile.Team) bool {
 	return !names(pl.profile.Rules, a.Name) && !names(pl.profile.Rules, b.Name)
 }
 
+// aboutRoles reports whether a rule looks at players in a role.
+func aboutRoles(rules []profile.Rule) bool {
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Role != "" || aboutRoles(r.Rules) })
+}
+
 // names reports whether a rule measures that team alone.
 func names(rules []profile.Rule, team string) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
@@ -177,7 +186,7 @@ func addColumn(columns *[]column, c column) int {
 }
 
 func (c *column) like(o *column) bool {
-	return c.attribute == o.attribute && c.missing == o.missing && c.optional == o.optional && c.present == o.present &&
+	return c.attribute == o.attribute && c.missing == o.missing && c.role == o.role && c.optional == o.optional && c.present == o.present &&
 		slices.Equal(c.anyOf, o.anyOf)
 }
 

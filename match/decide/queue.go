@@ -24,8 +24,6 @@ const absent = -1
 
 func (q *queue) len() int { return len(q.items) }
 
-func (q *queue) has(c *candidate) bool { return c.slots[q.slot] != absent }
-
 // put adds c with the key, or moves it there.
 func (q *queue) put(c *candidate, key int64) {
 	if at := c.slots[q.slot]; at != absent {

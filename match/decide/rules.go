@@ -76,12 +76,16 @@ func (r *rule) step(age time.Duration) int {
 
 // mayAdmit is admits under the widest limits that the line-up with c can have.
 func (r *rule) mayAdmit(l *lineup, c *candidate) bool {
+	if p, ok := r.condition.(pairwise); ok && r.age == profile.Each {
+		return p.admitsPairs(l, c, r)
+	}
 	lim := r.limits(l.widest(r.age, c))
 	return lim.Ended || r.admits(l, c, lim)
 }
 
 // pairwise is a condition that takes the narrower limit of each pair itself.
 type pairwise interface {
+	admitsPairs(l *lineup, c *candidate, r *rule) bool
 	judgePairs(l *lineup, r *rule) verdict
 }
 
@@ -139,8 +143,8 @@ func byTeam(p *profile.Rule) bool {
 }
 
 func (pl *plan) condition(p *profile.Rule) condition {
-	col := column{rule: p.ID, attribute: p.Attribute, missing: p.Missing, optional: p.Missing.Pass}
 	s := pl.scopeOf(p)
+	col := column{rule: p.ID, attribute: p.Attribute, missing: p.Missing, role: s.role, optional: p.Missing.Pass}
 	switch p.Kind {
 	case profile.Near:
 		s.column = pl.number(col)

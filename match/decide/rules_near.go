@@ -82,7 +82,7 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 
 // pair compares two tickets, or the players of one if i == j.
 func (n *near) pair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict {
-	limit := min(n.limit(l, r, i), n.limit(l, r, j))
+	limit := min(n.limit(l, r, l.picks[i]), n.limit(l, r, l.picks[j]))
 	if math.IsInf(limit, 1) {
 		return verdict{regions: everywhere, ended: true}
 	}
@@ -114,9 +114,26 @@ func between(values []float64, a int, same bool) float64 {
 	return max(high-low2, high2-low)
 }
 
-// limit returns the limit of a pick's age; of one that is in the match already there is none.
-func (n *near) limit(l *lineup, r *rule, pick int) float64 {
-	c := l.picks[pick]
+func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
+	if n.perTeam || n.fromMean || n.role != anyRole {
+		return true
+	}
+	own := n.limit(l, r, c)
+	low, high := c.span(n.column, n.fold)
+	if high-low > own {
+		return false
+	}
+	for _, pick := range l.picks {
+		a, b := pick.span(n.column, n.fold)
+		if max(high-a, b-low) > min(own, n.limit(l, r, pick)) {
+			return false
+		}
+	}
+	return true
+}
+
+// limit returns the limit of a ticket's age; of one that is in the match already there is none.
+func (*near) limit(l *lineup, r *rule, c *candidate) float64 {
 	if c.seated {
 		return math.Inf(1)
 	}

@@ -41,13 +41,14 @@ func (e *Engine) try(c *candidate, found *[]Proposal) (spent int) {
 // match searches for a new match of a seed: in regions with room, then in all, because players may also wait for a host.
 func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 	if !e.mayFill(c) {
+		e.rest(c, false)
 		return false
 	}
 	complete := true
+	nodes := min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c)), 8))
 	for _, allowed := range e.searched() {
-		nodes := min(maxNodes, baseNodes<<min(c.moment, 8))
 		ok := e.search.find(e.plan, c, e.now, allowed, nodes)
-		*spent += nodes - e.search.nodes
+		*spent += nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
 		complete = complete && !e.search.cut
 		if ok {
 			e.search.drawSides(newLot(e.seed, c.ticket.ID))
@@ -55,11 +56,12 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 			return true
 		}
 	}
-	if complete {
-		e.missed(c)
-	}
+	e.rest(c, complete)
 	return false
 }
+
+// scannedPerStep is how many candidates a search looks at in the time of a step.
+const scannedPerStep = 4
 
 // searched returns the sets of regions in which a match is searched, in this order.
 func (e *Engine) searched() []uint64 {

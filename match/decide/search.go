@@ -131,8 +131,11 @@ func (l *lineup) modes() uint8 {
 
 // hasPlayerOf reports whether a player has a ticket in the line-up already.
 func (l *lineup) hasPlayerOf(c *candidate) bool {
-	for i := range c.ticket.Players {
-		for _, pick := range l.picks {
+	for _, pick := range l.picks {
+		if pick.subs&c.subs == 0 {
+			continue
+		}
+		for i := range c.ticket.Players {
 			for j := range pick.ticket.Players {
 				if pick.ticket.Players[j].Sub == c.ticket.Players[i].Sub {
 					return true

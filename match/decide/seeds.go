@@ -13,17 +13,17 @@ const (
 
 // dirtyAround makes the seeds dirty whose window holds a newcomer, as far as counts do not exclude a match of theirs.
 func (e *Engine) dirtyAround(newcomer *candidate) {
-	if e.dirty.len() == e.ages.len-1 { // a queue that is being loaded
-		return
-	}
-	searches, seen := 0, 0
+	var seeds []*candidate
+	seen := 0
 	newcomer.bucket.windows.holding(&e.plan.pivot, newcomer, func(c *candidate) bool {
-		if seen++; c != newcomer && (e.dirty.has(c) || e.mayFill(c)) {
-			e.markDirty(c)
-			searches++
+		if seen++; e.mayFill(c) {
+			seeds = append(seeds, c)
 		}
-		return searches < searchesPerNewcomer && seen < seenPerNewcomer
+		return len(seeds) < searchesPerNewcomer && seen < seenPerNewcomer
 	})
+	for _, c := range seeds {
+		e.markDirty(c)
+	}
 }
 
 // mayFill reports whether the window of a seed has enough players, and enough for each role.
@@ -34,9 +34,33 @@ func (e *Engine) mayFill(c *candidate) bool {
 	return c.bucket.tree.offers(low, high, &need, &e.scratch)
 }
 
+// markDirty gives a seed a turn. Newcomers change nothing for it until it had it.
 func (e *Engine) markDirty(c *candidate) {
-	if !e.dirty.has(c) {
-		e.dirty.put(c, e.turn(c))
+	e.unwatch(c)
+	e.dirty.put(c, e.turn(c))
+}
+
+// rest follows a search without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
+func (e *Engine) rest(c *candidate, complete bool) {
+	age := e.ageOf(c)
+	if next := int16(e.plan.momentAfter(age)); next != c.moment {
+		c.moment, c.tries = next, 0
+	}
+	if complete && c.tries < stuckAfter {
+		c.tries++
+	}
+	e.setTimer(c)
+	e.unwatch(c)
+	if c.tries < stuckAfter {
+		c.step, c.watching = int16(e.plan.pivot.step(age)), true
+		c.bucket.windows.insert(&e.plan.pivot, c)
+	}
+}
+
+func (e *Engine) unwatch(c *candidate) {
+	if c.watching {
+		c.watching = false
+		c.bucket.windows.remove(&e.plan.pivot, c)
 	}
 }
 
@@ -73,34 +97,9 @@ func (e *Engine) setTimer(c *candidate) {
 // tick makes the seeds dirty whose moment has come.
 func (e *Engine) tick() {
 	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
-		e.widen(e.timers.items[0].c)
-	}
-}
-
-// widen moves a candidate over all the moments that it has reached.
-func (e *Engine) widen(c *candidate) {
-	age := e.ageOf(c)
-	if c.tries < stuckAfter {
-		c.bucket.windows.remove(&e.plan.pivot, c)
-	}
-	c.tries = 0
-	c.level = int16(e.plan.pivot.step(age))
-	c.moment = int16(e.plan.momentAfter(age))
-	c.bucket.windows.insert(&e.plan.pivot, c)
-	e.setTimer(c)
-	if e.dirty.has(c) {
-		e.dirty.put(c, e.turn(c))
-		return
-	}
-	e.markDirty(c)
-}
-
-// missed counts a complete search without a match.
-func (e *Engine) missed(c *candidate) {
-	if c.tries >= stuckAfter {
-		return
-	}
-	if c.tries++; c.tries == stuckAfter {
-		c.bucket.windows.remove(&e.plan.pivot, c)
+		c := e.timers.items[0].c
+		c.moment, c.tries = int16(e.plan.momentAfter(e.ageOf(c))), 0
+		e.setTimer(c)
+		e.markDirty(c)
 	}
 }

@@ -41,7 +41,7 @@ func window(c *candidate, reach float64) (low, high float64) {
 // windows finds the seeds whose window holds a newcomer. Seeds are sorted by the steps that they have passed: those of equal
 // steps have windows of equal width, so a range of their keys has all the windows that hold a given number.
 type windows struct {
-	byStep []tree // of waiting candidates that are not stuck
+	byStep []tree // of candidates that are neither dirty nor stuck
 }
 
 func (w *windows) at(step int) *tree {
@@ -53,15 +53,15 @@ func (w *windows) at(step int) *tree {
 
 // windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by age.
 func windowKey(p *pivot, c *candidate) float64 {
-	if math.IsInf(p.reach(int(c.level)), 1) {
+	if math.IsInf(p.reach(int(c.step)), 1) {
 		return float64(c.created)
 	}
 	return c.key
 }
 
-func (w *windows) insert(p *pivot, c *candidate) { w.at(int(c.level)).insert(windowKey(p, c), c) }
+func (w *windows) insert(p *pivot, c *candidate) { w.at(int(c.step)).insert(windowKey(p, c), c) }
 
-func (w *windows) remove(p *pivot, c *candidate) { w.at(int(c.level)).remove(windowKey(p, c), c) }
+func (w *windows) remove(p *pivot, c *candidate) { w.at(int(c.step)).remove(windowKey(p, c), c) }
 
 // holding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most steps
 // first, for they waited longest, and of those the nearest, or the oldest if their windows have no end.

@@ -1,0 +1,196 @@
+package decide
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/verify"
+	"github.com/lattice-director/director/match/verify/verifytest"
+)
+
+// drawInput draws a valid profile, and tickets that often fit it.
+func drawInput(t *rapid.T, most int) Input {
+	in := Input{Version: Version{verifytest.Profiles().Draw(t, "profile"), 1}, Now: verifytest.Now, Seed: rapid.Uint64().Draw(t, "seed")}
+	for _, drawn := range verifytest.Tickets(most).Draw(t, "tickets") {
+		in.Tickets = append(in.Tickets, &drawn)
+	}
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"ap", "eu", "us"}), 0, 3, rapid.ID).Draw(t, "regions") {
+		in.Regions = append(in.Regions, Region{name, rapid.Bool().Draw(t, "room in "+name)})
+	}
+	return in
+}
+
+// checked is a proposal as the checker sees it, in one of its regions and modes.
+func checked(p *Proposal, tickets map[string]*match.Ticket, region, mode string) verify.Match {
+	m := verify.Match{Region: region, Mode: mode, Chosen: p.Chosen}
+	for _, id := range p.Tickets {
+		m.Tickets = append(m.Tickets, *tickets[id])
+	}
+	for _, team := range p.Teams {
+		for _, s := range team.Seats {
+			m.Seats = append(m.Seats, verify.Seat{Ticket: s.Ticket, Sub: s.Sub, Team: team.Name, Role: s.Role})
+		}
+	}
+	return m
+}
+
+func ticketsByID(tickets []*match.Ticket) map[string]*match.Ticket {
+	all := map[string]*match.Ticket{}
+	for _, t := range tickets {
+		all[t.ID] = t
+	}
+	return all
+}
+
+// requireValid checks a proposal apart from the code that made it, in each region and mode that it offers.
+func requireValid(t require.TestingT, in *Input, p *Proposal, tickets map[string]*match.Ticket, now time.Time) {
+	regions, modes := []string{""}, []string{""}
+	for _, r := range p.Regions {
+		regions = append(regions, r.Name)
+	}
+	if len(in.Version.Profile.Modes) > 0 {
+		require.NotEmpty(t, p.Modes)
+		modes = p.Modes
+	}
+	for _, region := range regions {
+		for _, mode := range modes {
+			require.Empty(t, verify.Check(in.Version.Profile, checked(p, tickets, region, mode), now), "in region %q: %+v", region, *p)
+		}
+	}
+}
+
+// Every match is valid, and no ticket is in two.
+func TestEveryProposalHolds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t, 12)
+		taken := map[string]bool{}
+		out := Decide(in)
+		for i := range out.Proposals {
+			requireValid(t, &in, &out.Proposals[i], ticketsByID(in.Tickets), in.Now)
+			for _, id := range out.Proposals[i].Tickets {
+				require.False(t, taken[id], "ticket %s is in two matches", id)
+				taken[id] = true
+			}
+		}
+	})
+}
+
+// What a decision leaves over has no match: of few tickets the search misses none.
+func TestNoMatchIsMissed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t, 6)
+		if newPlan(in.Version.Profile).mayLeaveRoles {
+			t.Skip("which of the players that may have a role get it is not searched")
+		}
+		left := ticketsByID(in.Tickets)
+		out := Decide(in)
+		for i := range out.Proposals {
+			for _, id := range out.Proposals[i].Tickets {
+				delete(left, id)
+			}
+		}
+		var tickets []match.Ticket
+		for _, t := range in.Tickets {
+			if left[t.ID] != nil {
+				tickets = append(tickets, *t)
+			}
+		}
+		regions := []string{}
+		for _, r := range in.Regions {
+			regions = append(regions, r.Name)
+		}
+		missed, ok := verify.Find(in.Version.Profile, tickets, regions, in.Now)
+		require.False(t, ok, "missed %+v", missed)
+	})
+}
+
+// The same input gives the same bytes, in whatever order its tickets come.
+func TestDecisionsRepeat(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t, 12)
+		first, err := json.Marshal(Decide(in))
+		require.NoError(t, err)
+		again, err := json.Marshal(Decide(in))
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(again))
+		in.Tickets = rapid.Permutation(in.Tickets).Draw(t, "order")
+		shuffled, err := json.Marshal(Decide(in))
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(shuffled))
+	})
+}
+
+// An engine that lives through changes never proposes a ticket that it does not have, nor one twice, and each match is valid
+// at its time.
+func TestEngineLivesThroughChanges(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t, 16)
+		tickets := ticketsByID(in.Tickets)
+		e := New(in.Version, in.Seed)
+		e.SetRegions(in.Regions)
+		waiting := map[string]bool{}
+		var proposed []string
+		at := in.Now
+		pick := func() *match.Ticket { return rapid.SampledFrom(in.Tickets).Draw(t, "ticket") }
+		if len(in.Tickets) == 0 {
+			return
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(*rapid.T) {
+				added := pick()
+				e.Add(added)
+				ok, _ := e.Candidate(added)
+				waiting[added.ID] = ok
+				proposed = slices.DeleteFunc(proposed, func(id string) bool { return id == added.ID })
+			},
+			"remove": func(*rapid.T) {
+				id := pick().ID
+				e.Remove(id)
+				delete(waiting, id)
+				proposed = slices.DeleteFunc(proposed, func(p string) bool { return p == id })
+			},
+			"return": func(*rapid.T) {
+				e.Return(proposed...)
+				for _, id := range proposed {
+					waiting[id] = true
+				}
+				proposed = nil
+			},
+			"regions": func(t *rapid.T) {
+				e.SetRegions(in.Regions[:rapid.IntRange(0, len(in.Regions)).Draw(t, "regions")])
+			},
+			"run": func(t *rapid.T) {
+				at = at.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second)
+				found, _ := e.Run(at, rapid.SampledFrom([]int{1, 1000, math.MaxInt}).Draw(t, "effort"))
+				for i := range found {
+					requireValid(t, &in, &found[i], tickets, at)
+					for _, id := range found[i].Tickets {
+						require.True(t, waiting[id])
+						waiting[id] = false
+						proposed = append(proposed, id)
+					}
+				}
+			},
+			"": func(t *rapid.T) {
+				n := 0
+				for _, w := range waiting {
+					if w {
+						n++
+					}
+				}
+				require.Equal(t, n, e.Len())
+			},
+		})
+	})
+}

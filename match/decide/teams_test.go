@@ -1,0 +1,180 @@
+package decide
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+func tankAndHealer(p *profile.Profile) *profile.Profile {
+	for i := range p.Teams {
+		p.Teams[i].Roles = []profile.Role{{Name: "healer", Min: 1, Max: 1}, {Name: "tank", Min: 1, Max: 1}}
+	}
+	return p
+}
+
+func rolesOf(t *testing.T, team Team) map[string]int {
+	t.Helper()
+	roles := map[string]int{}
+	for _, s := range team.Seats {
+		roles[s.Role]++
+	}
+	return roles
+}
+
+// A player who takes two roles leaves the one that nobody else takes to itself.
+func TestRolesByMatching(t *testing.T) {
+	t.Parallel()
+	found := decide(tankAndHealer(game(3, 3)), ticket("a", list("role", "tank", "healer")), ticket("b", list("role", "tank")),
+		ticket("c", list("role", "healer", "tank")), ticket("d", textOf("role", "tank")), ticket("e"), ticket("f"))
+	require.Len(t, found, 1)
+	for _, team := range found[0].Teams {
+		require.Equal(t, map[string]int{"": 1, "tank": 1, "healer": 1}, rolesOf(t, team))
+	}
+	require.Empty(t, decide(tankAndHealer(game(2)), ticket("a", list("role", "tank")), ticket("b", list("role", "tank"))))
+}
+
+// Sixty nearer players without the role do not hide the one who has it.
+func TestRareRoleIsFound(t *testing.T) {
+	t.Parallel()
+	tickets := []*match.Ticket{ticket("seed", list("role", "tank"), skill(0), waited(time.Minute))}
+	for i := range 200 {
+		tickets = append(tickets, ticket(fmt.Sprintf("dealer-%03d", i), skill(float64(i)), list("role", "tank")))
+	}
+	tickets = append(tickets, ticket("rare", skill(500), list("role", "healer")))
+	found := decide(with(tankAndHealer(game(2)), nearSkill(1000)), tickets...)
+	require.Len(t, found, 1)
+	require.Equal(t, []string{"seed", "rare"}, found[0].Tickets)
+	require.Len(t, found[0].PassedOver, maxPassedOver)
+}
+
+func TestPartiesStayTogether(t *testing.T) {
+	t.Parallel()
+	found := decide(game(3, 3), ticket("a", party(2)), ticket("b", party(2)), ticket("c", party(2), waited(-time.Second)), ticket("d"), ticket("e"))
+	require.Len(t, found, 1)
+	require.NotContains(t, found[0].Tickets, "c", "three pairs do not fit into two teams of three")
+	for _, team := range found[0].Teams {
+		require.Len(t, team.Seats, 3)
+	}
+	split := game(3, 3)
+	for i := range split.Teams {
+		split.Teams[i].AllowSplit = true
+	}
+	require.Len(t, decide(split, ticket("a", party(2)), ticket("b", party(2)), ticket("c", party(2))), 1)
+	e := New(Version{game(3, 3), 1}, 1)
+	ok, why := e.Candidate(ticket("a", party(4)))
+	require.False(t, ok)
+	require.Equal(t, []Lack{{Why: LacksRoom}}, why)
+}
+
+func TestStepsOfSizes(t *testing.T) {
+	t.Parallel()
+	p := &profile.Profile{Name: "p", Teams: []profile.Team{{Name: "all", Min: 2, Max: 8, Step: 2}}}
+	var tickets []*match.Ticket
+	for i := range 7 {
+		tickets = append(tickets, ticket(fmt.Sprintf("t%d", i), waited(-time.Duration(i))))
+	}
+	found := decide(p, tickets...)
+	require.Len(t, found, 1)
+	require.Len(t, found[0].Tickets, 6)
+}
+
+func TestFewerPlayersAfterAWhile(t *testing.T) {
+	t.Parallel()
+	p := game(3, 3)
+	p.Fewer = []profile.Fewer{{After: 45 * time.Second, Players: map[string]int{"team-1": 2, "team-2": 2}}}
+	e := New(Version{p, 1}, 1)
+	for i := range 5 {
+		e.Add(ticket(fmt.Sprintf("t%d", i)))
+	}
+	found, _ := e.Run(now.Add(45*time.Second-1), 1000)
+	require.Empty(t, found)
+	found, _ = e.Run(now.Add(45*time.Second), 1000)
+	require.Len(t, found, 1)
+	require.Len(t, found[0].Tickets, 5, "as many as there are")
+}
+
+func TestAgeDecidesSteps(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[profile.Age]int{profile.Oldest: 1, profile.Youngest: 0, profile.Mean: 1, profile.Each: 0} {
+		r := nearSkill(10, step(10*time.Second, profile.Limits{Within: 100}))
+		r.Age = age
+		p := with(game(1, 1), r)
+		require.Len(t, decide(p, ticket("a", skill(0), waited(20*time.Second)), ticket("b", skill(50))), want, "age %d", age)
+		require.Len(t, decide(p, ticket("a", skill(0), waited(20*time.Second)), ticket("b", skill(50), waited(10*time.Second))), 1)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	p := with(game(1, 1), nearSkill(100))
+	p.Order = []profile.Order{{Value: "exp", Descending: true}}
+	found := decide(p, ticket("a", skill(0), number("exp", 0), waited(time.Second)), ticket("b", skill(1), number("exp", 5)), ticket("c", skill(90), number("exp", 9)),
+		ticket("d", skill(0)))
+	require.Equal(t, []string{"a", "c"}, found[0].Tickets)
+	p.Order = []profile.Order{{Distance: "exp"}}
+	found = decide(p, ticket("a", skill(0), number("exp", 6), waited(time.Second)), ticket("b", skill(1), number("exp", 2)), ticket("c", skill(90), number("exp", 9)))
+	require.Equal(t, []string{"a", "c"}, found[0].Tickets)
+}
+
+// With a batch, neighbours meet first; a ticket that is older than it goes before all.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	p := with(game(1, 1), nearSkill(100))
+	p.Batch = profile.Batch{By: "skill", For: 30 * time.Second}
+	tickets := []*match.Ticket{ticket("a", skill(50), waited(5*time.Second)), ticket("b", skill(-40)), ticket("c", skill(0)), ticket("d", skill(60))}
+	found := decide(p, tickets...)
+	require.Len(t, found, 2)
+	require.Equal(t, []string{"b", "c"}, found[0].Tickets)
+	tickets[0].Created = now.Add(-time.Minute)
+	require.Equal(t, "a", decide(p, tickets...)[0].Anchor)
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	p := game(1, 1)
+	p.Modes = []string{"arena", "siege", "duel"}
+	found := decide(p, ticket("a", list("modes", "duel", "siege")), ticket("b"))
+	require.Equal(t, []string{"siege", "duel"}, found[0].Modes)
+	require.Empty(t, decide(p, ticket("a", list("modes", "duel")), ticket("b", list("modes", "siege"))))
+	_, why := New(Version{p, 1}, 1).Candidate(ticket("a", list("modes", "chess")))
+	require.Equal(t, []Lack{{Why: LacksMode}}, why)
+}
+
+// The seed deals the sides: over many matches each side is the anchor's about half of the time.
+func TestSidesAreDrawn(t *testing.T) {
+	t.Parallel()
+	first := 0
+	for i := range 400 {
+		p := Decide(Input{Version: Version{game(1, 1), 1}, Tickets: []*match.Ticket{ticket("a", waited(time.Second)), ticket("b")}, Now: now, Seed: uint64(i)}).Proposals[0]
+		if p.Teams[0].Seats[0].Ticket == "a" {
+			first++
+		}
+	}
+	require.InDelta(t, 200, first, 60)
+}
+
+func TestChosenValueOfCommon(t *testing.T) {
+	t.Parallel()
+	p := with(game(1, 1), on(profile.Common, "maps", profile.Limits{AtLeast: 1}))
+	found := decide(p, ticket("a", list("maps", "x", "y", "z")), ticket("b", list("maps", "z", "y", "x")))
+	require.Equal(t, map[string]string{"maps": "x"}, found[0].Chosen, "all have the same sum of positions")
+	found = decide(p, ticket("a", list("maps", "x", "y", "z")), ticket("b", list("maps", "w", "z", "y")))
+	require.Equal(t, map[string]string{"maps": "y"}, found[0].Chosen, "3 for y, as for z")
+}
+
+func TestLargeMatch(t *testing.T) {
+	t.Parallel()
+	p := with(game(50, 50), nearSkill(2000), profile.Rule{Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean, Limits: profile.Limits{Within: 10}})
+	found := decide(p, crowd(120, 3)...)
+	require.Len(t, found, 1)
+	require.Len(t, found[0].Tickets, 100)
+	for _, team := range found[0].Teams {
+		require.Len(t, team.Seats, 50)
+	}
+}
