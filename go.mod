@@ -2,7 +2,7 @@ module github.com/lattice-director/director
 
 go 1.26.0
 
-// Pseudo-versions that goose and testcontainers ask for and that proxies do not serve; the next older ones work.
+// goose and testcontainers require these pseudo-versions, which proxies do not serve. The next older ones work.
 exclude (
 	github.com/Azure/go-ansiterm v0.0.0-20261006220739-8c912ac31dd4
 	golang.org/x/exp v0.0.0-20261011100332-faecfb24eb49
