@@ -395,7 +395,7 @@ func (q *Queries) PlayersWaiting(ctx context.Context, arg PlayersWaitingParams) 
 }
 
 const putTicket = `-- name: PutTicket :exec
-UPDATE tickets t SET terms = $1, double_keys = $2, doubles = $3, body = $4 WHERE t.region = $5 AND t.id = $6
+UPDATE tickets t SET terms = $1, double_keys = $2, doubles = $3, body = $4, tx = pg_current_xact_id() WHERE t.region = $5 AND t.id = $6
 `
 
 type PutTicketParams struct {

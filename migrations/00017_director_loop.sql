@@ -297,7 +297,7 @@ WHERE t.oid IN ('session_history'::regclass, 'seat_history'::regclass, 'events':
                 'match_history'::regclass, 'ticket_history'::regclass)
 GROUP BY t.oid, t.relname, p.partdefid;
 
-SELECT ensure_day_partitions(t, 7) FROM unnest(ARRAY['ticket_events', 'match_history', 'ticket_history']) t;
+SELECT ensure_day_partitions(t, 7) FROM unnest(ARRAY['ticket_events', 'match_history', 'ticket_history']) t, generate_series(0, 7); -- a day a call
 
 -- As in 00015, and with the events of tickets, which are a feed as well.
 -- +goose StatementBegin

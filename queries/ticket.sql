@@ -135,7 +135,7 @@ SELECT t.created, coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_f
 WHERE t.region = @region AND t.id = @id AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()) FOR NO KEY UPDATE;
 
 -- name: PutTicket :exec
-UPDATE tickets t SET terms = @terms, double_keys = @double_keys, doubles = @doubles, body = @body WHERE t.region = @region AND t.id = @id;
+UPDATE tickets t SET terms = @terms, double_keys = @double_keys, doubles = @doubles, body = @body, tx = pg_current_xact_id() WHERE t.region = @region AND t.id = @id;
 
 -- name: PlayersWaiting :many
 -- Which of these players have a live ticket.

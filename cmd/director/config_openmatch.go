@@ -22,8 +22,8 @@ func (c *Config) openMatchSettings() []setting {
 			help: "The DNS, URI or common names of client certificates that are accepted, and for which service. Not set: every certificate of the CA, for all services"},
 		{flag: "om-open", section: sectionOpenMatch, def: "false", by: byServers, value: boolean(&c.OMOpen),
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and change all tickets"},
-		{flag: "om-region", section: sectionOpenMatch, def: "global", by: byServers, value: regionName(&c.OMRegion),
-			help: "The region of the tickets. Replicas with the same region form one Open Match"},
+		{flag: "om-region", section: sectionOpenMatch, def: "global", by: byLoops, value: regionName(&c.OMRegion),
+			help: "The region of the tickets. Replicas and workers with the same region share one queue"},
 		{flag: "om-registration", section: sectionOpenMatch, def: "250ms", fleetWide: true, by: byServers, value: duration(&c.OMRegistration, 0, time.Minute),
 			help: "How long a synchronization cycle accepts further FetchMatches calls. No ticket is in two matches of one cycle"},
 		{flag: "om-collection", section: sectionOpenMatch, def: "20s", fleetWide: true, by: byServers, value: duration(&c.OMCollection, 10*time.Millisecond, 10*time.Minute),
@@ -51,7 +51,7 @@ func (c *Config) openMatchSettings() []setting {
 				"Not set: match functions are called in plain text, and the system's CAs verify an evaluator's certificate"},
 		{flag: "om-evaluator", section: sectionOpenMatch, by: byServers, value: evaluatorURL(&c.OMEvaluator),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default evaluator, by score"},
-		{flag: "om-player-arg", section: sectionOpenMatch, by: byServers, value: text(&c.OMPlayerArg, "the name of a string_arg"),
+		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, by: byLoops, value: text(&c.OMPlayerArg, "the name of a string_arg"),
 			help: "The string_arg that identifies the player; a player may then have only one live ticket. Not set: any number"},
 	}
 }

@@ -225,7 +225,7 @@ func rate(perSecond, burst int) rest.Rate {
 func (p *process) worker() (*worker.Worker, error) {
 	return worker.New(worker.Options{
 		Store: p.store, Sealer: p.sealer, Alg: p.conf.TokenAlg, Policy: p.conf.schedule().Policy(),
-		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, Log: p.log, Metrics: p.registry,
+		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, Loop: p.loopOptions(), Log: p.log, Metrics: p.registry,
 	})
 }
 
