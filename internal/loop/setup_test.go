@@ -34,12 +34,17 @@ const (
 type bundle struct {
 	*db.Store
 
-	t   *testing.T
+	t   testing.TB
 	url string
 	sql *pgxpool.Pool
 }
 
 func setup(t *testing.T) *bundle {
+	t.Helper()
+	return newBundle(t)
+}
+
+func newBundle(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: dbtest.New(t)}
 	b.Store = b.store()
