@@ -113,7 +113,7 @@ const candidatesByID = `-- name: CandidatesByID :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
        coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
 FROM (SELECT unnest($2::text[]) COLLATE "C" AS id) n CROSS JOIN LATERAL (
-    SELECT o.region, o.id, o.created, o.terms, o.double_keys, o.doubles, o.body, o.pending_at, o.matched_in, o.expires_at, o.kept_alive, o.player, o.paused_at, o.version, o.tx FROM tickets o WHERE o.region = $3 AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t
+    SELECT o.region, o.id, o.created, o.terms, o.double_keys, o.doubles, o.body, o.pending_at, o.matched_in, o.expires_at, o.kept_alive, o.player, o.paused_at, o.version, o.tx, o.ends_at FROM tickets o WHERE o.region = $3 AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t
 `
 
 type CandidatesByIDParams struct {
