@@ -43,7 +43,7 @@ type Config struct {
 	GRPCAddrs                                                    []string
 	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA, OMFunctionCA string
 	OMRegistration, OMCollection                                 time.Duration
-	OMPendingFor, OMAssignedFor                                  time.Duration
+	OMPendingFor, OMAssignedFor, TicketLease                     time.Duration
 	OMPageSize, OMMaxTicket, OMMaxWatchers                       int
 	OMQueryMemory, OMProposalMemory                              int
 	OMFunctions, OMTokens, OMClients                             []string
