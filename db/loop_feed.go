@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -114,8 +115,8 @@ func candidate(r CandidatesSinceRow) Candidate {
 	if r.PendingUntil.Unix() > 0 {
 		c.PendingUntil = r.PendingUntil
 	}
-	if id, ours := readyCheckOf(r.MatchedIn); ours {
-		c.ReadyCheck = id
+	if id, ours := bytes.CutPrefix(r.MatchedIn, readyCheckMark); ours && len(id) == len(c.ReadyCheck) {
+		c.ReadyCheck = uuid.UUID(id)
 	}
 	return c
 }

@@ -43,15 +43,11 @@ type Config struct {
 	GRPCAddrs                                                    []string
 	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA, OMFunctionCA string
 	OMRegistration, OMCollection                                 time.Duration
-	OMPendingFor, OMAssignedFor, TicketLease                     time.Duration
+	OMPendingFor, OMAssignedFor                                  time.Duration
 	OMPageSize, OMMaxTicket, OMMaxWatchers                       int
 	OMQueryMemory, OMProposalMemory                              int
 	OMFunctions, OMTokens, OMClients                             []string
 	OMOpen                                                       bool
-
-	Loop           bool
-	LoopLease      time.Duration
-	LoopCandidates int
 
 	LogFormat, LogLevel string
 	OTLPEndpoint        string
@@ -85,7 +81,6 @@ const (
 	sectionSessions  = "Instances, sessions and seats"
 	sectionTokens    = "Tokens and keys"
 	sectionOpenMatch = "Open Match"
-	sectionLoop      = "Matchmaking"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
 	sectionLogs      = "Logs and traces"
@@ -94,7 +89,7 @@ const (
 
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.processSettings(), c.fleetSettings(), c.openMatchSettings(), c.loopSettings())
+	return slices.Concat(c.processSettings(), c.fleetSettings(), c.openMatchSettings())
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.

@@ -78,6 +78,7 @@ type game struct {
 	now     time.Time
 	members []member                 // by ticket and sub
 	ages    map[string]time.Duration // of the newcomers' tickets
+	sorted  []time.Duration          // the same, ascending
 	region  string
 }
 
@@ -87,6 +88,7 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	for _, t := range m.Tickets {
 		tickets[t.ID], g.ages[t.ID] = t, now.Sub(t.Created)
 	}
+	g.sorted = slices.Sorted(maps.Values(g.ages))
 	for _, s := range m.Seats {
 		t := tickets[s.Ticket]
 		g.members = append(g.members, member{Seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies, age: g.ages[s.Ticket]})

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 
 // agesOf returns the waiting times that decide the steps of a match: one, or with Each one a ticket. What has steps must hold by all of them.
 func (g *game) agesOf(by profile.Age) []time.Duration {
-	ages := slices.Sorted(maps.Values(g.ages))
+	ages := g.sorted
 	if len(ages) == 0 {
 		return nil
 	}

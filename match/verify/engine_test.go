@@ -1,0 +1,154 @@
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/match/verify"
+	"github.com/lattice-director/director/match/verify/verifytest"
+)
+
+// scene is a decision with everything that it is about.
+type scene struct {
+	p       *profile.Profile
+	tickets []match.Ticket
+	rosters []decide.Roster
+	out     decide.Output
+}
+
+func (s *scene) decide(seed uint64) {
+	in := decide.Input{Version: decide.Version{Profile: s.p, Number: 1}, Rosters: s.rosters, Now: verifytest.Now, Seed: seed}
+	for i := range s.tickets {
+		in.Tickets = append(in.Tickets, &s.tickets[i])
+	}
+	for _, name := range []string{"ap", "eu", "us"} {
+		in.Regions = append(in.Regions, decide.Region{Name: name, Room: true})
+	}
+	s.out = decide.Decide(in)
+}
+
+// violations checks a proposal in each region and mode that it offers.
+func (s *scene) violations(m decide.Proposal) (found []verify.Violation) {
+	checked := verify.Match{Tickets: s.of(m), Seats: seatsOf(m), Chosen: m.Chosen, Joins: s.session(m.Session)}
+	for _, region := range m.Regions {
+		checked.Region = region.Name
+		for _, checked.Mode = range append([]string{""}, m.Modes...) {
+			found = append(found, verify.Check(s.p, checked, verifytest.Now)...)
+		}
+	}
+	return found
+}
+
+func (s *scene) of(m decide.Proposal) []match.Ticket {
+	return slices.DeleteFunc(slices.Clone(s.tickets), func(t match.Ticket) bool { return !slices.Contains(m.Tickets, t.ID) })
+}
+
+func seatsOf(m decide.Proposal) (seats []verify.Seat) {
+	for _, team := range m.Teams {
+		for _, seat := range team.Seats {
+			seats = append(seats, verify.Seat{Ticket: seat.Ticket, Sub: seat.Sub, Team: team.Name, Role: seat.Role})
+		}
+	}
+	return seats
+}
+
+// session returns the session that newcomers join as it was before, or nil.
+func (s *scene) session(id string) *verify.Session {
+	for _, r := range s.rosters {
+		if r.Session == id && id != "" {
+			session := &verify.Session{Started: r.Opened}
+			for i, team := range r.Teams {
+				for _, p := range team {
+					seat := verify.Seat{Ticket: p.Ticket, Sub: p.Sub, Team: s.p.Teams[i].Name, Role: p.Role}
+					session.Roster = append(session.Roster, verify.Seated{Seat: seat, Attributes: p.Attributes})
+				}
+			}
+			return session
+		}
+	}
+	return nil
+}
+
+// Pins a large match, which is filled without a search, that breaks a rule.
+func TestLargeMatchesKeepTheRules(t *testing.T) {
+	t.Parallel()
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := scene{p: verifytest.LargeProfiles().Draw(t, "profile"), tickets: verifytest.Crowd().Draw(t, "tickets")}
+		s.decide(rapid.Uint64().Draw(t, "seed"))
+		for _, m := range s.out.Proposals {
+			found++
+			require.Empty(t, s.violations(m))
+			require.NotEmpty(t, m.Regions)
+		}
+	})
+	require.Positive(t, found)
+}
+
+// Pins newcomers that an open match cannot have: a match is formed, some of its players leave, and other tickets may join it.
+func TestJoinsKeepTheRules(t *testing.T) {
+	t.Parallel()
+	joins := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := scene{p: verifytest.Profiles().Draw(t, "profile"), tickets: verifytest.Tickets(12).Draw(t, "tickets")}
+		s.decide(1)
+		if len(s.out.Proposals) == 0 {
+			return
+		}
+		s.p.JoinInProgress = profile.JoinInProgress{When: profile.Prefer, Within: rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "within")}
+		s.play(t, s.out.Proposals[0])
+		s.decide(2)
+		joined := map[string]int{}
+		for _, m := range s.out.Proposals {
+			if joined[m.Session]++; m.Session != "" && joined[m.Session] == 1 { // later ones join another roster
+				joins++
+				require.Empty(t, s.violations(m))
+			}
+		}
+	})
+	require.Positive(t, joins)
+}
+
+// play makes a proposal an open match that some of its players have left.
+func (s *scene) play(t *rapid.T, m decide.Proposal) {
+	age := time.Minute + time.Duration(rapid.IntRange(0, 1).Draw(t, "more than a minute"))
+	r := decide.Roster{Session: "open", Region: m.Regions[0].Name, Opened: verifytest.Now.Add(-age)}
+	if len(m.Modes) > 0 {
+		r.Mode = m.Modes[0]
+	}
+	has := map[string]match.Attributes{}
+	for _, ticket := range s.of(m) {
+		for _, p := range ticket.Players {
+			has[p.Sub] = p.Attributes
+		}
+	}
+	for _, team := range m.Teams {
+		var players []decide.RosterPlayer
+		for _, seat := range team.Seats {
+			if rapid.IntRange(0, 3).Draw(t, "left") > 0 {
+				players = append(players, decide.RosterPlayer{Ticket: seat.Ticket, Sub: seat.Sub, Role: seat.Role, Attributes: has[seat.Sub]})
+			}
+		}
+		r.Teams = append(r.Teams, players)
+	}
+	s.rosters, s.tickets = []decide.Roster{r}, newcomers(verifytest.Tickets(6).Draw(t, "newcomers"))
+}
+
+// newcomers gives tickets and players names that no roster has.
+func newcomers(tickets []match.Ticket) []match.Ticket {
+	for i := range tickets {
+		for j := range tickets[i].Players {
+			tickets[i].Players[j].Sub = fmt.Sprintf("new-%d-%d", i, j)
+		}
+		tickets[i].ID = "new-" + tickets[i].ID
+	}
+	return tickets
+}
