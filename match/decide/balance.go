@@ -30,7 +30,6 @@ func (s *search) exchange() bool {
 					continue
 				}
 				if p.nodes <= 0 {
-					s.cut = true
 					return false
 				}
 				p.nodes--

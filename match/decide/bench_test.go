@@ -3,7 +3,9 @@ package decide
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +28,7 @@ func BenchmarkRun(b *testing.B) {
 func benchmarkRun(b *testing.B, p *profile.Profile, tickets []*match.Ticket) {
 	b.Helper()
 	matched := 0
+	var cpu time.Duration
 	for range b.N {
 		b.StopTimer()
 		e := New(Version{p, 1}, 1)
@@ -34,14 +37,65 @@ func benchmarkRun(b *testing.B, p *profile.Profile, tickets []*match.Ticket) {
 		}
 		runtime.GC()
 		b.StartTimer()
+		before := cpuTime(b)
 		found, _ := e.Run(begin.Add(time.Minute), math.MaxInt)
+		cpu += cpuTime(b) - before
 		matched = 0
 		for i := range found {
 			matched += len(found[i].Tickets)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(tickets)), "ns/ticket")
+	b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s")
 	b.ReportMetric(float64(matched)/float64(len(tickets)), "matched")
+}
+
+// cpuTime is what the process used so far: beside other programs the time by the clock says little.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// BenchmarkSteady is one of 2,000 arrivals a second, of which few would heal, beside 20,000 tickets that wait for healers.
+func BenchmarkSteady(b *testing.B) {
+	p := with(tankAndHealer(game(5, 5)), nearSkill(100, step(10*time.Second, profile.Limits{Within: 200})))
+	random := rand.New(rand.NewPCG(1, 2))
+	n := 0
+	arrive := func(at time.Time, role string) *match.Ticket {
+		n++
+		return ticket(fmt.Sprintf("t%08d", n), skill(1500+300*random.NormFloat64()), textOf("role", role), func(t *match.Ticket) { t.Created = at })
+	}
+	e := New(Version{p, 1}, 1)
+	at := begin
+	for range 20_000 {
+		e.Add(arrive(at, "none"))
+	}
+	for range 20 {
+		at = at.Add(time.Second + 100*time.Millisecond)
+		e.Run(at, math.MaxInt)
+	}
+	matched := 0
+	b.ResetTimer()
+	for i := range b.N {
+		role := "none"
+		if x := random.IntN(100); x < 15 {
+			role = "healer"
+		} else if x < 35 {
+			role = "tank"
+		}
+		at = at.Add(time.Second / 2000)
+		e.Add(arrive(at, role))
+		if i%20 == 0 {
+			found, _ := e.Run(at, math.MaxInt)
+			matched += 10 * len(found)
+		}
+	}
+	b.ReportMetric(float64(matched)/float64(b.N), "matched/op")
+	b.ReportMetric(float64(e.Len()), "waiting")
 }
 
 // BenchmarkAdd loads a queue: ns/op is for one ticket.

@@ -20,7 +20,8 @@ type kind struct {
 	roles uint64
 }
 
-func (c *candidate) kind() kind {
+// kindOf returns the kind of a candidate whose roles are known.
+func kindOf(c *candidate) kind {
 	k := kind{size: c.size}
 	for role, n := range c.byRole {
 		if n > 0 {
@@ -48,7 +49,7 @@ func (e *Engine) enter(c *candidate) {
 	}
 	c.bucket = b
 	b.tree.insert(c.key, c)
-	b.kinds[c.kind()]++
+	b.kinds[c.kind]++
 	e.ages.insert(float64(c.created), c)
 }
 
@@ -59,9 +60,8 @@ func (e *Engine) leave(c *candidate) {
 	c.bucket = nil
 	b.tree.remove(c.key, c)
 	e.ages.remove(float64(c.created), c)
-	k := c.kind()
-	if b.kinds[k]--; b.kinds[k] == 0 {
-		delete(b.kinds, k)
+	if b.kinds[c.kind]--; b.kinds[c.kind] == 0 {
+		delete(b.kinds, c.kind)
 	}
 	if b.tree.len == 0 {
 		delete(e.buckets, b.key)

@@ -12,17 +12,19 @@ type choices struct {
 	plan  *plan
 	seed  *candidate
 	walk  walk
-	kinds map[kind]int // of the bucket
+	kinds map[kind]int // waiting candidates of the bucket
+	taken map[kind]int // of list
 
 	list    []*candidate
-	players []int // of the first so many of list
-	limit   int   // the greatest length of list
+	players []int        // of the first so many of list
+	limit   int          // the greatest length of list
+	refused []PassedOver // up to maxPassedOver that cannot be with the seed
 	scanned int
 	ended   bool
 }
 
-// maxScanned bounds how many candidates a search looks at for one that can be with the seed.
-const maxScanned = 8192
+// maxScanned bounds how many candidates a search looks at for those that can be with the seed.
+const maxScanned = 2048
 
 // begin starts at the nearest candidate, or the oldest if the profile has no pivot.
 func (k *choices) begin(pl *plan, seed *candidate, low, high float64) {
@@ -34,7 +36,11 @@ func (k *choices) begin(pl *plan, seed *candidate, low, high float64) {
 	k.walk = newWalk(&seed.bucket.tree, middle, low, high)
 	k.list, k.players = k.list[:0], append(k.players[:0], 0)
 	k.limit = max(64, 8*pl.most)
-	k.scanned, k.ended = 0, false
+	k.refused, k.scanned, k.ended = k.refused[:0], 0, false
+	if k.taken == nil {
+		k.taken = map[kind]int{}
+	}
+	clear(k.taken)
 }
 
 // at returns the candidate that is i-th in the seed's preference, nil after the last.
@@ -73,30 +79,52 @@ func (s *search) pull() {
 			break
 		}
 		k.scanned++
-		if c == k.seed || s.refusal(&s.alone, c) != "" || !k.wanted(c) {
+		if c == k.seed {
+			continue
+		}
+		if !k.wanted(c.kind) {
+			if k.scanned%32 == 0 && !k.wantsAny() {
+				break
+			}
+			continue
+		}
+		if because := s.refusal(&s.alone, c); because != "" {
+			k.refuse(c, because)
 			continue
 		}
 		k.list = append(k.list, c)
+		k.taken[c.kind]++
 		k.players = append(k.players, k.players[len(k.players)-1]+c.size)
 		return
 	}
-	s.cut = s.cut || k.scanned == maxScanned
 	k.ended = true
+}
+
+// refuse remembers the first that cannot be with the seed, to say why. With an order of the profile they may not have been
+// preferred, and are not named.
+func (k *choices) refuse(c *candidate, because string) {
+	if len(k.refused) < maxPassedOver && len(k.plan.order) == 0 {
+		k.refused = append(k.refused, PassedOver{c.ticket.ID, because})
+	}
 }
 
 // wanted keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby must not
 // hide the only healer.
-func (k *choices) wanted(c *candidate) bool {
+func (k *choices) wanted(of kind) bool {
 	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
 		return true
 	}
-	kind, n := c.kind(), 0
-	for _, o := range k.list {
-		if o.kind() == kind {
-			n++
+	return k.taken[of] < max(k.plan.most, k.limit/(2*len(k.kinds)))
+}
+
+// wantsAny reports whether the bucket has a candidate that is wanted and not taken.
+func (k *choices) wantsAny() bool {
+	for of, waiting := range k.kinds {
+		if waiting > k.taken[of] && k.wanted(of) {
+			return true
 		}
 	}
-	return n < max(k.plan.most, k.limit/(2*len(k.kinds)))
+	return false
 }
 
 // after returns how many players the choices from i on have; more is true if there may be others.

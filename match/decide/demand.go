@@ -41,7 +41,7 @@ func (t *tree) offers(low, high float64, d *demand, sum *counts) bool {
 			return false
 		}
 	}
-	return false
+	return d.metBy(sum)
 }
 
 func (l *leaf) countUpTo(from int, high float64, sum *counts) {

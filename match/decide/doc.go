@@ -21,9 +21,9 @@
 //	│                │ Run: nothing found       │ Return
 //	│                ▼                          └──────▶ dirty
 //	│           ┌─────────┐
-//	├───────────│  clean  │ swept, oldest first, after every change
+//	├───────────│ resting │ watches its window; swept, oldest first, after every change
 //	│           └─────────┘
-//	│                │ three complete searches found nothing
+//	│                │ three searches found nothing
 //	│                ▼
 //	│ widening  ┌─────────┐
 //	└───────────│  stuck  │ no newcomer makes it dirty; only swept
@@ -31,14 +31,24 @@
 //
 // Which file holds what:
 //
-//	engine.go, run.go      the calls, and one turn of searching
-//	seeds.go, window.go    which seeds a change makes dirty
-//	queue.go, tree.go      a heap with removal; candidates in order of a number
-//	plan.go, normalise.go  a profile and a ticket, prepared for the search
-//	walk.go, choices.go    the candidates for a seed, in its order of preference
-//	search.go, large.go    choosing tickets: with backtracking, or over 40 players without
-//	place.go, balance.go   tickets into teams, and exchanges until the rules hold
-//	roles.go, regions.go   players into roles; game regions that suit everybody
-//	rules*.go              one kind of rule a file
-//	join.go, reason.go     joining an open match; what the proposal says about itself
+//	engine.go, run.go            the calls, and one turn of searching
+//	seeds.go, window.go          which seeds a change makes dirty
+//	sweep.go                     the other seeds, in turn
+//	queue.go, tree.go            a heap with removal; candidates in order of a number
+//	bucket.go, demand.go         who may meet at all; whether counts exclude a match
+//	plan.go, moments.go          a profile, prepared for the search; the ages at which something changes
+//	candidate.go, normalise.go   a ticket, prepared for the search; lacks.go: why it is no candidate
+//	walk.go, choices.go          the candidates for a seed, in its order of preference
+//	lineup.go, age.go            tickets that may become a match, and whose age decides
+//	search.go, large.go          choosing tickets: with backtracking, or over 40 players without
+//	pack.go, place.go            whether parties fit; tickets into teams
+//	balance.go, roles.go         exchanges until the rules hold; players into roles
+//	regions.go                   game regions that suit everybody
+//	rules.go, rules_KIND.go      what all rules have, and one kind a file
+//	roster.go, join.go           joining an open match
+//	reason.go, proposal.go       what a proposal says about itself
+//
+// Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a seed,
+// and does not choose which of the players who may have an optional role get it. Steps by the mean age of a match are
+// noticed within a second; all others at their moment.
 package decide

@@ -62,7 +62,11 @@ func (e *Engine) join(c *candidate, found *[]Proposal, spent *int) bool {
 		}
 		if e.search.join(e.plan, r, c, e.now, allowed) {
 			e.propose(found)
-			(*found)[len(*found)-1].Session = r.Session
+			joined := &(*found)[len(*found)-1]
+			joined.Session = r.Session
+			if r.Mode != "" {
+				joined.Modes = []string{r.Mode}
+			}
 			r.seat(c, &e.search.final)
 			return true
 		}
@@ -82,7 +86,7 @@ func (e *Engine) joinable(r *roster, c *candidate) bool {
 
 // join reports whether the seed may join; teams and roles are then in s.final. Its party stays together.
 func (s *search) join(pl *plan, r *roster, c *candidate, now int64, allowed uint64) bool {
-	s.plan, s.seed, s.choices.list = pl, c, s.choices.list[:0]
+	s.plan, s.seed, s.choices = pl, c, choices{list: s.choices.list[:0], players: s.choices.players}
 	s.line.reset(now, allowed, len(pl.teams))
 	for _, seated := range r.parties {
 		s.line.push(seated)

@@ -19,7 +19,6 @@ func (s *search) gather() bool {
 		}
 		s.line.pop()
 	}
-	s.cut = true
 	return false
 }
 

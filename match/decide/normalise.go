@@ -1,146 +1,13 @@
 package decide
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"unique"
 
 	"github.com/lattice-director/director/match"
-	"github.com/lattice-director/director/match/profile"
 )
-
-// candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was made.
-type candidate struct {
-	ticket  *match.Ticket
-	created int64  // nanoseconds since 1970
-	size    int    // players
-	subs    uint64 // a bit for each player, by a hash of the sub
-
-	// Values by column, then by player.
-	numbers []float64 // NaN: left out
-	atoms   []atom    // the zero atom: left out
-	lists   [][]text  // nil: left out
-	roles   [][]uint8 // by player: the roles that it would take, in its order of preference; nil without roles in the profile
-	byRole  []uint8   // by role: players that would take it
-
-	millis   []uint16 // by region of the engine; unmeasured
-	measured uint64   // a bit for each region that has one
-	modes    uint8    // a bit for each of the profile's modes that all players allow
-	seated   bool     // a party of an open match: it has no age
-	seats    []seat   // of a seated party, by player
-
-	low, high float64 // of the pivot
-	key       float64 // in the pivot's tree
-
-	bucket   *bucket
-	moment   int16 // index of the plan's moment that comes next
-	step     int16 // steps of the pivot's rule that its window has, while watching
-	watching bool  // a newcomer in its window makes it dirty
-	tries    uint8 // complete searches that found nothing since its last widening
-	proposed bool
-	slots    [slots]int32
-}
-
-// text is a string that compares as fast as a pointer.
-type text = unique.Handle[string]
-
-// atom is a text or a number that is only compared for equality.
-type atom = unique.Handle[atomValue]
-
-type atomValue struct {
-	kind   match.Kind
-	number float64
-	text   string
-}
-
-// unmeasured is the latency to a region that the ticket did not measure.
-const unmeasured = math.MaxUint16
-
-// older orders by (created, id): the order of the queue.
-func (c *candidate) older(o *candidate) bool {
-	if c.created != o.created {
-		return c.created < o.created
-	}
-	return c.ticket.ID < o.ticket.ID
-}
-
-func byAge(a, b *candidate) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.ticket.ID, b.ticket.ID))
-}
-
-// column returns the numbers of a column, one a player.
-func (c *candidate) column(i int) []float64 { return c.numbers[i*c.size : (i+1)*c.size] }
-
-func (c *candidate) atomsOf(column int) []atom { return c.atoms[column*c.size : (column+1)*c.size] }
-
-func (c *candidate) listsOf(column int) [][]text { return c.lists[column*c.size : (column+1)*c.size] }
-
-// lacks returns why a ticket can be in no match of the profile, as far as it depends on the ticket alone.
-func (pl *plan) lacks(t *match.Ticket) []Lack {
-	var lacks []Lack
-	p := pl.profile
-	if len(t.Players) == 0 {
-		lacks = append(lacks, Lack{Why: LacksPlayer})
-	}
-	asked := slices.Contains(t.Profiles, p.Name) || len(t.Profiles) == 0 && p.Pool != nil
-	if !asked || p.Pool != nil && !p.Pool.Holds(t.Fields) {
-		lacks = append(lacks, Lack{Why: LacksPool})
-	}
-	if len(t.Players) > pl.largestParty() {
-		lacks = append(lacks, Lack{Why: LacksRoom})
-	}
-	if len(p.Modes) > 0 && pl.modesOf(t) == 0 {
-		lacks = append(lacks, Lack{Why: LacksMode})
-	}
-	for _, r := range pl.rules {
-		if l, ok := r.condition.(*latency); ok && !l.missing.Pass && l.missing.Value == nil && len(t.Latencies) == 0 {
-			lacks = append(lacks, Lack{Why: LacksLatency, Rule: r.id})
-		}
-	}
-	return pl.lackedColumns(t, lacks)
-}
-
-func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
-	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {
-		for i := range columns {
-			c := &columns[i]
-			if c.optional || c.role != anyRole {
-				continue
-			}
-			for j := range t.Players {
-				if !pl.comparable(c, kind, &t.Players[j]) {
-					lacks = append(lacks, Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.rule, Sub: t.Players[j].Sub})
-					break
-				}
-			}
-		}
-	}
-	return lacks
-}
-
-func (pl *plan) comparable(c *column, kind int, p *match.Player) bool {
-	switch kind {
-	case 0:
-		return !math.IsNaN(pl.numberOf(c, p))
-	case 1:
-		return pl.atomOf(c, p) != atom{}
-	}
-	return pl.listOf(c, p) != nil
-}
-
-// largestParty returns the players of the largest party that has a place.
-func (pl *plan) largestParty() int {
-	if pl.split {
-		return pl.most
-	}
-	largest := 0
-	for i := range pl.teams {
-		largest = max(largest, pl.teams[i].spec.Max)
-	}
-	return largest
-}
 
 // normalise makes a candidate of a ticket that lacks nothing.
 func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
@@ -156,6 +23,7 @@ func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
 	c.atoms = fill(pl.atoms, t, pl.atomOf)
 	c.lists = fill(pl.lists, t, pl.listOf)
 	pl.addRoles(c)
+	c.kind = kindOf(c)
 	regions.measure(c)
 	pl.place(c)
 	return c
@@ -185,34 +53,6 @@ func (pl *plan) place(c *candidate) {
 		c.low, c.high = 0, 0
 	}
 	c.key = float64(c.low/2) + float64(c.high/2)
-}
-
-// span returns the least and the greatest number of a party, after folding; low > high if all its players are left out.
-func (c *candidate) span(column int, f profile.Fold) (low, high float64) {
-	values := c.column(column)
-	if len(values) == 1 {
-		if x := values[0]; !math.IsNaN(x) {
-			return x, x
-		}
-		return math.Inf(1), math.Inf(-1)
-	}
-	var buffer [8]float64
-	kept := buffer[:0]
-	for _, x := range values {
-		if !math.IsNaN(x) {
-			kept = append(kept, x)
-		}
-	}
-	return extremes(foldParty(kept, 0, f))
-}
-
-// middle returns where a party stands for preferences; +Inf if all its players are left out.
-func (c *candidate) middle(column int) float64 {
-	low, high := c.span(column, profile.FoldEach)
-	if low > high {
-		return math.Inf(1)
-	}
-	return float64(low/2) + float64(high/2)
 }
 
 // resolve returns what a column compares of a player's attribute.

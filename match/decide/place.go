@@ -112,7 +112,6 @@ func (s *search) fill(i int) bool {
 	u := &p.units[i]
 	for _, team := range s.teamOrder(i, u) {
 		if p.nodes <= 0 {
-			s.cut = true
 			return false
 		}
 		p.nodes--

@@ -83,6 +83,35 @@ func TestEveryProposalHolds(t *testing.T) {
 	})
 }
 
+// FuzzDecide looks for a valid profile with which a decision panics or breaks a rule.
+func FuzzDecide(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		in := drawInput(t, 12)
+		out := Decide(in)
+		for i := range out.Proposals {
+			requireValid(t, &in, &out.Proposals[i], ticketsByID(in.Tickets), in.Now)
+		}
+	}))
+}
+
+// The walk of large matches makes valid ones, too.
+func TestEveryWalkHolds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t, 12)
+		e := New(in.Version, in.Seed)
+		e.plan.walks = true
+		e.SetRegions(in.Regions)
+		for _, added := range in.Tickets {
+			e.Add(added)
+		}
+		found, _ := e.Run(in.Now, math.MaxInt)
+		for i := range found {
+			requireValid(t, &in, &found[i], ticketsByID(in.Tickets), in.Now)
+		}
+	})
+}
+
 // What a decision leaves over has no match: of few tickets the search misses none.
 func TestNoMatchIsMissed(t *testing.T) {
 	t.Parallel()
@@ -104,13 +133,53 @@ func TestNoMatchIsMissed(t *testing.T) {
 				tickets = append(tickets, *t)
 			}
 		}
-		regions := []string{}
-		for _, r := range in.Regions {
-			regions = append(regions, r.Name)
-		}
-		missed, ok := verify.Find(in.Version.Profile, tickets, regions, in.Now)
+		missed, ok := verify.Find(in.Version.Profile, tickets, regionNames(&in), in.Now)
 		require.False(t, ok, "missed %+v", missed)
 	})
+}
+
+// An engine that is run whenever it asks to be misses no match either, whatever came in between.
+func TestNoMatchIsMissedForLong(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t, 6)
+		if newPlan(in.Version.Profile).mayLeaveRoles {
+			t.Skip("which of the players that may have a role get it is not searched")
+		}
+		e := New(in.Version, in.Seed)
+		e.SetRegions(in.Regions)
+		at := in.Now
+		for _, added := range in.Tickets {
+			e.Add(added)
+			at = at.Add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, 20 * time.Second}).Draw(t, "pause"))
+			e.Run(at, rapid.SampledFrom([]int{0, 1, math.MaxInt}).Draw(t, "effort"))
+			if found, _ := e.Run(at, rapid.IntRange(0, 10).Draw(t, "effort")); len(found) > 0 && rapid.Bool().Draw(t, "drop") {
+				e.Return(found[0].Tickets...)
+			}
+		}
+		for n, ok := 0, true; ok; n++ {
+			e.Run(at, math.MaxInt)
+			require.Less(t, n, 10_000, "the engine never rests")
+			var next time.Time
+			if next, ok = e.Next(); ok && next.After(at) {
+				at = next
+			}
+		}
+		var left []match.Ticket
+		for _, c := range e.waiting() {
+			left = append(left, *c.ticket)
+		}
+		missed, ok := verify.Find(in.Version.Profile, left, regionNames(&in), at)
+		require.False(t, ok, "missed %+v", missed)
+	})
+}
+
+func regionNames(in *Input) []string {
+	names := []string{}
+	for _, r := range in.Regions {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // The same input gives the same bytes, in whatever order its tickets come.

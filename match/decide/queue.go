@@ -1,6 +1,6 @@
 package decide
 
-// queue is a binary heap of candidates, lowest key first, then oldest. Each candidate is in it at most once, and its slot
+// queue is a heap of candidates, lowest key first, then oldest. Each candidate is in it at most once, and its slot
 // says where, so that it can be removed.
 type queue struct {
 	items []queued
@@ -26,14 +26,12 @@ func (q *queue) len() int { return len(q.items) }
 
 // put adds c with the key, or moves it there.
 func (q *queue) put(c *candidate, key int64) {
-	if at := c.slots[q.slot]; at != absent {
-		q.items[at].key = key
-		q.fix(int(at))
-		return
+	at := c.slots[q.slot]
+	if at == absent {
+		at = int32(len(q.items))
+		q.items = append(q.items, queued{})
 	}
-	q.items = append(q.items, queued{key, c})
-	c.slots[q.slot] = int32(len(q.items) - 1)
-	q.up(len(q.items) - 1)
+	q.settle(int(at), queued{key, c})
 }
 
 func (q *queue) remove(c *candidate) {
@@ -41,13 +39,13 @@ func (q *queue) remove(c *candidate) {
 	if at == absent {
 		return
 	}
+	c.slots[q.slot] = absent
 	last := len(q.items) - 1
-	q.swap(at, last)
+	moved := q.items[last]
 	q.items[last] = queued{}
 	q.items = q.items[:last]
-	c.slots[q.slot] = absent
 	if at < last {
-		q.fix(at)
+		q.settle(at, moved)
 	}
 }
 
@@ -58,49 +56,48 @@ func (q *queue) pop() *candidate {
 	return c
 }
 
-func (q *queue) fix(i int) {
-	q.down(i)
-	q.up(i)
-}
+// children is how many an item of the heap has: four lie in one cache line.
+const children = 4
 
-func (q *queue) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !q.less(i, parent) {
-			return
-		}
-		q.swap(i, parent)
-		i = parent
+// settle puts an item into place i, which is free, or where it belongs above or below.
+func (q *queue) settle(i int, item queued) {
+	for i > 0 && item.before(&q.items[(i-1)/children]) {
+		q.set(i, q.items[(i-1)/children])
+		i = (i - 1) / children
 	}
-}
-
-func (q *queue) down(i int) {
 	for {
-		child := 2*i + 1
-		if child >= len(q.items) {
-			return
+		child := q.firstChild(i)
+		if child < 0 || !q.items[child].before(&item) {
+			break
 		}
-		if right := child + 1; right < len(q.items) && q.less(right, child) {
-			child = right
-		}
-		if !q.less(child, i) {
-			return
-		}
-		q.swap(i, child)
+		q.set(i, q.items[child])
 		i = child
 	}
+	q.set(i, item)
 }
 
-func (q *queue) less(i, j int) bool {
-	a, b := &q.items[i], &q.items[j]
+// firstChild returns the child of i that comes first, -1 if there is none.
+func (q *queue) firstChild(i int) int {
+	first := children*i + 1
+	if first >= len(q.items) {
+		return -1
+	}
+	for child := first + 1; child < min(children*i+1+children, len(q.items)); child++ {
+		if q.items[child].before(&q.items[first]) {
+			first = child
+		}
+	}
+	return first
+}
+
+func (q *queue) set(i int, item queued) {
+	q.items[i] = item
+	item.c.slots[q.slot] = int32(i)
+}
+
+func (a *queued) before(b *queued) bool {
 	if a.key != b.key {
 		return a.key < b.key
 	}
 	return a.c.older(b.c)
-}
-
-func (q *queue) swap(i, j int) {
-	q.items[i], q.items[j] = q.items[j], q.items[i]
-	q.items[i].c.slots[q.slot] = int32(i)
-	q.items[j].c.slots[q.slot] = int32(j)
 }

@@ -113,7 +113,7 @@ func (s *search) text(r *rule) string {
 
 // passedOver returns the choices that the seed preferred to its last one and does not have, and why.
 func (s *search) passedOver() []PassedOver {
-	var passed []PassedOver
+	passed := slices.Clone(s.choices.refused)
 	last := slices.IndexFunc(s.choices.list, func(c *candidate) bool { return c == s.line.picks[len(s.line.picks)-1] })
 	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
 		c := s.choices.list[i]

@@ -63,6 +63,18 @@ func (s *regionSet) measure(c *candidate) {
 	}
 }
 
+// reachable returns regions of which whoever plays with the seed has measured one; everywhere if that is not sure.
+func (pl *plan) reachable(seed *candidate, l *lineup) uint64 {
+	for _, r := range pl.rules {
+		k, ok := r.condition.(*latency)
+		if !ok || k.role != anyRole || k.missing.Pass || k.missing.Value != nil || r.limits(l.ageOf(seed)).Ended {
+			continue
+		}
+		return seed.measured & l.allowed
+	}
+	return everywhere
+}
+
 // each calls f for each region of a set, in the order of their names.
 func each(set uint64, f func(region int)) {
 	for ; set != 0; set &= set - 1 {

@@ -20,7 +20,11 @@ func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 		}
 		effort -= e.try(e.dirty.pop(), &found)
 	}
-	return found, e.sweepOn(effort, &found)
+	done = e.sweepOn(effort, &found)
+	if e.plan.byMean && e.timers.len() > 0 {
+		e.sweep.beginAfter(e.now, time.Second)
+	}
+	return found, done
 }
 
 // try looks for a match of a seed, or for an open match that it may join, and returns the effort.
@@ -44,19 +48,17 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 		e.rest(c, false)
 		return false
 	}
-	complete := true
 	nodes := min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c)), 8))
 	for _, allowed := range e.searched() {
 		ok := e.search.find(e.plan, c, e.now, allowed, nodes)
 		*spent += nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
-		complete = complete && !e.search.cut
 		if ok {
 			e.search.drawSides(newLot(e.seed, c.ticket.ID))
 			e.propose(found)
 			return true
 		}
 	}
-	e.rest(c, complete)
+	e.rest(c, true)
 	return false
 }
 

@@ -1,5 +1,7 @@
 package decide
 
+import "slices"
+
 // search looks for a match around one seed. It is used again for the next seed, so that a search allocates little.
 type search struct {
 	plan *plan
@@ -12,9 +14,9 @@ type search struct {
 	casting casting
 	placing placing
 
-	least int  // players that a match needs now
-	nodes int  // steps that are left
-	cut   bool // something was not looked at for want of nodes
+	empty int // places of roles that nobody of the line-up fills
+	least int // players that a match needs now
+	nodes int // steps that are left
 }
 
 // The steps of a search: placing a ticket or trying an exchange is one.
@@ -28,7 +30,7 @@ const maxSearched = 40
 
 // find looks for a match of the seed in the allowed regions. When it returns true, the match is in s.final.
 func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
-	s.plan, s.seed, s.nodes, s.cut = pl, seed, nodes, false
+	s.plan, s.seed, s.nodes = pl, seed, nodes
 	s.line.reset(now, allowed, len(pl.teams))
 	s.alone.reset(now, allowed, len(pl.teams))
 	if s.refusal(&s.line, seed) != "" {
@@ -40,36 +42,64 @@ func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, node
 	s.least = pl.leastAt(age).sum
 	low, high := window(seed, pl.pivot.reach(pl.pivot.step(age)))
 	s.choices.begin(pl, seed, low, high)
-	if pl.most > maxSearched {
+	s.choices.walk.regions = pl.reachable(seed, &s.alone)
+	if pl.walks {
 		return s.gather()
 	}
 	return s.rolesReachable() && s.extend(0, nodes)
 }
 
-// extend adds choices from the i-th on until the match holds, taking each back after which it does not. It spends at most
-// the budget, of which the first choices leave some for the next ones: else a bad first choice would use it up.
+// extend adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a role is
+// empty it adds only players who fill one, because they are few: whether there are enough shows soon. It spends at most the
+// budget, of which the first choices leave some for the next ones: else a bad first choice would use it up.
 func (s *search) extend(i, budget int) bool {
-	stop := s.nodes - budget
+	stop, empty := s.nodes-budget, s.empty
 	for ; s.line.players < s.plan.most; i++ {
 		c := s.at(i)
-		if c == nil || !s.reachable(i) {
+		if c == nil || empty == 0 && !s.reachable(i) {
 			break
 		}
+		if empty > 0 && !s.plan.needs(c) || slices.Contains(s.line.picks, c) {
+			continue
+		}
 		if s.nodes <= stop {
-			s.cut = true
 			break
 		}
 		s.nodes--
-		if !s.take(c) {
-			continue
+		if s.take(c) {
+			if s.descend(i, empty, stop) {
+				return true
+			}
+			s.line.pop()
 		}
-		left := s.nodes - stop
-		if s.extend(i+1, left-left/16) {
+		s.empty = empty
+	}
+	return empty == 0 && s.complete()
+}
+
+// descend extends a line-up that has just taken choice i: with the first of all choices once the last role is filled.
+func (s *search) descend(i, empty, stop int) bool {
+	next := i + 1
+	if empty > 0 {
+		if s.empty == empty {
+			return false
+		}
+		if s.empty == 0 {
+			next = 0
+		}
+	}
+	left := s.nodes - stop
+	return s.extend(next, left-left/16)
+}
+
+// needs reports whether a player of c would take a role that a match needs.
+func (pl *plan) needs(c *candidate) bool {
+	for role, players := range c.byRole {
+		if players > 0 && pl.roleNeeds[role] > 0 {
 			return true
 		}
-		s.line.pop()
 	}
-	return s.complete()
+	return false
 }
 
 // reachable reports whether the choices from i on may have enough players.
@@ -148,15 +178,15 @@ func (l *lineup) hasPlayerOf(c *candidate) bool {
 
 // rolesReachable reports whether the places that are left are enough for the roles that nobody of the line-up fills.
 func (s *search) rolesReachable() bool {
+	s.empty = 0
 	if len(s.plan.roles) == 0 {
 		return true
 	}
 	s.casting.begin(&s.line)
-	empty := 0
 	for role, least := range s.plan.roleNeeds {
-		empty += s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}})
+		s.empty += s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}})
 	}
-	return empty <= s.plan.most-s.line.players
+	return s.empty <= s.plan.most-s.line.players
 }
 
 // complete reports whether the line-up is a match as it is, and leaves the match in s.final.

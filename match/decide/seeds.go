@@ -6,9 +6,9 @@ import (
 
 // The bounds of what a change causes.
 const (
-	searchesPerNewcomer = 32  // seeds that a newcomer makes dirty
-	seenPerNewcomer     = 256 // seeds that are looked at for them
-	stuckAfter          = 3   // complete searches without a match
+	searchesPerNewcomer = 32 // seeds that a newcomer makes dirty
+	seenPerNewcomer     = 64 // seeds that are looked at for them
+	stuckAfter          = 3  // searches without a match
 )
 
 // dirtyAround makes the seeds dirty whose window holds a newcomer, as far as counts do not exclude a match of theirs.
@@ -40,13 +40,13 @@ func (e *Engine) markDirty(c *candidate) {
 	e.dirty.put(c, e.turn(c))
 }
 
-// rest follows a search without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
-func (e *Engine) rest(c *candidate, complete bool) {
+// rest follows a turn without a match, whether counts excluded one or a search did not find any: the seed watches its window, unless it is stuck, and waits for its next moment.
+func (e *Engine) rest(c *candidate, searched bool) {
 	age := e.ageOf(c)
 	if next := int16(e.plan.momentAfter(age)); next != c.moment {
 		c.moment, c.tries = next, 0
 	}
-	if complete && c.tries < stuckAfter {
+	if searched && c.tries < stuckAfter {
 		c.tries++
 	}
 	e.setTimer(c)

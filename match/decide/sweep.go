@@ -27,6 +27,13 @@ func (s *sweep) begin(now int64) {
 	*s = sweep{active: true, last: now}
 }
 
+// beginAfter starts the sweep later, unless it goes on already.
+func (s *sweep) beginAfter(now int64, d time.Duration) {
+	if !s.active {
+		*s = sweep{active: true, last: now + int64(d-sweepEvery)}
+	}
+}
+
 // due returns how many seeds may be tried by now.
 func (s *sweep) due(now int64) int {
 	if !s.active || now < s.last {

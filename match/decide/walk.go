@@ -7,6 +7,7 @@ import "math"
 type walk struct {
 	tree              *tree
 	middle, low, high float64
+	regions           uint64 // leaves where nobody measured any of them are left out
 	right             cursor // the next entry with a key of at least middle
 
 	// Entries of equal keys are in order of age, so those below the middle come in groups of a key: the next of the group, its
@@ -16,7 +17,12 @@ type walk struct {
 
 func newWalk(t *tree, middle, low, high float64) walk {
 	at := t.seek(max(middle, low))
-	return walk{tree: t, middle: middle, low: low, high: high, right: at, left: at, leftEnd: at, leftStart: at}
+	return walk{tree: t, middle: middle, low: low, high: high, regions: everywhere, right: at, left: at, leftEnd: at, leftStart: at}
+}
+
+// skips reports whether nobody of a leaf can be in the regions.
+func (w *walk) skips(leaf int) bool {
+	return w.regions != everywhere && w.tree.leaves[leaf].counts.regions&w.regions == 0
 }
 
 // next returns the next candidate, nil after the last.
@@ -40,6 +46,9 @@ func (w *walk) nearer(l, r entry) bool {
 }
 
 func (w *walk) peekRight() (entry, bool) {
+	for !w.tree.ended(w.right) && w.skips(w.right.leaf) {
+		w.right = cursor{w.right.leaf + 1, 0}
+	}
 	if w.tree.ended(w.right) {
 		return entry{}, false
 	}
@@ -60,10 +69,13 @@ func (w *walk) nextGroup() bool {
 		return false
 	}
 	last, ok := w.tree.previous(w.leftStart)
+	for ok && w.skips(last.leaf) {
+		last, ok = w.tree.previous(cursor{last.leaf, 0})
+	}
 	if !ok || w.tree.entry(last).key < w.low {
 		return false
 	}
-	w.leftEnd = w.leftStart
+	w.leftEnd = w.tree.next(last)
 	w.leftStart = w.groupStart(last)
 	w.left = w.leftStart
 	return true

@@ -1,0 +1,110 @@
+package decide
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/match"
+)
+
+// The queue is a list that is sorted at each look.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := queue{slot: timerSlot}
+		var all []*candidate
+		keys := map[*candidate]int64{}
+		for i := range 20 {
+			all = append(all, &candidate{ticket: &match.Ticket{ID: string(rune('a' + i))}, slots: [slots]int32{absent, absent}})
+		}
+		pick := func() *candidate { return rapid.SampledFrom(all).Draw(t, "candidate") }
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				c := pick()
+				keys[c] = rapid.Int64Range(0, 5).Draw(t, "key")
+				q.put(c, keys[c])
+			},
+			"remove": func(*rapid.T) {
+				c := pick()
+				q.remove(c)
+				delete(keys, c)
+			},
+			"pop": func(t *rapid.T) {
+				if q.len() == 0 {
+					t.Skip("empty")
+				}
+				delete(keys, q.pop())
+			},
+			"": func(t *rapid.T) {
+				require.Len(t, q.items, len(keys))
+				if len(keys) == 0 {
+					return
+				}
+				var first *candidate
+				for _, c := range all {
+					if key, ok := keys[c]; ok && (first == nil || key < keys[first] || key == keys[first] && c.older(first)) {
+						first = c
+					}
+				}
+				require.Same(t, first, q.items[0].c)
+			},
+		})
+	})
+}
+
+// The tree is a sorted list, and counts what it holds.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var tr tree
+		held := []entry{}
+		for i := range rapid.IntRange(0, 800).Draw(t, "entries") {
+			e := entry{float64(rapid.IntRange(0, 60).Draw(t, "key")), &candidate{created: int64(i), size: i%3 + 1, ticket: &match.Ticket{}}}
+			tr.insert(e.key, e.c)
+			held = append(held, e)
+		}
+		for range rapid.IntRange(0, len(held)).Draw(t, "removed") {
+			i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
+			tr.remove(held[i].key, held[i].c)
+			held = slices.Delete(held, i, i+1)
+		}
+		slices.SortFunc(held, func(a, b entry) int {
+			if a.before(b) {
+				return -1
+			}
+			return 1
+		})
+		found := []entry{}
+		for at := (cursor{}); !tr.ended(at); at = tr.next(at) {
+			found = append(found, tr.entry(at))
+		}
+		require.Equal(t, held, found)
+		requireWalk(t, &tr, held)
+	})
+}
+
+// requireWalk walks outward from somewhere and compares with sorting by distance.
+func requireWalk(t *rapid.T, tr *tree, held []entry) {
+	middle := float64(rapid.IntRange(-5, 65).Draw(t, "middle"))
+	low, high := middle-float64(rapid.IntRange(0, 40).Draw(t, "low")), middle+float64(rapid.IntRange(0, 40).Draw(t, "high"))
+	want := slices.DeleteFunc(slices.Clone(held), func(e entry) bool { return e.key < low || e.key > high })
+	slices.SortFunc(want, func(a, b entry) int {
+		if x, y := distance(a.key, middle), distance(b.key, middle); x != y {
+			return int(x - y)
+		}
+		return byAge(a.c, b.c)
+	})
+	players := 0
+	w := newWalk(tr, middle, low, high)
+	for _, e := range want {
+		require.Same(t, e.c, w.next())
+		players += e.c.size
+	}
+	require.Nil(t, w.next())
+	var sum counts
+	require.True(t, tr.offers(low, high, &demand{players: players}, &sum))
+	require.False(t, tr.offers(low, high, &demand{players: players + 1}, &sum))
+}
