@@ -3,12 +3,17 @@ package decide
 import "slices"
 
 // settle gives roles to the players of full teams and exchanges units of equal size between teams until every rule holds.
-// If that fails, the players are back in the teams that they had.
+// If that fails, the players are back in the teams that they had, and further distributions are judged as they are:
+// exchanges would lead to the same ones again.
 func (s *search) settle() bool {
 	p := &s.placing
 	if s.violation() == 0 {
 		return true
 	}
+	if p.exchanged {
+		return false
+	}
+	p.exchanged = true
 	p.before = append(p.before[:0], s.final.team...)
 	if s.exchange() {
 		return true

@@ -20,12 +20,15 @@ type kind struct {
 	roles uint64
 }
 
+// roleBit is the role's place in a set; those beyond 63 share one.
+func roleBit(role int) uint64 { return 1 << min(role, 63) }
+
 // kindOf returns the kind of a candidate whose roles are known.
 func kindOf(c *candidate) kind {
 	k := kind{size: c.size}
 	for role, n := range c.byRole {
 		if n > 0 {
-			k.roles |= 1 << min(role, 63)
+			k.roles |= roleBit(role)
 		}
 	}
 	return k

@@ -83,9 +83,6 @@ func (s *search) pull() {
 			continue
 		}
 		if !k.wanted(c.kind) {
-			if k.scanned%32 == 0 && !k.wantsAny() {
-				break
-			}
 			continue
 		}
 		if because := s.refusal(&s.alone, c); because != "" {
@@ -95,6 +92,7 @@ func (s *search) pull() {
 		k.list = append(k.list, c)
 		k.taken[c.kind]++
 		k.players = append(k.players, k.players[len(k.players)-1]+c.size)
+		k.narrow()
 		return
 	}
 	k.ended = true
@@ -117,14 +115,23 @@ func (k *choices) wanted(of kind) bool {
 	return k.taken[of] < max(k.plan.most, k.limit/(2*len(k.kinds)))
 }
 
-// wantsAny reports whether the bucket has a candidate that is wanted and not taken.
-func (k *choices) wantsAny() bool {
-	for of, waiting := range k.kinds {
-		if waiting > k.taken[of] && k.wanted(of) {
-			return true
-		}
+// narrow lets the walk leave out leaves where nobody has a role that is still wanted, and ends it if nobody is wanted.
+func (k *choices) narrow() {
+	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
+		return
 	}
-	return false
+	wanted, roles := false, uint64(0)
+	for of, waiting := range k.kinds {
+		if waiting <= k.taken[of] || !k.wanted(of) {
+			continue
+		}
+		wanted = true
+		if of.roles == 0 {
+			return
+		}
+		roles |= of.roles
+	}
+	k.walk.roles, k.ended = roles, !wanted
 }
 
 // after returns how many players the choices from i on have; more is true if there may be others.

@@ -7,16 +7,17 @@ import (
 
 // placing distributes the tickets of a line-up over the teams.
 type placing struct {
-	units    []unit
-	sizes    []int     // by team: players
-	strength []float64 // by team
-	order    []int     // scratch: of teams, for each unit
-	least    *leastStep
-	nodes    int // steps that are left
-	regions  uint64
-	verdicts []verdict // by rule
-	before   []int     // scratch: the teams before exchanges
-	parties  []int     // scratch: sizes
+	units     []unit
+	sizes     []int     // by team: players
+	strength  []float64 // by team
+	order     []int     // scratch: of teams, for each unit
+	least     *leastStep
+	nodes     int  // steps that are left
+	exchanged bool // exchanges were tried
+	regions   uint64
+	verdicts  []verdict // by rule
+	before    []int     // scratch: the teams before exchanges
+	parties   []int     // scratch: sizes
 }
 
 // unit is what stays in one team: a party, or a player where parties may be split.
@@ -47,6 +48,7 @@ func (s *search) distribute(least *leastStep, split bool) bool {
 	p.least = least
 	s.cutUnits(split)
 	p.nodes = len(p.units) + min(maxPlacing, max(s.nodes, 32))
+	p.exchanged = false
 	spent := p.nodes
 	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
 	p.strength = append(p.strength[:0], make([]float64, len(s.plan.teams))...)

@@ -46,6 +46,16 @@ func (n *counts) add(c *candidate, sign int) {
 	}
 }
 
+// anyOf reports whether a player would take one of the roles.
+func (n *counts) anyOf(roles uint64) bool {
+	for role, players := range n.roles {
+		if players > 0 && roles&roleBit(role) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (n *counts) merge(o *counts) {
 	n.players += o.players
 	n.regions |= o.regions
