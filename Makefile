@@ -37,7 +37,7 @@ help: ## List the targets
 .PHONY: demo
 demo: postgres ## Run game servers and players, and kill a game server and a replica; takes about a minute
 	@echo "building the demo: two minutes the first time, seconds after that"
-	@go run ./examples/demo $(ARGS)
+	@go run ./examples/demo
 
 .PHONY: test
 test: postgres compiler python $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector

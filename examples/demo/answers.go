@@ -2,44 +2,55 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/sdk"
 )
 
 // answers is the players' HTTP transport. It records every seat that a replica acknowledges, before the player reads it.
 type answers struct {
-	next *http.Transport
+	*http.Transport
 
-	mu    sync.Mutex
-	all   []answer             // in the order of arrival
-	asked map[string]time.Time // when a call was first made, by Idempotency-Key
+	login devlogin.Issuer
+
+	mu      sync.Mutex
+	all     []answer             // in the order of arrival
+	asked   map[string]time.Time // when a call was first made, by Idempotency-Key
+	players map[string]string    // by access token
 }
 
 // answer is an answer of /matchmake or /resolve that gives a player a seat.
 type answer struct {
-	Session  string `json:"session_id"`
-	Endpoint string `json:"endpoint"`
-	Token    string `json:"session_token"` // "" in an answer of /matchmake
+	sdk.Ticket // without a token in an answer of /matchmake
 
-	player, replica string    // replica as host:port
+	player, replica string    // replica as its base URL
 	asked, at       time.Time // asked is that of the first attempt: a retry returns what the first attempt decided
 }
 
-func newAnswers() *answers {
-	next := http.DefaultTransport.(*http.Transport).Clone()
-	next.MaxIdleConnsPerHost = 64 // one for each of sixty bots
-	return &answers{next: next, asked: map[string]time.Time{}}
+func newAnswers(login devlogin.Issuer) *answers {
+	transport := &http.Transport{MaxIdleConnsPerHost: botCount}
+	return &answers{Transport: transport, login: login, asked: map[string]time.Time{}, players: map[string]string{}}
+}
+
+// accessToken makes an access token of a player, whom RoundTrip finds by the token.
+func (a *answers) accessToken(_ context.Context, player string) (string, error) {
+	token, _, err := a.login.Mint(devlogin.Claims{Subject: player}, 10*time.Minute)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.players["Bearer "+token] = player
+	return token, err
 }
 
 // RoundTrip implements http.RoundTripper.
 func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	asked := a.firstAsked(req.Header.Get("Idempotency-Key"))
-	resp, err := a.next.RoundTrip(req)
+	resp, err := a.Transport.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
@@ -53,48 +64,27 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections implements the interface that http.Client.CloseIdleConnections looks for.
-func (a *answers) CloseIdleConnections() { a.next.CloseIdleConnections() }
-
 func (a *answers) firstAsked(key string) time.Time {
-	now := time.Now()
-	if key == "" {
-		return now
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if first, ok := a.asked[key]; ok {
-		return first
+	first, ok := a.asked[key]
+	if key == "" || !ok {
+		first = time.Now()
+		a.asked[key] = first
 	}
-	a.asked[key] = now
-	return now
+	return first
 }
 
 // add records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve itself.
 func (a *answers) add(req *http.Request, asked time.Time, body []byte) {
-	var one answer
-	if json.Unmarshal(body, &one) != nil || one.Session == "" {
+	one := answer{replica: "http://" + req.URL.Host, asked: asked, at: time.Now()}
+	if json.Unmarshal(body, &one.Ticket) != nil || one.SessionID == "" {
 		return
 	}
-	one.player, one.replica, one.asked, one.at = subject(req.Header.Get("Authorization")), req.URL.Host, asked, time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	one.player = a.players[req.Header.Get("Authorization")]
 	a.all = append(a.all, one)
-}
-
-// subject reads the subject of an access token, without verifying it: this process made the token. Without a subject, "", the
-// seat is not found in the database and the proof fails.
-func subject(authorization string) string {
-	parts := strings.Split(strings.TrimPrefix(authorization, "Bearer "), ".")
-	if len(parts) != 3 {
-		return ""
-	}
-	raw, _ := base64.RawURLEncoding.DecodeString(parts[1])
-	var claims struct {
-		Sub string `json:"sub"`
-	}
-	_ = json.Unmarshal(raw, &claims)
-	return claims.Sub
 }
 
 // where returns the answers that are wanted, in the order of arrival.

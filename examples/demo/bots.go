@@ -11,6 +11,11 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
+const (
+	botCount     = 60
+	largestParty = 4
+)
+
 // players is the swarm of bots with its client and its log.
 type players struct {
 	*bots.Swarm
@@ -22,31 +27,34 @@ type players struct {
 
 // newPlayers makes bots that know the addresses of both replicas.
 func newPlayers(c *cluster) (p *players, err error) {
-	p = &players{answers: newAnswers()}
+	p = &players{answers: newAnswers(c.login)}
 	if p.log, err = os.Create(filepath.Join(c.logs(), "bots.log")); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(p.log, nil))
-	p.client, err = sdk.New(sdk.Options{
-		URLs: c.urls(), HTTPClient: &http.Client{Transport: p.answers}, Logger: log, UserAgent: "arena-bots",
-	})
+	p.client, err = sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: p.answers}, Logger: log, UserAgent: "arena-bots"})
 	if err != nil {
 		return nil, err
 	}
 	p.Swarm, err = bots.New(bots.Config{
-		Director: p.client, AccessToken: c.login.AccessToken, Count: c.options.bots, Region: region, Modes: modes,
+		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes,
 		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
 		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second}, Rest: bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
 	})
 	return p, err
 }
 
-// playing is the number of bots that are connected now.
-func (p *players) playing() (n int) {
-	for _, here := range p.Stats().Playing() {
-		n += here
+// count counts the bots that are connected now, and those that a game server has welcomed at least once.
+func (p *players) count() (playing, welcomed int) {
+	for _, b := range p.Stats().Bots {
+		if b.Playing {
+			playing++
+		}
+		if len(b.Visits) > 0 {
+			welcomed++
+		}
 	}
-	return n
+	return playing, welcomed
 }
 
 // close must be called after the swarm's Run has returned.

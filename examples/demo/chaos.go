@@ -9,10 +9,10 @@ import (
 
 // chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record afterwards.
 type chaos struct {
+	judge
+
 	cluster *cluster
-	players *players
 	screen  *screen
-	record
 }
 
 // record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the times
@@ -21,7 +21,7 @@ type record struct {
 	server         string // killed
 	serverKilledAt time.Time
 
-	replica         *replica // killed, and later started again
+	replica         replica // killed, and later started again
 	replicaKilledAt time.Time
 	replicaBackAt   time.Time // zero: not yet
 
@@ -44,8 +44,7 @@ func (c *chaos) steps() []step {
 	return []step{
 		{0.25, c.crowded, c.stealTokens},
 		{0.33, c.crowded, c.killServer},
-		{0, c.serverGone, c.reportServerGone},
-		{0, c.evictedPlayOn, c.reportEvictedPlayOn},
+		{0, c.evictedPlay, c.reportEvicted},
 		{0.50, c.crowded, c.killReplica},
 		{0.60, c.crowded, c.drainServer},
 		{0.70, c.answeredWithoutReplica, c.restartReplica},
@@ -90,12 +89,13 @@ func await(ctx context.Context, holds func() bool) bool {
 
 // crowded reports whether more than half of the bots are playing, so that faults meet players.
 func (c *chaos) crowded(context.Context) bool {
-	return c.players.playing() > c.cluster.options.bots/2
+	playing, _ := c.players.count()
+	return playing > botCount/2
 }
 
 // busiest returns the ready server with the most connected players, but not one that was killed before.
 func (c *chaos) busiest(ctx context.Context) (server string, connected int, now time.Time, err error) {
-	err = c.cluster.db.QueryRow(ctx, `
+	err = c.db.QueryRow(ctx, `
 		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'), clock_timestamp()
 		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 ORDER BY 2 DESC, 1 LIMIT 1`,
 		c.server).Scan(&server, &connected, &now)
@@ -109,48 +109,26 @@ func (c *chaos) killServer(ctx context.Context) error {
 	}
 	c.server, c.serverKilledAt = server, now
 	c.cluster.process(server).Kill()
-	c.screen.notef("!", "kill -9 %s, with %d players on it", server, connected)
+	c.screen.eventf("!", "kill -9 %s, with %d players on it; its lease expires within %s", server, connected, leaseTTL)
 	return nil
 }
 
-func (c *chaos) serverGone(ctx context.Context) (gone bool) {
-	err := c.cluster.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM ops.fleet WHERE instance = $1 AND status = 'gone')`, c.server).Scan(&gone)
-	return err == nil && gone
-}
+func (c *chaos) evictedPlay(ctx context.Context) bool { return c.evictedPlayOn(ctx).ok }
 
-func (c *chaos) reportServerGone(context.Context) error {
-	c.screen.notef("·", "%s: lease expired; the director closes the matches there", c.server)
+func (c *chaos) reportEvicted(ctx context.Context) error {
+	c.screen.eventf("✓", "%s", c.evictedPlayOn(ctx).evidence)
 	return nil
-}
-
-func (c *chaos) evictedPlayOn(ctx context.Context) bool {
-	e, err := ledger{c.cluster.db}.eviction(ctx, c.server, c.serverKilledAt)
-	return err == nil && e.over()
-}
-
-func (c *chaos) reportEvictedPlayOn(ctx context.Context) error {
-	e, err := ledger{c.cluster.db}.eviction(ctx, c.server, c.serverKilledAt)
-	c.screen.notef("✓", "all %d players of %s play elsewhere, the last after %.1f s", e.players, c.server, e.slowest.Seconds())
-	return err
 }
 
 func (c *chaos) killReplica(context.Context) error {
-	r := c.cluster.replicas[len(c.cluster.replicas)-1]
-	c.cluster.process(r.Name).Kill()
-	c.replica, c.replicaKilledAt = r, time.Now()
-	answered := c.players.answers.where(func(a answer) bool { return a.replica == r.addr })
-	c.screen.notef("!", "kill -9 %s, which had answered %d calls of players", r.Name, len(answered))
+	c.replica = c.cluster.replicas[1]
+	c.cluster.process(c.replica.Name).Kill()
+	c.replicaKilledAt = time.Now()
+	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players", c.replica.Name, c.count(c.beforeKill))
 	return nil
 }
 
-func (c *chaos) answeredWithoutReplica(context.Context) bool {
-	return len(c.players.answers.where(c.withoutReplica)) > 0
-}
-
-// withoutReplica selects the answers of other replicas while the killed one was down.
-func (r record) withoutReplica(a answer) bool {
-	return a.replica != r.replica.addr && a.at.After(r.replicaKilledAt) && (r.replicaBackAt.IsZero() || a.at.Before(r.replicaBackAt))
-}
+func (c *chaos) answeredWithoutReplica(context.Context) bool { return c.count(c.withoutReplica) > 0 }
 
 func (c *chaos) restartReplica(ctx context.Context) error {
 	start := time.Now()
@@ -158,23 +136,14 @@ func (c *chaos) restartReplica(ctx context.Context) error {
 		return err
 	}
 	c.replicaBackAt = time.Now()
-	c.screen.notef("✓", "%s was started again, ready %s", c.replica.Name, took(start))
+	c.screen.eventf("✓", "%s was started again, ready %s", c.replica.Name, took(start))
 	return nil
-}
-
-// byReturned selects the answers of the killed replica after its restart.
-func (r record) byReturned(a answer) bool {
-	return !r.replicaBackAt.IsZero() && a.replica == r.replica.addr && a.at.After(r.replicaBackAt)
 }
 
 // everythingSeen reports whether what the proofs need has happened: all bots have played, and the restarted replica answers.
 func (c *chaos) everythingSeen(context.Context) bool {
-	for _, b := range c.players.Stats().Bots {
-		if len(b.Visits) == 0 {
-			return false
-		}
-	}
-	return len(c.players.answers.where(c.byReturned)) > 0
+	_, welcomed := c.players.count()
+	return welcomed == botCount && c.count(c.afterRestart) > 0
 }
 
 // drainServer runs the SQL that an operator types into psql.
@@ -183,12 +152,12 @@ func (c *chaos) drainServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.cluster.db.Exec(ctx, `SELECT ops.drain($1)`, server); err != nil {
+	if _, err := c.db.Exec(ctx, `SELECT ops.drain($1)`, server); err != nil {
 		return err
 	}
 	c.drained = server
-	c.screen.notef("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
-	return c.cluster.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
+	c.screen.eventf("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
+	return c.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
 		Scan(&c.drainedAt, &c.drainedIncarnation)
 }
 
@@ -196,10 +165,6 @@ func (c *chaos) stealTokens(ctx context.Context) error {
 	shown, refused := c.players.steal(ctx)
 	c.tokensShown += shown
 	c.tokensRefused += refused
-	mark := "✓"
-	if refused < shown {
-		mark = "!"
-	}
-	c.screen.notef(mark, "a thief shows %d tokens of players who are in a match: %d refused", shown, refused)
+	c.screen.eventf("·", "a thief shows %d tokens of players who are in a match: %d refused", shown, refused)
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -19,42 +18,57 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lattice-director/director/examples/arena/bots"
 	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/internal/subprocess"
 )
 
+// Sizes and intervals of the fleet. The lease is short, so that the lease of a killed server expires within the run.
+const (
+	serverCount    = 6
+	sessionSize    = 8
+	leaseTTL       = 5 * time.Second
+	heartbeatEvery = 1500 * time.Millisecond
+	region         = "local"
+	startTimeout   = 10 * time.Minute // the first build takes minutes
+)
+
+var modes = []string{"ffa", "teams"}
+
+// capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a fifth
+// more seats than there are bots: enough for all, and few enough that matches fill up.
+func capacity(i int) int { return (3 - i%2) * sessionSize }
+
 // cluster is all processes of the demo, and a connection pool with which the demo reads the database as an operator does. Its
-// directory holds bin/ (unless --bin is given), postgres/, and logs/ with the logs of all processes.
+// directory holds bin/, postgres/, and logs/ with the logs of all processes.
 type cluster struct {
-	options  options
 	dir      string
-	login    *bots.Issuer
+	login    devlogin.Issuer
 	fleetKey string // the game servers' secret
 	postgres *pglocal.Cluster
 	db       *pgxpool.Pool
 
-	replicas []*replica
+	replicas []replica
+	urls     []string // of the replicas
 	mu       sync.Mutex
-	running  map[string]*subprocess.Process // by name
+	started  []*subprocess.Process
 }
 
 // replica is a replica of the director. It keeps its address when it is started again.
 type replica struct {
 	subprocess.Command
 
-	addr string
+	url string
 }
 
 func (c *cluster) logs() string { return filepath.Join(c.dir, "logs") }
-func (c *cluster) bin() string  { return cmp.Or(c.options.bin, filepath.Join(c.dir, "bin")) }
+func (c *cluster) bin() string  { return filepath.Join(c.dir, "bin") }
 func (c *cluster) remove()      { _ = os.RemoveAll(c.dir) }
 
-// start starts everything in order. It prints each step before it makes it, because some take long on a new machine. After an
-// error, stop stops what was started.
+// start starts everything in order. After an error, stop stops what was started.
 func (c *cluster) start(ctx context.Context, s *screen) (err error) {
-	c.fleetKey, c.running = rand.Text(), map[string]*subprocess.Process{}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	if c.dir, err = os.MkdirTemp("", "director-demo-"); err != nil {
 		return err
 	}
@@ -76,8 +90,6 @@ func (c *cluster) start(ctx context.Context, s *screen) (err error) {
 }
 
 func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
-	defer cancel()
 	c.postgres, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.dir, "postgres"), Durable: true})
 	if err != nil {
 		return "", err
@@ -87,9 +99,6 @@ func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
 }
 
 func (c *cluster) build(ctx context.Context) (how string, err error) {
-	if c.options.bin != "" {
-		return "director and arena of " + c.options.bin, nil
-	}
 	const module = "github.com/lattice-director/director"
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.bin()+"/", module+"/cmd/director", module+"/examples/arena").CombinedOutput()
 	if err != nil {
@@ -111,13 +120,12 @@ func (c *cluster) command(binary, name string, env []string, args ...string) sub
 
 // startDirector migrates the database, then starts the replicas and the worker.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
-	env, err := c.settings()
-	if err != nil {
+	c.fleetKey = rand.Text()
+	if c.login, err = devlogin.New(); err != nil {
 		return "", err
 	}
-	migrating, cancel := context.WithTimeout(ctx, 3*time.Minute)
-	defer cancel()
-	if err := c.command("director", "migrate", env, "migrate", "up").Run(migrating); err != nil {
+	env := c.settings()
+	if err := c.command("director", "migrate", env, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
 	addrs, err := subprocess.FreeAddrs(ctx, 2)
@@ -126,32 +134,27 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	}
 	var group errgroup.Group
 	for i, addr := range addrs {
-		r := &replica{c.command("director", fmt.Sprintf("replica-%d", i+1), append(slices.Clip(env), "DIRECTOR_ADDR="+addr), "serve"), addr}
-		c.replicas = append(c.replicas, r)
+		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), append(slices.Clip(env), "DIRECTOR_ADDR="+addr), "serve"), "http://" + addr}
+		c.replicas, c.urls = append(c.replicas, r), append(c.urls, r.url)
 		group.Go(func() error { return c.launch(ctx, r) })
 	}
 	group.Go(func() error { return c.run(c.command("director", "worker", env, "work")) })
-	return fmt.Sprintf("a worker, and replicas at %s and %s", addrs[0], strings.TrimPrefix(addrs[1], "127.0.0.1")), group.Wait()
+	return "a worker, and replicas at " + strings.Join(addrs, " and "), group.Wait()
 }
 
-// settings are the environment of all processes of the director. They verify access tokens of c.login.
-func (c *cluster) settings() ([]string, error) {
-	login, err := devlogin.New()
-	if err != nil {
-		return nil, err
-	}
-	c.login, err = bots.LoadIssuer(string(login.JWK()))
+// settings are the environment of all processes of the director.
+func (c *cluster) settings() []string {
 	kek := make([]byte, 32)
 	_, _ = rand.Read(kek) // never fails
 	return []string{
 		"DATABASE_URL=" + c.postgres.URL("postgres"),
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_FLEET_TOKEN=" + c.fleetKey,
-		"DIRECTOR_AUTH_JWKS=" + login.JWKS(),
+		"DIRECTOR_AUTH_JWKS=" + c.login.JWKS(),
 		"DIRECTOR_LEASE_TTL=" + leaseTTL.String(),
 		"DIRECTOR_REAP_INTERVAL=500ms",
 		"DIRECTOR_LOG_FORMAT=text",
-	}, err
+	}
 }
 
 func (c *cluster) run(command subprocess.Command) error {
@@ -161,67 +164,53 @@ func (c *cluster) run(command subprocess.Command) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running[command.Name] = p
+	c.started = append(c.started, p)
 	return nil
 }
 
 // launch starts a replica and waits until it is ready.
-func (c *cluster) launch(ctx context.Context, r *replica) error {
+func (c *cluster) launch(ctx context.Context, r replica) error {
 	if err := c.run(r.Command); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	return c.process(r.Name).AwaitReady(ctx, "http://"+r.addr+"/readyz")
-}
-
-func (c *cluster) process(name string) *subprocess.Process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.running[name]
-}
-
-func (c *cluster) urls() (urls []string) {
-	for _, r := range c.replicas {
-		urls = append(urls, "http://"+r.addr)
-	}
-	return urls
+	return c.process(r.Name).AwaitReady(ctx, r.url+"/readyz")
 }
 
 // startServers starts the game servers and waits until all have registered.
 func (c *cluster) startServers(ctx context.Context) (how string, err error) {
-	for i := range c.options.servers {
+	for i := range serverCount {
 		name := fmt.Sprintf("arena-%d", i+1)
 		err := c.run(c.command("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
-			"server", "--director", strings.Join(c.urls(), ","), "--instance-id", name, "--region", region, "--modes", strings.Join(modes, ","),
-			"--capacity", strconv.Itoa(c.options.capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s"))
+			"server", "--director", strings.Join(c.urls, ","), "--instance-id", name, "--region", region, "--modes", strings.Join(modes, ","),
+			"--capacity", strconv.Itoa(capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s"))
 		if err != nil {
 			return "", err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
 	known := 0
-	registered := func() bool {
+	await(ctx, func() bool {
 		err = errors.Join(c.unexpectedExit(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive`).Scan(&known))
-		return err != nil || known == c.options.servers
-	}
-	if !await(ctx, registered) {
-		err = fmt.Errorf("only %d of %d game servers have registered", known, c.options.servers)
-	}
-	return fmt.Sprintf("%d game servers with %d or %d seats have registered", known, c.options.capacity(1), c.options.capacity(0)), err
+		return err != nil || known == serverCount
+	})
+	return fmt.Sprintf("%d game servers with %d or %d seats have registered", known, capacity(1), capacity(0)), errors.Join(err, ctx.Err())
 }
 
-// processes are the latest runs of all programs whose name has the prefix.
+// processes are the processes whose name has the prefix, the latest last.
 func (c *cluster) processes(prefix string) (found []*subprocess.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, p := range c.running {
-		if strings.HasPrefix(name, prefix) {
+	for _, p := range c.started {
+		if strings.HasPrefix(p.Name(), prefix) {
 			found = append(found, p)
 		}
 	}
 	return found
+}
+
+// process returns the latest process of the name.
+func (c *cluster) process(name string) *subprocess.Process {
+	all := c.processes(name)
+	return all[len(all)-1]
 }
 
 // unexpectedExit returns an error when a process has ended that the demo has not stopped or killed.

@@ -1,14 +1,23 @@
+// Command demo shows the whole system at work on one machine, and proves that it keeps its promises: a private Postgres, two
+// replicas of the director, a worker, six game servers and sixty bots. It kills a game server and a replica with kill -9,
+// drains a server in SQL as an operator does, and shows stolen tokens to game servers. It ends with proofs; its exit code is 1
+// when one fails. The bots play for $DEMO_SECONDS, by default 60.
+//
+// demo.go is the main program. cluster.go starts the processes and bots.go the players; answers.go records the answers that
+// players get. chaos.go injects the faults. watch.go reads the ops views, proofs.go makes the proofs, and
+// screen.go prints. The game itself is examples/arena.
 package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,80 +31,40 @@ const (
 	exitInterrupted = 130
 )
 
-// options are those of the command line.
-type options struct {
-	length        time.Duration // of the play
-	servers, bots int
-	bin           string // directory with director and arena; empty: they are built
-}
+// extraTime is added to the length of the play for what has not happened in time on a busy machine.
+const extraTime = 30 * time.Second
 
-// Sizes and intervals of the fleet. The lease is short, so that the lease of a killed server expires within the run.
-const (
-	leaseTTL       = 5 * time.Second
-	heartbeatEvery = 1500 * time.Millisecond
-	sessionSize    = 8
-	largestParty   = 4
-	region         = "local"
-	shortest       = 15 * time.Second // enough for a lease to expire and for players to be seated elsewhere
-	extraTime      = 30 * time.Second // for what has not happened in time on a busy machine
-)
-
-var modes = []string{"ffa", "teams"}
-
-func parseOptions(args []string, stderr io.Writer) (o options, err error) {
-	seconds, err := strconv.Atoi(cmp.Or(os.Getenv("DEMO_SECONDS"), "60"))
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once; the kernel then kills its children
+	length, err := parseLength(os.Getenv("DEMO_SECONDS"))
 	if err != nil {
-		return o, fmt.Errorf("DEMO_SECONDS is no number: %w", err)
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(exitUsage)
 	}
-	f := flag.NewFlagSet("demo", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.IntVar(&seconds, "seconds", seconds, "how long the bots play; also $DEMO_SECONDS")
-	f.IntVar(&o.servers, "servers", 6, "how many game servers")
-	f.IntVar(&o.bots, "bots", 60, "how many players")
-	f.StringVar(&o.bin, "bin", "", "directory with the binaries director and arena (default: build them)")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	o.length = time.Duration(seconds) * time.Second
-	switch {
-	case o.length < shortest || o.length > 24*time.Hour:
-		err = fmt.Errorf("the demo takes %s to a day", shortest)
-	case o.servers < 4 || o.servers > 20:
-		err = errors.New("4 to 20 servers, for one is killed and one is drained")
-	case o.bots < 10 || o.bots > 500:
-		err = errors.New("10 to 500 bots")
-	}
-	return o, err
+	os.Exit(run(ctx, length, os.Stdout))
 }
 
-// capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a fifth
-// more seats than there are bots: enough for all, and few enough that matches fill up.
-func (o options) capacity(i int) int {
-	sessions := ceil(ceil(o.bots*3/2, sessionSize), o.servers-2)
-	return (sessions - i%2) * sessionSize
+// parseLength refuses less than 15 seconds, in which a lease expires and players are seated elsewhere, and more than an hour,
+// because the answers of the whole play stay in memory.
+func parseLength(seconds string) (time.Duration, error) {
+	n, err := strconv.Atoi(cmp.Or(seconds, "60"))
+	if err != nil || n < 15 || n > 3600 {
+		return 0, fmt.Errorf("DEMO_SECONDS is %q: it must be a number from 15 to 3600", seconds)
+	}
+	return time.Duration(n) * time.Second, nil
 }
-
-func ceil(n, by int) int { return (n + by - 1) / by }
 
 // run is the program. All processes that it starts have ended when it returns.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
-	o, err := parseOptions(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitKept
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "demo:", err)
-		return exitUsage
-	}
-	s := newScreen(stdout)
-	c := &cluster{options: o}
-	proofs, err := perform(ctx, c, s)
+func run(ctx context.Context, length time.Duration, out io.Writer) (code int) {
+	s, c := &screen{out: out}, &cluster{}
+	proofs, err := perform(ctx, c, s, length)
 	return conclude(ctx, c, s, proofs, err)
 }
 
 // perform starts everything, plays, proves and stops everything.
-func perform(ctx context.Context, c *cluster, s *screen) (proofs []proof, err error) {
-	s.linef("%s: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n", s.bold("Lattice Director"), c.options.length.Seconds())
+func perform(ctx context.Context, c *cluster, s *screen, length time.Duration) (proofs []proof, err error) {
+	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n", length.Seconds())
 	defer func() {
 		stopped := c.stop()
 		if err == nil {
@@ -110,48 +79,44 @@ func perform(ctx context.Context, c *cluster, s *screen) (proofs []proof, err er
 		return nil, err
 	}
 	defer players.close()
-	s.linef("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n", "players", c.options.bots, largestParty)
-	return play(ctx, c, players, s)
+	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount, largestParty)
+	return play(ctx, c, players, s, length)
 }
 
 // play runs the bots and the chaos until all steps are done, and then makes the proofs.
-func play(ctx context.Context, c *cluster, players *players, s *screen) ([]proof, error) {
-	s.begin(c.options.length)
-	chaos := &chaos{cluster: c, players: players, screen: s}
-	timed, end := context.WithTimeout(ctx, c.options.length+extraTime)
+func play(ctx context.Context, c *cluster, players *players, s *screen, length time.Duration) ([]proof, error) {
+	s.begun = time.Now()
+	timed, end := context.WithTimeout(ctx, length+extraTime)
 	defer end()
+	chaos := &chaos{cluster: c, screen: s, judge: judge{db: c.db, players: players}}
 	w := &watcher{cluster: c, players: players, screen: s}
 	group, stage := errgroup.WithContext(timed) // the first error ends the play
 	group.Go(func() error { players.Run(stage); return nil })
 	group.Go(func() error { return w.run(stage) })
 	group.Go(func() error {
 		defer end()
-		return chaos.run(stage, c.options.length)
+		return chaos.run(stage, length)
 	})
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	s.end()
-	judge := judge{options: c.options, ledger: ledger{c.db}, players: players, tally: w.tally, record: chaos.record}
-	return judge.proofs(ctx)
+	chaos.tally = w.tally
+	return chaos.proofs(ctx), nil
 }
 
 // conclude prints the result. It keeps the logs when a promise was broken.
 func conclude(ctx context.Context, c *cluster, s *screen, proofs []proof, err error) (code int) {
-	s.end()
 	switch {
 	case ctx.Err() != nil:
 		c.remove()
-		s.linef("\nInterrupted; everything has been stopped and removed.")
+		s.printf("\nInterrupted; everything has been stopped and removed.\n")
 		return exitInterrupted
 	case err != nil:
-		s.linef("\n%s %v", s.in(red, "The demo failed:"), err)
+		s.printf("\nThe demo failed: %v\n", err)
 	case s.summary(proofs):
 		c.remove()
 		return exitKept
 	}
-	if c.dir != "" {
-		s.linef("The logs of all processes are in %s", c.logs())
-	}
+	s.printf("The logs of all processes are in %s\n", c.logs())
 	return exitBroken
 }

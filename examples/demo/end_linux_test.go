@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,15 +25,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tempDir makes a directory that Postgres can enter where it runs as another user, as under root; t.TempDir is closed to it.
-func tempDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "demo-test-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o711))
-	return dir
-}
-
 // However the demo ends, no process of it is left, and after Ctrl-C no file either.
 func TestEnd(t *testing.T) {
 	t.Parallel()
@@ -45,14 +38,19 @@ func TestEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := tempDir(t)
+			dir := t.TempDir()
+			// Postgres, which runs as another user under root, must enter this directory and the one above it.
+			require.NoError(t, errors.Join(os.Chmod(dir, 0o711), os.Chmod(filepath.Dir(dir), 0o711)))
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+dir, "CI=true", "DEMO_SECONDS=300")
 			cmd.Stderr = t.Output()
 			stdout, err := cmd.StdoutPipe()
 			require.NoError(t, err)
 			require.NoError(t, cmd.Start())
-			awaitPlayers(t, bufio.NewScanner(stdout))
+			playing := regexp.MustCompile(`playing [1-9]`)
+			for lines := bufio.NewScanner(stdout); lines.Scan() && !playing.MatchString(lines.Text()); {
+				t.Log(lines.Text())
+			}
 			require.GreaterOrEqual(t, len(running(dir)), 10, "Postgres, two replicas, a worker and six servers")
 
 			require.NoError(t, cmd.Process.Signal(end.signal))
@@ -64,16 +62,6 @@ func TestEnd(t *testing.T) {
 			require.Equal(t, end.clean, len(left) == 0, left)
 		})
 	}
-}
-
-func awaitPlayers(t *testing.T, lines *bufio.Scanner) {
-	for lines.Scan() {
-		t.Log(lines.Text())
-		if strings.Contains(lines.Text(), "playing ") && !strings.Contains(lines.Text(), "playing 0 ") {
-			return
-		}
-	}
-	require.Fail(t, "the demo ended before anybody played")
 }
 
 // running lists the processes with a path below dir in their command line or as working directory.

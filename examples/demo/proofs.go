@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // proof is one promise, whether it was kept, and what shows that.
@@ -12,126 +15,160 @@ type proof struct {
 	claim, evidence string
 }
 
-// judge makes the proofs from the database, the answers and the record of chaos.
+// judge makes the proofs from the database, the players' answers, the watcher's tally and the record of chaos.
 type judge struct {
-	options options
-	ledger  ledger
+	db      *pgxpool.Pool
 	players *players
-	tally   tally
+	tally
 	record
 }
 
-// proofs makes all proofs. The play must be over.
-func (j judge) proofs(ctx context.Context) (all []proof, err error) {
-	for _, prove := range []func(context.Context) (proof, error){
-		j.everybodyPlayed, j.nobodyOverCapacity, j.evictedPlayOn, j.nothingLost, j.wentOn, j.drainHeld, j.thiefRefused, j.invariantsHold,
-	} {
-		p, err := prove(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.claim, err)
-		}
-		all = append(all, p)
+// proofs makes all proofs but [endedWell]. The play must be over.
+func (j *judge) proofs(ctx context.Context) []proof {
+	return []proof{
+		j.everybodyPlayed(ctx), j.nobodyOverCapacity(), j.evictedPlayOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx),
+		j.thiefRefused(), j.invariantsHold(ctx),
 	}
-	return all, nil
 }
 
-func (j judge) everybodyPlayed(ctx context.Context) (proof, error) {
-	p := proof{claim: "Every bot played"}
-	redeemed, err := j.ledger.played(ctx)
-	welcomed, visits, stats := 0, 0, j.players.Stats()
-	for _, b := range stats.Bots {
-		visits += b.Matches + b.Rejoins + b.Moves
-		if len(b.Visits) > 0 {
-			welcomed++
-		}
+// ask makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the CTE seat: every
+// seat, current or past, with the server that hosts it.
+func (j *judge) ask(ctx context.Context, claim, query string, args ...any) proof {
+	const seat = `
+		WITH hosted AS (
+			SELECT region, id, instance_id, incarnation FROM sessions
+			UNION ALL
+			SELECT region, id, instance_id, incarnation FROM session_history
+		), seated AS (
+			SELECT region, session_id, sub, reserved_at, connected_at, NULL::timestamptz AS left_at, NULL AS reason FROM seats
+			UNION ALL
+			SELECT region, session_id, sub, reserved_at, connected_at, left_at, reason FROM seat_history
+		), seat AS (
+			SELECT s.*, h.instance_id, h.incarnation FROM seated s JOIN hosted h ON h.region = s.region AND h.id = s.session_id
+		)`
+	p := proof{claim: claim}
+	if err := j.db.QueryRow(ctx, seat+query, args...).Scan(&p.ok, &p.evidence); err != nil {
+		return proof{claim: claim, evidence: err.Error()}
 	}
-	p.ok = welcomed == j.options.bots && redeemed == j.options.bots
-	p.evidence = fmt.Sprintf("%d of %d were admitted with a verified token, %d times; they picked up %d coins",
-		min(welcomed, redeemed), j.options.bots, visits, stats.Total().Coins)
-	return p, err
+	return p
 }
 
-func (j judge) nobodyOverCapacity(context.Context) (proof, error) {
-	t := j.tally
-	p := proof{claim: "Nobody over capacity", ok: t.looks > 0 && len(t.over) == 0}
-	p.evidence = fmt.Sprintf("checked %d times; the fullest was %s: matches hold %d of its %d seats",
-		t.looks, t.fullest.Name, t.fullest.Reserved, t.fullest.Capacity)
-	if len(t.over) > 0 {
-		p.evidence = "over capacity: " + strings.Join(t.over, ", ")
-	}
-	return p, nil
+func (j *judge) everybodyPlayed(ctx context.Context) proof {
+	_, welcomed := j.players.count()
+	total := j.players.Stats().Total()
+	return j.ask(ctx, "Every bot played", `
+		SELECT count(DISTINCT sub) = $1 AND $2 = $1,
+			format('%s of %s were admitted with a verified token, %s times; they picked up %s coins', least(count(DISTINCT sub), $2), $1, $3::int, $4::int)
+		FROM seat WHERE connected_at IS NOT NULL`, botCount, welcomed, total.Matches+total.Rejoins+total.Moves, total.Coins)
 }
 
-func (j judge) evictedPlayOn(ctx context.Context) (proof, error) {
-	p := proof{claim: "The killed server's players play on"}
-	e, err := j.ledger.eviction(ctx, j.server, j.serverKilledAt)
-	p.ok = e.inside > 0 && e.over()
-	p.evidence = fmt.Sprintf("%d of %d on %s (%d inside) play elsewhere, the last after %.1f s",
-		e.players-len(e.waiting)-len(e.seatless), e.players, j.server, e.inside, e.slowest.Seconds())
-	switch {
-	case e.open > 0:
-		p.evidence += fmt.Sprintf("; %d sessions are still open there", e.open)
-	case len(e.seatless) > 0:
-		p.evidence += "; without a seat: " + some(e.seatless)
-	case len(e.waiting) > 0:
-		p.evidence += "; seated, but not there yet: " + some(e.waiting)
+func (j *judge) nobodyOverCapacity() proof {
+	p := proof{claim: "Nobody over capacity", ok: j.looks > 0 && j.over == ""}
+	p.evidence = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server", j.looks, 100*j.fullest)
+	if j.over != "" {
+		p.evidence = "over capacity: " + j.over
 	}
-	return p, err
+	return p
 }
 
-func (j judge) nothingLost(ctx context.Context) (proof, error) {
-	p := proof{claim: "The killed replica lost nothing", evidence: "no replica was killed"}
-	if j.replica == nil {
-		return p, nil
+// evictedPlayOn proves that every player who lost a seat with the killed server has connected elsewhere since.
+func (j *judge) evictedPlayOn(ctx context.Context) proof {
+	return j.ask(ctx, "The killed server's players play on", `, victim AS (
+			SELECT sub, coalesce(bool_or(connected_at < $2), false) AS inside FROM seat
+			WHERE instance_id = $1 AND left_at >= $2 AND reason LIKE 'session %' GROUP BY sub
+		), player AS (
+			SELECT v.sub, v.inside, count(s.sub) > 0 AS seated, min(s.connected_at) - $2 AS plays
+			FROM victim v LEFT JOIN seat s ON s.sub = v.sub AND s.instance_id <> $1 AND (s.reserved_at > $2 OR s.connected_at > $2)
+			GROUP BY 1, 2
+		), total AS (
+			SELECT (SELECT count(*) FROM sessions WHERE instance_id = $1) AS open, count(*) AS players, count(plays) AS playing,
+				count(*) FILTER (WHERE inside) AS inside, extract(epoch FROM coalesce(max(plays), '0')) AS slowest,
+				array_agg(sub || CASE WHEN seated THEN ' has not connected' ELSE ' has no seat' END ORDER BY sub) FILTER (WHERE plays IS NULL) AS missing
+			FROM player
+		)
+		SELECT open = 0 AND inside > 0 AND playing = players,
+			format('%s of %s on %s (%s inside) play elsewhere, the last after %s s', playing, players, $1, inside, round(slowest, 1)) ||
+			CASE WHEN open > 0 THEN format('; %s sessions are still open there', open) ELSE '' END ||
+			coalesce('; ' || array_to_string(missing[:5], ', '), '')
+		FROM total`, j.server, j.serverKilledAt)
+}
+
+// transactionSlack is how long before a call the transaction may have begun that ended the seat, without the call seeing it.
+// Rows carry the time at which their transaction began, and on a slow disk it commits seconds later.
+const transactionSlack = 10 * time.Second
+
+// nothingLost proves that the database held every seat that players were given at some moment of the call.
+func (j *judge) nothingLost(ctx context.Context) proof {
+	var sessions, players []string
+	var from, until []time.Time
+	for _, a := range j.players.answers.where(func(answer) bool { return true }) {
+		sessions, players = append(sessions, a.SessionID), append(players, a.player)
+		from, until = append(from, a.asked.Add(-transactionSlack)), append(until, a.at)
 	}
-	given := j.players.answers.where(func(answer) bool { return true })
-	byVictim := j.players.answers.where(func(a answer) bool { return a.replica == j.replica.addr && a.at.Before(j.replicaKilledAt) })
-	unknown, err := j.ledger.unknown(ctx, given)
-	p.ok = len(unknown) == 0 && len(byVictim) > 0
-	p.evidence = fmt.Sprintf("%d answers gave a seat, %d of them by %s: the database has all seats", len(given), len(byVictim), j.replica.Name)
-	if len(unknown) > 0 {
-		p.evidence = fmt.Sprintf("players got %d seats that the database does not have: %s", len(unknown), some(unknown))
-	}
-	return p, err
+	return j.ask(ctx, "The killed replica lost nothing", `, lost AS (
+			SELECT DISTINCT t.sub || ' in ' || t.session AS seat
+			FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS t(session, sub, since, until)
+			WHERE NOT EXISTS (
+				SELECT FROM seat s WHERE s.region || '.' || s.session_id = t.session AND s.sub = t.sub
+				AND s.reserved_at <= t.until AND (s.left_at IS NULL OR s.left_at >= t.since))
+		)
+		SELECT count(*) = 0 AND $5::int > 0, CASE count(*)
+			WHEN 0 THEN format('%s answers gave a seat, %s of them by %s: the database has all seats', cardinality($1), $5, $6::text)
+			ELSE format('players got %s seats that the database does not have, such as %s', count(*), min(seat)) END
+		FROM lost`, sessions, players, from, until, j.count(j.beforeKill), j.replica.Name)
 }
 
 // wentOn proves that other replicas answered players while the killed one was down, and it itself after its restart.
-func (j judge) wentOn(context.Context) (proof, error) {
-	p := proof{claim: "Everything went on without it", evidence: "no replica was killed and started again"}
-	if j.replica == nil || j.replicaBackAt.IsZero() {
-		return p, nil
+func (j *judge) wentOn() proof {
+	meanwhile, since := j.count(j.withoutReplica), j.count(j.afterRestart)
+	return proof{
+		claim: "Everything went on without it", ok: meanwhile > 0 && since > 0,
+		evidence: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile, j.replica.Name, since),
 	}
-	meanwhile, since := len(j.players.answers.where(j.withoutReplica)), len(j.players.answers.where(j.byReturned))
-	p.ok = meanwhile > 0 && since > 0
-	p.evidence = fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile, j.replica.Name, since)
-	return p, nil
 }
 
-func (j judge) drainHeld(ctx context.Context) (proof, error) {
-	p := proof{claim: "The drained server took nobody new"}
-	seats, leftWell, err := j.ledger.intruders(ctx, j.drainedIncarnation, j.drainedAt)
-	p.ok = j.drained != "" && seats == 0
-	p.evidence = fmt.Sprintf("%d seats given on %s since; %d players finished their match there", seats, j.drained, leftWell)
-	return p, err
+func (j *judge) count(wanted func(answer) bool) int { return len(j.players.answers.where(wanted)) }
+
+// beforeKill selects the answers of the killed replica before it was killed.
+func (r *record) beforeKill(a answer) bool {
+	return a.replica == r.replica.url && a.at.Before(r.replicaKilledAt)
 }
 
-func (j judge) thiefRefused(context.Context) (proof, error) {
-	p := proof{claim: "Replayed tokens were refused", ok: j.tokensShown > 0 && j.tokensShown == j.tokensRefused}
-	p.evidence = fmt.Sprintf("%d of %d", j.tokensRefused, j.tokensShown)
-	return p, nil
+// withoutReplica selects the answers of other replicas while the killed one was down.
+func (r *record) withoutReplica(a answer) bool {
+	return a.replica != r.replica.url && a.at.After(r.replicaKilledAt) && (r.replicaBackAt.IsZero() || a.at.Before(r.replicaBackAt))
 }
 
-func (j judge) invariantsHold(ctx context.Context) (proof, error) {
-	p := proof{claim: "All invariants hold"}
-	views, broken, err := j.ledger.violations(ctx)
-	p.ok = views > 0 && len(broken) == 0 && len(j.tally.broken) == 0
-	p.evidence = fmt.Sprintf("%d views ops.invariant_* are empty now, and were in each of %d earlier checks", views, j.tally.looks)
-	if len(broken) > 0 {
-		p.evidence = "broken now: " + strings.Join(broken, ", ")
-	} else if len(j.tally.broken) > 0 {
-		p.evidence = "broken during the play: " + strings.Join(j.tally.broken, ", ")
+// afterRestart selects the answers of the killed replica after its restart.
+func (r *record) afterRestart(a answer) bool {
+	return !r.replicaBackAt.IsZero() && a.replica == r.replica.url && a.at.After(r.replicaBackAt)
+}
+
+func (j *judge) drainHeld(ctx context.Context) proof {
+	return j.ask(ctx, "The drained server took nobody new", `
+		SELECT $3 <> '' AND count(*) FILTER (WHERE reserved_at > $2) = 0,
+			format('%s seats given on %s since; %s players finished their match there',
+				count(*) FILTER (WHERE reserved_at > $2), $3, count(*) FILTER (WHERE left_at > $2 AND reason = 'left'))
+		FROM seat WHERE incarnation = $1`, j.drainedIncarnation, j.drainedAt, j.drained)
+}
+
+func (j *judge) thiefRefused() proof {
+	return proof{
+		claim: "Replayed tokens were refused", ok: j.tokensShown > 0 && j.tokensShown == j.tokensRefused,
+		evidence: fmt.Sprintf("%d of %d", j.tokensRefused, j.tokensShown),
 	}
-	return p, err
+}
+
+// invariantsHold also fails when a view named invariant_… is missing in ops.invariants.
+func (j *judge) invariantsHold(ctx context.Context) proof {
+	return j.ask(ctx, "All invariants hold", `, view AS (
+			SELECT count(*) AS known FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'
+		)
+		SELECT sum(violations) = 0 AND count(*) = known AND $2 = '', CASE
+			WHEN sum(violations) > 0 THEN 'broken now: ' || string_agg(name || ': ' || violations, ', ') FILTER (WHERE violations > 0)
+			WHEN $2 <> '' THEN 'broken during the play: ' || $2
+			ELSE format('%s of %s views ops.invariant_* are empty now, and were in each of %s earlier checks', count(*), known, $1::int) END
+		FROM ops.invariants, view GROUP BY known`, j.looks, j.broken)
 }
 
 // endedWell is the last proof, made after everything was stopped.
@@ -141,12 +178,4 @@ func endedWell(stopped error) proof {
 		p.evidence = strings.ReplaceAll(stopped.Error(), "\n", "; ")
 	}
 	return p
-}
-
-// some are the first few names of a list.
-func some(names []string) string {
-	if len(names) > 5 {
-		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
-	}
-	return strings.Join(names, ", ")
 }

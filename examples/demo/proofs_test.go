@@ -9,31 +9,29 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/examples/arena/bots"
 	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/sdk"
 )
 
 // history is a database whose history the test writes: the proofs must find what is wrong in it.
 type history struct {
-	t  *testing.T
-	db *pgxpool.Pool
 	judge
+
+	t *testing.T
 }
 
 // killedAt is when the server and the replica were killed.
 var killedAt = time.Now().Add(-time.Minute)
 
+func after(seconds int) time.Time { return killedAt.Add(time.Duration(seconds) * time.Second) }
+
 func newHistory(t *testing.T) *history {
-	victim := &replica{addr: "victim:1"}
-	db := dbtest.Connect(t)
-	return &history{t, db, judge{
-		ledger: ledger{db}, players: &players{answers: newAnswers()},
-		record: record{server: "dead", serverKilledAt: killedAt, replica: victim, replicaKilledAt: killedAt},
+	return &history{t: t, judge: judge{
+		db: dbtest.Connect(t), players: &players{answers: &answers{}},
+		record: record{server: "dead", serverKilledAt: killedAt, replica: replica{url: "http://victim"}, replicaKilledAt: killedAt},
 	}}
 }
 
@@ -44,22 +42,25 @@ func (h *history) exec(sql string, args ...any) {
 }
 
 // seat writes a past seat: given and left so many seconds after the kill, in a session of its own on the server.
-func (h *history) seat(player, server, reason string, given, left int) (session, life uuid.UUID) {
+func (h *history) seat(player, server, reason string, given, left int) (session, incarnation uuid.UUID) {
 	h.t.Helper()
-	session, life = uuid.New(), uuid.New()
+	session, incarnation = uuid.New(), uuid.New()
 	h.exec(`INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
-		VALUES ('local', $1, gen_random_uuid(), 'ffa', $2, $3, 1, 8, $4, $5)`, session, server, life, killedAt, reason)
-	at := func(seconds int) time.Time { return killedAt.Add(time.Duration(seconds) * time.Second) }
+		VALUES ('local', $1, gen_random_uuid(), 'ffa', $2, $3, 1, 8, $4, $5)`, session, server, incarnation, killedAt, reason)
 	h.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, connected_at, left_at, reason)
-		VALUES ('local', $1, $2, 'ffa', $1, $2, $3, $3, $4, $5)`, session, player, at(given), at(left), reason)
-	return session, life
+		VALUES ('local', $1, $2, 'ffa', $1, $2, $3, $3, $4, $5)`, session, player, after(given), after(left), reason)
+	return session, incarnation
 }
 
-func (h *history) told(player string, session uuid.UUID, seconds int) {
-	at := killedAt.Add(time.Duration(seconds) * time.Second)
-	h.players.answers.all = append(h.players.answers.all, answer{
-		Session: "local." + session.String(), player: player, replica: "victim:1", asked: at, at: at,
-	})
+func given(player string, session uuid.UUID, asked, at int) answer {
+	return answer{Ticket: sdk.Ticket{SessionID: "local." + session.String()}, player: player, replica: "http://victim", asked: after(asked), at: after(at)}
+}
+
+// broken requires that a proof fails with this evidence.
+func (h *history) broken(p proof, evidence string) {
+	h.t.Helper()
+	require.False(h.t, p.ok)
+	require.Contains(h.t, p.evidence, evidence)
 }
 
 // The proof finds a player who lost a seat with the server and was not seated again, and one who was seated and did not connect.
@@ -68,25 +69,18 @@ func TestEvictedPlayersAreMissed(t *testing.T) {
 	h := newHistory(t)
 	h.seat("ann", "dead", "session lease expired", -9, 5)
 	h.seat("ann", "other", "left", 6, 20)
-	p, err := h.evictedPlayOn(t.Context())
-	require.NoError(t, err)
-	require.True(t, p.ok, p.evidence)
+	p := h.evictedPlayOn(t.Context())
 	require.Equal(t, "1 of 1 on dead (1 inside) play elsewhere, the last after 6.0 s", p.evidence)
+	require.True(t, p.ok)
 
 	h.seat("ben", "dead", "session lease expired", -9, 5)
 	h.seat("ben", "other", "left", -30, -20) // before the kill, which does not count
 	h.seat("ben", "dead", "session lease expired", 1, 5)
-	p, err = h.evictedPlayOn(t.Context())
-	require.NoError(t, err)
-	require.False(t, p.ok)
-	require.Contains(t, p.evidence, "without a seat: ben")
+	h.broken(h.evictedPlayOn(t.Context()), "ben has no seat")
 
 	never, _ := h.seat("ben", "other", "expired", 6, 20)
 	h.exec(`UPDATE seat_history SET connected_at = NULL WHERE session_id = $1`, never)
-	p, err = h.evictedPlayOn(t.Context())
-	require.NoError(t, err)
-	require.False(t, p.ok)
-	require.Contains(t, p.evidence, "not there yet: ben")
+	h.broken(h.evictedPlayOn(t.Context()), "ben has not connected")
 }
 
 // The proof finds an acknowledged seat that the database does not have, also when the player had it at another time or another
@@ -95,25 +89,16 @@ func TestLostSeatsAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	session, _ := h.seat("ann", "other", "left", -10, 10)
-	h.told("ann", session, -9)
-	slow := h.players.answers.all[0]
-	slow.at = killedAt.Add(30 * time.Second) // the player left during the call, which is allowed
-	h.players.answers.all = append(h.players.answers.all, slow)
-	p, err := h.nothingLost(t.Context())
-	require.NoError(t, err)
+	h.players.answers.all = []answer{
+		given("ann", session, -9, -9),
+		given("ann", session, -9, 30), // the player left during the call, which is allowed
+	}
+	p := h.nothingLost(t.Context())
 	require.True(t, p.ok, p.evidence)
 
-	for _, lie := range []struct {
-		player  string
-		session uuid.UUID
-		at      int
-	}{{"ben", session, -9}, {"ann", session, -11}, {"ann", session, 30}, {"ann", uuid.New(), -9}} {
-		h.players.answers.all = h.players.answers.all[:1]
-		h.told(lie.player, lie.session, lie.at)
-		p, err = h.nothingLost(t.Context())
-		require.NoError(t, err)
-		require.False(t, p.ok)
-		require.Contains(t, p.evidence, lie.player+" in local."+lie.session.String())
+	for _, lie := range []answer{given("ben", session, -9, -9), given("ann", session, -11, -11), given("ann", session, 30, 30), given("ann", uuid.New(), -9, -9)} {
+		h.players.answers.all = []answer{given("ann", session, -9, -9), lie}
+		h.broken(h.nothingLost(t.Context()), lie.player+" in "+lie.SessionID)
 	}
 }
 
@@ -121,73 +106,61 @@ func TestLostSeatsAreMissed(t *testing.T) {
 func TestIntrudersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	_, life := h.seat("ann", "drained", "left", -10, 10)
+	_, h.drainedIncarnation = h.seat("ann", "drained", "left", -10, 10)
 	h.seat("ben", "drained", "left", 5, 10)
-	h.drained, h.drainedIncarnation, h.drainedAt = "drained", life, killedAt
-	p, err := h.drainHeld(t.Context())
-	require.NoError(t, err)
+	h.drainedAt = killedAt
+	h.broken(h.drainHeld(t.Context()), "0 seats given on  since") // nothing was drained
+
+	h.drained = "drained"
+	p := h.drainHeld(t.Context())
 	require.True(t, p.ok, p.evidence)
 
-	h.drainedAt = killedAt.Add(-time.Minute)
-	p, err = h.drainHeld(t.Context())
-	require.NoError(t, err)
-	require.False(t, p.ok)
-	require.Contains(t, p.evidence, "1 seats given on drained")
+	h.drainedAt = after(-60)
+	h.broken(h.drainHeld(t.Context()), "1 seats given on drained")
 }
 
-// The proof finds an invariant that is violated now, and one that was violated during the play.
+// The proof finds an invariant that is violated now, one that was violated during the play, and one that is in no list.
 func TestBrokenInvariantsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	p, err := h.invariantsHold(t.Context())
-	require.NoError(t, err)
+	p := h.invariantsHold(t.Context())
 	require.True(t, p.ok, p.evidence)
 
-	h.tally.add(view{
-		servers: []serverRow{{Name: "full", Reserved: 9, Capacity: 8}}, broken: []brokenRow{{"seat count drift", 1}},
-	})
-	p, err = h.invariantsHold(t.Context())
-	require.NoError(t, err)
-	require.False(t, p.ok)
-	p, err = h.nobodyOverCapacity(t.Context())
-	require.NoError(t, err)
-	require.False(t, p.ok)
+	h.tally = tally{looks: 9, over: "full", broken: "seat count drift: 1"}
+	h.broken(h.nobodyOverCapacity(), "over capacity: full")
+	h.broken(h.invariantsHold(t.Context()), "broken during the play: seat count drift: 1")
 
+	h.tally = tally{}
 	h.exec(`CREATE VIEW ops.invariant_of_tomorrow AS SELECT 1`)
-	p, err = h.invariantsHold(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, p.evidence, "broken now: of_tomorrow: 1")
+	h.broken(h.invariantsHold(t.Context()), "7 of 8 views")
+	h.exec(`CREATE OR REPLACE VIEW ops.invariants AS SELECT 'of tomorrow' AS name, count(*) AS violations FROM ops.invariant_of_tomorrow`)
+	h.broken(h.invariantsHold(t.Context()), "broken now: of tomorrow: 1")
 }
 
 // A retried call counts from its first attempt, which may have made the decision.
 func TestRepeatedCallsCountFromTheFirst(t *testing.T) {
 	t.Parallel()
-	answers := 0
+	calls := 0
 	director := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if answers++; answers < 3 {
+		if calls++; calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = io.WriteString(w, `{"session_id":"local.1","session_token":"secret"}`)
 	}))
 	defer director.Close()
-	w := newAnswers()
-	defer w.CloseIdleConnections()
-	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: w}, FirstBackoff: 10 * time.Millisecond})
+	login, err := devlogin.New()
 	require.NoError(t, err)
-	key, err := devlogin.New()
-	require.NoError(t, err)
-	login, err := bots.LoadIssuer(string(key.JWK()))
+	a := newAnswers(login)
+	defer a.CloseIdleConnections()
+	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: a}, FirstBackoff: 10 * time.Millisecond})
 	require.NoError(t, err)
 	before := time.Now()
-	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return login.AccessToken(ctx, "ann") })
+	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return a.accessToken(ctx, "ann") })
 	_, err = player.Matchmake(t.Context(), sdk.MatchRequest{})
 	require.NoError(t, err)
-	require.Len(t, w.all, 1)
-	told := w.all[0]
-	require.Equal(t, "ann", told.player)
-	require.Equal(t, "local.1", told.Session)
-	require.Equal(t, director.URL, "http://"+told.replica)
-	require.WithinRange(t, told.asked, before, told.at.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
-	require.Equal(t, "secret", told.Token)
+	require.Len(t, a.all, 1)
+	got := a.all[0]
+	require.WithinRange(t, got.asked, before, got.at.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
+	require.Equal(t, answer{Ticket: sdk.Ticket{SessionID: "local.1", SessionToken: "secret"}, player: "ann", replica: director.URL, asked: got.asked, at: got.at}, got)
 }

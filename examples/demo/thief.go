@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"time"
-
-	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/examples/arena/bots"
-	"github.com/lattice-director/director/examples/arena/game"
+	"github.com/lattice-director/director/sdk"
 )
 
 // maxStolen is how many tokens the thief shows at a time.
@@ -23,7 +18,8 @@ func (p *players) steal(ctx context.Context) (shown, refused int) {
 		if !ok || shown == maxStolen {
 			continue
 		}
-		admitted, err := show(ctx, stolen)
+		match := sdk.Match{SessionID: stolen.SessionID, Endpoint: stolen.Endpoint}
+		admitted, err := p.Try(ctx, sdk.Seat{Match: match, SessionToken: stolen.SessionToken})
 		if err != nil {
 			continue // the server may just have been killed, which is no refusal
 		}
@@ -37,36 +33,10 @@ func (p *players) steal(ctx context.Context) (shown, refused int) {
 
 // redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits anybody.
 func (p *players) redeemedToken(b bots.BotStats) (newest answer, ok bool) {
-	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.Token != "" })
+	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.SessionToken != "" })
 	if !b.Playing || len(tokens) == 0 {
 		return answer{}, false
 	}
 	newest, visit := tokens[len(tokens)-1], b.Visits[len(b.Visits)-1]
-	return newest, newest.Session == visit.SessionID && newest.at.Before(visit.At)
-}
-
-// show reports whether a game server admits the bearer of a token. Errors: the server did not answer.
-func show(ctx context.Context, a answer) (admitted bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	ws, _, err := websocket.Dial(ctx, a.Endpoint, nil) //nolint:bodyclose // the library does
-	if err != nil {
-		return false, err
-	}
-	defer ws.CloseNow()
-	hello, err := json.Marshal(game.ClientMessage{Type: game.TypeHello, Token: a.Token})
-	if err != nil {
-		return false, err
-	}
-	if err := ws.Write(ctx, websocket.MessageText, hello); err != nil {
-		return false, err
-	}
-	_, _, err = ws.Read(ctx)
-	switch {
-	case err == nil:
-		return true, nil
-	case websocket.CloseStatus(err) == game.StatusRefused:
-		return false, nil
-	}
-	return false, fmt.Errorf("neither admitted nor refused: %w", err)
+	return newest, newest.SessionID == visit.SessionID && newest.at.Before(visit.At)
 }

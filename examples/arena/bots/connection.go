@@ -42,6 +42,19 @@ func (s *Swarm) connect(ctx context.Context, seat sdk.Seat) (*connection, error)
 	return c, nil
 }
 
+// Try connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server admitted the
+// bearer of the token. Errors: the server was not reached, or neither admitted nor refused the token.
+func (s *Swarm) Try(ctx context.Context, seat sdk.Seat) (admitted bool, err error) {
+	c, err := s.connect(ctx, seat)
+	if websocket.CloseStatus(err) == game.StatusRefused {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, c.ws.CloseNow()
+}
+
 var (
 	errNotReached = errors.New("game server not reached")
 	errCutOff     = errors.New("cut off by the game server")
