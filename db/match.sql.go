@@ -53,69 +53,38 @@ func (q *Queries) AwaitTicket(ctx context.Context, arg AwaitTicketParams) error 
 const declineTickets = `-- name: DeclineTickets :exec
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id, w.match_id, w.subs_from, w.subs_to
-    FROM (SELECT unnest($12::text[]) AS id, unnest($13::uuid[]) AS match_id, unnest($14::int[]) AS subs_from, unnest($15::int[]) AS subs_to) w
+    FROM (SELECT unnest($3::text[]) AS id, unnest($4::uuid[]) AS match_id, unnest($5::int[]) AS subs_from, unnest($6::int[]) AS subs_to) w
     CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id OFFSET 0) l
 ), gone AS (
-    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id
-    RETURNING t.id, t.created, t.version
-), declined AS (
-    SELECT g.id, g.created, g.version, h.match_id, h.subs_from, h.subs_to FROM gone g JOIN held h ON h.id = g.id
+    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.version
 ), settled AS (
-    INSERT INTO settled_tickets (region, id) SELECT $1, g.id FROM declined g
+    INSERT INTO settled_tickets (region, id) SELECT $1, g.id FROM gone g
 ), unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM declined g)
-), told AS (
-    INSERT INTO ticket_events (region, ticket_id, n, state, reason, match_id, party)
-    SELECT $1, g.id, g.version + 1, 'declined', 'not_accepted', g.match_id, ($16::text[])[g.subs_from:g.subs_to] FROM declined g
+    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM gone g)
 )
-INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, match_id)
-SELECT $1, g.id, to_timestamp(g.created / 1e9), nullif(k.seen_at, 'epoch'), ($2::text[])[k.profiles_from:k.profiles_to],
-       ($3::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, 'declined', g.match_id
-FROM declined g
-JOIN (SELECT unnest($4::text[]) AS id, unnest($5::timestamptz[]) AS seen_at,
-             unnest($6::int[]) AS profiles_from, unnest($7::int[]) AS profiles_to,
-             unnest($8::int[]) AS parties_from, unnest($9::int[]) AS parties_to,
-             unnest($10::text[]) AS attributes, unnest($11::text[]) AS latencies) k ON k.id = g.id
+INSERT INTO ticket_events (region, ticket_id, n, state, reason, match_id, party)
+SELECT $1, g.id, g.version + 1, 'declined', 'not_accepted', h.match_id, ($2::text[])[h.subs_from:h.subs_to]
+FROM gone g JOIN held h ON h.id = g.id
 `
 
 type DeclineTicketsParams struct {
-	Universe     string
-	Profiles     []string
-	Parties      []string
-	Kept         []string
-	SeenAt       []time.Time
-	ProfilesFrom []int32
-	ProfilesTo   []int32
-	PartiesFrom  []int32
-	PartiesTo    []int32
-	Attributes   []string
-	Latencies    []string
-	Ids          []string
-	Matches      []uuid.UUID
-	SubsFrom     []int32
-	SubsTo       []int32
-	Subs         []string
+	Universe string
+	Subs     []string
+	Ids      []string
+	Matches  []uuid.UUID
+	SubsFrom []int32
+	SubsTo   []int32
 }
 
 // Tickets, which this transaction holds, leave the queue for good.
 func (q *Queries) DeclineTickets(ctx context.Context, arg DeclineTicketsParams) error {
 	_, err := q.db.Exec(ctx, declineTickets,
 		arg.Universe,
-		arg.Profiles,
-		arg.Parties,
-		arg.Kept,
-		arg.SeenAt,
-		arg.ProfilesFrom,
-		arg.ProfilesTo,
-		arg.PartiesFrom,
-		arg.PartiesTo,
-		arg.Attributes,
-		arg.Latencies,
+		arg.Subs,
 		arg.Ids,
 		arg.Matches,
 		arg.SubsFrom,
 		arg.SubsTo,
-		arg.Subs,
 	)
 	return err
 }
@@ -324,6 +293,58 @@ func (q *Queries) JoinMatches(ctx context.Context, arg JoinMatchesParams) error 
 	return err
 }
 
+const keepTickets = `-- name: KeepTickets :exec
+INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, profile, match_id)
+SELECT $1, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), ($2::text[])[k.profiles_from:k.profiles_to],
+       ($3::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, $4,
+       k.decided_by, k.match_id
+FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($7::timestamptz[]) AS seen_at,
+             unnest($8::int[]) AS profiles_from, unnest($9::int[]) AS profiles_to,
+             unnest($10::int[]) AS parties_from, unnest($11::int[]) AS parties_to,
+             unnest($12::text[]) AS attributes, unnest($13::text[]) AS latencies,
+             unnest($14::text[]) AS decided_by, unnest($15::uuid[]) AS match_id) k
+`
+
+type KeepTicketsParams struct {
+	Universe     string
+	Profiles     []string
+	Parties      []string
+	Outcome      string
+	Ids          []string
+	Created      []int64
+	SeenAt       []time.Time
+	ProfilesFrom []int32
+	ProfilesTo   []int32
+	PartiesFrom  []int32
+	PartiesTo    []int32
+	Attributes   []string
+	Latencies    []string
+	DecidedBy    []string
+	Matches      []uuid.UUID
+}
+
+// The history of tickets that leave the queue. A ticket that was never seen has the epoch as that time.
+func (q *Queries) KeepTickets(ctx context.Context, arg KeepTicketsParams) error {
+	_, err := q.db.Exec(ctx, keepTickets,
+		arg.Universe,
+		arg.Profiles,
+		arg.Parties,
+		arg.Outcome,
+		arg.Ids,
+		arg.Created,
+		arg.SeenAt,
+		arg.ProfilesFrom,
+		arg.ProfilesTo,
+		arg.PartiesFrom,
+		arg.PartiesTo,
+		arg.Attributes,
+		arg.Latencies,
+		arg.DecidedBy,
+		arg.Matches,
+	)
+	return err
+}
+
 const lockAcceptedMatches = `-- name: LockAcceptedMatches :many
 SELECT m.id FROM matches m WHERE m.region = $1 AND m.id = ANY ($2::uuid[]) AND m.state = 'accepted' ORDER BY m.id FOR UPDATE
 `
@@ -400,8 +421,8 @@ func (q *Queries) LockDueMatches(ctx context.Context, arg LockDueMatchesParams) 
 }
 
 const lockMarkedTickets = `-- name: LockMarkedTickets :many
-SELECT t.id FROM (SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS mark) u CROSS JOIN LATERAL (
-    SELECT l.id FROM tickets l WHERE l.region = $3 AND l.id = u.id AND l.matched_in = u.mark AND l.pending_at IS NOT NULL FOR UPDATE) t
+SELECT t.id, t.created FROM (SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS mark) u CROSS JOIN LATERAL (
+    SELECT l.id, l.created FROM tickets l WHERE l.region = $3 AND l.id = u.id AND l.matched_in = u.mark AND l.pending_at IS NOT NULL FOR UPDATE) t
 `
 
 type LockMarkedTicketsParams struct {
@@ -410,20 +431,25 @@ type LockMarkedTicketsParams struct {
 	Universe string
 }
 
+type LockMarkedTicketsRow struct {
+	ID      string
+	Created int64
+}
+
 // Holds the tickets that are still in these matches, in the order of @ids, which is theirs.
-func (q *Queries) LockMarkedTickets(ctx context.Context, arg LockMarkedTicketsParams) ([]string, error) {
+func (q *Queries) LockMarkedTickets(ctx context.Context, arg LockMarkedTicketsParams) ([]LockMarkedTicketsRow, error) {
 	rows, err := q.db.Query(ctx, lockMarkedTickets, arg.Ids, arg.Marks, arg.Universe)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []LockMarkedTicketsRow{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var i LockMarkedTicketsRow
+		if err := rows.Scan(&i.ID, &i.Created); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -794,48 +820,6 @@ func (q *Queries) PlayingMatches(ctx context.Context, arg PlayingMatchesParams) 
 	return items, nil
 }
 
-const proposal = `-- name: Proposal :many
-SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
-WHERE m.region = $1 AND m.id = $2 AND m.state <> 'playing'
-`
-
-type ProposalParams struct {
-	Universe string
-	ID       uuid.UUID
-}
-
-type ProposalRow struct {
-	State    string
-	Deadline time.Time
-	Open     bool
-	Roster   []byte
-}
-
-func (q *Queries) Proposal(ctx context.Context, arg ProposalParams) ([]ProposalRow, error) {
-	rows, err := q.db.Query(ctx, proposal, arg.Universe, arg.ID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ProposalRow{}
-	for rows.Next() {
-		var i ProposalRow
-		if err := rows.Scan(
-			&i.State,
-			&i.Deadline,
-			&i.Open,
-			&i.Roster,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const proposeMatches = `-- name: ProposeMatches :exec
 INSERT INTO matches (region, id, universe, profile, version, state, deadline, chosen, roster, data, tickets, decision, decided_at)
 SELECT $1, n.id, $1, n.profile, n.version, 'proposed', clock_timestamp() + $2::interval, n.chosen::jsonb,
@@ -881,6 +865,48 @@ func (q *Queries) ProposeMatches(ctx context.Context, arg ProposeMatchesParams) 
 		arg.DecidedAt,
 	)
 	return err
+}
+
+const readProposal = `-- name: ReadProposal :many
+SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
+WHERE m.region = $1 AND m.id = $2 AND m.state <> 'playing'
+`
+
+type ReadProposalParams struct {
+	Universe string
+	ID       uuid.UUID
+}
+
+type ReadProposalRow struct {
+	State    string
+	Deadline time.Time
+	Open     bool
+	Roster   []byte
+}
+
+func (q *Queries) ReadProposal(ctx context.Context, arg ReadProposalParams) ([]ReadProposalRow, error) {
+	rows, err := q.db.Query(ctx, readProposal, arg.Universe, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReadProposalRow{}
+	for rows.Next() {
+		var i ReadProposalRow
+		if err := rows.Scan(
+			&i.State,
+			&i.Deadline,
+			&i.Open,
+			&i.Roster,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const recordMatches = `-- name: RecordMatches :exec
@@ -1038,83 +1064,47 @@ func (q *Queries) SeeTicket(ctx context.Context, arg SeeTicketParams) error {
 const settleMatched = `-- name: SettleMatched :exec
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id, w.match, w.detail, w.subs_from, w.subs_to
-    FROM (SELECT unnest($14::text[]) AS id, unnest($15::int[]) AS match, unnest($16::text[]) AS detail,
-                 unnest($17::int[]) AS subs_from, unnest($18::int[]) AS subs_to) w
+    FROM (SELECT unnest($4::text[]) AS id, unnest($5::int[]) AS match, unnest($6::text[]) AS detail,
+                 unnest($7::int[]) AS subs_from, unnest($8::int[]) AS subs_to) w
     CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id OFFSET 0) l
 ), gone AS (
-    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id
-    RETURNING t.id, t.body, t.created, t.version
-), matched AS (
-    SELECT g.id, g.body, g.created, g.version, h.match, h.detail, h.subs_from, h.subs_to FROM gone g JOIN held h ON h.id = g.id
+    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.body, t.version
 ), settled AS (
     INSERT INTO settled_tickets (region, id, body, assignment)
-    SELECT $1, g.id, g.body, coalesce(($19::bytea[])[g.match], '') FROM matched g
+    SELECT $1, g.id, g.body, coalesce(($9::bytea[])[h.match], '') FROM gone g JOIN held h ON h.id = g.id
 ), unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM matched g)
-), told AS (
-    INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
-    SELECT $1, g.id, g.version + 1, 'assigned', ($20::uuid[])[g.match], g.detail::jsonb, ($21::text[])[g.subs_from:g.subs_to] FROM matched g
+    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM gone g)
 )
-INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, profile, match_id)
-SELECT $1, g.id, to_timestamp(g.created / 1e9), nullif(k.seen_at, 'epoch'), ($2::text[])[k.profiles_from:k.profiles_to],
-       ($3::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb,
-       'assigned', ($4::text[])[g.match], ($5::uuid[])[g.match]
-FROM matched g
-JOIN (SELECT unnest($6::text[]) AS id, unnest($7::timestamptz[]) AS seen_at,
-             unnest($8::int[]) AS profiles_from, unnest($9::int[]) AS profiles_to,
-             unnest($10::int[]) AS parties_from, unnest($11::int[]) AS parties_to,
-             unnest($12::text[]) AS attributes, unnest($13::text[]) AS latencies) k ON k.id = g.id
+INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
+SELECT $1, g.id, g.version + 1, 'assigned', ($2::uuid[])[h.match], h.detail::jsonb, ($3::text[])[h.subs_from:h.subs_to]
+FROM gone g JOIN held h ON h.id = g.id
 `
 
 type SettleMatchedParams struct {
-	Universe     string
-	Profiles     []string
-	Parties      []string
-	DecidedBy    []string
-	Decisions    []uuid.UUID
-	Kept         []string
-	SeenAt       []time.Time
-	ProfilesFrom []int32
-	ProfilesTo   []int32
-	PartiesFrom  []int32
-	PartiesTo    []int32
-	Attributes   []string
-	Latencies    []string
-	Ids          []string
-	Match        []int32
-	Details      []string
-	SubsFrom     []int32
-	SubsTo       []int32
-	Assignments  [][]byte
-	Playing      []uuid.UUID
-	Subs         []string
+	Universe    string
+	Playing     []uuid.UUID
+	Subs        []string
+	Ids         []string
+	Match       []int32
+	Details     []string
+	SubsFrom    []int32
+	SubsTo      []int32
+	Assignments [][]byte
 }
 
-// Assigns tickets that this transaction holds: they leave the queue with their last state and, where it is kept, their history. It
-// does not ask again whether a ticket has expired, which may have happened since.
+// Assigns tickets that this transaction holds: they leave the queue with their last state. It does not ask again whether a ticket
+// has expired, which may have happened since.
 func (q *Queries) SettleMatched(ctx context.Context, arg SettleMatchedParams) error {
 	_, err := q.db.Exec(ctx, settleMatched,
 		arg.Universe,
-		arg.Profiles,
-		arg.Parties,
-		arg.DecidedBy,
-		arg.Decisions,
-		arg.Kept,
-		arg.SeenAt,
-		arg.ProfilesFrom,
-		arg.ProfilesTo,
-		arg.PartiesFrom,
-		arg.PartiesTo,
-		arg.Attributes,
-		arg.Latencies,
+		arg.Playing,
+		arg.Subs,
 		arg.Ids,
 		arg.Match,
 		arg.Details,
 		arg.SubsFrom,
 		arg.SubsTo,
 		arg.Assignments,
-		arg.Playing,
-		arg.Subs,
 	)
 	return err
 }
@@ -1202,7 +1192,7 @@ func (q *Queries) TakeMatchSeats(ctx context.Context, arg TakeMatchSeatsParams) 
 	return err
 }
 
-const ticketMark = `-- name: TicketMark :many
+const ticketMark = `-- name: TicketMark :one
 SELECT coalesce(t.matched_in, '')::bytea AS mark,
        (EXISTS (SELECT FROM ticket_players p WHERE p.region || '' = $1::text AND p.ticket_id = $2 AND p.sub = $3)
         OR EXISTS (SELECT FROM ticket_events e WHERE e.region = $1 AND e.ticket_id = $2 AND e.party @> ARRAY[$3::text]))::bool AS member
@@ -1221,22 +1211,9 @@ type TicketMarkRow struct {
 }
 
 // The match that a ticket is in, and whether the player is of its party: while it waits, or by its last state.
-func (q *Queries) TicketMark(ctx context.Context, arg TicketMarkParams) ([]TicketMarkRow, error) {
-	rows, err := q.db.Query(ctx, ticketMark, arg.Universe, arg.Ticket, arg.Sub)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TicketMarkRow{}
-	for rows.Next() {
-		var i TicketMarkRow
-		if err := rows.Scan(&i.Mark, &i.Member); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) TicketMark(ctx context.Context, arg TicketMarkParams) (TicketMarkRow, error) {
+	row := q.db.QueryRow(ctx, ticketMark, arg.Universe, arg.Ticket, arg.Sub)
+	var i TicketMarkRow
+	err := row.Scan(&i.Mark, &i.Member)
+	return i, err
 }

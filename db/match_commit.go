@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -29,6 +30,7 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, owne
 	outcomes := outcomesOf(calls)
 	if slices.ContainsFunc(outcomes, func(o MatchOutcome) bool { return o.Kind == MatchCommitted }) {
 		s.Notify(TopicTickets, universe)
+		s.Notify(TopicTicketEvents, universe)
 		if region != "" {
 			s.Notify(TopicMatches, region)
 		}
@@ -167,6 +169,8 @@ type matchTx struct {
 	calls []*matchCall
 	wait  bool // for hosts that other transactions hold
 	alone bool // players may give up seats
+	// propose is how long the players are asked; 0 commits the matches.
+	propose time.Duration
 
 	q           *Queries
 	locked      matchLocks
@@ -177,6 +181,7 @@ type matchTx struct {
 	joinable    map[string]*joinedMatch // by session
 	sessions    OpenSessionsParams
 	placeable   []int32 // of unplaced, those that a snapshot from after the writes shows room for
+	proposed    []*matchCall
 	written     bool
 }
 
@@ -209,6 +214,9 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 		return err
 	}
 	open := t.judge(verdicts)
+	if t.propose > 0 {
+		return t.proposeAll(open)
+	}
 	c, open, err := t.sessionsAndHosts(ctx, open, verdicts)
 	if err != nil {
 		return err
@@ -220,7 +228,7 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 		}
 		return err
 	}
-	return t.write(c)
+	return t.write()
 }
 
 // answer gives the matches their outcomes. Those that must be alone, and those that may find a host, stay undecided.
@@ -232,6 +240,9 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	}
 	for _, s := range t.seated {
 		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing()})
+	}
+	for _, m := range t.proposed {
+		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.ID})
 	}
 	for i, m := range t.unplaced {
 		m.out = MatchOutcome{}

@@ -31,9 +31,11 @@ func (t *matchTx) lock(ctx context.Context) error {
 	if t.wait {
 		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
 	}
-	if err := t.queueFence(&out, t.calls); err != nil {
+	fence, err := t.fence()
+	if err != nil {
 		return err
 	}
+	queue(&out, &l.profiles, (*Queries).HoldProfiles, fence)
 	t.queueTickets(&out)
 	if t.region != "" {
 		queue(&out, &l.granted, (*Queries).TryLocks, t.playerLocks())
@@ -46,32 +48,29 @@ func (t *matchTx) lock(ctx context.Context) error {
 	if err := t.q.send(ctx, &out); err != nil {
 		return err
 	}
-	return t.checkFence(t.calls)
+	if len(l.profiles) < len(fence.Profiles) {
+		return profileLost()
+	}
+	return nil
 }
 
-// queueFence adds the statement that holds the profiles of the matches.
-func (t *matchTx) queueFence(out *tx.Pipeline, calls []*matchCall) error {
-	arg := HoldProfilesParams{Universe: t.universe}
-	for _, m := range calls {
+// fence names the profiles of the matches, with their owners. It fails where one has no owner here.
+func (t *matchTx) fence() (arg HoldProfilesParams, err error) {
+	arg.Universe = t.universe
+	for _, m := range t.calls {
 		o, ok := t.ownerOf(m)
 		if !ok {
-			return profileLost()
+			return arg, profileLost()
 		}
 		if !slices.Contains(arg.Profiles, o.Profile) {
-			arg.Profiles, arg.Workers, arg.Epochs = append(arg.Profiles, o.Profile), append(arg.Workers, o.Worker), append(arg.Epochs, o.Epoch)
+			arg.add(o)
 		}
 	}
-	queue(out, &t.locked.profiles, (*Queries).HoldProfiles, arg)
-	return nil
+	return arg, nil
 }
 
-func (t *matchTx) checkFence(calls []*matchCall) error {
-	for _, m := range calls {
-		if !slices.Contains(t.locked.profiles, m.Profile) {
-			return profileLost()
-		}
-	}
-	return nil
+func (p *HoldProfilesParams) add(o MatchOwner) {
+	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.Profile), append(p.Workers, o.Worker), append(p.Epochs, o.Epoch)
 }
 
 func (t *matchTx) queueTickets(out *tx.Pipeline) {

@@ -12,13 +12,19 @@ var errRolledBack = &pgconn.PgError{Code: "40001", Message: "the transaction was
 
 // happened finds out whether the transaction was committed, all of it or nothing.
 func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
-	if len(t.seated) == 0 {
-		return false, nil // nothing that a repetition could do twice
+	switch {
+	case len(t.seated) > 0:
+		first := t.seated[0]
+		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
+			return t.Store.q.MatchRecorded(ctx, MatchRecordedParams{Universe: t.universe, ID: first.ID})
+		})
+	case len(t.proposed) > 0:
+		first := t.proposed[0]
+		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
+			return t.Store.q.MatchProposed(ctx, MatchProposedParams{Universe: t.universe, ID: first.ID})
+		})
 	}
-	first := t.seated[0]
-	return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
-		return t.Store.q.MatchRecorded(ctx, MatchRecordedParams{Universe: t.universe, ID: first.ID})
-	})
+	return false, nil // nothing that a repetition could do twice
 }
 
 // foundOut waits for the lost transaction, which holds the ticket until it ends, and then looks for what it wrote.

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"cmp"
 	"encoding/json"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 
 // write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced matches
 // a fresh snapshot shows room for.
-func (t *matchTx) write(_ *candidates) error {
+func (t *matchTx) write() error {
 	out := t.q.deferred()
 	t.writeSessions()
 	if ended := t.endedProposals(); len(ended) > 0 {
@@ -25,6 +24,9 @@ func (t *matchTx) write(_ *candidates) error {
 		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
 		queueExec(out, (*Queries).SettleMatched, settle)
 		queueExec(out, (*Queries).RecordMatches, t.records())
+		if kept := t.kept(); len(kept.Ids) > 0 {
+			queueExec(out, (*Queries).KeepTickets, kept)
+		}
 	}
 	if served := t.served(); len(served.Keys) > 0 {
 		queueExec(out, (*Queries).EndDemand, served)
@@ -126,7 +128,7 @@ func (t *matchTx) settlement() (SettleMatchedParams, error) {
 	arg := SettleMatchedParams{Universe: t.universe}
 	for i, s := range t.seated {
 		arg.Assignments = append(arg.Assignments, t.assign(s.NewMatch, s.placement))
-		arg.Playing, arg.Decisions, arg.DecidedBy = append(arg.Playing, s.playing()), append(arg.Decisions, s.ID), append(arg.DecidedBy, s.Profile)
+		arg.Playing = append(arg.Playing, s.playing())
 		for _, k := range s.Tickets {
 			detail, err := json.Marshal(assignedTo(s.placement, k))
 			if err != nil {
@@ -136,9 +138,6 @@ func (t *matchTx) settlement() (SettleMatchedParams, error) {
 			arg.SubsFrom = append(arg.SubsFrom, int32(len(arg.Subs)+1))
 			arg.Subs = append(arg.Subs, k.subs()...)
 			arg.SubsTo = append(arg.SubsTo, int32(len(arg.Subs)))
-			if k.History != nil {
-				arg.keep(k)
-			}
 		}
 	}
 	return arg, nil
@@ -162,11 +161,30 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 	return a
 }
 
-func (p *SettleMatchedParams) keep(k MatchTicket) {
+// kept is the history of the assigned tickets.
+func (t *matchTx) kept() KeepTicketsParams {
+	p, free := KeepTicketsParams{Universe: t.universe, Outcome: "assigned"}, t.freeTickets()
+	for _, s := range t.seated {
+		for _, k := range s.Tickets {
+			p.add(s.NewMatch, k, free[k.ID].Created)
+		}
+	}
+	return p
+}
+
+// add adds a ticket whose history is kept.
+func (p *KeepTicketsParams) add(m *NewMatch, k MatchTicket, created int64) {
 	h := k.History
-	seen := cmp.Or(h.SeenAt, time.Unix(0, 0))
-	p.Kept, p.SeenAt = append(p.Kept, k.ID), append(p.SeenAt, seen)
+	if h == nil {
+		return
+	}
+	seen := h.SeenAt
+	if seen.IsZero() {
+		seen = time.Unix(0, 0)
+	}
+	p.Ids, p.Created, p.SeenAt = append(p.Ids, k.ID), append(p.Created, created), append(p.SeenAt, seen)
 	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
+	p.DecidedBy, p.Matches = append(p.DecidedBy, m.Profile), append(p.Matches, m.ID)
 	p.ProfilesFrom = append(p.ProfilesFrom, int32(len(p.Profiles)+1))
 	p.Profiles = append(p.Profiles, h.Profiles...)
 	p.ProfilesTo = append(p.ProfilesTo, int32(len(p.Profiles)))

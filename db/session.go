@@ -20,6 +20,8 @@ type Resolved struct {
 	Mode          string
 	MaxPlayers    int       // seats of the session
 	Party         uuid.UUID // the same for all players that were placed together
+	MatchID       uuid.UUID // zero where the seat is of no match
+	Team          string    // of the player in the match; empty where it has none
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
 }
@@ -56,10 +58,14 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	found := make(map[resolveRequest]Resolved, len(rows))
 	for _, r := range rows {
 		issued := r.IssuedAt.Truncate(time.Second)
-		found[resolveRequest{r.Handle, r.Sub}] = Resolved{
+		resolved := Resolved{
 			SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
-			Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
+			Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, Team: r.Team, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
 		}
+		if r.MatchID != nil {
+			resolved.MatchID = *r.MatchID
+		}
+		found[resolveRequest{r.Handle, r.Sub}] = resolved
 	}
 	var missing []*batch.Call[resolveRequest, Resolved]
 	for _, c := range calls {

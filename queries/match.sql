@@ -97,36 +97,36 @@ WITH held AS MATERIALIZED (
 DELETE FROM ticket_players p USING held h WHERE p.region = h.region AND p.sub = h.sub AND p.profile = h.profile;
 
 -- name: SettleMatched :exec
--- Assigns tickets that this transaction holds: they leave the queue with their last state and, where it is kept, their history. It
--- does not ask again whether a ticket has expired, which may have happened since.
+-- Assigns tickets that this transaction holds: they leave the queue with their last state. It does not ask again whether a ticket
+-- has expired, which may have happened since.
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id, w.match, w.detail, w.subs_from, w.subs_to
     FROM (SELECT unnest(@ids::text[]) AS id, unnest(@match::int[]) AS match, unnest(@details::text[]) AS detail,
                  unnest(@subs_from::int[]) AS subs_from, unnest(@subs_to::int[]) AS subs_to) w
     CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = @universe AND o.id = w.id OFFSET 0) l
 ), gone AS (
-    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id
-    RETURNING t.id, t.body, t.created, t.version
-), matched AS (
-    SELECT g.id, g.body, g.created, g.version, h.match, h.detail, h.subs_from, h.subs_to FROM gone g JOIN held h ON h.id = g.id
+    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.body, t.version
 ), settled AS (
     INSERT INTO settled_tickets (region, id, body, assignment)
-    SELECT @universe, g.id, g.body, coalesce((@assignments::bytea[])[g.match], '') FROM matched g
+    SELECT @universe, g.id, g.body, coalesce((@assignments::bytea[])[h.match], '') FROM gone g JOIN held h ON h.id = g.id
 ), unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = @universe AND b.ticket_id IN (SELECT g.id FROM matched g)
-), told AS (
-    INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
-    SELECT @universe, g.id, g.version + 1, 'assigned', (@playing::uuid[])[g.match], g.detail::jsonb, (@subs::text[])[g.subs_from:g.subs_to] FROM matched g
+    DELETE FROM backfill_tickets b WHERE b.region = @universe AND b.ticket_id IN (SELECT g.id FROM gone g)
 )
+INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
+SELECT @universe, g.id, g.version + 1, 'assigned', (@playing::uuid[])[h.match], h.detail::jsonb, (@subs::text[])[h.subs_from:h.subs_to]
+FROM gone g JOIN held h ON h.id = g.id;
+
+-- name: KeepTickets :exec
+-- The history of tickets that leave the queue. A ticket that was never seen has the epoch as that time.
 INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, profile, match_id)
-SELECT @universe, g.id, to_timestamp(g.created / 1e9), nullif(k.seen_at, 'epoch'), (@profiles::text[])[k.profiles_from:k.profiles_to],
-       (@parties::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb,
-       'assigned', (@decided_by::text[])[g.match], (@decisions::uuid[])[g.match]
-FROM matched g
-JOIN (SELECT unnest(@kept::text[]) AS id, unnest(@seen_at::timestamptz[]) AS seen_at,
+SELECT @universe, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), (@profiles::text[])[k.profiles_from:k.profiles_to],
+       (@parties::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, @outcome,
+       k.decided_by, k.match_id
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, unnest(@seen_at::timestamptz[]) AS seen_at,
              unnest(@profiles_from::int[]) AS profiles_from, unnest(@profiles_to::int[]) AS profiles_to,
              unnest(@parties_from::int[]) AS parties_from, unnest(@parties_to::int[]) AS parties_to,
-             unnest(@attributes::text[]) AS attributes, unnest(@latencies::text[]) AS latencies) k ON k.id = g.id;
+             unnest(@attributes::text[]) AS attributes, unnest(@latencies::text[]) AS latencies,
+             unnest(@decided_by::text[]) AS decided_by, unnest(@matches::uuid[]) AS match_id) k;
 
 -- name: RecordMatches :exec
 -- The history of committed matches, and an event for each.
@@ -191,7 +191,7 @@ WITH held AS MATERIALIZED (
 INSERT INTO ticket_events (region, ticket_id, n, state, match_id)
 SELECT @universe, m.id, m.version, 'accepting', h.match_id FROM marked m JOIN held h ON h.id = m.id;
 
--- name: TicketMark :many
+-- name: TicketMark :one
 -- The match that a ticket is in, and whether the player is of its party: while it waits, or by its last state.
 SELECT coalesce(t.matched_in, '')::bytea AS mark,
        (EXISTS (SELECT FROM ticket_players p WHERE p.region || '' = @universe::text AND p.ticket_id = @ticket AND p.sub = @sub)
@@ -207,7 +207,7 @@ WHERE p.region = @universe AND p.sub = @sub AND p.ticket_id = @ticket AND p.seen
 SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
 WHERE m.region = @universe AND m.id = @id AND m.state <> 'playing' FOR NO KEY UPDATE;
 
--- name: Proposal :many
+-- name: ReadProposal :many
 SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
 WHERE m.region = @universe AND m.id = @id AND m.state <> 'playing';
 
@@ -234,8 +234,8 @@ ORDER BY m.deadline LIMIT @batch;
 
 -- name: LockMarkedTickets :many
 -- Holds the tickets that are still in these matches, in the order of @ids, which is theirs.
-SELECT t.id FROM (SELECT unnest(@ids::text[]) AS id, unnest(@marks::bytea[]) AS mark) u CROSS JOIN LATERAL (
-    SELECT l.id FROM tickets l WHERE l.region = @universe AND l.id = u.id AND l.matched_in = u.mark AND l.pending_at IS NOT NULL FOR UPDATE) t;
+SELECT t.id, t.created FROM (SELECT unnest(@ids::text[]) AS id, unnest(@marks::bytea[]) AS mark) u CROSS JOIN LATERAL (
+    SELECT l.id, l.created FROM tickets l WHERE l.region = @universe AND l.id = u.id AND l.matched_in = u.mark AND l.pending_at IS NOT NULL FOR UPDATE) t;
 
 -- name: LockDueMatches :many
 SELECT m.id, m.state, m.profile, m.roster, m.decision::jsonb AS decision FROM matches m
@@ -261,26 +261,15 @@ WITH held AS MATERIALIZED (
     FROM (SELECT unnest(@ids::text[]) AS id, unnest(@matches::uuid[]) AS match_id, unnest(@subs_from::int[]) AS subs_from, unnest(@subs_to::int[]) AS subs_to) w
     CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = @universe AND o.id = w.id OFFSET 0) l
 ), gone AS (
-    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id
-    RETURNING t.id, t.created, t.version
-), declined AS (
-    SELECT g.id, g.created, g.version, h.match_id, h.subs_from, h.subs_to FROM gone g JOIN held h ON h.id = g.id
+    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.version
 ), settled AS (
-    INSERT INTO settled_tickets (region, id) SELECT @universe, g.id FROM declined g
+    INSERT INTO settled_tickets (region, id) SELECT @universe, g.id FROM gone g
 ), unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = @universe AND b.ticket_id IN (SELECT g.id FROM declined g)
-), told AS (
-    INSERT INTO ticket_events (region, ticket_id, n, state, reason, match_id, party)
-    SELECT @universe, g.id, g.version + 1, 'declined', 'not_accepted', g.match_id, (@subs::text[])[g.subs_from:g.subs_to] FROM declined g
+    DELETE FROM backfill_tickets b WHERE b.region = @universe AND b.ticket_id IN (SELECT g.id FROM gone g)
 )
-INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, match_id)
-SELECT @universe, g.id, to_timestamp(g.created / 1e9), nullif(k.seen_at, 'epoch'), (@profiles::text[])[k.profiles_from:k.profiles_to],
-       (@parties::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, 'declined', g.match_id
-FROM declined g
-JOIN (SELECT unnest(@kept::text[]) AS id, unnest(@seen_at::timestamptz[]) AS seen_at,
-             unnest(@profiles_from::int[]) AS profiles_from, unnest(@profiles_to::int[]) AS profiles_to,
-             unnest(@parties_from::int[]) AS parties_from, unnest(@parties_to::int[]) AS parties_to,
-             unnest(@attributes::text[]) AS attributes, unnest(@latencies::text[]) AS latencies) k ON k.id = g.id;
+INSERT INTO ticket_events (region, ticket_id, n, state, reason, match_id, party)
+SELECT @universe, g.id, g.version + 1, 'declined', 'not_accepted', h.match_id, (@subs::text[])[h.subs_from:h.subs_to]
+FROM gone g JOIN held h ON h.id = g.id;
 
 -- name: RenewMarks :exec
 -- Of tickets that this transaction holds.

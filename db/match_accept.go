@@ -1,0 +1,190 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// ReadyCheck is what a player sees of the ready check that its ticket is in.
+type ReadyCheck struct {
+	MatchID  uuid.UUID
+	Until    time.Time
+	Players  int
+	Accepted int   // players that accepted
+	You      *bool // whether the player accepted; nil before it answered
+	// Done says that all players have answered.
+	Done bool
+}
+
+// AnswerReadyCheck stores whether a player accepts the match that its ticket is in. Each member answers for itself, and may
+// repeat its answer; one that accepted may still decline. Errors: NotFound where the player is of no such ticket; Conflict,
+// "too_late", where the ticket is in no ready check any more; Unavailable.
+func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub string, accept bool) (ReadyCheck, error) {
+	var check ReadyCheck
+	match, err := s.readyCheckOf(ctx, universe, ticketID, sub)
+	if err != nil {
+		return check, err
+	}
+	err = s.inTx(ctx, func(q *Queries) error {
+		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: ticketID, sub: sub}
+		check, err = a.run(ctx, accept)
+		return err
+	})
+	if err == nil {
+		s.Notify(TopicMatches, universe)
+	}
+	return check, classify(err)
+}
+
+// ReadReadyCheck returns the ready check that the ticket of a player is in. Errors: as of [Store.AnswerReadyCheck].
+func (s *Store) ReadReadyCheck(ctx context.Context, universe, ticketID, sub string) (ReadyCheck, error) {
+	match, err := s.readyCheckOf(ctx, universe, ticketID, sub)
+	if err != nil {
+		return ReadyCheck{}, err
+	}
+	a := answering{Queries: s.q, universe: universe, match: match, ticket: ticketID, sub: sub}
+	p, err := a.read(ctx)
+	return p.check(a), classify(err)
+}
+
+// readyCheckOf returns the match that a ticket is in, if the player is of its party.
+func (s *Store) readyCheckOf(ctx context.Context, universe, ticketID, sub string) (uuid.UUID, error) {
+	if !IssuedHere(universe, TicketID, ticketID) {
+		return uuid.Nil, ticketUnknown(ticketID)
+	}
+	row, err := s.q.TicketMark(ctx, TicketMarkParams{Universe: universe, Ticket: ticketID, Sub: sub})
+	if err != nil {
+		return uuid.Nil, classify(err)
+	}
+	id, marked := matchOfMark(row.Mark)
+	switch {
+	case !row.Member:
+		return uuid.Nil, ticketUnknown(ticketID)
+	case !marked:
+		return uuid.Nil, tooLate()
+	}
+	return id, nil
+}
+
+func tooLate() *Error {
+	return newError(Conflict, "too_late", "the ready check has ended")
+}
+
+// acceptedHold is how long an accepted match keeps its tickets before its worker renews the marks. A ready check ends that much
+// before the marks are void.
+const acceptedHold = 10 * time.Second
+
+// answering is an answer to a ready check.
+type answering struct {
+	*Queries
+	hold             time.Duration
+	universe, ticket string
+	sub              string
+	match            uuid.UUID
+}
+
+// proposal is a ready check as a transaction sees it.
+type proposal struct {
+	row     LockProposalRow
+	roster  []rosterPlayer
+	answers map[string]bool
+}
+
+// run stores the answer under the lock of the match. The last one ends the ready check.
+func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
+	var out tx.Pipeline
+	var rows []LockProposalRow
+	var answers []MatchAnswersRow
+	queueExec(&out, (*Queries).SeeTicket, SeeTicketParams{Universe: a.universe, Ticket: a.ticket, Sub: a.sub})
+	queue(&out, &rows, (*Queries).LockProposal, LockProposalParams{Universe: a.universe, ID: a.match})
+	queue(&out, &answers, (*Queries).MatchAnswers, MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
+	if err := a.send(ctx, &out); err != nil {
+		return ReadyCheck{}, err
+	}
+	p, err := a.proposal(rows, answers)
+	if err != nil {
+		return ReadyCheck{}, err
+	}
+	before, answered := p.answers[a.sub]
+	switch {
+	case p.row.State == "accepted" && accept, answered && before == accept:
+		return p.check(a), nil
+	case p.row.State != "proposed" || !p.row.Open:
+		return ReadyCheck{}, tooLate()
+	case answered && !before:
+		return p.check(a), nil // it declined, and that stands
+	}
+	p.answers[a.sub] = accept
+	a.write(p, accept)
+	return p.check(a), nil
+}
+
+func (a answering) write(p proposal, accept bool) {
+	queueExec(a.deferred(), (*Queries).AnswerMatch, AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
+	if check := p.check(a); check.Done {
+		queueExec(a.deferred(), (*Queries).EndReadyCheck, EndReadyCheckParams{
+			Universe: a.universe, ID: a.match, Accepted: check.Accepted == check.Players, Hold: a.hold,
+		})
+	}
+}
+
+func (a answering) read(ctx context.Context) (proposal, error) {
+	rows, err := a.ReadProposal(ctx, ReadProposalParams{Universe: a.universe, ID: a.match})
+	if err != nil {
+		return proposal{}, err
+	}
+	answers, err := a.MatchAnswers(ctx, MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
+	if err != nil {
+		return proposal{}, err
+	}
+	locked := make([]LockProposalRow, len(rows))
+	for i, r := range rows {
+		locked[i] = LockProposalRow(r)
+	}
+	return a.proposal(locked, answers)
+}
+
+// proposal decodes a ready check that the player is asked in.
+func (a answering) proposal(rows []LockProposalRow, answers []MatchAnswersRow) (p proposal, err error) {
+	if len(rows) == 0 {
+		return p, tooLate()
+	}
+	p = proposal{row: rows[0], answers: map[string]bool{}}
+	for _, r := range answers {
+		p.answers[r.Sub] = r.Accepted
+	}
+	if err = json.Unmarshal(p.row.Roster, &p.roster); err != nil {
+		return p, err
+	}
+	if !slices.ContainsFunc(p.roster, func(r rosterPlayer) bool { return r.Sub == a.sub && r.Ticket == a.ticket }) {
+		return p, ticketUnknown(a.ticket)
+	}
+	return p, nil
+}
+
+func (p proposal) check(a answering) ReadyCheck {
+	c := ReadyCheck{MatchID: a.match, Until: p.row.Deadline, Players: len(p.roster), Done: len(p.roster) > 0 && len(p.answers) == len(p.roster)}
+	for _, accepted := range p.answers {
+		if accepted {
+			c.Accepted++
+		}
+	}
+	if you, ok := p.answers[a.sub]; ok {
+		c.You = &you
+	}
+	return c
+}
+
+// matchOfMark returns the match of a mark that loopMark made.
+func matchOfMark(mark []byte) (id uuid.UUID, ok bool) {
+	if len(mark) != len("loop")+len(id) || string(mark[:4]) != "loop" {
+		return id, false
+	}
+	return uuid.UUID(mark[4:]), true
+}

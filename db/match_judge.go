@@ -1,0 +1,165 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// JudgedReadyChecks is what JudgeReadyChecks did.
+type JudgedReadyChecks struct {
+	Matches  []uuid.UUID // ready checks that ended without a match
+	Returned []string    // tickets that are back in the queue, at their place
+	Declined []string    // tickets that left it: a player of their party declined, or did not answer
+}
+
+// JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first: a party of
+// which a player declined or was silent leaves the queue, and the others are back at their place. So do the tickets of
+// accepted matches that nobody commits or renews. With owners, it judges those of their profiles and is refused as Superseded
+// where one is lost; without, all: any worker may. Errors: Superseded, Unavailable.
+func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration, batch int) (done JudgedReadyChecks, err error) {
+	arg := DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch)}
+	for _, o := range owners {
+		arg.Profiles = append(arg.Profiles, o.Profile)
+	}
+	due, err := s.q.DueMatches(ctx, arg)
+	if err != nil || len(due) == 0 {
+		return done, classify(err)
+	}
+	for range matchTries {
+		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue, due: due}
+		if err = s.inBulkTx(ctx, func(q *Queries) error { return j.run(ctx, q) }); !isConflict(err) {
+			done = j.done
+			break
+		}
+	}
+	if err != nil {
+		return JudgedReadyChecks{}, classify(err)
+	}
+	for _, topic := range []string{TopicTickets, TopicTicketEvents, TopicQueue, TopicMatches} {
+		s.Notify(topic, universe)
+	}
+	return done, nil
+}
+
+// judgement is one transaction that ends ready checks.
+type judgement struct {
+	*committer
+	overdue time.Duration
+	due     []DueMatchesRow
+
+	held    map[string]uuid.UUID // tickets that are still in their match
+	created map[string]int64
+	matches []LockDueMatchesRow
+	answers map[uuid.UUID]map[string]bool
+	done    JudgedReadyChecks
+}
+
+func (j *judgement) run(ctx context.Context, q *Queries) error {
+	if err := j.lock(ctx, q); err != nil || len(j.matches) == 0 {
+		return err
+	}
+	back, leave := RequeueTicketsParams{Universe: j.universe}, DeclineTicketsParams{Universe: j.universe}
+	kept := KeepTicketsParams{Universe: j.universe, Outcome: "declined"}
+	for _, m := range j.matches {
+		var decision NewMatch
+		if err := json.Unmarshal(m.Decision, &decision); err != nil {
+			return err
+		}
+		j.done.Matches = append(j.done.Matches, m.ID)
+		for _, k := range decision.Tickets {
+			switch {
+			case j.held[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
+			case j.acceptedBy(m, k):
+				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
+			default:
+				leave.add(m.ID, k)
+				kept.add(&decision, k, j.created[k.ID])
+			}
+		}
+	}
+	j.done.Returned, j.done.Declined = back.Ids, leave.Ids
+	j.write(q.deferred(), back, leave, kept)
+	return nil
+}
+
+// lock locks tickets, their players and the matches, and reads the answers under these locks.
+func (j *judgement) lock(ctx context.Context, q *Queries) error {
+	arg := LockMarkedTicketsParams{Universe: j.universe}
+	of := map[string]uuid.UUID{}
+	var ids []uuid.UUID
+	for _, m := range j.due {
+		ids = append(ids, m.ID)
+		for _, k := range m.Tickets {
+			of[k] = m.ID
+			arg.Ids = append(arg.Ids, k)
+		}
+	}
+	slices.Sort(arg.Ids)
+	for _, k := range arg.Ids {
+		arg.Marks = append(arg.Marks, loopMark(of[k]))
+	}
+	var out tx.Pipeline
+	var profiles []string
+	var tickets []LockMarkedTicketsRow
+	var answers []MatchAnswersRow
+	fence := HoldProfilesParams{Universe: j.universe}
+	for _, o := range j.owners {
+		fence.add(o)
+	}
+	queue(&out, &profiles, (*Queries).HoldProfiles, fence)
+	queue(&out, &tickets, (*Queries).LockMarkedTickets, arg)
+	queueExec(&out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: j.universe, Tickets: arg.Ids})
+	queue(&out, &j.matches, (*Queries).LockDueMatches, LockDueMatchesParams{Universe: j.universe, Ids: ids, Overdue: j.overdue})
+	queue(&out, &answers, (*Queries).MatchAnswers, MatchAnswersParams{Universe: j.universe, Ids: ids})
+	if err := q.send(ctx, &out); err != nil {
+		return err
+	}
+	if len(profiles) < len(j.owners) {
+		return profileLost()
+	}
+	j.held, j.created, j.answers = map[string]uuid.UUID{}, map[string]int64{}, map[uuid.UUID]map[string]bool{}
+	for _, k := range tickets {
+		j.held[k.ID], j.created[k.ID] = of[k.ID], k.Created
+	}
+	for _, a := range answers {
+		if j.answers[a.MatchID] == nil {
+			j.answers[a.MatchID] = map[string]bool{}
+		}
+		j.answers[a.MatchID][a.Sub] = a.Accepted
+	}
+	return nil
+}
+
+// acceptedBy reports whether the whole party accepted.
+func (j *judgement) acceptedBy(m LockDueMatchesRow, k MatchTicket) bool {
+	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool { return !j.answers[m.ID][p.Sub] })
+}
+
+func (p *DeclineTicketsParams) add(match uuid.UUID, k MatchTicket) {
+	p.Ids, p.Matches = append(p.Ids, k.ID), append(p.Matches, match)
+	p.SubsFrom = append(p.SubsFrom, int32(len(p.Subs)+1))
+	p.Subs = append(p.Subs, k.subs()...)
+	p.SubsTo = append(p.SubsTo, int32(len(p.Subs)))
+}
+
+func (j *judgement) write(out *tx.Pipeline, back RequeueTicketsParams, leave DeclineTicketsParams, kept KeepTicketsParams) {
+	if len(leave.Ids) > 0 {
+		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
+	}
+	queueExec(out, (*Queries).EndProposals, EndProposalsParams{Universe: j.universe, Ids: j.done.Matches})
+	if len(back.Ids) > 0 {
+		queueExec(out, (*Queries).RequeueTickets, back)
+	}
+	if len(leave.Ids) > 0 {
+		queueExec(out, (*Queries).DeclineTickets, leave)
+	}
+	if len(kept.Ids) > 0 {
+		queueExec(out, (*Queries).KeepTickets, kept)
+	}
+}

@@ -1,0 +1,178 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// ProposeMatches asks the players of matches whether they accept: their tickets are in no other match until the ready check
+// ends, within a time of up to ten seconds less than Timing.PendingFor. No seats are reserved meanwhile; a match is proposed only
+// while a host in one of its regions has room. Owners and errors are as for [Store.CommitMatches]; the outcomes are
+// [MatchProposed], [MatchNoHost], [MatchTicketsGone], [MatchBad] and, undecided, [MatchPlayersBusy].
+func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch, within time.Duration) ([]MatchOutcome, error) {
+	c := &committer{Store: s, universe: universe, owners: owners}
+	calls := c.calls(matches)
+	err := c.dropWithoutHost(ctx, calls)
+	for _, batch := range matchBatches(calls) {
+		if err == nil {
+			_, err = c.attempt(ctx, batch, matchTx{propose: within})
+		}
+	}
+	return outcomesOf(calls), err
+}
+
+// dropWithoutHost decides the matches for which no region shows room. It asks each region once.
+func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) error {
+	var regions []string
+	unplaced := slices.DeleteFunc(undecided(calls), func(m *matchCall) bool { return len(m.Modes) == 0 || m.Join != "" })
+	for _, m := range unplaced {
+		for _, r := range m.Regions {
+			if !slices.Contains(regions, r) {
+				regions = append(regions, r)
+			}
+		}
+	}
+	placeable := map[*matchCall]bool{}
+	for _, region := range regions {
+		t := matchTx{committer: &committer{Store: c.Store, region: region}}
+		t.unplaced = slices.DeleteFunc(slices.Clone(unplaced), func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.Regions, region) })
+		rows, err := c.q.StillPlaceable(ctx, t.stillPlaceable())
+		if err != nil {
+			return classify(err)
+		}
+		for _, i := range rows {
+			placeable[t.unplaced[i]] = true
+		}
+	}
+	for _, m := range unplaced {
+		if !placeable[m] {
+			m.decide(MatchOutcome{Kind: MatchNoHost})
+		}
+	}
+	return nil
+}
+
+// proposeAll defers the rows of proposed matches, whose tickets it holds, and their marks.
+func (t *matchTx) proposeAll(open []*matchCall) error {
+	put := ProposeMatchesParams{Universe: t.universe, Within: t.propose}
+	mark := MarkProposedParams{Universe: t.universe}
+	for _, m := range open {
+		if err := put.add(m); err != nil {
+			return err
+		}
+		for _, id := range m.ticketIDs() {
+			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches, m.ID), append(mark.Marks, loopMark(m.ID))
+		}
+	}
+	if t.proposed = open; len(open) > 0 {
+		queueExec(t.q.deferred(), (*Queries).ProposeMatches, put)
+		queueExec(t.q.deferred(), (*Queries).MarkProposed, mark)
+	}
+	t.written = true
+	return nil
+}
+
+func (p *ProposeMatchesParams) add(m *matchCall) error {
+	decision, err := json.Marshal(m.NewMatch)
+	if err != nil {
+		return err
+	}
+	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.ID), append(p.Profiles, m.Profile), append(p.Versions, int32(m.Version))
+	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.Chosen)), append(p.Rosters, string(m.roster)), append(p.Data, string(m.Data))
+	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.DecidedAt)
+	p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
+	p.Tickets = append(p.Tickets, m.ticketIDs()...)
+	p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+	return nil
+}
+
+// OpenReadyCheck is a match whose players are asked, or have accepted.
+type OpenReadyCheck struct {
+	Match    NewMatch  // Accepted is true once all of them have
+	Deadline time.Time // of the ready check; of an accepted match, until when its tickets are its own
+}
+
+// OpenReadyChecks returns the matches of a profile that are proposed or accepted, for a worker that takes the profile over.
+// Errors: Unavailable.
+func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (all []OpenReadyCheck, err error) {
+	const page = 100
+	arg := OpenProposalsParams{Universe: universe, Profile: profile, Page: page}
+	for {
+		rows, err := s.q.OpenProposals(ctx, arg)
+		if err != nil {
+			return nil, classify(err)
+		}
+		for _, r := range rows {
+			check := OpenReadyCheck{Deadline: r.Deadline}
+			if err := json.Unmarshal(r.Decision, &check.Match); err != nil {
+				return nil, err
+			}
+			check.Match.Accepted = r.State == "accepted"
+			all = append(all, check)
+		}
+		if len(rows) < page {
+			return all, nil
+		}
+		arg.After = rows[len(rows)-1].ID
+	}
+}
+
+// RenewAccepted keeps the tickets of accepted matches, which wait for a server, out of other matches for another
+// Timing.PendingFor. It returns the matches that are accepted no more. Owners and errors are as for [Store.CommitMatches].
+func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch) (ended []uuid.UUID, err error) {
+	c := &committer{Store: s, universe: universe, owners: owners}
+	for _, batch := range matchBatches(c.calls(matches)) {
+		t := matchTx{committer: c, calls: batch}
+		var gone []uuid.UUID
+		err := s.inTx(ctx, func(q *Queries) (err error) {
+			t.q = q
+			gone, err = t.renew(ctx)
+			return err
+		})
+		if err != nil {
+			return ended, classify(err)
+		}
+		ended = append(ended, gone...)
+	}
+	return ended, nil
+}
+
+// renew locks the tickets of accepted matches and renews their marks. It returns the matches that have ended.
+func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
+	fence, err := t.fence()
+	if err != nil {
+		return nil, err
+	}
+	var out tx.Pipeline
+	var profiles []string
+	var held []LockMarkedTicketsRow
+	var renewed []uuid.UUID
+	tickets := LockMarkedTicketsParams{Universe: t.universe}
+	arg := t.ticketsOf(t.calls)
+	tickets.Ids, tickets.Marks = arg.Ids, arg.Marks
+	accepted := RenewAcceptedParams{Universe: t.universe, Hold: t.cfg.Timing.PendingFor}
+	for _, m := range t.calls {
+		accepted.Ids = append(accepted.Ids, m.ID)
+	}
+	queue(&out, &profiles, (*Queries).HoldProfiles, fence)
+	queue(&out, &held, (*Queries).LockMarkedTickets, tickets)
+	queue(&out, &renewed, (*Queries).RenewAccepted, accepted)
+	if err := t.q.send(ctx, &out); err != nil {
+		return nil, err
+	}
+	if len(profiles) < len(fence.Profiles) {
+		return nil, profileLost()
+	}
+	marks := RenewMarksParams{Universe: t.universe}
+	for _, k := range held {
+		marks.Ids = append(marks.Ids, k.ID)
+	}
+	queueExec(t.q.deferred(), (*Queries).RenewMarks, marks)
+	return slices.DeleteFunc(accepted.Ids, func(id uuid.UUID) bool { return slices.Contains(renewed, id) }), nil
+}

@@ -1,0 +1,116 @@
+package db_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// matches is a database in which a worker decides for the profile "duels", and an instance "a" in eu hosts duels.
+type matches struct {
+	*bundle
+	owner db.MatchOwner
+}
+
+func setupMatches(t *testing.T, change ...func(*db.Config)) *matches {
+	t.Helper()
+	b := setup(t, change...)
+	b.register("a", 64)
+	return &matches{b, b.takeProfile("duels")}
+}
+
+// takeProfile makes a new worker the owner of a profile.
+func (b *bundle) takeProfile(profile string) db.MatchOwner {
+	b.t.Helper()
+	id := uuid.New()
+	require.NoError(b.t, b.RenewLoopWorker(b.t.Context(), db.LoopWorker{ID: id}, time.Hour))
+	epochs, err := b.TakeProfiles(b.t.Context(), universe, id, []string{profile})
+	require.NoError(b.t, err)
+	require.Contains(b.t, epochs, profile)
+	return db.MatchOwner{Universe: universe, Worker: id, Profile: profile, Epoch: epochs[profile]}
+}
+
+// queued puts a party into the queue, and returns its ticket as a decision has it.
+func (b *bundle) queued(team string, party ...string) db.MatchTicket {
+	b.t.Helper()
+	id := b.ticket(ticketOf(match.Fields{}, "")).ID
+	k := db.MatchTicket{ID: id, Tx: one[uint64](b, "SELECT tx FROM tickets WHERE id = $1", id)}
+	for _, sub := range party {
+		k.Players = append(k.Players, db.MatchPlayer{Sub: sub, Team: team})
+		b.exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ($1, $2, $3, $4, '')", universe, sub, "duels-"+id, id)
+	}
+	k.History = &db.TicketHistory{Profiles: []string{"duels"}, Party: party, Attributes: json.RawMessage(`{"skill": 1000}`)}
+	return k
+}
+
+// matchOf is a decided match of a duel, with a team for each ticket.
+func matchOf(tickets ...db.MatchTicket) db.NewMatch {
+	size := 0
+	for _, k := range tickets {
+		size += len(k.Players)
+	}
+	return db.NewMatch{
+		ID: uuid.New(), Profile: "duels", Version: 3, Seed: 1<<63 + 7, DecidedAt: time.Now(), Modes: []string{"duel"}, Regions: []string{"eu"},
+		Size: size, Tickets: tickets, Why: json.RawMessage(`{"rules": []}`), Chosen: json.RawMessage(`{"map": "dust"}`),
+	}
+}
+
+// duel is a match of two parties of one.
+func (m *matches) duel(a, b string) db.NewMatch {
+	m.t.Helper()
+	return matchOf(m.queued("red", a), m.queued("blue", b))
+}
+
+func assignmentOf(m *db.NewMatch, p db.Placement) []byte {
+	return fmt.Appendf(nil, "%s at %s", m.ID, p.Endpoint)
+}
+
+func (m *matches) commit(all ...db.NewMatch) []db.MatchOutcome {
+	m.t.Helper()
+	return m.commitBy(m.Store, m.owner, all...)
+}
+
+func (m *matches) commitBy(s *db.Store, owner db.MatchOwner, all ...db.NewMatch) []db.MatchOutcome {
+	m.t.Helper()
+	out, err := s.CommitMatches(m.t.Context(), universe, "eu", []db.MatchOwner{owner}, all, assignmentOf)
+	require.NoError(m.t, err)
+	require.Len(m.t, out, len(all))
+	return out
+}
+
+func (m *matches) requireCommitted(out db.MatchOutcome) db.Placement {
+	m.t.Helper()
+	require.Equal(m.t, db.MatchCommitted.String(), out.Kind.String(), "%+v", out)
+	return out.Session
+}
+
+// state is the last state of a ticket that players were shown.
+func (b *bundle) state(ticket string) string {
+	b.t.Helper()
+	return one[string](b, `SELECT coalesce((SELECT state || coalesce(' ' || reason, '') FROM ticket_events WHERE ticket_id = $1 ORDER BY n DESC LIMIT 1), 'none')`, ticket)
+}
+
+// rows is what a query answers: a text for each row, its values with | between them.
+func (b *bundle) rows(sql string, args ...any) []string {
+	b.t.Helper()
+	d := opsDB{b.t, b.Pool()}
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = fmt.Sprint(a)
+	}
+	return d.table(sql, texts...)
+}
+
+// joinAgain lets a player, whose seat was freed, join again with the token that it got before.
+func (b *bundle) joinAgain(p db.Placement, sub string) {
+	b.t.Helper()
+	res := b.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Joined: []db.Joined{{Sub: sub, JTI: "again-" + sub}}})
+	require.Equal(b.t, db.SeatOK, res.Outcomes[0].Result)
+}
