@@ -46,6 +46,9 @@ type Admission struct {
 	Mode       string
 	MaxPlayers int
 	Party      string
+	// Match and Team are of the match that a profile of the director made; both are empty where a player asked for a seat.
+	Match string
+	Team  string
 	// TokenID is the jti of the token that was redeemed.
 	TokenID string
 
@@ -91,7 +94,7 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	}
 	seat := &Admission{
 		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region,
-		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, TokenID: claims.ID,
+		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, Match: claims.Match, Team: claims.Team, TokenID: claims.ID,
 		connection: connection, reporter: s.seats,
 	}
 	return s.seat(ctx, seat)

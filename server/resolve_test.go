@@ -40,6 +40,20 @@ func TestASessionToken(t *testing.T) {
 	require.NotContains(t, b.log.String(), claims.Handle)
 }
 
+// The token of a seat that a match gave has the match and the team, and no other token has.
+func TestATokenNamesTheMatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	_, resolved := b.seat("alice")
+	require.NotContains(t, claimsOf(t, resolved["session_token"].(string)), "mid")
+	b.exec("UPDATE seats SET match_id = '0190a1b2-0000-7000-8000-000000000001', team = 'red'")
+	_, resolved = b.seat("alice")
+	claims := claimsOf(t, resolved["session_token"].(string))
+	require.Equal(t, "0190a1b2-0000-7000-8000-000000000001", claims["mid"])
+	require.Equal(t, "red", claims["team"])
+}
+
 // The errors of resolve: an unknown session, a session without a seat of the caller, a closed session.
 func TestResolveRefuses(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,8 @@ const (
 )
 
 // SessionClaims holds the claims of a session token, which allows a player to take a seat of a session. All fields are
-// required except Mode, MaxPlayers and Party, which older directors do not write. The token holds times in whole seconds,
+// required except Mode, MaxPlayers and Party, which older directors do not write, and Match and Team, which only seats of a
+// match have. The token holds times in whole seconds,
 // truncated.
 type SessionClaims struct {
 	Subject   string    // sub: the player; see ValidSubject
@@ -28,6 +29,8 @@ type SessionClaims struct {
 	Mode       string // mode: of the session
 	MaxPlayers int    // max_players: seats of the session; 0 is unknown
 	Party      string // party: the same for all players who were seated together
+	Match      string // mid: the match that a profile made
+	Team       string // team: of the player in the match
 }
 
 // sessionJSON is the payload, in the order of its members.
@@ -46,6 +49,8 @@ type sessionJSON struct {
 	Mode       string `json:"mode,omitempty"`
 	MaxPlayers int    `json:"max_players,omitempty"`
 	Party      string `json:"party,omitempty"`
+	Match      string `json:"mid,omitempty"`
+	Team       string `json:"team,omitempty"`
 }
 
 func (c SessionClaims) encode() ([]byte, error) {
@@ -55,7 +60,7 @@ func (c SessionClaims) encode() ([]byte, error) {
 	return json.Marshal(sessionJSON{
 		Issuer: Issuer, Audience: Audience, Subject: c.Subject, SessionID: c.SessionID, Handle: c.Handle,
 		Endpoint: c.Endpoint, Region: c.Region, ID: c.ID, IssuedAt: c.IssuedAt.Unix(), Expires: c.Expires.Unix(),
-		Mode: c.Mode, MaxPlayers: c.MaxPlayers, Party: c.Party,
+		Mode: c.Mode, MaxPlayers: c.MaxPlayers, Party: c.Party, Match: c.Match, Team: c.Team,
 	})
 }
 
@@ -70,7 +75,12 @@ func (c SessionClaims) check() error {
 			return BadClaim
 		}
 	}
-	if !utf8.ValidString(c.Mode) || !utf8.ValidString(c.Party) || c.MaxPlayers < 0 {
+	for _, s := range [...]string{c.Mode, c.Party, c.Match, c.Team} {
+		if !utf8.ValidString(s) {
+			return BadClaim
+		}
+	}
+	if c.MaxPlayers < 0 {
 		return BadClaim
 	}
 	iat, exp := c.IssuedAt.Unix(), c.Expires.Unix()
@@ -83,8 +93,8 @@ func (c SessionClaims) check() error {
 // sessionMembers holds the destinations of the members of a payload.
 type sessionMembers struct {
 	registered
-	sid, hdl, ep, region, jti, mode, party text
-	maxPlayers                             count
+	sid, hdl, ep, region, jti, mode, party, mid, team text
+	maxPlayers                                        count
 }
 
 func (m *sessionMembers) member(name string) member {
@@ -103,6 +113,10 @@ func (m *sessionMembers) member(name string) member {
 		return &m.mode
 	case "party":
 		return &m.party
+	case "mid":
+		return &m.mid
+	case "team":
+		return &m.team
 	case "max_players":
 		return &m.maxPlayers
 	}
@@ -113,6 +127,6 @@ func (m *sessionMembers) claims() SessionClaims {
 	return SessionClaims{
 		Subject: m.sub.value, SessionID: m.sid.value, Handle: m.hdl.value, Endpoint: m.ep.value,
 		Region: m.region.value, ID: m.jti.value, IssuedAt: m.times.iat.time(), Expires: m.times.exp.time(),
-		Mode: m.mode.value, MaxPlayers: m.maxPlayers.value, Party: m.party.value,
+		Mode: m.mode.value, MaxPlayers: m.maxPlayers.value, Party: m.party.value, Match: m.mid.value, Team: m.team.value,
 	}
 }

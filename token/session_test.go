@@ -26,7 +26,7 @@ func drawClaims(t *rapid.T) SessionClaims {
 		Endpoint: text.Draw(t, "ep"), Region: text.Draw(t, "region"), ID: text.Draw(t, "jti"),
 		IssuedAt: issued, Expires: issued.Add(2 * time.Minute),
 		Mode: rapid.StringN(0, 40, 64).Draw(t, "mode"), MaxPlayers: rapid.IntRange(0, 1024).Draw(t, "max_players"),
-		Party: rapid.StringN(0, 36, 36).Draw(t, "party"),
+		Party: rapid.StringN(0, 36, 36).Draw(t, "party"), Match: rapid.StringN(0, 36, 36).Draw(t, "mid"), Team: rapid.StringN(0, 64, 64).Draw(t, "team"),
 	}
 }
 
@@ -94,7 +94,7 @@ func TestJWXVerifiesOurTokens(t *testing.T) {
 		got := SessionClaims{
 			Subject: theirs.Subject(), ID: theirs.JwtID(), IssuedAt: theirs.IssuedAt(), Expires: theirs.Expiration(),
 			SessionID: claim("sid"), Handle: claim("hdl"), Endpoint: claim("ep"), Region: claim("region"),
-			Mode: claim("mode"), Party: claim("party"),
+			Mode: claim("mode"), Party: claim("party"), Match: claim("mid"), Team: claim("team"),
 		}
 		if n, ok := theirs.Get("max_players"); ok {
 			got.MaxPlayers = int(n.(float64))
@@ -128,7 +128,7 @@ func TestVerifyTakesTokensOfJWX(t *testing.T) {
 		theirs, err := jwt.NewBuilder().Issuer(Issuer).Audience([]string{"other", Audience}).Subject(c.Subject).
 			JwtID(c.ID).IssuedAt(c.IssuedAt).Expiration(c.Expires).Claim("sid", c.SessionID).Claim("hdl", c.Handle).
 			Claim("ep", c.Endpoint).Claim("region", c.Region).Claim("mode", c.Mode).
-			Claim("max_players", c.MaxPlayers).Claim("party", c.Party).Claim("more", []int{1}).Build()
+			Claim("max_players", c.MaxPlayers).Claim("party", c.Party).Claim("mid", c.Match).Claim("team", c.Team).Claim("more", []int{1}).Build()
 		require.NoError(t, err)
 		raw, err := jwt.Sign(theirs, jwt.WithKey(jwa.EdDSA, signer))
 		require.NoError(t, err)
@@ -204,6 +204,7 @@ func TestSessionTokenClaims(t *testing.T) {
 		{"exp", "1582977720", BadClaim}, {"exp", -1, BadClaim}, {"exp", 1e300, BadClaim},
 		{"nbf", start.Add(time.Minute).Unix(), NotYetValid}, {"nbf", "soon", BadClaim},
 		{"mode", nil, ""}, {"mode", 1, BadClaim}, {"party", nil, ""}, {"party", []any{"alice"}, BadClaim},
+		{"mid", nil, ""}, {"mid", 1, BadClaim}, {"team", nil, ""}, {"team", []any{"red"}, BadClaim},
 		{"max_players", nil, ""}, {"max_players", "8", BadClaim}, {"max_players", -1, BadClaim}, {"max_players", 1.5, BadClaim},
 		{"iat", start.Add(time.Hour).Unix(), NotYetValid}, {"iat", start.Add(3 * time.Second).Unix(), ""},
 	} {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/rest"
@@ -80,11 +81,15 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 	if err != nil {
 		return resolveAnswer{}, err
 	}
-	signed, err := f.keys.Sign(token.SessionClaims{
+	claims := token.SessionClaims{
 		Subject: sub, SessionID: r.SessionID, Handle: r.SessionHandle, Endpoint: r.Endpoint, Region: r.Region,
 		ID: rand.Text(), IssuedAt: r.IssuedAt, Expires: r.ExpiresAt,
-		Mode: r.Mode, MaxPlayers: r.MaxPlayers, Party: r.Party.String(),
-	})
+		Mode: r.Mode, MaxPlayers: r.MaxPlayers, Party: r.Party.String(), Team: r.Team,
+	}
+	if r.MatchID != uuid.Nil {
+		claims.Match = r.MatchID.String()
+	}
+	signed, err := f.keys.Sign(claims)
 	return resolveAnswer{r.Endpoint, signed, r.SessionID}, err
 }
 
