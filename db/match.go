@@ -7,55 +7,56 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewMatch is a decided match on its way to be committed, or proposed to its players, by the owner of its profile.
+// NewMatch is a decided match on its way to be committed, or proposed to its players, by the owner of its profile. Its JSON is
+// stored while it is proposed.
 type NewMatch struct {
-	ID        uuid.UUID
-	Profile   string
-	Version   int    // of the profile
-	Seed      uint64 // of the decision
-	DecidedAt time.Time
+	ID        uuid.UUID `json:"id"`
+	Profile   string    `json:"profile"`
+	Version   int       `json:"version"` // of the profile
+	Seed      uint64    `json:"seed"`    // of the decision
+	DecidedAt time.Time `json:"decided_at"`
 	// Modes that the session may have: the first with a host wins. Without any, the match has no session and no seats.
-	Modes   []string
-	Regions []string // game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
-	Size    int      // seats of the session
-	Tickets []MatchTicket
-	Data    json.RawMessage // for the game server; nil for none
-	Chosen  json.RawMessage // values that rules chose, for the game server: an object; nil for none
-	Why     json.RawMessage // explains the decision: an object of at most 4 KiB
+	Modes   []string        `json:"modes,omitempty"`
+	Regions []string        `json:"regions,omitempty"` // game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
+	Size    int             `json:"size"`              // seats of the session
+	Tickets []MatchTicket   `json:"tickets"`
+	Data    json.RawMessage `json:"data,omitempty"`   // for the game server; nil for none
+	Chosen  json.RawMessage `json:"chosen,omitempty"` // values that rules chose, for the game server: an object; nil for none
+	Why     json.RawMessage `json:"why,omitempty"`    // explains the decision: an object of at most 4 KiB
 	// Join is the id of the session that the players join; empty for a session of their own. Its players must still be those
 	// of Beside, in any order, but for some who have left; nil is not checked.
-	Join   string
-	Beside []string
+	Join   string   `json:"join,omitempty"`
+	Beside []string `json:"beside,omitempty"`
 	// Accepted says that the players accepted this match in a ready check: the marks of its proposal are free for it.
-	Accepted bool
+	Accepted bool `json:"-"`
 	// Served are rows of demand that nobody waits for once this match is committed.
-	Served []DemandKey
+	Served []DemandKey `json:"-"`
 }
 
 // MatchTicket is a ticket of a match.
 type MatchTicket struct {
-	ID string
+	ID string `json:"id"`
 	// Tx is tickets.tx of the row that was decided about: a ticket that changed since is not matched. 0 is not checked.
-	Tx      uint64
-	Players []MatchPlayer  // the party
-	History *TicketHistory // nil: none is kept
+	Tx      uint64         `json:"tx,omitempty"`
+	Players []MatchPlayer  `json:"players"`           // the party
+	History *TicketHistory `json:"history,omitempty"` // nil: none is kept
 }
 
 // MatchPlayer is a player in a match.
 type MatchPlayer struct {
-	Sub  string
-	Team string
-	Role string          // empty for none
-	Told json.RawMessage // attributes that the game server sees: an object; nil for none
+	Sub  string          `json:"sub"`
+	Team string          `json:"team,omitempty"`
+	Role string          `json:"role,omitempty"` // empty for none
+	Told json.RawMessage `json:"told,omitempty"` // attributes that the game server sees: an object; nil for none
 }
 
 // TicketHistory is what is remembered of a ticket beside what its row says.
 type TicketHistory struct {
-	SeenAt     time.Time // when a worker first had it as a candidate; zero if unknown
-	Profiles   []string
-	Party      []string // players, hashed where attributes are
-	Attributes json.RawMessage
-	Latencies  json.RawMessage
+	SeenAt     time.Time       `json:"seen_at"` // when a worker first had it as a candidate; zero if unknown
+	Profiles   []string        `json:"profiles"`
+	Party      []string        `json:"party"` // players, hashed where attributes are
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+	Latencies  json.RawMessage `json:"latencies,omitempty"`
 }
 
 // DemandKey names a row of demand: servers that matches of a region wait for.

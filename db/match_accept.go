@@ -159,7 +159,7 @@ func (a answering) proposal(rows []LockProposalRow, answers []MatchAnswersRow) (
 	for _, r := range answers {
 		p.answers[r.Sub] = r.Accepted
 	}
-	if err = json.Unmarshal(p.row.Roster, &p.roster); err != nil {
+	if err := json.Unmarshal(p.row.Roster, &p.roster); err != nil {
 		return p, err
 	}
 	if !slices.ContainsFunc(p.roster, func(r rosterPlayer) bool { return r.Sub == a.sub && r.Ticket == a.ticket }) {

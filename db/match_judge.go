@@ -23,7 +23,7 @@ type JudgedReadyChecks struct {
 // accepted matches that nobody commits or renews. With owners, it judges those of their profiles and is refused as Superseded
 // where one is lost; without, all: any worker may. Errors: Superseded, Unavailable.
 func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration, batch int) (done JudgedReadyChecks, err error) {
-	arg := DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch)}
+	arg := DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
 	for _, o := range owners {
 		arg.Profiles = append(arg.Profiles, o.Profile)
 	}

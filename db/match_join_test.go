@@ -1,0 +1,106 @@
+package db_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// playing commits a duel in a session of that size.
+func (m *matches) playing(size int, a, b string) (db.NewMatch, db.Placement) {
+	m.t.Helper()
+	d := m.duel(a, b)
+	d.Size = size
+	return d, m.requireCommitted(m.commit(d)[0])
+}
+
+// newcomers are a match that joins a session.
+func (m *matches) newcomers(p db.Placement, beside []string, party ...string) db.NewMatch {
+	m.t.Helper()
+	n := matchOf(m.queued("red", party...))
+	n.Size, n.Join, n.Beside = p.MaxPlayers, p.SessionID, beside
+	return n
+}
+
+// Newcomers sit in the session of the match that plays, and their seats and tokens name that match.
+func TestJoinInProgress(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	d, p := m.playing(4, "ann", "bob")
+	n := m.newcomers(p, []string{"ann", "bob", "left"}, "cid")
+	out := m.commit(n)[0]
+	joined := m.requireCommitted(out)
+	require.Equal(t, d.ID, out.MatchID)
+	require.Equal(t, p.SessionHandle, joined.SessionHandle)
+	require.Equal(t, 3, joined.PlayerCount)
+	require.Equal(t, d.ID, m.resolve(joined, "cid").MatchID)
+	require.Equal(t, []string{"3|3"}, m.rows("SELECT jsonb_array_length(roster), cardinality(tickets) FROM matches"))
+	require.Equal(t, []string{d.ID.String()}, m.rows("SELECT match_id FROM ticket_events WHERE ticket_id = $1", n.Tickets[0].ID))
+	require.Equal(t, []string{n.ID.String() + "|t"}, m.rows("SELECT id, joined FROM match_history WHERE joined"))
+	m.requireSound()
+}
+
+// What the loop saw of a session may be old: it is judged again under the session's lock.
+func TestJoinsAreJudgedAgain(t *testing.T) {
+	t.Parallel()
+	for reason, spoil := range map[string]func(m *matches, p db.Placement) db.NewMatch{
+		db.RefusedSessionFull: func(m *matches, p db.Placement) db.NewMatch {
+			m.requireCommitted(m.commit(m.newcomers(p, nil, "cid", "dan"))[0])
+			return m.newcomers(p, nil, "eve")
+		},
+		db.RefusedRoster: func(m *matches, p db.Placement) db.NewMatch {
+			m.requireCommitted(m.commit(m.newcomers(p, nil, "cid"))[0])
+			return m.newcomers(p, []string{"ann", "bob"}, "eve")
+		},
+		db.RefusedSessionGone: func(m *matches, p db.Placement) db.NewMatch {
+			m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Ended: true})
+			return m.newcomers(p, nil, "eve")
+		},
+		"draining": func(m *matches, p db.Placement) db.NewMatch {
+			_, err := m.SetDrain(m.t.Context(), ref("a"), true)
+			require.NoError(m.t, err)
+			return m.newcomers(p, nil, "eve")
+		},
+		"not a match's": func(m *matches, _ db.Placement) db.NewMatch {
+			return m.newcomers(m.place(wish("zoe", 4)), nil, "eve")
+		},
+		"roster": func(m *matches, p db.Placement) db.NewMatch {
+			m.exec(`UPDATE matches SET roster = roster || jsonb_build_array(jsonb_build_object('sub', $1::text))`, strings.Repeat("x", 65536-300))
+			return m.newcomers(p, nil, strings.Repeat("e", 255))
+		},
+		db.RefusedSeated: func(m *matches, p db.Placement) db.NewMatch {
+			m.connect("a", p, "ann")
+			return m.newcomers(p, nil, "ann")
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			m := setupMatches(t)
+			_, p := m.playing(4, "ann", "bob")
+			out := m.commit(spoil(m, p))[0]
+			require.Equal(t, db.MatchRefused.String(), out.Kind.String())
+			want := map[string]string{"draining": db.RefusedSessionGone, "not a match's": db.RefusedSessionGone, "roster": db.RefusedSessionFull}[reason]
+			if want == "" {
+				want = reason
+			}
+			require.Equal(t, want, out.Reason)
+			m.requireSound()
+		})
+	}
+}
+
+// Two matches of one batch that join the same session: the second was decided without the first.
+func TestOneJoinATransaction(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	_, p := m.playing(4, "ann", "bob")
+	beside := []string{"ann", "bob"}
+	out := m.commit(m.newcomers(p, beside, "cid"), m.newcomers(p, beside, "dan"))
+	m.requireCommitted(out[0])
+	require.Equal(t, db.MatchPlayersBusy.String(), out[1].Kind.String())
+	require.Equal(t, db.RefusedRoster, m.commit(m.newcomers(p, beside, "eve"))[0].Reason)
+	m.requireSound()
+}
