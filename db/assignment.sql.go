@@ -135,7 +135,7 @@ WITH held AS MATERIALIZED (
 ), freed AS (
     DELETE FROM backfill_tickets b WHERE b.region = $2 AND b.ticket_id = ANY ($1::text[])
 )
-UPDATE tickets t SET pending_at = NULL, matched_in = NULL FROM held h WHERE t.region = h.region AND t.id = h.id
+UPDATE tickets t SET pending_at = NULL, matched_in = NULL, tx = pg_current_xact_id() FROM held h WHERE t.region = h.region AND t.id = h.id
 `
 
 type ReleaseTicketsParams struct {

@@ -207,7 +207,7 @@ func (q *Queries) ForgetCycles(ctx context.Context, region string) (int64, error
 const freeTickets = `-- name: FreeTickets :many
 SELECT t.id FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
     SELECT l.id FROM tickets l
-    WHERE l.region = $2 AND l.id = u.id
+    WHERE l.region = $2 AND l.id = u.id AND l.paused_at IS NULL
       AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - $3::interval)
       AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
     FOR NO KEY UPDATE) t
@@ -220,7 +220,7 @@ type FreeTicketsParams struct {
 }
 
 // Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is
-// pending, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
+// pending, paused, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
 func (q *Queries) FreeTickets(ctx context.Context, arg FreeTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, freeTickets, arg.Ids, arg.Region, arg.PendingFor)
 	if err != nil {

@@ -40,6 +40,7 @@ type Error struct {
 	Err        error
 
 	Incarnation string // for instance_taken: the one that is registered
+	TicketID    string // for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
 }
 
 // Error implements error.

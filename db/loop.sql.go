@@ -113,7 +113,7 @@ const candidatesByID = `-- name: CandidatesByID :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
        coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
 FROM (SELECT unnest($2::text[]) COLLATE "C" AS id) n CROSS JOIN LATERAL (
-    SELECT o.region, o.id, o.created, o.terms, o.double_keys, o.doubles, o.body, o.pending_at, o.matched_in, o.expires_at, o.kept_alive, o.player, o.paused_at, o.version, o.tx FROM tickets o WHERE o.region = $3 AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t
+    SELECT o.region, o.id, o.created, o.terms, o.double_keys, o.doubles, o.body, o.pending_at, o.matched_in, o.expires_at, o.kept_alive, o.player, o.paused_at, o.version, o.tx, o.ends_at FROM tickets o WHERE o.region = $3 AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t
 `
 
 type CandidatesByIDParams struct {
@@ -424,6 +424,63 @@ func (q *Queries) MoveTickets(ctx context.Context, arg MoveTicketsParams) ([]str
 	return items, nil
 }
 
+const openMatches = `-- name: OpenMatches :many
+SELECT m.region, m.id, m.profile, m.session_id::uuid AS session_id, m.roster, s.mode, s.opened_at,
+       ARRAY(SELECT st.sub FROM seats st WHERE st.region = m.region AND st.session_id = m.session_id ORDER BY st.sub)::text[] AS seated
+FROM matches m
+JOIN sessions s ON s.region = m.region AND s.id = m.session_id AND s.player_count < s.max_players
+WHERE m.universe = $1 AND m.profile = ANY ($2::text[]) AND m.state = 'playing'
+  AND EXISTS (SELECT FROM live_sessions v WHERE v.region = s.region AND v.id = s.id AND v.instance_status = 'ready')
+ORDER BY m.profile, s.opened_at, m.id LIMIT $3
+`
+
+type OpenMatchesParams struct {
+	Universe string
+	Profiles []string
+	Most     int32
+}
+
+type OpenMatchesRow struct {
+	Region    string
+	ID        uuid.UUID
+	Profile   string
+	SessionID uuid.UUID
+	Roster    []byte
+	Mode      string
+	OpenedAt  time.Time
+	Seated    []string
+}
+
+// Playing matches of these profiles that have free seats on a server which takes players, with the players whose seats they are.
+func (q *Queries) OpenMatches(ctx context.Context, arg OpenMatchesParams) ([]OpenMatchesRow, error) {
+	rows, err := q.db.Query(ctx, openMatches, arg.Universe, arg.Profiles, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OpenMatchesRow{}
+	for rows.Next() {
+		var i OpenMatchesRow
+		if err := rows.Scan(
+			&i.Region,
+			&i.ID,
+			&i.Profile,
+			&i.SessionID,
+			&i.Roster,
+			&i.Mode,
+			&i.OpenedAt,
+			&i.Seated,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ownedProfiles = `-- name: OwnedProfiles :many
 SELECT p.name, p.live, p.shadow, coalesce(o.worker, '00000000-0000-0000-0000-000000000000')::uuid AS worker,
        coalesce(o.epoch, 0)::bigint AS epoch, (w.id IS NOT NULL)::bool AS owned
@@ -469,6 +526,23 @@ func (q *Queries) OwnedProfiles(ctx context.Context, region string) ([]OwnedProf
 		return nil, err
 	}
 	return items, nil
+}
+
+const profileDocument = `-- name: ProfileDocument :one
+SELECT v.document FROM profile_versions v WHERE v.region = $1 AND v.name = $2 AND v.version = $3
+`
+
+type ProfileDocumentParams struct {
+	Region  string
+	Name    string
+	Version int32
+}
+
+func (q *Queries) ProfileDocument(ctx context.Context, arg ProfileDocumentParams) (string, error) {
+	row := q.db.QueryRow(ctx, profileDocument, arg.Region, arg.Name, arg.Version)
+	var document string
+	err := row.Scan(&document)
+	return document, err
 }
 
 const putDemand = `-- name: PutDemand :exec

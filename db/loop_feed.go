@@ -1,7 +1,6 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -115,8 +114,8 @@ func candidate(r CandidatesSinceRow) Candidate {
 	if r.PendingUntil.Unix() > 0 {
 		c.PendingUntil = r.PendingUntil
 	}
-	if id, ours := bytes.CutPrefix(r.MatchedIn, readyCheckMark); ours && len(id) == len(c.ReadyCheck) {
-		c.ReadyCheck = uuid.UUID(id)
+	if id, ours := readyCheckOf(r.MatchedIn); ours {
+		c.ReadyCheck = id
 	}
 	return c
 }

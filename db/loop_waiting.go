@@ -40,15 +40,6 @@ func (s *Store) PutDemand(ctx context.Context, profiles []string, demand []Deman
 	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.PutDemand(ctx, p) }))
 }
 
-// TicketState is a state that a ticket can enter without leaving the queue.
-type TicketState string
-
-// The states that a worker of the director loop moves tickets to.
-const (
-	TicketQueued           TicketState = "queued"
-	TicketWaitingForServer TicketState = "waiting_for_server"
-)
-
 // MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.
 // Errors: Unavailable.
 func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketState, ids []string, reason string) error {

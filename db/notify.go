@@ -18,7 +18,7 @@ const (
 	TopicCycle   = "cycle"   // the state of a region's cycle, or its proposals, changed
 
 	TopicQueue        = "queue"    // tickets became candidates: see [Store.CandidatesSince]
-	TopicTicketEvents = "events"   // tickets entered other states: see ticket_events
+	TopicTicketEvents = "events"   // tickets entered other states: see [Store.TicketEventsSince]
 	TopicMatches      = "matches"  // in a universe: a ready check was answered or ended; in a game region: players were matched into sessions
 	TopicProfiles     = "profiles" // a profile has another version, or is retired
 	TopicCapacity     = "capacity" // an instance of a game region may take a session again

@@ -1242,7 +1242,8 @@ CREATE TABLE public.tickets (
     player text,
     paused_at timestamp with time zone,
     version integer DEFAULT 1 NOT NULL,
-    tx xid8 DEFAULT pg_current_xact_id()
+    tx xid8 DEFAULT pg_current_xact_id(),
+    ends_at timestamp with time zone
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_insert_scale_factor='0.1');
 ALTER TABLE ONLY public.tickets ALTER COLUMN region SET (n_distinct=1);

@@ -71,6 +71,8 @@ type Config struct {
 	// being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some milliseconds. It
 	// must be less than half of HoldTimeout.
 	LockWait time.Duration
+	// Describe returns what history keeps of a ticket's body; nil: no row of ticket_history is written.
+	Describe func(body []byte) TicketFacts
 	Tracer   pgx.QueryTracer  // may be nil
 	Observer GroupObserver    // may be nil
 	Log      *slog.Logger     // nil means slog.Default

@@ -18,6 +18,9 @@ type groups struct {
 	ticketReads  *batch.Group[string, Ticket]
 	ticketLeaves *batch.Group[string, struct{}]
 
+	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
+	playerTicketReads *batch.Group[ticketReading, PlayerTicket]
+
 	all []interface {
 		Drain(ctx context.Context) error
 	}
@@ -36,6 +39,10 @@ func (s *Store) newGroups() (g groups) {
 	g.newTickets = addGroup(s, &g, "ticket", batch.Limits[*created]{MaxWeight: 1024, Weight: (*created).weight, Bytes: (*created).bytes}, s.createBatch)
 	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
 	g.ticketLeaves = addGroup(s, &g, "ticket leaves", tickets, s.deleteBatch)
+	g.playerTickets = addGroup(s, &g, "player ticket",
+		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players, Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
+	g.playerTicketReads = addGroup(s, &g, "player ticket read",
+		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes}, s.readPlayerTickets)
 	return g
 }
 

@@ -45,7 +45,7 @@ func (q *Queries) CancelTicket(ctx context.Context, arg CancelTicketParams) (Can
 
 const countTickets = `-- name: CountTickets :one
 SELECT count(*) FROM tickets t
-WHERE t.region = $1 AND t.terms @> $2::uuid[] AND t.created > $3 AND t.created < $4
+WHERE t.region = $1 AND t.terms @> $2::uuid[] AND t.created > $3 AND t.created < $4 AND t.paused_at IS NULL
   AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $5::interval)
   AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
   AND t.double_keys @> $6::uuid[]
@@ -240,7 +240,14 @@ func (q *Queries) ExpiredOfPlayers(ctx context.Context, arg ExpiredOfPlayersPara
 const expiredTickets = `-- name: ExpiredTickets :many
 SELECT l.id FROM (
     SELECT e.id FROM (
-        SELECT o.id FROM tickets o WHERE o.region = $1 AND o.expires_at <= statement_timestamp() ORDER BY o.expires_at LIMIT $2) e
+        SELECT o.id FROM tickets o WHERE o.region = $1 AND o.expires_at <= statement_timestamp()
+          AND (o.ends_at IS NULL OR o.ends_at <= statement_timestamp() OR EXISTS (
+            SELECT FROM fleet_clock c WHERE c.pulse_at > greatest(pg_postmaster_start_time(), statement_timestamp() - c.lease_ttl)
+              AND c.steady_since <= statement_timestamp() - o.kept_alive))
+          AND (o.ends_at IS NULL OR o.matched_in IS NULL OR NOT EXISTS ( -- players that are asked whether they accept a match may answer
+            SELECT FROM matches m WHERE m.region = o.region AND m.state || '' = 'proposed' -- an expression, so that no partial index attracts it
+              AND m.id = CASE WHEN octet_length(o.matched_in) = 20 THEN encode(substring(o.matched_in FROM 5), 'hex')::uuid END))
+        ORDER BY o.expires_at LIMIT $2) e
     ORDER BY e.id
 ) w CROSS JOIN LATERAL (
     SELECT t.id FROM tickets t WHERE t.region = $1 AND t.id = w.id AND coalesce(t.expires_at <= clock_timestamp(), false) FOR UPDATE SKIP LOCKED) l
@@ -251,7 +258,8 @@ type ExpiredTicketsParams struct {
 	Batch  int32
 }
 
-// Found by the index of those that expire, for which clock_timestamp() would not do; then held one by one, by the whole key.
+// Found by the index of those that expire, for which clock_timestamp() would not do; then locked one by one, by the whole key.
+// A player's lease counts only while its ticket could be kept alive for all of it: replicas have served, and Postgres has run.
 func (q *Queries) ExpiredTickets(ctx context.Context, arg ExpiredTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, expiredTickets, arg.Region, arg.Batch)
 	if err != nil {
@@ -325,10 +333,12 @@ const keepAlive = `-- name: KeepAlive :exec
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.kept_alive IS NOT NULL
-          AND coalesce(o.expires_at > clock_timestamp(), false) -- said so, the index of the few that expire does not look good for it
+          AND coalesce(coalesce(o.ends_at, o.expires_at) > clock_timestamp(), false)
         FOR NO KEY UPDATE) l
 )
-UPDATE tickets t SET expires_at = clock_timestamp() + t.kept_alive FROM held h WHERE t.region = h.region AND t.id = h.id
+UPDATE tickets t SET expires_at = least(clock_timestamp() + t.kept_alive, t.ends_at),
+       tx = CASE WHEN t.expires_at > clock_timestamp() THEN t.tx ELSE pg_current_xact_id() END
+FROM held h WHERE t.region = h.region AND t.id = h.id
 `
 
 type KeepAliveParams struct {
@@ -336,6 +346,8 @@ type KeepAliveParams struct {
 	Region string
 }
 
+// The condition on expires_at is phrased so that the planner does not choose the index of tickets that expire. A player's
+// ticket whose lease ended while nobody could keep it alive becomes a candidate again.
 func (q *Queries) KeepAlive(ctx context.Context, arg KeepAliveParams) error {
 	_, err := q.db.Exec(ctx, keepAlive, arg.Ids, arg.Region)
 	return err
@@ -395,7 +407,7 @@ func (q *Queries) PlayersWaiting(ctx context.Context, arg PlayersWaitingParams) 
 }
 
 const putTicket = `-- name: PutTicket :exec
-UPDATE tickets t SET terms = $1, double_keys = $2, doubles = $3, body = $4 WHERE t.region = $5 AND t.id = $6
+UPDATE tickets t SET terms = $1, double_keys = $2, doubles = $3, body = $4, tx = pg_current_xact_id() WHERE t.region = $5 AND t.id = $6
 `
 
 type PutTicketParams struct {
@@ -424,7 +436,7 @@ SELECT q.id, q.body FROM (
     SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body,
            sum(32 + CASE WHEN $1::bool THEN octet_length(t.body) ELSE 0 END) OVER (ROWS UNBOUNDED PRECEDING) AS upto
     FROM tickets t
-    WHERE t.region = $2 AND t.terms @> $3::uuid[] AND t.created > $4 AND t.created < $5
+    WHERE t.region = $2 AND t.terms @> $3::uuid[] AND t.created > $4 AND t.created < $5 AND t.paused_at IS NULL
       AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $6::interval)
       AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
       AND t.double_keys @> $7::uuid[]
@@ -510,7 +522,7 @@ SELECT q.id, q.body FROM (
     SELECT t.id, (CASE WHEN $1::bool THEN t.body END)::bytea AS body,
            sum(32 + CASE WHEN $1::bool THEN octet_length(t.body) ELSE 0 END) OVER (ORDER BY t.id ROWS UNBOUNDED PRECEDING) AS upto
     FROM tickets t
-    WHERE t.region = $2 AND t.id > $3 AND t.created > $4 AND t.created < $5
+    WHERE t.region = $2 AND t.id > $3 AND t.created > $4 AND t.created < $5 AND t.paused_at IS NULL
       AND (cardinality($6::uuid[]) = 0 OR t.terms @> $6::uuid[])
       AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - $7::interval)
       AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())

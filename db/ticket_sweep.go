@@ -8,20 +8,18 @@ func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 	return regions, classify(err)
 }
 
-// SweepTickets takes out tickets whose time is over, at most batch. Queries have not found them since. Errors: Unavailable.
+// SweepTickets takes out tickets whose time is over, at most batch. Queries have not found them since. Tickets of players get
+// the final state "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTx(ctx, func(q *Queries) error {
 		ids, err := q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		gone, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: ids})
-		n = len(gone)
+		n, err = s.expire(ctx, q, region, ids)
 		return err
 	})
-	if n > 0 && err == nil {
-		s.Notify(TopicTickets, region)
-	}
+	s.notifyQueue(region, false, n > 0 && err == nil)
 	return n, classify(err)
 }
 

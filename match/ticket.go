@@ -43,3 +43,15 @@ const (
 	Text
 	List // texts, in order of preference
 )
+
+// Plain returns the value as JSON has it: a float64, a string or a []string that is not nil.
+func (v Value) Plain() any {
+	switch v.Kind {
+	case Number:
+		return v.Number
+	case Text:
+		return v.Text
+	default:
+		return append([]string{}, v.List...)
+	}
+}

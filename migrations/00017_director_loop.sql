@@ -60,8 +60,9 @@ CREATE TABLE profile_owners (
 
 -- paused_at: a paused ticket is no candidate. version counts the ticket's states that players were shown. tx is the
 -- transaction that made the ticket a candidate or stopped it from being one; a match that is only proposed leaves it alone. A
--- column that is added with a volatile default would be rewritten, so the default follows, and older rows have none.
-ALTER TABLE tickets ADD COLUMN paused_at timestamptz, ADD COLUMN version integer NOT NULL DEFAULT 1, ADD COLUMN tx xid8;
+-- column that is added with a volatile default would be rewritten, so the default follows, and older rows have none. ends_at is
+-- when a ticket of our API expires at the latest, however often it is kept alive; others have none.
+ALTER TABLE tickets ADD COLUMN paused_at timestamptz, ADD COLUMN version integer NOT NULL DEFAULT 1, ADD COLUMN tx xid8, ADD COLUMN ends_at timestamptz;
 ALTER TABLE tickets ALTER COLUMN tx SET DEFAULT pg_current_xact_id();
 
 -- A player waits once for each profile. A row whose ticket is gone is replaced by the player's next ticket, and swept.
@@ -297,7 +298,7 @@ WHERE t.oid IN ('session_history'::regclass, 'seat_history'::regclass, 'events':
                 'match_history'::regclass, 'ticket_history'::regclass)
 GROUP BY t.oid, t.relname, p.partdefid;
 
-SELECT ensure_day_partitions(t, 7) FROM unnest(ARRAY['ticket_events', 'match_history', 'ticket_history']) t;
+SELECT ensure_day_partitions(t, 7) FROM unnest(ARRAY['ticket_events', 'match_history', 'ticket_history']) t, generate_series(0, 7); -- a day a call
 
 -- As in 00015, and with the events of tickets, which are a feed as well.
 -- +goose StatementBegin
@@ -459,6 +460,6 @@ ALTER TABLE seat_history DROP COLUMN match_id, DROP COLUMN team;
 ALTER TABLE session_history DROP COLUMN match_id;
 ALTER TABLE seats DROP COLUMN match_id, DROP COLUMN team;
 ALTER TABLE sessions DROP COLUMN match_id;
-ALTER TABLE tickets DROP COLUMN paused_at, DROP COLUMN version, DROP COLUMN tx;
+ALTER TABLE tickets DROP COLUMN paused_at, DROP COLUMN version, DROP COLUMN tx, DROP COLUMN ends_at;
 DROP TABLE profile_stats, demand, ticket_history, match_history, match_accepts, matches, ticket_events, ticket_players, profile_owners,
     loop_workers, profile_versions, profiles;

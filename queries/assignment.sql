@@ -41,7 +41,7 @@ WITH held AS MATERIALIZED (
 ), freed AS (
     DELETE FROM backfill_tickets b WHERE b.region = @region AND b.ticket_id = ANY (@ids::text[])
 )
-UPDATE tickets t SET pending_at = NULL, matched_in = NULL FROM held h WHERE t.region = h.region AND t.id = h.id;
+UPDATE tickets t SET pending_at = NULL, matched_in = NULL, tx = pg_current_xact_id() FROM held h WHERE t.region = h.region AND t.id = h.id;
 
 -- name: MatchedTickets :many
 -- A page of those that are in a match, void or not, in the order of their ids.

@@ -122,10 +122,10 @@ SELECT FROM match_cycles c WHERE c.region = @region AND c.id = @id FOR NO KEY UP
 
 -- name: FreeTickets :many
 -- Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is
--- pending, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
+-- pending, paused, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
 SELECT t.id FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
     SELECT l.id FROM tickets l
-    WHERE l.region = @region AND l.id = u.id
+    WHERE l.region = @region AND l.id = u.id AND l.paused_at IS NULL
       AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - sqlc.arg(pending_for)::interval)
       AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
     FOR NO KEY UPDATE) t;

@@ -117,3 +117,16 @@ WITH held AS MATERIALIZED (
 INSERT INTO ticket_events (region, ticket_id, n, state, reason)
 SELECT @region, h.id, h.version + 1, sqlc.arg(state)::text, nullif(h.reason, '') FROM held h
 RETURNING ticket_id;
+
+-- name: OpenMatches :many
+-- Playing matches of these profiles that have free seats on a server which takes players, with the players whose seats they are.
+SELECT m.region, m.id, m.profile, m.session_id::uuid AS session_id, m.roster, s.mode, s.opened_at,
+       ARRAY(SELECT st.sub FROM seats st WHERE st.region = m.region AND st.session_id = m.session_id ORDER BY st.sub)::text[] AS seated
+FROM matches m
+JOIN sessions s ON s.region = m.region AND s.id = m.session_id AND s.player_count < s.max_players
+WHERE m.universe = @universe AND m.profile = ANY (@profiles::text[]) AND m.state = 'playing'
+  AND EXISTS (SELECT FROM live_sessions v WHERE v.region = s.region AND v.id = s.id AND v.instance_status = 'ready')
+ORDER BY m.profile, s.opened_at, m.id LIMIT @most;
+
+-- name: ProfileDocument :one
+SELECT v.document FROM profile_versions v WHERE v.region = @region AND v.name = @name AND v.version = @version;

@@ -29,7 +29,7 @@ SELECT q.id, q.body FROM (
     SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body,
            sum(32 + CASE WHEN @bodies::bool THEN octet_length(t.body) ELSE 0 END) OVER (ROWS UNBOUNDED PRECEDING) AS upto
     FROM tickets t
-    WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
+    WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before AND t.paused_at IS NULL
       AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
       AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
       AND t.double_keys @> @present::uuid[]
@@ -48,7 +48,7 @@ SELECT q.id, q.body FROM (
     SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body,
            sum(32 + CASE WHEN @bodies::bool THEN octet_length(t.body) ELSE 0 END) OVER (ORDER BY t.id ROWS UNBOUNDED PRECEDING) AS upto
     FROM tickets t
-    WHERE t.region = @region AND t.id > @after AND t.created > @created_after AND t.created < @created_before
+    WHERE t.region = @region AND t.id > @after AND t.created > @created_after AND t.created < @created_before AND t.paused_at IS NULL
       AND (cardinality(@terms::uuid[]) = 0 OR t.terms @> @terms::uuid[])
       AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
       AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
@@ -103,26 +103,38 @@ WITH held AS (
 SELECT (h.pending IS NOT TRUE)::bool AS cancelled, h.matched_in FROM held h;
 
 -- name: ExpiredTickets :many
--- Found by the index of those that expire, for which clock_timestamp() would not do; then held one by one, by the whole key.
+-- Found by the index of those that expire, for which clock_timestamp() would not do; then locked one by one, by the whole key.
+-- A player's lease counts only while its ticket could be kept alive for all of it: replicas have served, and Postgres has run.
 SELECT l.id FROM (
     SELECT e.id FROM (
-        SELECT o.id FROM tickets o WHERE o.region = @region AND o.expires_at <= statement_timestamp() ORDER BY o.expires_at LIMIT @batch) e
+        SELECT o.id FROM tickets o WHERE o.region = @region AND o.expires_at <= statement_timestamp()
+          AND (o.ends_at IS NULL OR o.ends_at <= statement_timestamp() OR EXISTS (
+            SELECT FROM fleet_clock c WHERE c.pulse_at > greatest(pg_postmaster_start_time(), statement_timestamp() - c.lease_ttl)
+              AND c.steady_since <= statement_timestamp() - o.kept_alive))
+          AND (o.ends_at IS NULL OR o.matched_in IS NULL OR NOT EXISTS ( -- players that are asked whether they accept a match may answer
+            SELECT FROM matches m WHERE m.region = o.region AND m.state || '' = 'proposed' -- an expression, so that no partial index attracts it
+              AND m.id = CASE WHEN octet_length(o.matched_in) = 20 THEN encode(substring(o.matched_in FROM 5), 'hex')::uuid END))
+        ORDER BY o.expires_at LIMIT @batch) e
     ORDER BY e.id
 ) w CROSS JOIN LATERAL (
     SELECT t.id FROM tickets t WHERE t.region = @region AND t.id = w.id AND coalesce(t.expires_at <= clock_timestamp(), false) FOR UPDATE SKIP LOCKED) l;
 
 -- name: KeepAlive :exec
+-- The condition on expires_at is phrased so that the planner does not choose the index of tickets that expire. A player's
+-- ticket whose lease ended while nobody could keep it alive becomes a candidate again.
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.kept_alive IS NOT NULL
-          AND coalesce(o.expires_at > clock_timestamp(), false) -- said so, the index of the few that expire does not look good for it
+          AND coalesce(coalesce(o.ends_at, o.expires_at) > clock_timestamp(), false)
         FOR NO KEY UPDATE) l
 )
-UPDATE tickets t SET expires_at = clock_timestamp() + t.kept_alive FROM held h WHERE t.region = h.region AND t.id = h.id;
+UPDATE tickets t SET expires_at = least(clock_timestamp() + t.kept_alive, t.ends_at),
+       tx = CASE WHEN t.expires_at > clock_timestamp() THEN t.tx ELSE pg_current_xact_id() END
+FROM held h WHERE t.region = h.region AND t.id = h.id;
 
 -- name: CountTickets :one
 SELECT count(*) FROM tickets t
-WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before
+WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.created > @created_after AND t.created < @created_before AND t.paused_at IS NULL
   AND (t.pending_at IS NULL OR t.pending_at <= statement_timestamp() - sqlc.arg(pending_for)::interval)
   AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
   AND t.double_keys @> @present::uuid[]
@@ -135,7 +147,7 @@ SELECT t.created, coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_f
 WHERE t.region = @region AND t.id = @id AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()) FOR NO KEY UPDATE;
 
 -- name: PutTicket :exec
-UPDATE tickets t SET terms = @terms, double_keys = @double_keys, doubles = @doubles, body = @body WHERE t.region = @region AND t.id = @id;
+UPDATE tickets t SET terms = @terms, double_keys = @double_keys, doubles = @doubles, body = @body, tx = pg_current_xact_id() WHERE t.region = @region AND t.id = @id;
 
 -- name: PlayersWaiting :many
 -- Which of these players have a live ticket.

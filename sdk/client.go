@@ -119,13 +119,15 @@ type call struct {
 	body         any
 	// once makes one attempt on each replica at most. The caller does the retries.
 	once bool
+	// wait is how long the director may take to answer, in addition to Options.AttemptTimeout.
+	wait time.Duration
 }
 
 func (k call) name() string { return k.method + " " + k.path }
 
 // attempt sends k to one replica once.
 func (c *Client) attempt(ctx context.Context, base string, k call, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.opts.AttemptTimeout+k.wait)
 	defer cancel()
 	req, err := c.request(ctx, base, k)
 	if err != nil {

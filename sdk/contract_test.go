@@ -22,6 +22,7 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 		return nil, err
 	}
 	doc.Servers = nil
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
 	return gorillamux.NewRouter(doc)
 })
 

@@ -9,7 +9,8 @@
 //	                └── Close or Shutdown: flushes its seat reports, deregisters; final
 //
 // A player's program uses a [Player], which has the calls Matchmake, Resolve and Session. Its method Seat combines them:
-// it takes a match request and returns an endpoint and a session token.
+// it takes a match request and returns an endpoint and a session token. Its method Queue makes a ticket, with which a party waits
+// until the director has found a match: see [Queued].
 //
 // Both use a [Client], which holds the base URLs of the director's replicas. A call goes to one replica. When that replica
 // is unreachable or overloaded, the Client retries on the others with exponential backoff and jitter, honours

@@ -28,11 +28,20 @@ var (
 	// ErrNotOffered: 409 on Matchmake; no game server has offered that mode or that region within the last day. The name is
 	// probably misspelt; Error.Detail has the most similar known name.
 	ErrNotOffered = errors.New("mode or region not offered")
-	// ErrPartyConflict: 409 on Matchmake; another member of the party has taken a seat of their own there.
+	// ErrPartyConflict: 409 on Matchmake and Queue; another member of the party has taken a seat of their own there, or waits
+	// with a ticket of their own; on Queue also: the caller has joined the ticket of its party.
 	ErrPartyConflict = errors.New("party conflict")
 	// ErrSuperseded: 409 on a fleet call; another process has registered with this instance id. Final.
 	ErrSuperseded = errors.New("superseded")
-	// ErrGone: 410; the session is closed.
+	// ErrTicketExists: 409 on Queue; the caller waits with another ticket for one of the profiles. Error.TicketID names it.
+	ErrTicketExists = errors.New("another ticket exists")
+	// ErrAssigned: 409 on Cancel; the ticket is assigned already.
+	ErrAssigned = errors.New("ticket is assigned")
+	// ErrMatched: 409 on Cancel; an Open Match director has the ticket and assigns it soon.
+	ErrMatched = errors.New("ticket is in a match")
+	// ErrTooLate: 409 on Accept, Decline and Cancel; the match waits for no answer of the caller.
+	ErrTooLate = errors.New("no answer is awaited")
+	// ErrGone: 410; the session is closed, or the ticket left the queue some minutes ago.
 	ErrGone = errors.New("session closed")
 	// ErrUnavailable: no replica answered, or the answer was 408, 429, 502, 503 or 504. Calls retry these until their
 	// context ends.
@@ -54,6 +63,8 @@ type Error struct {
 	RequestID string
 	// RetryAfter is the pause that the director asks for; 0 if it asks for none.
 	RetryAfter time.Duration
+	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict; empty where there is none.
+	TicketID string
 
 	incarnation string // the registered incarnation, where a registration named another one in replaces
 }
@@ -87,16 +98,19 @@ func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnknownInstance:
 		return e.Status == http.StatusNotFound && e.fleet() && (e.Code == "instance_unknown" || e.Code == "")
-	case ErrSuperseded:
-		return e.Status == http.StatusConflict && e.Code == "superseded"
-	case ErrNoCapacity:
-		return e.Status == http.StatusConflict && e.Code == "no_capacity"
 	case ErrNotOffered:
 		return e.Status == http.StatusConflict && (e.Code == "mode_unknown" || e.Code == "region_unknown")
-	case ErrPartyConflict:
-		return e.Status == http.StatusConflict && e.Code == "party_conflict"
+	}
+	if code := conflictCodes[target]; code != "" {
+		return e.Status == http.StatusConflict && e.Code == code
 	}
 	return target != nil && target == kindOf(e.Status)
+}
+
+// conflictCodes are the codes of the kinds that are told apart by one code of 409.
+var conflictCodes = map[error]string{
+	ErrSuperseded: "superseded", ErrNoCapacity: "no_capacity", ErrPartyConflict: "party_conflict",
+	ErrTicketExists: "ticket_exists", ErrAssigned: "assigned", ErrMatched: "matched", ErrTooLate: "too_late",
 }
 
 func (e *Error) fleet() bool { return strings.Contains(e.Call, " /fleet/") }
@@ -127,6 +141,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 		Code        string       `json:"code"`
 		Errors      []FieldError `json:"errors"`
 		Incarnation string       `json:"incarnation"`
+		TicketID    string       `json:"ticket_id"`
 	}
 	_ = json.Unmarshal(body, &problem) // The body may be a proxy's error page; the status then suffices.
 	if problem.Detail == "" {
@@ -135,7 +150,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 	return &Error{
 		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
 		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
-		incarnation: problem.Incarnation,
+		TicketID: problem.TicketID, incarnation: problem.Incarnation,
 	}
 }
 

@@ -138,3 +138,54 @@ func ExampleGameServer_Admit() {
 	// sdk: session token was used before
 	// sdk: session was ended
 }
+
+// A party queues with one ticket, which all of its members follow, and accepts the match that was found.
+func ExamplePlayer_Queue() {
+	d, err := sdktest.New(sdktest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	web := httptest.NewServer(d)
+	defer web.Close()
+	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	server, err := sdk.Start(ctx, client, sdk.ServerOptions{
+		InstanceID: "arena-1", Endpoint: "203.0.113.7:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 64,
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = server.Close(ctx) }()
+
+	alice := sdk.NewPlayer(client, func(context.Context) (string, error) { return "alice", nil })
+	ticket, err := alice.Queue(ctx, sdk.TicketRequest{Profiles: []string{"duel"}, Attributes: map[string]any{"skill": 1480}})
+	if err != nil {
+		panic(err)
+	}
+	go func() { _ = d.Match("eu", "duel", true, ticket.ID()) }() // what the director does when it has found a match
+	states, failed := ticket.Watch(ctx)
+	for status := range states {
+		fmt.Println(status.State)
+		switch status.State {
+		case sdk.QueueAccepting:
+			if _, err := ticket.Accept(ctx); err != nil {
+				panic(err)
+			}
+		case sdk.QueueAssigned:
+			connect, err := alice.Resolve(ctx, status.Handle)
+			fmt.Println("connect to", connect.Endpoint, err)
+		default: // a user interface shows it
+		}
+	}
+	fmt.Println(failed())
+	// Output:
+	// accepting
+	// assigned
+	// connect to 203.0.113.7:7777 <nil>
+	// <nil>
+}

@@ -40,8 +40,16 @@ type Options struct {
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
+	// Universe is the region of the queue of players' tickets; "" means "global". The region of OpenMatch replaces it.
+	Universe string
+	// TicketLease is how long a player's ticket stays in the queue without a call that waits for it; 0 means 30 s, below 0 until
+	// its time in the queue is over.
+	TicketLease time.Duration
+	// MaxWaiters bounds the calls of players that wait for a ticket, and the calls of WatchAssignments, at a time; 0 means 32,768.
+	MaxWaiters int
+
 	// OpenMatch configures the Open Match services; nil: they are not served. New replaces its Store, Log, Tracer, TLS,
-	// FailureRate and HTTPAddr with those of the replica.
+	// FailureRate, HTTPAddr and Hub with those of the replica.
 	OpenMatch *openmatch.Options
 
 	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
@@ -85,6 +93,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 512)
 	o.CallerRate = cmp.Or(o.CallerRate, rest.DefaultCallerRate)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
+	o.MaxWaiters = cmp.Or(o.MaxWaiters, 32_768)
+	o.TicketLease = cmp.Or(o.TicketLease, 30*time.Second)
 	o.Schema = cmp.Or(o.Schema, migrations.Latest())
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 20*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

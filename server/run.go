@@ -77,6 +77,9 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, l := range s.loops() {
 		running.Go(func() { l.run(background) })
 	}
+	if s.hub != nil {
+		running.Go(func() { _ = s.hub.Run(background) }) // its only error is a second Run
+	}
 	failed := make(chan error, 3) // one for each server below
 	running.Go(func() { failed <- s.serve() })
 	if s.openMatch != nil {
@@ -125,6 +128,7 @@ func (s *Server) drain(ctx context.Context) {
 func (s *Server) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()
+	close(s.stopping) // Shutdown waits for the calls that it ends.
 	if s.openMatch != nil {
 		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}

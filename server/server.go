@@ -12,6 +12,9 @@
 //     for the call has ended. A call that is decided in a batch frees it at once, because db bounds the calls that wait.
 //  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
 //
+// A call that may wait for a ticket (a long poll, a stream of events) takes no slot, since waiting costs memory only. The hub
+// bounds how many there are, db bounds those that read at a time, and each reading has a timeout.
+//
 // Which key signs a session token? queries/key.sql decides by times in rows, token/ring.go picks the key by these times,
 // and keyring keeps the rows in memory.
 package server
@@ -30,6 +33,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/server/fleet"
 	"github.com/lattice-director/director/server/infra"
 	"github.com/lattice-director/director/server/openmatch"
@@ -46,7 +50,9 @@ type Server struct {
 	api       *http.Server
 	metrics   *http.Server
 	openMatch *openmatch.Server // nil when Open Match is not served
+	hub       *watch.Hub        // of players' tickets; nil when players are not served
 	draining  atomic.Bool
+	stopping  chan struct{} // closed when calls that wait are to end
 
 	listener, metricsListener net.Listener // after Listen
 }
@@ -58,7 +64,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o}
+	s := &Server{options: o, stopping: make(chan struct{})}
 	if err := s.mount(); err != nil {
 		return nil, err
 	}
@@ -102,8 +108,10 @@ func (s *Server) mount() error {
 		if err != nil {
 			return err
 		}
-		chain := o.middlewares(players, rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate)))
-		play.Mount(s.engine.Group("", chain...), o.Store, o.Keys, o.Modes)
+		auth := []gin.HandlerFunc{rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
+		short := s.engine.Group("", o.middlewares(players, auth...)...)
+		play.Mount(short, o.Store, o.Keys, o.Modes)
+		s.mountTickets(short, s.engine.Group("", slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
 	}
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
@@ -125,7 +133,7 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 		return nil
 	}
 	om := *o.OpenMatch
-	om.Store, om.Log, om.Tracer, om.TLS, om.FailureRate, om.HTTPAddr = o.Store, o.Log, o.Tracer, config, o.FailureRate, o.Addr
+	om.Store, om.Log, om.Tracer, om.TLS, om.FailureRate, om.HTTPAddr, om.Hub = o.Store, o.Log, o.Tracer, config, o.FailureRate, o.Addr, s.hub
 	if o.Listener != nil {
 		om.HTTPAddr = o.Listener.Addr().String()
 	}

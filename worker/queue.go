@@ -3,24 +3,37 @@ package worker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/lattice-director/director/db"
 )
 
 const queueBatch = 1000
 
-// sweeper deletes expired rows of the ticket queue. Nothing depends on when it runs: each query ignores expired rows itself.
-type sweeper struct{ store *db.Store }
+// lostEvery is the interval at which the sweeper compares all players in the queue with the tickets.
+const lostEvery = 20 * time.Second
 
-func (s sweeper) runOnce(ctx context.Context) (Done, error) {
-	done := Done{}
-	return done, eachRegion(ctx, s.store.TicketRegions, func(region string) error { return s.region(ctx, region, done) })
+// sweeper deletes expired rows of the ticket queue. Little depends on when it runs: each query ignores expired rows itself, and
+// players learn that a ticket has expired when it is swept.
+type sweeper struct {
+	store    *db.Store
+	compared time.Time // when the players were last compared with the tickets
 }
 
-func (s sweeper) region(ctx context.Context, region string, done Done) (failed error) {
-	for name, sweep := range map[string]func(context.Context, string, int) (int, error){
+func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	sweeps := map[string]func(context.Context, string, int) (int, error){
 		"tickets_expired": s.store.SweepTickets, "tickets_forgotten": s.store.ForgetSettled, "backfills_expired": s.store.SweepBackfills,
-	} {
+	}
+	if time.Since(s.compared) >= lostEvery {
+		s.compared = time.Now()
+		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
+	}
+	return done, eachRegion(ctx, s.store.TicketRegions, func(region string) error { return s.region(ctx, region, sweeps, done) })
+}
+
+func (s *sweeper) region(ctx context.Context, region string, sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
+	for name, sweep := range sweeps {
 		failed = errors.Join(failed, drain(queueBatch, func() (int, error) {
 			n, err := sweep(ctx, region, queueBatch)
 			done.add(name, n)

@@ -13,6 +13,7 @@
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
+//	match    Tickets of profiles become matches. This is the director loop, internal/loop, with a schedule of its own.
 //
 // A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in step.
 // Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not affected. Each
@@ -32,6 +33,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/keymint"
+	matchloop "github.com/lattice-director/director/internal/loop"
 	"github.com/lattice-director/director/token"
 )
 
@@ -48,6 +50,7 @@ type Options struct {
 	// Retention is how long history and events are kept, in whole days; 0 means 30 days. Calls about a closed session answer
 	// 404 instead of 410 once its history is dropped.
 	Retention time.Duration
+	Loop      *matchloop.Options    // the director loop; nil: this worker does not decide about tickets
 	Log       *slog.Logger          // nil: no log
 	Metrics   prometheus.Registerer // nil: no metrics
 }
@@ -71,7 +74,10 @@ func (o Options) withDefaults() Options {
 const day = 24 * time.Hour
 
 // Worker runs the loops. Make one with [New].
-type Worker struct{ loops []*loop }
+type Worker struct {
+	loops   []*loop
+	matcher matcher // nil: none
+}
 
 // New makes a worker; [Worker.Run] starts it. Errors: a required option is missing, or the metrics are already registered.
 func New(o Options) (*Worker, error) {
@@ -88,7 +94,7 @@ func New(o Options) (*Worker, error) {
 		{name: "reap", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
-		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: sweeper{o.Store}.runOnce},
+		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
 		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},
@@ -96,6 +102,11 @@ func New(o Options) (*Worker, error) {
 	for _, l := range w.loops {
 		l.record = o.Store.RecordRun
 		l.log, l.metrics, l.pause = o.Log.With(slog.String("loop", l.name)), m, pause
+	}
+	if o.Loop != nil {
+		if w.matcher, err = matchloop.New(*o.Loop); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -106,6 +117,9 @@ func (w *Worker) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	for _, l := range w.loops {
 		loops.Go(func() { l.run(ctx) })
+	}
+	if w.matcher != nil {
+		loops.Go(func() { w.matcher.Run(ctx) })
 	}
 	loops.Wait()
 }

@@ -43,11 +43,15 @@ type Config struct {
 	GRPCAddrs                                                    []string
 	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA, OMFunctionCA string
 	OMRegistration, OMCollection                                 time.Duration
-	OMPendingFor, OMAssignedFor                                  time.Duration
+	OMPendingFor, OMAssignedFor, TicketLease                     time.Duration
 	OMPageSize, OMMaxTicket, OMMaxWatchers                       int
 	OMQueryMemory, OMProposalMemory                              int
 	OMFunctions, OMTokens, OMClients                             []string
 	OMOpen                                                       bool
+
+	Loop           bool
+	LoopLease      time.Duration
+	LoopCandidates int
 
 	LogFormat, LogLevel string
 	OTLPEndpoint        string
@@ -81,6 +85,7 @@ const (
 	sectionSessions  = "Instances, sessions and seats"
 	sectionTokens    = "Tokens and keys"
 	sectionOpenMatch = "Open Match"
+	sectionLoop      = "Matchmaking"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
 	sectionLogs      = "Logs and traces"
@@ -89,7 +94,7 @@ const (
 
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.processSettings(), c.fleetSettings(), c.openMatchSettings())
+	return slices.Concat(c.processSettings(), c.fleetSettings(), c.openMatchSettings(), c.loopSettings())
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.

@@ -22,8 +22,8 @@ func (c *Config) openMatchSettings() []setting {
 			help: "The DNS, URI or common names of client certificates that are accepted, and for which service. Not set: every certificate of the CA, for all services"},
 		{flag: "om-open", section: sectionOpenMatch, def: "false", by: byServers, value: boolean(&c.OMOpen),
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and change all tickets"},
-		{flag: "om-region", section: sectionOpenMatch, def: "global", by: byServers, value: regionName(&c.OMRegion),
-			help: "The region of the tickets. Replicas with the same region form one Open Match"},
+		{flag: "om-region", section: sectionOpenMatch, def: "global", by: byLoops, value: regionName(&c.OMRegion),
+			help: "The region of the tickets. Replicas and workers with the same region share one queue"},
 		{flag: "om-registration", section: sectionOpenMatch, def: "250ms", fleetWide: true, by: byServers, value: duration(&c.OMRegistration, 0, time.Minute),
 			help: "How long a synchronization cycle accepts further FetchMatches calls. No ticket is in two matches of one cycle"},
 		{flag: "om-collection", section: sectionOpenMatch, def: "20s", fleetWide: true, by: byServers, value: duration(&c.OMCollection, 10*time.Millisecond, 10*time.Minute),
@@ -31,13 +31,14 @@ func (c *Config) openMatchSettings() []setting {
 		{flag: "om-pending-for", section: sectionOpenMatch, def: "1m", fleetWide: true, by: byLoops, value: duration(&c.OMPendingFor, 10*time.Millisecond, day),
 			help: "Tickets of a match that is not assigned return to the queue after this time; a backfill that is not acknowledged for four fifths of it expires"},
 		{flag: "om-assigned-for", section: sectionOpenMatch, def: "10m", fleetWide: true, by: byLoops, value: duration(&c.OMAssignedFor, 10*time.Millisecond, 30*day),
-			help: "How long an assigned ticket can still be read"},
+			help: "How long an assigned ticket, and the final state of a player's ticket, can still be read"},
 		{flag: "om-page-size", section: sectionOpenMatch, def: "10000", by: byServers, value: integer(&c.OMPageSize, 10, 10_000),
 			help: "The number of tickets in one message of a query's answer; a message also has at most 3.5 MiB"},
 		{flag: "om-max-ticket", section: sectionOpenMatch, def: "64KiB", by: byServers, value: size(&c.OMMaxTicket, 256, 1<<20),
 			help: "The largest ticket, backfill or assignment, without its id and time; larger ones are refused"},
 		{flag: "om-max-watchers", section: sectionOpenMatch, def: "32768", by: byServers, value: integer(&c.OMMaxWatchers, 1, 1_000_000),
-			help: "The number of WatchAssignments calls in a replica, at about 15 KiB each (45 KiB with garbage); further calls get an error and should use another replica"},
+			help: "The number of WatchAssignments calls in a replica, at about 15 KiB each (45 KiB with garbage), and of players' calls that wait for a ticket; " +
+				"further calls get an error and should use another replica"},
 		{flag: "om-query-memory", section: sectionOpenMatch, def: "0", by: byServers, value: size(&c.OMQueryMemory, 0, 1<<40),
 			help: "The memory for the answers of queries in a replica until clients have read them, at least 16MiB; further queries get RESOURCE_EXHAUSTED. " +
 				"0: a quarter of the memory limit (the container's, or GOMEMLIMIT), at most 128MiB"},
@@ -51,8 +52,10 @@ func (c *Config) openMatchSettings() []setting {
 				"Not set: match functions are called in plain text, and the system's CAs verify an evaluator's certificate"},
 		{flag: "om-evaluator", section: sectionOpenMatch, by: byServers, value: evaluatorURL(&c.OMEvaluator),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default evaluator, by score"},
-		{flag: "om-player-arg", section: sectionOpenMatch, by: byServers, value: text(&c.OMPlayerArg, "the name of a string_arg"),
+		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, by: byLoops, value: text(&c.OMPlayerArg, "the name of a string_arg"),
 			help: "The string_arg that identifies the player; a player may then have only one live ticket. Not set: any number"},
+		{flag: "ticket-lease", section: sectionOpenMatch, def: "30s", fleetWide: true, by: byServers, value: duration(&c.TicketLease, 0, day),
+			help: "A ticket of POST /tickets expires when none of its players has waited for it for this time. 0: only when its time in the queue is over"},
 	}
 }
 

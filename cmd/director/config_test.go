@@ -87,6 +87,7 @@ var samples = map[string]sample{
 	"om-max-ticket":               {"1KiB", "1000", []string{"10", "2MiB", "64kB", "KiB"}},
 	"om-query-memory":             {"64MiB", "0", []string{"much", "-1"}},
 	"om-proposal-memory":          {"64MiB", "0", []string{"much", "-1"}},
+	"ticket-lease":                {"45s", "0s", []string{"30", "-1s", "25h"}},
 	"om-max-watchers":             {"500", "1", []string{"0", "1000001"}},
 	"om-functions":                {"10.0.0.0/8", "mmf.example,*.mmf.svc", nil},
 	"om-evaluator":                {"grpc://evaluator:50508", "http://[::1]:51508", []string{"evaluator:50508", "ftp://e:1", "grpc://e", "http://e:1/x"}},

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -91,8 +92,17 @@ func (c *Config) store() db.Config {
 	}
 	return db.Config{
 		URL: c.DatabaseURL, DirectURL: c.DatabaseURLDirect, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, HoldTimeout: c.HoldTimeout,
-		Timing: timing,
+		Timing: timing, Describe: c.describeTicket,
 	}
+}
+
+// describeTicket returns what history keeps of a ticket. A body that cannot be read has no facts.
+func (c *Config) describeTicket(body []byte) (facts db.TicketFacts) {
+	t, err := ticketbody.Decode("", time.Time{}, body, c.OMPlayerArg)
+	if err == nil {
+		facts.Attributes, facts.Latencies = ticketbody.Facts(t)
+	}
+	return facts
 }
 
 // schedule returns the rotation schedule of the signing keys.
@@ -189,6 +199,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 		TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins,
 		CallTimeout: c.CallTimeout, MaxInFlight: c.MaxInFlight,
+		Universe: c.OMRegion, MaxWaiters: c.OMMaxWatchers, TicketLease: positiveOr(c.TicketLease, -1),
 		CallerRate: rate(c.PlayerRate, c.PlayerBurst), FailureRate: rate(c.FailureRate, c.FailureBurst),
 		DrainDelay: c.DrainDelay, ShutdownTimeout: c.ShutdownBudget,
 		Log: p.log, Tracer: p.tracing.provider(), Metrics: p.metrics,
@@ -215,6 +226,14 @@ func (p *process) access(ctx context.Context) (token.AccessConfig, error) {
 	return token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience}, nil
 }
 
+// positiveOr returns d, or otherwise where d is 0: for options whose zero value is a default.
+func positiveOr(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
 func rate(perSecond, burst int) rest.Rate {
 	if perSecond == 0 {
 		perSecond = -1 // because 0 is the server's default
@@ -225,7 +244,7 @@ func rate(perSecond, burst int) rest.Rate {
 func (p *process) worker() (*worker.Worker, error) {
 	return worker.New(worker.Options{
 		Store: p.store, Sealer: p.sealer, Alg: p.conf.TokenAlg, Policy: p.conf.schedule().Policy(),
-		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, Log: p.log, Metrics: p.registry,
+		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, Loop: p.loopOptions(), Log: p.log, Metrics: p.registry,
 	})
 }
 

@@ -13,7 +13,7 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 	for _, p := range t.Players {
 		values := make(map[string]any, len(p.Attributes))
 		for name, v := range p.Attributes {
-			values[name] = plain(v)
+			values[name] = v.Plain()
 		}
 		players[p.Sub] = values
 	}
@@ -24,15 +24,4 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 		latencies, _ = json.Marshal(t.Latencies)
 	}
 	return attributes, latencies
-}
-
-func plain(v match.Value) any {
-	switch v.Kind {
-	case match.Number:
-		return v.Number
-	case match.Text:
-		return v.Text
-	default:
-		return append([]string{}, v.List...)
-	}
 }

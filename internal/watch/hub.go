@@ -1,10 +1,11 @@
-// Package watch pushes assignments to the callers of WatchAssignments. Watchers do not poll the database: a replica that
-// assigns or deletes tickets notifies the others (db.Store.Notify). Each replica then reads the tickets that were settled
-// since its last reading (db.Store.SettledSince), once for all its watchers, and passes each to the watchers of that ticket.
-// An idle watcher costs memory only. A lost notification delays an assignment by two seconds at most.
+// Package watch pushes assignments to the callers of WatchAssignments, and wakes players that wait for a change of their
+// tickets. Nobody polls the database: a replica or worker that changes tickets notifies the others (db.Store.Notify). Each
+// replica then reads the tickets that were settled, and those that entered another state, since its last reading
+// (db.Store.SettledSince and TicketEventsSince), once for all its watchers, and passes each to the watchers of that ticket.
+// An idle watcher costs memory only. A lost notification delays a change by two seconds at most.
 //
-// hub.go reads the feed of settled tickets, watcher.go is one call of Watch, keepalive.go extends the lives of tickets that
-// are watched. db defines the feed and tickets; the protocol's streams and statuses are in server/openmatch.
+// hub.go reads the feeds, watcher.go is one call of Watch, follower.go wakes those that follow a ticket, keepalive.go extends
+// the lives of tickets that are watched. db defines the feed and tickets; the protocol's streams and statuses are in server/openmatch.
 package watch
 
 import (
@@ -32,6 +33,7 @@ const (
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
+	TicketEventsSince(ctx context.Context, region string, since db.SettledPoint) (db.TicketEventsPage, error)
 	GetTicket(ctx context.Context, region, id string) (db.Ticket, error)
 	KeepAlive(ctx context.Context, region string, ids []string) error
 	Timing() db.Timing
@@ -43,7 +45,7 @@ type Store interface {
 type Hub struct {
 	store  Store
 	region string
-	limit  int // of watchers
+	limit  int // of watchers, and of followers
 	log    *slog.Logger
 	guard  *panics.Guard
 	poll   time.Duration
@@ -52,20 +54,25 @@ type Hub struct {
 	ready   chan struct{}   // closed after the first reading of the feed
 	stopped chan struct{}   // closed when Run has ended
 	since   db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
+	events  db.SettledPoint // as since, of the feed of events; zero while nobody follows
 	failing bool            // the last reading failed. Only Run's goroutine uses it
+	nudge   chan struct{}   // wakes Run: somebody follows a ticket
 	alive   keepAlive
 
-	mu       sync.Mutex
-	watchers map[string][]*watcher
-	count    int
+	mu        sync.Mutex
+	watchers  map[string][]*watcher
+	count     int
+	followers map[string]map[*Follower]struct{}
+	following int
 }
 
-// New makes a hub for the tickets of one region with at most limit watchers. A nil log is silent. guard recovers panics of
+// New makes a hub for the tickets of one region with at most limit watchers and as many followers. A nil log is silent. guard recovers panics of
 // the hub's goroutines, which then try again.
 func New(store Store, region string, limit int, log *slog.Logger, guard *panics.Guard) *Hub {
 	return &Hub{
 		store: store, region: region, limit: limit, log: cmp.Or(log, slog.New(slog.DiscardHandler)), guard: guard, poll: pollInterval,
 		ready: make(chan struct{}), stopped: make(chan struct{}), alive: newKeepAlive(), watchers: map[string][]*watcher{},
+		nudge: make(chan struct{}, 1), followers: map[string]map[*Follower]struct{}{},
 	}
 }
 
@@ -76,7 +83,9 @@ func (h *Hub) Run(ctx context.Context) error {
 		return errors.New("watch: a hub runs once")
 	}
 	defer close(h.stopped)
-	wake, stop := h.store.Subscribe(db.TopicTickets, h.region)
+	settled, stop := h.store.Subscribe(db.TopicTickets, h.region)
+	defer stop()
+	entered, stop := h.store.Subscribe(db.TopicTicketEvents, h.region)
 	defer stop()
 	var extending sync.WaitGroup
 	defer extending.Wait()
@@ -88,7 +97,9 @@ func (h *Hub) Run(ctx context.Context) error {
 		pause(ctx)
 		select {
 		case <-ctx.Done():
-		case <-wake:
+		case <-settled:
+		case <-entered:
+		case <-h.nudge:
 		case <-tick.C:
 		}
 	}
@@ -102,22 +113,45 @@ func pause(ctx context.Context) {
 	}
 }
 
-// read passes on what was settled since the last reading, page by page.
+// read passes on what has changed since the last reading, page by page.
 func (h *Hub) read(ctx context.Context) error {
-	for more := true; more; {
-		var err error
-		if more, err = h.readPage(ctx); err != nil {
-			return err
+	for _, page := range []func(context.Context) (more bool, err error){h.readPage, h.readEvents} {
+		for more := true; more; {
+			var err error
+			if more, err = page(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// readEvents wakes the followers of the tickets of one page. While nobody follows, it reads nothing; the first reading after
+// that learns where the feed ends and wakes all followers, which began before it.
+func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
+	if h.Following() == 0 {
+		h.events = db.SettledPoint{}
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	page, err := h.store.TicketEventsSince(ctx, h.region, h.events)
+	if err != nil {
+		return false, err
+	}
+	if h.events.IsZero() || page.Anew {
+		h.wakeAll()
+	}
+	h.events = page.Next
+	h.wake(page.Tickets)
+	return page.More, nil
 }
 
 // readPage passes on one page. Without watchers it only moves to the feed's end.
 func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	since, first, idle := h.since, h.since.IsZero(), h.Watching() == 0
+	since, first, idle := h.since, h.since.IsZero(), h.Watching()+h.Following() == 0
 	if idle {
 		since = db.SettledPoint{}
 	}
@@ -125,7 +159,7 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if idle && !first && h.Watching() > 0 {
+	if idle && !first && h.Watching()+h.Following() > 0 {
 		return true, nil // a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.since
 	}
 	h.since = page.Next
@@ -148,6 +182,9 @@ func (h *Hub) invalidate() {
 			w.notify(db.Settled{ID: id})
 		}
 	}
+	for id := range h.followers {
+		h.wakeLocked(id)
+	}
 }
 
 func (h *Hub) deliver(settled []db.Settled) {
@@ -157,6 +194,7 @@ func (h *Hub) deliver(settled []db.Settled) {
 		for _, w := range h.watchers[s.ID] {
 			w.notify(s)
 		}
+		h.wakeLocked(s.ID)
 	}
 }
 

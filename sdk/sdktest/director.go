@@ -3,7 +3,7 @@
 //
 // It follows the contract of api/openapi.yaml for the routes that package sdk calls, one request at a time. It has no
 // limits, no replicas and no persistence, and nothing expires in it unless a test calls [Director.Expire],
-// [Director.CloseSession] or [Director.Reap].
+// [Director.CloseSession] or [Director.Reap]. It matches no tickets unless a test calls [Director.Match].
 package sdktest
 
 import (
@@ -42,6 +42,8 @@ type Director struct {
 	sessions  []*session              // in the order they were opened
 	redeemed  map[string]redemption   // by jti
 	answers   map[string]storedAnswer // by caller and Idempotency-Key
+	tickets   map[string]*ticket      // by id
+	changed   chan struct{}           // closed when a ticket enters another state
 }
 
 // New returns a director without instances, with its own signing key.
@@ -61,7 +63,7 @@ func New(opts Options) (*Director, error) {
 	}
 	d := &Director{
 		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{},
-		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{},
+		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{}, changed: make(chan struct{}),
 	}
 	d.routes()
 	return d, nil
@@ -94,6 +96,7 @@ func (d *Director) routes() {
 	d.mux.HandleFunc("POST /resolve", d.player(d.resolve))
 	d.mux.HandleFunc("GET /sessions/{id}", d.player(d.session))
 	d.mux.HandleFunc("GET /.well-known/jwks.json", d.jwks)
+	d.ticketRoutes()
 }
 
 // ServeHTTP implements http.Handler, for httptest.NewServer.
@@ -168,6 +171,11 @@ func (p *problem) write(w http.ResponseWriter) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {
+	if stream, ok := body.(events); ok {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(stream)
+		return
+	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)

@@ -108,7 +108,11 @@ func (s *Server) Serve() error {
 func (s *Server) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	for name, run := range map[string]func(context.Context) error{"watch": s.hub.Run, "cycle": s.cycle.Run} {
+	parts := map[string]func(context.Context) error{"cycle": s.cycle.Run}
+	if s.options.Hub == nil {
+		parts["watch"] = s.hub.Run
+	}
+	for name, run := range parts {
 		running.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
 				s.options.Log.LogAttrs(ctx, slog.LevelError, "a part of the Open Match server stopped early", slog.String("part", name), slog.Any("error", err))

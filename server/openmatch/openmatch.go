@@ -41,6 +41,8 @@ import (
 type Options struct {
 	Store Store // the caller closes it
 
+	// Hub wakes the calls of WatchAssignments; it is of the same region, and the caller runs it. Nil: the server has one of its own.
+	Hub *watch.Hub
 	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
 	Region string
 	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the calls that
@@ -192,7 +194,9 @@ func (s *Server) makeCycle() (err error) {
 	if err != nil {
 		return err
 	}
-	s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
+	if s.hub = o.Hub; s.hub == nil {
+		s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
+	}
 	s.cycle, err = cycle.New(cycle.Options{
 		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
 		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics,

@@ -1,6 +1,7 @@
-// Package play is the face that players call: matchmake, resolve and reading a session, as specified in api/openapi.yaml.
-// It translates JSON into calls of the store and has server/keyring sign session tokens. db decides where a party is
-// seated. Authentication, limits and deadlines are set where server mounts the routes.
+// Package play is the face that players call: matchmake, resolve, reading a session, and tickets, as specified in
+// api/openapi.yaml. It translates JSON into calls of the store and has server/keyring sign session tokens. db decides where a
+// party is seated and what becomes of a ticket; internal/watch wakes calls that wait for a ticket; internal/ticketbody knows how
+// tickets are stored. Authentication, limits and deadlines are set where server mounts the routes.
 package play
 
 import (
@@ -55,7 +56,7 @@ func logSession(ctx context.Context, sessionID string) {
 
 // Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
-	return path == "/matchmake" || path == "/resolve" || strings.HasPrefix(path, "/sessions/")
+	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || strings.HasPrefix(path, "/sessions/") || strings.HasPrefix(path, "/tickets/")
 }
 
 type resolveRequest struct {

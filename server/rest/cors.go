@@ -22,8 +22,8 @@ func crossOrigin(origins []string) (gin.HandlerFunc, error) {
 	}
 	config := cors.Config{
 		AllowOrigins:  origins,
-		AllowMethods:  []string{http.MethodGet, http.MethodPost},
-		AllowHeaders:  []string{"Authorization", "Content-Type", "Idempotency-Key", headerRequestID},
+		AllowMethods:  []string{http.MethodGet, http.MethodPost, http.MethodDelete},
+		AllowHeaders:  []string{"Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", headerRequestID},
 		ExposeHeaders: []string{headerRequestID, "Retry-After", "WWW-Authenticate"},
 		MaxAge:        time.Hour,
 	}

@@ -30,7 +30,8 @@ type Validator interface {
 }
 
 // Handle makes a gin handler of a typed function. It decodes the JSON body into Req, validates it if *Req is a
-// [Validator], and calls fn. It answers with the result as JSON and the given status, or with the error by [Fail]. The
+// [Validator], and calls fn. It answers with the result as JSON and the given status, or that of its method Status, or with the
+// error by [Fail]. The
 // context is that of the request (with the caller, the request id and the deadline) and not gin's, which is reused, so
 // batches may keep it after the call.
 func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (Res, error)) gin.HandlerFunc {
@@ -52,9 +53,17 @@ func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (
 			c.Status(status)
 			c.Writer.WriteHeaderNow()
 		default:
-			respond(c, status, &res)
+			respond(c, statusOf(res, status), &res)
 		}
 	}
+}
+
+// statusOf returns the status that a result has of its own, else the route's.
+func statusOf(res any, status int) int {
+	if own, ok := res.(interface{ Status() int }); ok {
+		return own.Status()
+	}
+	return status
 }
 
 func bind(c *gin.Context, body any) error {

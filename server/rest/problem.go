@@ -24,6 +24,8 @@ type Problem struct {
 	RequestID   string        `json:"request_id,omitempty"` // Fail fills it in
 	Errors      []FieldError  `json:"errors,omitempty"`
 	Incarnation string        `json:"incarnation,omitempty"` // for instance_taken: the registered incarnation
+	TicketID    string        `json:"ticket_id,omitempty"`   // for ticket_exists and party_conflict: the caller's ticket
+	Ticket      any           `json:"ticket,omitempty"`      // for assigned, matched and too_late: the ticket as it is
 	Retry       time.Duration `json:"-"`                     // sent as the Retry-After header
 }
 
@@ -117,7 +119,7 @@ func storeProblem(e *db.Error) Problem {
 		p.Code = e.Code
 	}
 	p.Detail = e.Detail
-	p.Incarnation = e.Incarnation
+	p.Incarnation, p.TicketID = e.Incarnation, e.TicketID
 	p.Retry = e.RetryAfter
 	if e.Field != "" {
 		p.Errors = []FieldError{{Field: e.Field, Detail: e.Detail}}

@@ -1,0 +1,130 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/match"
+)
+
+// maxTicketsOfPlayer bounds the tickets that a player waits with at a time.
+const maxTicketsOfPlayer = 16
+
+// PlayerTicketRequest asks for a ticket with which a party waits for a match.
+type PlayerTicketRequest struct {
+	Caller   string
+	Party    []string // includes the caller; sorted, no player twice
+	Profiles []string // that the ticket asks for; sorted; none: every profile whose pool holds it
+	Fields   match.Fields
+	// Body returns what is stored. It is called again with another id when the transaction has to be repeated.
+	Body  func(id string, created time.Time) []byte
+	Bytes int // of the body, about
+	TTL   time.Duration
+	// Lease is how long the ticket stays after somebody has last watched it; 0: until its TTL has passed.
+	Lease          time.Duration
+	IdempotencyKey string // "" for none
+	RequestHash    []byte // of the body of the request
+}
+
+// PlayerTicketAnswer is the ticket of a [PlayerTicketRequest].
+type PlayerTicketAnswer struct {
+	ID  string
+	At  time.Time // of its creation; zero unless Created
+	New bool      // it was created by this call; else it was there before
+}
+
+// CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it waits
+// with. A member that has neither read nor accepted the ticket of its party may post a ticket of its own: the party's is then
+// cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where the caller has posted
+// another ticket for one of the profiles, "party_conflict" where another member waits elsewhere, or where the caller has
+// joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another request; Unavailable.
+func (s *Store) CreatePlayerTicket(ctx context.Context, region string, r PlayerTicketRequest) (PlayerTicketAnswer, error) {
+	return s.groups.playerTickets.Do(ctx, region, r)
+}
+
+// wished are the profiles of the rows of ticket_players: "" stands for every profile whose pool holds the ticket.
+func (r PlayerTicketRequest) wished() []string {
+	if len(r.Profiles) == 0 {
+		return []string{""}
+	}
+	return r.Profiles
+}
+
+// locks are the advisory locks of a request: one for its idempotency key.
+func (r PlayerTicketRequest) locks() []int64 {
+	if r.IdempotencyKey == "" {
+		return nil
+	}
+	return []int64{lockKey("idempotency", r.Caller, r.IdempotencyKey)}
+}
+
+func (r PlayerTicketRequest) players() int { return len(r.Party) * max(1, len(r.Profiles)) }
+
+func (r PlayerTicketRequest) bytes() int {
+	return textBytes(r.Caller, r.IdempotencyKey) + textBytes(r.Party...) + textBytes(r.Profiles...) + len(r.RequestHash) + 2*r.Bytes
+}
+
+// PlayerTicket is a ticket as one of its players sees it.
+type PlayerTicket struct {
+	ID       string
+	Version  int // counts its states
+	State    TicketState
+	Reason   string    // of a final state, "" where it says enough
+	Party    []string  // sorted
+	Profiles []string  // sorted; nil once it has left the queue
+	Created  time.Time // zero once it has left the queue, as is Body
+	Body     []byte
+	// Lease is by how much [Store.KeepAlive] extends its life; 0 where it does not, and once the ticket has left the queue.
+	Lease      time.Duration
+	MatchID    string            // of a ready check or an assignment by the director; else ""
+	ReadyCheck *PlayerReadyCheck // in TicketAccepting
+	Seat       *MatchSeat        // in TicketAssigned, by the director
+	Assignment []byte            // in TicketAssigned, by a client of Open Match: an openmatch.Assignment
+	At         time.Time         // of the last change that was recorded
+}
+
+// PlayerReadyCheck is a match that waits for its players to accept it.
+type PlayerReadyCheck struct {
+	Until    time.Time
+	Players  int
+	Accepted int
+	You      bool // the player that asks has accepted
+}
+
+// MatchSeat is where a player plays.
+type MatchSeat struct {
+	SessionHandle string            `json:"session_handle"`
+	Endpoint      string            `json:"endpoint"`
+	Region        string            `json:"region"`
+	Teams         map[string]string `json:"teams"` // by player
+}
+
+// TicketState is a state of a player's ticket.
+type TicketState string
+
+// The states. The last four are final.
+const (
+	TicketQueued           TicketState = "queued"
+	TicketPaused           TicketState = "paused"
+	TicketMatched          TicketState = "matched" // by a cycle of Open Match
+	TicketAccepting        TicketState = "accepting"
+	TicketWaitingForServer TicketState = "waiting_for_server"
+	TicketAssigned         TicketState = "assigned"
+	TicketDeclined         TicketState = "declined"
+	TicketCancelled        TicketState = "cancelled"
+	TicketExpired          TicketState = "expired"
+)
+
+// Final reports whether the ticket has left the queue.
+func (s TicketState) Final() bool {
+	return s == TicketAssigned || s == TicketDeclined || s == TicketCancelled || s == TicketExpired
+}
+
+// The reasons of final states that this package writes.
+const (
+	reasonByMember  = "cancelled_by_member"
+	reasonElsewhere = "member_queued_elsewhere"
+	reasonTTL       = "ttl"
+	reasonRetired   = "profile_retired"
+	reasonDeleted   = "deleted" // by a client of Open Match
+)

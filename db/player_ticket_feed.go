@@ -1,0 +1,46 @@
+package db
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// TicketEventsPage is a part of the feed of ticket_events.
+type TicketEventsPage struct {
+	Tickets []string // that entered other states
+	Next    SettledPoint
+	More    bool // there is more up to the moment at which this reading began
+	Anew    bool // as in [SettledPage]: any ticket may have entered another state
+}
+
+// TicketEventsSince returns the tickets that entered other states since a point, as [Store.SettledSince] returns those that
+// left the queue. From the zero point on it returns the point of now only. Errors: Unavailable.
+func (s *Store) TicketEventsSince(ctx context.Context, region string, since SettledPoint) (TicketEventsPage, error) {
+	var p tx.Pipeline
+	var now SettledNowRow
+	var late []EventsLateRow
+	var young []EventsSinceRow
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
+	if since.read != "" {
+		from := max(snapshotEnd(since.read), since.after+1)
+		queue(&p, &late, (*Queries).EventsLate, EventsLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
+		queue(&p, &young, (*Queries).EventsSince, EventsSinceParams{Region: region, Since: from, Page: settledPage})
+	}
+	if err := s.q.send(ctx, &p); err != nil {
+		return TicketEventsPage{Next: since}, classify(err)
+	}
+	if since.read != "" && !since.isOf(now) {
+		return TicketEventsPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, Anew: true}, nil
+	}
+	rows := make([]EventsSinceRow, 0, len(late)+len(young))
+	for _, r := range late {
+		rows = append(rows, EventsSinceRow(r))
+	}
+	rows, next, more := advance(since, now, rows, young, settledPage, func(r EventsSinceRow) uint64 { return r.Tx })
+	page := TicketEventsPage{Next: next, More: more}
+	for _, r := range rows {
+		page.Tickets = append(page.Tickets, r.TicketID)
+	}
+	return page, nil
+}

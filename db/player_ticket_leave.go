@@ -1,0 +1,129 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// TicketFacts is what history keeps of a ticket's body: JSON, nil for nothing.
+type TicketFacts struct{ Attributes, Latencies []byte }
+
+// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all replicas:
+// the ticket is in no match, or it has been before. A ticket whose players are being asked stays: declines reports the match
+// that the caller is to decline. Errors: NotFound where the player is no member; Conflict, "matched", where a cycle of Open
+// Match has the ticket; Unavailable. A ticket that has left already is no error.
+func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines string, err error) {
+	if !IssuedHere(region, TicketID, id) {
+		return "", ticketUnknown(id)
+	}
+	var left bool
+	err = s.inTx(ctx, func(q *Queries) error {
+		declines, left = "", false
+		held, err := q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: region, ID: id, Sub: sub, PendingFor: s.cfg.Timing.PendingFor})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil // it has left, or is another's: the caller reads it next
+		}
+		if err != nil {
+			return err
+		}
+		if declines, err = q.mayLeave(ctx, region, held); err != nil || declines != "" {
+			return err
+		}
+		left = true
+		return s.leaveQueue(ctx, q, region, []leaving{{id, TicketCancelled, reasonByMember, true}})
+	})
+	s.notifyQueue(region, false, left && err == nil)
+	return declines, classify(err)
+}
+
+// mayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits for a server
+// ends when one of its tickets leaves.
+func (q *Queries) mayLeave(ctx context.Context, region string, held LockPlayerTicketRow) (declines string, err error) {
+	if !held.Pending {
+		return "", nil
+	}
+	id, ours := readyCheckOf(held.MatchedIn)
+	if !ours {
+		return "", newError(Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
+	}
+	state, err := q.ReadyCheckState(ctx, ReadyCheckStateParams{Region: region, ID: id})
+	if state == "proposed" {
+		return id.String(), err
+	}
+	return "", err
+}
+
+// readyCheckOf returns the match in a ticket's mark, if it is a ready check of ours and not a match of a cycle.
+func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
+	rest, ours := bytes.CutPrefix(mark, readyCheckMark)
+	if !ours || len(rest) != len(id) {
+		return id, false
+	}
+	return uuid.UUID(rest), true
+}
+
+// leaveQueue takes tickets out of the queue and defers their rows of history. A ticket may be listed twice.
+func (s *Store) leaveQueue(ctx context.Context, q *Queries, region string, tickets []leaving) error {
+	p := LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
+	for _, t := range tickets {
+		if !slices.Contains(p.Ids, t.id) {
+			p.Ids, p.States = append(p.Ids, t.id), append(p.States, string(t.state))
+			p.Reasons, p.Forced = append(p.Reasons, t.reason), append(p.Forced, t.forced)
+		}
+	}
+	if len(p.Ids) == 0 {
+		return nil
+	}
+	rows, err := q.LeaveQueue(ctx, p)
+	if err != nil {
+		return err
+	}
+	s.recordHistory(q, region, rows)
+	return nil
+}
+
+// recordHistory defers the rows of history of tickets that have left.
+func (s *Store) recordHistory(q *Queries, region string, rows []LeaveQueueRow) {
+	if s.cfg.Describe == nil || len(rows) == 0 {
+		return
+	}
+	p := RecordHistoryParams{Region: region}
+	for _, r := range rows {
+		if len(r.Party) == 0 {
+			continue
+		}
+		facts := s.cfg.Describe(r.Body)
+		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
+		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties, strings.Join(r.Party, "\n"))
+		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies, string(facts.Latencies))
+	}
+	queueExec(q.deferred(), (*Queries).RecordHistory, p)
+}
+
+// PauseTickets stops tickets from being candidates, without a loss of their place, and ResumeTickets makes them candidates
+// again. Tickets that are in a match, gone, or so already are left as they are. Errors: Unavailable.
+func (s *Store) PauseTickets(ctx context.Context, region string, ids []string) error {
+	return s.pauseTickets(ctx, region, ids, true)
+}
+
+// ResumeTickets ends what [Store.PauseTickets] began.
+func (s *Store) ResumeTickets(ctx context.Context, region string, ids []string) error {
+	return s.pauseTickets(ctx, region, ids, false)
+}
+
+func (s *Store) pauseTickets(ctx context.Context, region string, ids []string, pause bool) error {
+	moved, err := s.q.PauseTickets(ctx, PauseTicketsParams{
+		Region: region, Ids: issuedTickets(region, ids), Pause: pause, PendingFor: s.cfg.Timing.PendingFor,
+	})
+	if len(moved) > 0 {
+		s.Notify(TopicQueue, region)
+		s.Notify(TopicTicketEvents, region)
+	}
+	return classify(err)
+}

@@ -1,0 +1,63 @@
+package db
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// largePlayerQueue is 50,000 tickets of two players each, with their events and matches.
+const largePlayerQueue = `
+INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, ends_at)
+	SELECT 'eu', 't' || n, 1000 + n, ARRAY[md5('mode' || n % 500)::uuid], '{}', '{}', 'b', now() FROM generate_series(1, 50000) n;
+INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
+	SELECT 'eu', 'p' || n || p, 'duel', 't' || n, 'h' FROM generate_series(1, 50000) n, (VALUES ('a'), ('b')) v(p);
+INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'eu', 't' || n, 1, 'queued' FROM generate_series(1, 50000) n;
+INSERT INTO backfill_tickets SELECT 'eu', 't' || n, 'b' || n % 1000 FROM generate_series(1, 20000) n;
+INSERT INTO settled_tickets (region, id, body, assignment) SELECT 'eu', 's' || n, 'b', 'a' FROM generate_series(1, 50000) n;
+INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
+	SELECT 'eu', md5(n::text)::uuid, 'eu', 'duel', 1, 'proposed', now(), '[]', '{}', '{}' FROM generate_series(1, 5000) n;
+ANALYZE;`
+
+// Pins a statement of players' calls that reads the whole queue.
+func TestPlayerTicketPlansReadWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, largePlayerQueue)
+	ids, subs, one := []string{"t1"}, []string{"p1a"}, []string{"duel"}
+	now := []time.Time{time.Now()}
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
+		"PlayersQueued": func(ctx context.Context, q *Queries) error {
+			return second(q.PlayersQueued(ctx, PlayersQueuedParams{Region: "eu", Subs: subs}))
+		},
+		"ForgetPlayers": func(ctx context.Context, q *Queries) error {
+			return q.ForgetPlayers(ctx, ForgetPlayersParams{Region: "eu", Subs: subs, Profiles: one, Tickets: ids})
+		},
+		"LockPlayerTicket": func(ctx context.Context, q *Queries) error {
+			return second(q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: "eu", ID: "t1", Sub: "p1a"}))
+		},
+		"LeaveQueue": func(ctx context.Context, q *Queries) error {
+			return second(q.LeaveQueue(ctx, LeaveQueueParams{Region: "eu", Ids: ids, States: one, Reasons: one, Forced: []bool{true}}))
+		},
+		"PauseTickets": func(ctx context.Context, q *Queries) error {
+			return second(q.PauseTickets(ctx, PauseTicketsParams{Region: "eu", Ids: ids}))
+		},
+		"SeeTickets": func(ctx context.Context, q *Queries) error {
+			return q.SeeTickets(ctx, SeeTicketsParams{Region: "eu", Tickets: ids, Subs: subs})
+		},
+		"PlayerTickets": func(ctx context.Context, q *Queries) error {
+			return second(q.PlayerTickets(ctx, PlayerTicketsParams{Region: "eu", Ids: ids, Subs: subs, Since: now}))
+		},
+		"TicketEvents": func(ctx context.Context, q *Queries) error {
+			return second(q.TicketEvents(ctx, TicketEventsParams{Region: "eu", ID: "t1", Since: now[0]}))
+		},
+		"EventsLate": func(ctx context.Context, q *Queries) error {
+			return second(q.EventsLate(ctx, EventsLateParams{Region: "eu"}))
+		},
+		"WithPlayers": func(ctx context.Context, q *Queries) error {
+			return second(q.WithPlayers(ctx, WithPlayersParams{Region: "eu", Ids: ids}))
+		},
+		"RecordLost": func(ctx context.Context, q *Queries) error {
+			return second(q.RecordLost(ctx, RecordLostParams{Region: "eu", Ids: ids}))
+		},
+	})
+}

@@ -1,0 +1,216 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/match"
+)
+
+// ticketReading is a player's question about a ticket.
+type ticketReading struct{ id, sub string }
+
+func (r ticketReading) bytes() int { return textBytes(r.id, r.sub) }
+
+// PlayerTicket returns a ticket as one of its players sees it, and notes that the player has seen it. Those that are asked for
+// at a time are read together. Errors: NotFound, "ticket_unknown", also where the player is no member; Gone, "ticket_ended",
+// where it left longer ago than Timing.AssignedFor; Unavailable.
+func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (PlayerTicket, error) {
+	if !IssuedHere(region, TicketID, id) {
+		return PlayerTicket{}, ticketUnknown(id)
+	}
+	return s.groups.playerTicketReads.Do(ctx, region, ticketReading{id, sub})
+}
+
+func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket]) error {
+	p := PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
+	for _, c := range calls {
+		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.sub), append(p.Since, issuedAfter(c.Req.id))
+	}
+	rows, err := s.q.PlayerTickets(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := s.see(ctx, region, calls, rows); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		c := calls[r.N-1]
+		c.Answer(r.ticket(c.Req, s.cfg.Timing.AssignedFor))
+	}
+	return nil
+}
+
+// see notes which players have read a waiting ticket for the first time.
+func (s *Store) see(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []PlayerTicketsRow) error {
+	p := SeeTicketsParams{Region: region}
+	for _, r := range rows {
+		if c := calls[r.N-1]; r.Waits && !r.Seen && slices.Contains(r.Party, c.Req.sub) {
+			p.Tickets, p.Subs = append(p.Tickets, c.Req.id), append(p.Subs, c.Req.sub)
+		}
+	}
+	if len(p.Tickets) == 0 {
+		return nil
+	}
+	return s.q.SeeTickets(ctx, p)
+}
+
+// clockSkew allows for the clock of the replica that made an id.
+const clockSkew = time.Minute
+
+// issuedAfter returns a moment before the ticket of an id was created. The id must have passed [IssuedHere].
+func issuedAfter(id string) time.Time {
+	raw, _ := idText.DecodeString(id)
+	seconds := int64(raw[0])<<24 | int64(raw[1])<<16 | int64(raw[2])<<8 | int64(raw[3])
+	return time.Unix(seconds, 0).Add(-clockSkew)
+}
+
+// ticket returns what the row says to a player.
+func (r PlayerTicketsRow) ticket(asked ticketReading, assignedFor time.Duration) (PlayerTicket, error) {
+	t := PlayerTicket{ID: asked.id, Version: int(r.Version), Party: r.Party, Profiles: named(r.Profiles), At: r.At, Lease: r.KeptAlive}
+	if len(t.Party) == 0 {
+		t.Party = r.PastParty
+	}
+	if !slices.Contains(t.Party, asked.sub) {
+		return PlayerTicket{}, ticketUnknown(asked.id)
+	}
+	var err error
+	if r.Waits {
+		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
+		r.whileItWaits(&t)
+	} else {
+		err = r.onceItLeft(&t)
+	}
+	if err == nil && t.State.Final() && t.At.Add(assignedFor).Before(r.Now) {
+		err = newError(Gone, "ticket_ended", "the ticket has left the queue")
+	}
+	if err != nil {
+		return PlayerTicket{}, err
+	}
+	return t, nil
+}
+
+// named leaves out the row that stands for every profile.
+func named(profiles []string) []string {
+	return slices.DeleteFunc(profiles, func(name string) bool { return name == "" })
+}
+
+func (r PlayerTicketsRow) whileItWaits(t *PlayerTicket) {
+	_, ours := readyCheckOf(r.MatchedIn)
+	switch {
+	case r.Paused:
+		t.State = TicketPaused
+	case r.Pending && ours && r.MatchState == "proposed":
+		t.State = TicketAccepting
+		t.ReadyCheck = &PlayerReadyCheck{Until: r.Deadline, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine}
+		t.MatchID = r.matchID()
+	case r.Pending && !ours:
+		t.State = TicketMatched
+	case r.State == string(TicketWaitingForServer):
+		t.State, t.MatchID = TicketWaitingForServer, r.matchID()
+	default:
+		t.State = TicketQueued
+	}
+}
+
+// onceItLeft reads the last event, or, where an older release or a client of Open Match took the ticket out, what became of it.
+func (r PlayerTicketsRow) onceItLeft(t *PlayerTicket) error {
+	t.Version = int(r.Event)
+	if state := TicketState(r.State); state.Final() {
+		t.State, t.Reason = state, r.Reason
+		return r.seat(t)
+	}
+	t.Version++
+	if r.Settled {
+		t.At = r.SettledAt
+	}
+	t.State, t.Reason = TicketCancelled, reasonDeleted
+	if r.Settled && r.Assignment != nil {
+		t.State, t.Reason, t.Assignment = TicketAssigned, "", r.Assignment
+	}
+	return nil
+}
+
+func (r PlayerTicketsRow) seat(t *PlayerTicket) error {
+	if t.State != TicketAssigned {
+		return nil
+	}
+	t.MatchID, t.Assignment = r.matchID(), r.Assignment
+	var seat MatchSeat
+	if err := json.Unmarshal([]byte(r.Detail), &seat); err != nil {
+		return fmt.Errorf("what is stored of the assignment of ticket %s: %w", t.ID, err)
+	}
+	if seat.SessionHandle != "" || seat.Endpoint != "" {
+		t.Seat = &seat
+	}
+	return nil
+}
+
+func (r PlayerTicketsRow) matchID() string {
+	if r.MatchID == nil {
+		return ""
+	}
+	return r.MatchID.String()
+}
+
+// TicketEvent is a state that a ticket entered.
+type TicketEvent struct {
+	N       int
+	State   TicketState
+	Reason  string
+	MatchID string
+	At      time.Time
+}
+
+// TicketEvents returns the states that a ticket entered after its version after, oldest first. It does not ask whose ticket it
+// is: read it with [Store.PlayerTicket] first. Errors: Unavailable.
+func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) ([]TicketEvent, error) {
+	if !IssuedHere(region, TicketID, id) {
+		return nil, ticketUnknown(id)
+	}
+	rows, err := s.q.TicketEvents(ctx, TicketEventsParams{Region: region, ID: id, After: int32(after), Since: issuedAfter(id)})
+	events := make([]TicketEvent, 0, len(rows))
+	for _, r := range rows {
+		e := TicketEvent{N: int(r.N), State: TicketState(r.State), Reason: r.Reason, At: r.At}
+		if r.MatchID != nil {
+			e.MatchID = r.MatchID.String()
+		}
+		events = append(events, e)
+	}
+	return events, classify(err)
+}
+
+// mostQueued bounds how many places are counted; a ticket further back is at least there.
+const mostQueued = 100_000
+
+// QueuedFor returns when the tickets that ask for a profile and wait were created, oldest first: at most 100,000 of them.
+// Errors: TooMany, Unavailable.
+func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []int64, err error) {
+	terms := match.Fields{Tags: []string{tag}}.Row().Terms
+	err = s.read(ctx, func(ctx context.Context, read *Queries) error {
+		created, err = read.QueuedSince(ctx, QueuedSinceParams{Region: region, Terms: terms, Most: mostQueued})
+		return err
+	})
+	return created, err
+}
+
+// WaitingTime is how long tickets of a profile waited of late, for those whose first number is at most UpTo.
+type WaitingTime struct {
+	UpTo     float64
+	P50, P90 time.Duration
+	Samples  int
+}
+
+// WaitingTimes returns the waiting times of each profile, by UpTo. Errors: Unavailable.
+func (s *Store) WaitingTimes(ctx context.Context, region string) (map[string][]WaitingTime, error) {
+	rows, err := s.q.ProfileStats(ctx, region)
+	all := make(map[string][]WaitingTime, len(rows))
+	for _, r := range rows {
+		all[r.Profile] = append(all[r.Profile], WaitingTime{r.Upto, r.P50, r.P90, int(r.Samples)})
+	}
+	return all, classify(err)
+}

@@ -1,0 +1,69 @@
+package db
+
+import (
+	"context"
+	"slices"
+)
+
+// expire takes expired tickets, which the transaction has locked, out of the queue. Those of players get a final state.
+func (s *Store) expire(ctx context.Context, q *Queries, region string, ids []string) (n int, err error) {
+	rows, err := q.WithPlayers(ctx, WithPlayersParams{Region: region, Ids: ids})
+	if err != nil {
+		return 0, err
+	}
+	var leave []leaving
+	for _, r := range rows {
+		leave = append(leave, leaving{r.ID, TicketExpired, r.Reason, true})
+	}
+	others := slices.DeleteFunc(ids, func(id string) bool {
+		return slices.ContainsFunc(leave, func(l leaving) bool { return l.id == id })
+	})
+	gone, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: others})
+	if err != nil {
+		return 0, err
+	}
+	return len(gone) + len(leave), s.leaveQueue(ctx, q, region, leave)
+}
+
+// RecordLostTickets records the final state of players' tickets that an older release, or a client of Open Match, took out of
+// the queue, at most batch. Players see that state already: they need the record once the ticket itself is forgotten.
+// Errors: Unavailable.
+func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		ids, err := q.LostTickets(ctx, LostTicketsParams{Region: region, Batch: int32(batch)})
+		if n = len(ids); err != nil || n == 0 {
+			return err
+		}
+		rows, err := q.RecordLost(ctx, RecordLostParams{Region: region, Ids: ids})
+		if err != nil {
+			return err
+		}
+		left := make([]LeaveQueueRow, 0, len(rows))
+		for _, r := range rows {
+			left = append(left, LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(), Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
+		}
+		s.recordHistory(q, region, left)
+		return nil
+	})
+	if n > 0 && err == nil {
+		s.Notify(TopicTicketEvents, region)
+	}
+	return n, classify(err)
+}
+
+// CancelRetired cancels tickets that wait for retired profiles only, at most batch. Errors: Unavailable.
+func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n int, err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		ids, err := q.TicketsOfRetired(ctx, TicketsOfRetiredParams{Region: region, Batch: int32(batch)})
+		if n = len(ids); err != nil || n == 0 {
+			return err
+		}
+		var leave []leaving
+		for _, id := range ids {
+			leave = append(leave, leaving{id, TicketCancelled, reasonRetired, false})
+		}
+		return s.leaveQueue(ctx, q, region, leave)
+	})
+	s.notifyQueue(region, false, n > 0 && err == nil)
+	return n, classify(err)
+}

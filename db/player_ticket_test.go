@@ -1,0 +1,337 @@
+package db_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// asks is a request of a player for a party, for profiles. Its body and hash depend on both.
+func asks(caller string, party []string, profiles ...string) db.PlayerTicketRequest {
+	party = slices.Sorted(slices.Values(party))
+	return db.PlayerTicketRequest{
+		Caller: caller, Party: party, Profiles: profiles, TTL: time.Hour, Lease: time.Minute,
+		Fields:      match.Fields{Doubles: map[string]float64{"skill": 5}, Tags: []string{"profile:duel"}},
+		Body:        func(id string, _ time.Time) []byte { return []byte("body of " + id) },
+		RequestHash: fmt.Append(nil, party, profiles),
+	}
+}
+
+// queues creates a ticket.
+func (b *bundle) queues(r db.PlayerTicketRequest) string {
+	b.t.Helper()
+	a, err := b.CreatePlayerTicket(b.t.Context(), universe, r)
+	require.NoError(b.t, err)
+	require.True(b.t, a.New)
+	return a.ID
+}
+
+// sees reads a ticket as a player.
+func (b *bundle) sees(sub, id string) db.PlayerTicket {
+	b.t.Helper()
+	t, err := b.PlayerTicket(b.t.Context(), universe, id, sub)
+	require.NoError(b.t, err)
+	return t
+}
+
+func refusedTicket(t *testing.T, err error, kind db.Kind, code, ticket string) {
+	t.Helper()
+	var e *db.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, kind, e.Kind)
+	require.Equal(t, code, e.Code)
+	require.Equal(t, ticket, e.TicketID)
+}
+
+// Pins a party that waits twice because two of its members pressed the button, and a stranger who reads a ticket.
+func TestAPartyQueuesOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	request := asks("ada", []string{"ada", "bo"}, "duel", "race")
+	id := b.queues(request)
+	for _, caller := range []string{"ada", "bo"} {
+		request.Caller = caller
+		again, err := b.CreatePlayerTicket(t.Context(), universe, request)
+		require.NoError(t, err)
+		require.Equal(t, db.PlayerTicketAnswer{ID: id}, again)
+	}
+	seen := b.sees("ada", id)
+	require.Equal(t, db.TicketQueued, seen.State)
+	require.Equal(t, 1, seen.Version)
+	require.Equal(t, []string{"ada", "bo"}, seen.Party)
+	require.Equal(t, []string{"duel", "race"}, seen.Profiles)
+	require.Equal(t, time.Minute, seen.Lease)
+	require.Equal(t, "body of "+id, string(seen.Body))
+	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
+	refusedTicket(t, err, db.NotFound, "ticket_unknown", "")
+
+	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "race"))
+	refusedTicket(t, err, db.Conflict, "ticket_exists", id)
+	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy", "bo"}, "race"))
+	refusedTicket(t, err, db.Conflict, "party_conflict", "")
+	b.queues(asks("ada", []string{"ada"}, "solo")) // another profile
+}
+
+// A member that was taken along may leave for a ticket of its own until it has joined the party's.
+func TestAMemberQueuesElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.queues(asks("ada", []string{"ada", "bo"}, "duel"))
+	own := b.queues(asks("bo", []string{"bo"}, "duel"))
+	left := b.sees("ada", first)
+	require.Equal(t, db.TicketCancelled, left.State)
+	require.Equal(t, "member_queued_elsewhere", left.Reason)
+	require.Equal(t, 2, left.Version)
+
+	second := b.queues(asks("ada", []string{"ada", "cy"}, "duel"))
+	b.sees("cy", second)
+	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy"}, "duel"))
+	refusedTicket(t, err, db.Conflict, "party_conflict", second)
+	require.Equal(t, db.TicketQueued, b.sees("bo", own).State)
+	require.Equal(t, []string{"cancelled", "queued", "queued"}, many[string](b, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
+}
+
+func many[T any](b *bundle, sql string, args ...any) (all []T) {
+	b.t.Helper()
+	rows, err := b.Pool().Query(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		require.NoError(b.t, rows.Scan(&v))
+		all = append(all, v)
+	}
+	require.NoError(b.t, rows.Err())
+	return all
+}
+
+// Pins two tickets of one party, made at two replicas at the same moment.
+func TestTwoMembersPostAtTwoReplicas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stores := []*db.Store{b.Store, b.replica()}
+	for i := range 30 {
+		party := []string{fmt.Sprint("ada", i), fmt.Sprint("bo", i)}
+		var ids [2]string
+		var posting sync.WaitGroup
+		for n, store := range stores {
+			posting.Go(func() {
+				a, err := store.CreatePlayerTicket(t.Context(), universe, asks(party[n], party, "duel", "race"))
+				if err == nil {
+					ids[n] = a.ID
+				}
+			})
+		}
+		posting.Wait()
+		require.NotEmpty(t, ids[0])
+		require.Equal(t, ids[0], ids[1])
+	}
+	require.Equal(t, 30, one[int](b, "SELECT count(*) FROM tickets"))
+	require.Equal(t, 120, one[int](b, "SELECT count(*) FROM ticket_players"))
+}
+
+// Pins a player who is told that the ticket is cancelled, and is matched.
+func TestCancelOrAssign(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := b.replica()
+	for i := range 30 {
+		sub := fmt.Sprint("ada", i)
+		id := b.queues(asks(sub, []string{sub}, "duel"))
+		var missing []string
+		var racing sync.WaitGroup
+		racing.Go(func() {
+			missing, _ = other.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{id}, Assignment: []byte("a")}}, true)
+		})
+		_, err := b.CancelPlayerTicket(t.Context(), universe, id, sub)
+		require.NoError(t, err)
+		racing.Wait()
+		state := b.sees(sub, id).State
+		if len(missing) > 0 {
+			require.Equal(t, db.TicketCancelled, state)
+		} else {
+			require.Equal(t, db.TicketAssigned, state)
+		}
+		_, err = b.CancelPlayerTicket(t.Context(), universe, id, sub)
+		require.NoError(t, err, "again: the same")
+		require.Equal(t, state, b.sees(sub, id).State)
+	}
+	id := b.queues(asks("ada", []string{"ada"}, "duel"))
+	_, err := b.CancelPlayerTicket(t.Context(), universe, id, "eve")
+	require.NoError(t, err)
+	require.Equal(t, db.TicketQueued, b.sees("ada", id).State, "a stranger cancels nothing")
+}
+
+// What clients of Open Match do with a player's ticket is what its players see, before and after it is recorded.
+func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *db.Config) {
+		c.Describe = func([]byte) db.TicketFacts { return db.TicketFacts{Attributes: []byte(`{"ada":{}}`)} }
+	})
+	assigned, deleted := b.queues(asks("ada", []string{"ada"}, "duel")), b.queues(asks("bo", []string{"bo", "cy"}, "duel"))
+	b.exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
+	require.Equal(t, db.TicketMatched, b.sees("ada", assigned).State)
+	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
+	refusedTicket(t, err, db.Conflict, "matched", "")
+	_, err = b.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{assigned}, Assignment: []byte("there")}}, true)
+	require.NoError(t, err)
+	require.NoError(t, b.DeleteTicket(t.Context(), universe, deleted))
+	look := func() {
+		t.Helper()
+		one, two := b.sees("ada", assigned), b.sees("cy", deleted)
+		require.Equal(t, db.TicketAssigned, one.State)
+		require.Equal(t, "there", string(one.Assignment))
+		require.Equal(t, db.TicketCancelled, two.State)
+		require.Equal(t, "deleted", two.Reason)
+		require.Equal(t, []int{2, 2}, []int{one.Version, two.Version})
+	}
+	look()
+	n, err := b.RecordLostTickets(t.Context(), universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	look()
+	n, err = b.RecordLostTickets(t.Context(), universe, 10)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.Zero(t, one[int](b, "SELECT count(*) FROM ticket_players"))
+	require.Equal(t, []string{"assigned", "cancelled"}, many[string](b, "SELECT outcome FROM ticket_history ORDER BY 1"))
+	b.queues(asks("bo", []string{"bo"}, "duel"))
+	b.exec("UPDATE ticket_events SET at = at - interval '20 minutes'")
+	_, err = b.PlayerTicket(t.Context(), universe, assigned, "ada")
+	require.True(t, db.IsKind(err, db.NotFound) || db.IsKind(err, db.Gone), "%v", err)
+}
+
+// A row whose ticket was deleted, and not recorded yet, keeps nobody out of the queue.
+func TestAStaleRowIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old := b.queues(asks("ada", []string{"ada", "bo"}, "duel"))
+	require.NoError(t, b.DeleteTicket(t.Context(), universe, old))
+	id := b.queues(asks("bo", []string{"ada", "bo"}, "duel"))
+	require.Equal(t, []string{id, id}, many[string](b, "SELECT ticket_id FROM ticket_players"))
+}
+
+// Pins players who lose their place because the director was down, and tickets that stay after their players have left.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.queues(asks("ada", []string{"ada"}, "duel"))
+	over := b.queues(asks("bo", []string{"bo"}, "duel"))
+	b.exec("UPDATE tickets SET expires_at = now() - interval '1 second', ends_at = CASE WHEN id = $1 THEN now() - interval '1 second' ELSE ends_at END", over)
+	n, err := b.SweepTickets(t.Context(), universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "no replica has served for a whole lease: only the time in the queue counts")
+	require.Equal(t, "ttl", b.sees("bo", over).Reason)
+	require.Equal(t, db.TicketExpired, b.sees("bo", over).State)
+	require.Equal(t, db.TicketQueued, b.sees("ada", id).State)
+
+	before := one[string](b, "SELECT tx::text FROM tickets")
+	require.NoError(t, b.KeepAlive(t.Context(), universe, []string{id}))
+	require.True(t, one[bool](b, "SELECT expires_at > now() + interval '30 seconds' FROM tickets"))
+	require.NotEqual(t, before, one[string](b, "SELECT tx::text FROM tickets"), "it is a candidate again")
+	b.exec("UPDATE tickets SET ends_at = now() + interval '5 seconds'")
+	require.NoError(t, b.KeepAlive(t.Context(), universe, []string{id}))
+	require.True(t, one[bool](b, "SELECT expires_at = ends_at FROM tickets"), "no lease outlasts the time in the queue")
+
+	b.exec("UPDATE tickets SET expires_at = now() - interval '1 second'")
+	b.steady()
+	n, err = b.SweepTickets(t.Context(), universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, "client_gone", b.sees("ada", id).Reason)
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.queues(asks("ada", []string{"ada"}, "duel"))
+	require.NoError(t, b.PauseTickets(t.Context(), universe, []string{id}))
+	require.Equal(t, db.TicketPaused, b.sees("ada", id).State)
+	n, err := b.CountTickets(t.Context(), universe, match.Pool{})
+	require.NoError(t, err)
+	require.Zero(t, n, "no match function finds it")
+	require.NoError(t, b.PauseTickets(t.Context(), universe, []string{id}))
+	require.NoError(t, b.ResumeTickets(t.Context(), universe, []string{id}))
+	seen := b.sees("ada", id)
+	require.Equal(t, db.TicketQueued, seen.State)
+	require.Equal(t, 3, seen.Version)
+	events, err := b.TicketEvents(t.Context(), universe, id, 1)
+	require.NoError(t, err)
+	require.Equal(t, []db.TicketState{db.TicketPaused, db.TicketQueued}, []db.TicketState{events[0].State, events[1].State})
+}
+
+func TestAPlayerWaitsWithSixteenTickets(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 16 {
+		b.queues(asks("ada", []string{"ada", fmt.Sprint("bo", i)}, fmt.Sprint("p", i)))
+	}
+	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "one-more"))
+	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy", "ada"}, "one-more"))
+	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	b.queues(asks("bo1", []string{"bo1"}, "one-more"))
+}
+
+// Pins a retry after a lost answer that queues a party again which has been matched meanwhile.
+func TestAnIdempotencyKeyOutlivesTheTicket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	request := asks("ada", []string{"ada"}, "duel")
+	request.IdempotencyKey = "k"
+	id := b.queues(request)
+	_, err := b.CancelPlayerTicket(t.Context(), universe, id, "ada")
+	require.NoError(t, err)
+	again, err := b.CreatePlayerTicket(t.Context(), universe, request)
+	require.NoError(t, err)
+	require.Equal(t, db.PlayerTicketAnswer{ID: id}, again)
+	request.RequestHash = []byte("another")
+	_, err = b.CreatePlayerTicket(t.Context(), universe, request)
+	require.True(t, db.IsKind(err, db.Mismatch), "%v", err)
+}
+
+// A ticket that nothing is asked of any more does not keep its players.
+func TestRetiredProfiles(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec("INSERT INTO profiles (region, name, live, retired_at) VALUES ('global', 'old', 1, now()), ('global', 'duel', 1, NULL)")
+	only, both := b.queues(asks("ada", []string{"ada"}, "old")), b.queues(asks("bo", []string{"bo"}, "duel", "old"))
+	n, err := b.CancelRetired(t.Context(), universe, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, "profile_retired", b.sees("ada", only).Reason)
+	require.Equal(t, db.TicketQueued, b.sees("bo", both).State)
+}
+
+// What a ready check shows to each of its players.
+func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, m := b.queues(asks("ada", []string{"ada", "bo"}, "duel")), uuid.New()
+	b.exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || $2, version = 2 WHERE id = $1", id, m[:])
+	b.exec("INSERT INTO ticket_events (region, ticket_id, n, state, match_id) VALUES ('global', $1, 2, 'accepting', $2)", id, m)
+	b.exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
+		VALUES ('global', $1, 'global', 'duel', 1, 'proposed', now() + interval '20 seconds', '[{"sub":"ada"},{"sub":"bo"},{"sub":"cy"}]', ARRAY[$2], '{}')`, m, id)
+	b.exec("INSERT INTO match_accepts (region, match_id, sub, accepted) VALUES ('global', $1, 'bo', true)", m)
+	seen := b.sees("bo", id)
+	require.Equal(t, db.TicketAccepting, seen.State)
+	require.Equal(t, m.String(), seen.MatchID)
+	require.Equal(t, []any{3, 1, true}, []any{seen.ReadyCheck.Players, seen.ReadyCheck.Accepted, seen.ReadyCheck.You})
+	require.False(t, b.sees("ada", id).ReadyCheck.You)
+	declines, err := b.CancelPlayerTicket(t.Context(), universe, id, "ada")
+	require.NoError(t, err)
+	require.Equal(t, m.String(), declines)
+	b.exec("UPDATE matches SET state = 'accepted'")
+	declines, err = b.CancelPlayerTicket(t.Context(), universe, id, "ada")
+	require.NoError(t, err)
+	require.Empty(t, declines)
+	require.Equal(t, db.TicketCancelled, b.sees("bo", id).State, "a match that waits for a server ends when a ticket leaves")
+}

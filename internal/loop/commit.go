@@ -1,0 +1,157 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+)
+
+// What one transaction takes at most.
+const (
+	batchMatches = 256
+	batchPlayers = 2048
+)
+
+// commits sends matches to the database: one transaction at a time for each game region, and one for ready checks, beside each
+// other. What waits meanwhile is the next batch.
+type commits struct {
+	store    Store
+	universe string
+	outcomes chan outcomes
+	returned []outcomes // taken from the channel, not handled yet
+	lines    map[line]*lineState
+	under    int // jobs that were sent and are not handled yet
+}
+
+// line is where a transaction is sent: to a game region, or to players.
+type line struct {
+	region string
+	asks   bool
+}
+
+type lineState struct {
+	queue []*job
+	sent  []*job // nil: none is under way
+}
+
+// outcomes is what became of a batch. On an error nothing is known about its matches.
+type outcomes struct {
+	line     line
+	jobs     []*job
+	outcomes []db.MatchOutcome
+	err      error
+	took     time.Duration
+}
+
+func newCommits(store Store, universe string) commits {
+	return commits{store: store, universe: universe, outcomes: make(chan outcomes, 64), lines: map[line]*lineState{}}
+}
+
+// add queues a match: the oldest first.
+func (c *commits) add(j *job) {
+	to := line{j.gameRegion(), j.asks}
+	if j.asks {
+		to.region = ""
+	}
+	s := c.lines[to]
+	if s == nil {
+		s = &lineState{}
+		c.lines[to] = s
+	}
+	at, _ := slices.BinarySearchFunc(s.queue, j, func(a, b *job) int { return a.oldest.Compare(b.oldest) })
+	s.queue = slices.Insert(s.queue, at, j)
+}
+
+// send sends a batch on each line that has jobs and no transaction under way.
+func (c *commits) send(ctx context.Context) {
+	for to, s := range c.lines {
+		if s.sent != nil {
+			continue
+		}
+		if len(s.queue) == 0 {
+			delete(c.lines, to)
+			continue
+		}
+		s.sent = s.batch()
+		c.under++
+		go func(jobs []*job) { c.outcomes <- c.transact(ctx, to, jobs) }(s.sent)
+	}
+}
+
+// batch takes the next batch off the queue. Matches with and without a completed ready check may share it.
+func (s *lineState) batch() []*job {
+	n, players := 0, 0
+	for n < len(s.queue) && n < batchMatches && (n == 0 || players+s.queue[n].players() <= batchPlayers) {
+		players += s.queue[n].players()
+		n++
+	}
+	batch := slices.Clone(s.queue[:n])
+	s.queue = slices.Delete(s.queue, 0, n)
+	return batch
+}
+
+// transact runs the transaction of a batch. It uses nothing that the loop changes meanwhile.
+func (c *commits) transact(ctx context.Context, to line, jobs []*job) outcomes {
+	started := time.Now()
+	matches, owners, within := make([]db.NewMatch, len(jobs)), []db.MatchOwner{}, time.Duration(0)
+	for i, j := range jobs {
+		matches[i] = j.match
+		within = max(within, j.within)
+		if !slices.Contains(owners, j.owner) {
+			owners = append(owners, j.owner)
+		}
+	}
+	o := outcomes{line: to, jobs: jobs}
+	o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, owners, matches, assign)
+	o.took = time.Since(started)
+	return o
+}
+
+// assign returns what Open Match's frontends read of a match.
+func assign(m *db.NewMatch, p db.Placement) []byte {
+	seats := ticketbody.Seats{MatchID: m.ID.String(), SessionHandle: p.SessionHandle, Endpoint: p.Endpoint, Region: p.Region, Teams: map[string]string{}}
+	for _, t := range m.Tickets {
+		for _, player := range t.Players {
+			seats.Teams[player.Sub] = player.Team
+		}
+	}
+	body, _ := ticketbody.EncodeAssignment(p.Endpoint, seats) // texts that Postgres took always encode
+	return body
+}
+
+// jobs are all that are queued or under way.
+func (c *commits) jobs() (all []*job) {
+	for _, s := range c.lines {
+		all = append(append(all, s.queue...), s.sent...)
+	}
+	return all
+}
+
+func (c *commits) len() int {
+	n := 0
+	for _, s := range c.lines {
+		n += len(s.queue) + len(s.sent)
+	}
+	return n
+}
+
+// dropProfile drops what is queued of a profile. What is under way fails at its fence.
+func (c *commits) dropProfile(name string) {
+	for _, s := range c.lines {
+		s.queue = slices.DeleteFunc(s.queue, func(j *job) bool { return j.owner.Profile == name })
+	}
+}
+
+// wait waits for the transactions under way, so that their outcomes are known before this worker's lease ends.
+func (c *commits) wait(ctx context.Context) {
+	for ; c.under > 0; c.under-- {
+		select {
+		case <-c.outcomes:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// Package loop runs the director loop: it decides which queued tickets become matches, and commits each match together with
+// its session, seats and assignments. Any number of workers run it. One of them owns each profile and decides for it; the
+// others own other profiles, and take over those of a worker whose lease expires.
+//
+// What lives elsewhere: match/decide decides (pure), db/match_commit.go commits, db/loop_*.go reads the queue and keeps the
+// owners, internal/ticketbody decodes tickets.
+//
+//	owner.go    leases, and which profiles this worker owns
+//	queue.go    the tickets of the queue as this worker knows them, and how it learns of changes
+//	profile.go  one owned profile: its engine and what it has under way
+//	turn.go     lets each profile decide, for 50 ms at a time
+//	commit.go   sends decided matches to the database in batches, one game region at a time
+//	outcome.go  what becomes of a match that could not be committed
+//	waiting.go  matches that wait for a server, and the demand that they make
+//	ready.go    matches whose players are asked first
+//
+// The states of a decided match:
+//
+//	decided ─┬─► proposed ─► accepted ─┐      (ready check)
+//	         └────────────────────────┴─► committing ─┬─► committed
+//	                                        ▲         ├─► waiting for a server ─► committing, or after 30 s:
+//	                                        └─────────┘   decided anew
+//	                                                  └─► dropped: its tickets are candidates again, or gone
+//
+// Everything is owned by the goroutine of [Loop.Run], except the lease, which has a goroutine of its own so that no decision
+// delays it, and transactions, which run beside it and hand in their outcomes through a channel.
+package loop

@@ -1,0 +1,230 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
+)
+
+// Options configure a [Loop]. Store and Universe are required; the zero value of every other field is usable.
+type Options struct {
+	Store    Store
+	Universe string // the region that is the queue
+	// PlayerArg is the string_arg of an Open Match ticket that names its player; "": such tickets are no candidates.
+	PlayerArg string
+	// Lease is how long this worker owns its profiles without a sign of life; 0 means 1 s.
+	Lease time.Duration
+	// MaxCandidates bounds the tickets in memory; 0 means 200,000. Beyond it the oldest are kept.
+	MaxCandidates int
+	KeepHistory   HistoryAttributes     // of the tickets that leave
+	Log           *slog.Logger          // nil: no log
+	Metrics       prometheus.Registerer // nil: no metrics
+	Guard         *panics.Guard         // nil: a panic of a decision ends the process
+}
+
+func (o Options) withDefaults() Options {
+	if o.Lease == 0 {
+		o.Lease = time.Second
+	}
+	if o.MaxCandidates == 0 {
+		o.MaxCandidates = 200_000
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Loop decides for the profiles that it owns. Make one with [New], and Run it once.
+type Loop struct {
+	Options
+
+	metrics  *metrics
+	lease    *lease
+	queue    *queue
+	profiles map[string]*owned
+	holds    holds
+	commits  commits
+	waiting  waiting
+	hosts    hosts
+	bad      map[string]int // how often the database refused a match of this seed
+	freeFor  map[string]int // how many looks a profile has been without an owner
+	shared   time.Time      // when this worker last considered giving a profile up
+}
+
+// New makes a loop. Errors: its metrics are registered already.
+func New(o Options) (*Loop, error) {
+	o = o.withDefaults()
+	m, err := newMetrics(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loop{Options: o, metrics: m, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{}}
+	l.queue = newQueue(o.Store, o.Universe, o.MaxCandidates, l)
+	l.commits = newCommits(o.Store, o.Universe)
+	return l, nil
+}
+
+const (
+	tick           = time.Second // between two looks at what notifications should have reported
+	lookInterval   = 250 * time.Millisecond
+	reconcileEvery = time.Minute
+	callTimeout    = 5 * time.Second // of one reading
+	retryPause     = 500 * time.Millisecond
+)
+
+// Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
+func (l *Loop) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := l.guarded(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "the director loop begins anew", slog.Any("error", err))
+		l.reset()
+		pause(ctx, retryPause)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	l.commits.wait(ctx)
+	_ = l.Store.EndLoopWorker(ctx, l.lease.id) // it expires by itself
+}
+
+func (l *Loop) guarded(ctx context.Context) error {
+	if l.Guard == nil {
+		return l.run(ctx)
+	}
+	return l.Guard.Do("director loop", func() error { return l.run(ctx) })
+}
+
+// reset forgets what was read and decided. Transactions that are under way end on their own; what they commit is found in the
+// queue that is read next.
+func (l *Loop) reset() {
+	l.profiles, l.freeFor, l.bad = map[string]*owned{}, map[string]int{}, map[string]int{}
+	l.queue = newQueue(l.Store, l.Universe, l.MaxCandidates, l)
+	l.commits = newCommits(l.Store, l.Universe)
+	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
+}
+
+// run reads the queue and decides until ctx ends or a reading fails.
+func (l *Loop) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := l.lease.begin(ctx, cancel); err != nil {
+		return err
+	}
+	wakes := l.subscribe()
+	defer wakes.stop()
+	if err := l.queue.load(ctx); err != nil {
+		return err
+	}
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop decides", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
+	t := newTimers()
+	defer t.stop()
+	for ctx.Err() == nil {
+		if err := l.step(ctx, t); err != nil {
+			return err
+		}
+		l.sleep(ctx, wakes, t)
+	}
+	return ctx.Err()
+}
+
+// step does what is due: it looks after the owners, reads changes, decides, and sends what was decided.
+func (l *Loop) step(ctx context.Context, t *timers) error {
+	if t.due(lookAt) {
+		if err := l.own(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.queue.follow(ctx); err != nil {
+		return err
+	}
+	if t.due(reconcileAt) {
+		if err := l.queue.reconcile(ctx); err != nil {
+			return err
+		}
+	}
+	if t.due(tickAt) {
+		if err := l.second(ctx); err != nil {
+			return err
+		}
+	}
+	l.takeOutcomes(ctx)
+	l.release()
+	l.turn(ctx)
+	l.commits.send(ctx)
+	l.metrics.observe(l)
+	return nil
+}
+
+// second does what is done once a second, or at once when capacity or a ready check changed.
+func (l *Loop) second(ctx context.Context) error {
+	if err := l.readHosts(ctx); err != nil {
+		return err
+	}
+	if err := l.readRosters(ctx); err != nil {
+		return err
+	}
+	return l.serveWaiting(ctx)
+}
+
+// sleep waits until something may be due.
+func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
+	if l.busy() {
+		return
+	}
+	t.sleepUntil(l.nextDecision())
+	select {
+	case <-ctx.Done():
+	case <-t.timer.C:
+	case <-w.queue:
+	case <-w.settled:
+	case <-w.profiles:
+		t.now(lookAt)
+	case <-w.capacity:
+		t.now(tickAt)
+	case <-w.matches:
+		t.now(tickAt)
+	case o := <-l.commits.outcomes:
+		l.commits.returned = append(l.commits.returned, o)
+	}
+}
+
+// wakes are the notifications that end a sleep.
+type wakes struct {
+	queue, settled, profiles, capacity, matches <-chan struct{}
+	stops                                       []func()
+}
+
+func (l *Loop) subscribe() *wakes {
+	w := &wakes{}
+	subscribe := func(topic, region string) <-chan struct{} {
+		wake, stop := l.Store.Subscribe(topic, region)
+		w.stops = append(w.stops, stop)
+		return wake
+	}
+	w.queue, w.settled = subscribe(db.TopicQueue, l.Universe), subscribe(db.TopicTickets, l.Universe)
+	w.profiles, w.matches = subscribe(db.TopicProfiles, l.Universe), subscribe(db.TopicMatches, l.Universe)
+	w.capacity = subscribe(db.TopicCapacity, "")
+	return w
+}
+
+func (w *wakes) stop() {
+	for _, stop := range w.stops {
+		stop()
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,136 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+const (
+	busyPause    = 50 * time.Millisecond // another transaction decides about a player
+	refusedPause = 5 * time.Second       // a player has a seat that it is about to take
+	badPause     = time.Second           // the database refuses the match; doubles up to badPauseMax
+	badPauseMax  = 30 * time.Second
+)
+
+// takeOutcomes handles the transactions that ended.
+func (l *Loop) takeOutcomes(ctx context.Context) {
+	all := l.commits.returned
+	l.commits.returned = nil
+	for len(l.commits.outcomes) > 0 {
+		all = append(all, <-l.commits.outcomes)
+	}
+	for _, o := range all {
+		l.commits.under--
+		if s := l.commits.lines[o.line]; s != nil {
+			s.sent = nil
+		}
+		l.metrics.commit.Observe(o.took.Seconds())
+		l.handle(ctx, o)
+	}
+}
+
+func (l *Loop) handle(ctx context.Context, o outcomes) {
+	if o.err != nil {
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)), slog.Any("error", o.err))
+		for _, j := range o.jobs {
+			l.giveBack(j, retryPause, "error")
+		}
+		return
+	}
+	for i, outcome := range o.outcomes {
+		l.settle(ctx, o.jobs[i], outcome)
+	}
+}
+
+// settle handles what became of one match.
+func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
+	switch outcome.Kind {
+	case db.MatchCommitted:
+		l.committed(j)
+	case db.MatchProposed:
+		l.leave(j) // its tickets come back when the ready check fails
+	case db.MatchNoHost:
+		l.nextRegion(ctx, j)
+	case db.MatchTicketsGone:
+		l.lost(ctx, j, outcome.Gone)
+	case db.MatchPlayersBusy:
+		l.giveBack(j, busyPause, "busy")
+	case db.MatchRefused:
+		if outcome.Reason != db.RefusedSeated { // the open match is another now
+			l.giveBack(j, busyPause, "refused")
+			return
+		}
+		l.giveBack(j, refusedPause, "refused")
+	case db.MatchBad:
+		l.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match", slog.String("profile", j.match.Profile), slog.Any("tickets", j.tickets()))
+		l.giveBack(j, l.badPause(j.anchor), "bad")
+	}
+}
+
+// committed forgets the tickets of a match. The feed of the queue says the same a moment later.
+func (l *Loop) committed(j *job) {
+	l.metrics.matches.WithLabelValues(j.match.Profile).Inc()
+	now := l.Store.Now()
+	for _, t := range j.match.Tickets {
+		if e := l.queue.entries[t.ID]; e != nil {
+			l.metrics.waited.Observe(now.Sub(e.created).Seconds())
+		}
+		l.queue.remove(t.ID)
+	}
+}
+
+// leave takes the tickets of a match out of every profile, without forgetting them.
+func (l *Loop) leave(j *job) {
+	for _, t := range j.match.Tickets {
+		for _, p := range l.profiles {
+			p.engine.Remove(t.ID)
+		}
+	}
+}
+
+// nextRegion tries the next best game region, and after the last lets the match wait for a server.
+func (l *Loop) nextRegion(_ context.Context, j *job) {
+	if j.region+1 < len(j.match.Regions) {
+		j.region++
+		l.commits.add(j)
+		return
+	}
+	j.region = 0
+	l.waiting.add(j)
+}
+
+// badPause doubles the pause of a seed each time that the database refuses its match.
+func (l *Loop) badPause(anchor string) time.Duration {
+	n := l.bad[anchor]
+	l.bad[anchor] = n + 1
+	return min(badPause<<min(n, 5), badPauseMax)
+}
+
+// lost reads the tickets that turned out not to be free, and makes the others candidates again.
+func (l *Loop) lost(ctx context.Context, j *job, gone []string) {
+	l.metrics.dropped.WithLabelValues("gone").Inc()
+	l.giveBack(j, 0, "")
+	if err := l.queue.refresh(ctx, gone); err != nil {
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets could not be read", slog.Any("error", err))
+	}
+}
+
+// giveBack drops a match: its tickets are candidates again, at their place, after a pause.
+func (l *Loop) giveBack(j *job, after time.Duration, why string) {
+	if why != "" {
+		l.metrics.dropped.WithLabelValues(why).Inc()
+	}
+	p := l.profiles[j.match.Profile]
+	if p == nil {
+		return
+	}
+	if after > 0 {
+		l.returnAfter(after, p.name, j.tickets())
+		return
+	}
+	p.engine.Return(j.tickets()...)
+	p.dirty = true
+}

@@ -1,0 +1,169 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// own looks at who owns which profile, takes those that nobody owns, follows new versions and gives up what is beyond this
+// worker's share. The database decides who owns a profile; a former owner's commits fail.
+func (l *Loop) own(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all, err := l.Store.ProfileOwners(ctx, l.Universe)
+	if err != nil {
+		return err
+	}
+	l.dropOthers(ctx, all)
+	if err := l.take(ctx, all); err != nil {
+		return err
+	}
+	for _, o := range all {
+		if mine := l.profiles[o.Profile]; mine != nil && mine.version != o.Live {
+			if err := l.load(ctx, mine, o.Live); err != nil {
+				return err
+			}
+		}
+	}
+	l.lease.weight.Store(int64(l.weight()))
+	return l.share(ctx)
+}
+
+// dropOthers forgets the profiles that another worker owns now, or that were retired.
+func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
+	mine := map[string]int64{}
+	for _, o := range all {
+		if o.Worker == l.lease.id {
+			mine[o.Profile] = o.Epoch
+		}
+	}
+	for name, p := range l.profiles {
+		if mine[name] != p.epoch {
+			l.drop(name)
+			l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided elsewhere", slog.String("profile", name))
+		}
+	}
+}
+
+// patience is for how many looks a worker that already has more than its share leaves a profile without an owner to others.
+const patience = 2
+
+// take takes profiles that nobody owns: at once where this worker has least to decide about, and after two looks anyhow.
+func (l *Loop) take(ctx context.Context, all []db.ProfileOwner) error {
+	var free []string
+	for _, o := range all {
+		switch {
+		case !o.Owned:
+			l.freeFor[o.Profile]++
+			free = append(free, o.Profile)
+		default:
+			delete(l.freeFor, o.Profile)
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	workers, err := l.Store.LoopWorkers(ctx)
+	if err != nil {
+		return err
+	}
+	if !l.hasLeast(workers) {
+		free = slices.DeleteFunc(free, func(name string) bool { return l.freeFor[name] <= patience })
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	epochs, err := l.Store.TakeProfiles(ctx, l.Universe, l.lease.id, free)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if epoch, ok := epochs[o.Profile]; ok {
+			if err := l.adopt(ctx, o, epoch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasLeast reports whether no other worker has less to decide about; of equal ones the first by id has.
+func (l *Loop) hasLeast(workers []db.LoopWorker) bool {
+	mine := l.weight()
+	for _, w := range workers {
+		if w.ID == l.lease.id {
+			continue
+		}
+		if w.Weight < mine || w.Weight == mine && slices.Compare(w.ID[:], l.lease.id[:]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// adopt begins to decide for a profile.
+func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64) error {
+	p := &owned{name: o.Profile, epoch: epoch}
+	l.profiles[o.Profile] = p
+	delete(l.freeFor, o.Profile)
+	l.metrics.takeovers.Inc()
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))
+	return l.load(ctx, p, o.Live)
+}
+
+// shareEvery is the shortest time between two profiles that this worker gives up.
+const shareEvery = time.Second
+
+// share gives up one profile to the worker with least to decide about, if both have less to decide about than this one afterwards.
+func (l *Loop) share(ctx context.Context) error {
+	if len(l.profiles) < 2 || time.Since(l.shared) < shareEvery {
+		return nil
+	}
+	l.shared = time.Now()
+	workers, err := l.Store.LoopWorkers(ctx)
+	if err != nil {
+		return err
+	}
+	least := l.weight()
+	for _, w := range workers {
+		if w.ID != l.lease.id {
+			least = min(least, w.Weight)
+		}
+	}
+	surplus := l.surplus(least)
+	if surplus == nil {
+		return nil
+	}
+	if err := l.Store.GiveUpProfile(ctx, l.Universe, l.lease.id, surplus.name); err != nil {
+		return err
+	}
+	l.drop(surplus.name)
+	return nil
+}
+
+// surplus returns the smallest profile that a worker with that weight could take and still have less than this worker has now.
+func (l *Loop) surplus(least int) *owned {
+	var smallest *owned
+	for _, p := range l.profiles {
+		if smallest == nil || p.weight() < smallest.weight() || p.weight() == smallest.weight() && p.name < smallest.name {
+			smallest = p
+		}
+	}
+	if least+smallest.weight() >= l.weight() {
+		return nil
+	}
+	return smallest
+}
+
+// weight is what this worker decides about.
+func (l *Loop) weight() int {
+	n := 0
+	for _, p := range l.profiles {
+		n += p.weight()
+	}
+	return n
+}

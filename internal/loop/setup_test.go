@@ -1,0 +1,151 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/loop"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
+)
+
+// A private test cluster keeps a goroutine of its own for as long as the process lives.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
+}
+
+const (
+	universe = "global"
+	region   = "eu"
+)
+
+// bundle is a database of its own for a test, with a store on it.
+type bundle struct {
+	*db.Store
+
+	t   testing.TB
+	url string
+	sql *pgxpool.Pool
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	return newBundle(t)
+}
+
+func newBundle(t testing.TB) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: dbtest.New(t)}
+	b.Store = b.store()
+	var err error
+	b.sql, err = pgxpool.New(t.Context(), b.url)
+	require.NoError(t, err)
+	t.Cleanup(b.sql.Close)
+	return b
+}
+
+func (b *bundle) store() *db.Store {
+	b.t.Helper()
+	s, err := db.Open(b.t.Context(), db.Config{URL: b.url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(b.t, err)
+	b.t.Cleanup(s.Close)
+	return s
+}
+
+// profile makes a document the live version of a profile.
+func (b *bundle) profile(name, document string) {
+	b.t.Helper()
+	_, err := b.sql.Exec(b.t.Context(), `
+		WITH p AS (INSERT INTO profiles (region, name, live) VALUES ($1, $2, 1))
+		INSERT INTO profile_versions (region, name, version, document, canonical, author) VALUES ($1, $2, 1, $3, '', 'test')`,
+		universe, name, "name: "+name+"\n"+document)
+	require.NoError(b.t, err)
+}
+
+// host registers a game server with room for so many players.
+func (b *bundle) host(id string, capacity int, modes ...string) {
+	b.t.Helper()
+	_, err := b.Register(b.t.Context(), db.Registration{
+		InstanceID: id, Region: region, Endpoint: id + ":7000", Modes: modes, Capacity: capacity,
+	})
+	require.NoError(b.t, err)
+}
+
+// ticket queues a party for profiles, with the same skill.
+func (b *bundle) ticket(skill float64, party []string, profiles ...string) string {
+	b.t.Helper()
+	d := ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}
+	for _, sub := range party {
+		d.Players = append(d.Players, match.Player{Sub: sub})
+	}
+	prepared, err := ticketbody.Prepare(d)
+	require.NoError(b.t, err)
+	created, err := b.CreateTicket(b.t.Context(), universe, db.NewTicket{
+		Fields: ticketbody.Fields(d),
+		Encode: prepared.Body,
+	})
+	require.NoError(b.t, err)
+	return created.ID
+}
+
+// worker runs a loop with a store of its own, as in another pod.
+func (b *bundle) worker(change ...func(*loop.Options)) (stop func()) {
+	b.t.Helper()
+	o := loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, c := range change {
+		c(&o)
+	}
+	l, err := loop.New(o)
+	require.NoError(b.t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	done := make(chan struct{})
+	go func() { defer close(done); l.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	b.t.Cleanup(stop)
+	return stop
+}
+
+// count returns what a query counts.
+func (b *bundle) count(query string, args ...any) (n int) {
+	b.t.Helper()
+	require.NoError(b.t, b.sql.QueryRow(b.t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+// eventually waits until a query counts n.
+func (b *bundle) eventually(n int, query string, args ...any) {
+	b.t.Helper()
+	var got int
+	require.Eventually(b.t, func() bool {
+		return b.sql.QueryRow(b.t.Context(), query, args...).Scan(&got) == nil && got == n
+	}, 20*time.Second, 20*time.Millisecond, "%s: want %d", query, n)
+}
+
+// sound fails the test where an invariant does not hold.
+func (b *bundle) sound() {
+	b.t.Helper()
+	rows, err := b.sql.Query(b.t.Context(), "SELECT name, violations FROM ops.invariants WHERE violations > 0")
+	require.NoError(b.t, err)
+	defer rows.Close()
+	var broken []string
+	for rows.Next() {
+		var name string
+		var n int
+		require.NoError(b.t, rows.Scan(&name, &n))
+		broken = append(broken, fmt.Sprintf("%s: %d", name, n))
+	}
+	require.Empty(b.t, strings.Join(broken, ", "))
+}
+
+func party(names ...string) []string { return names }

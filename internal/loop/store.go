@@ -1,0 +1,47 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+)
+
+// Store is what the loop needs of the database; [db.Store] implements it.
+type Store interface {
+	owners
+	tickets
+	matches
+	HostRegions(ctx context.Context, modes []string) ([]db.HostRegion, error)
+	PutDemand(ctx context.Context, profiles []string, demand []db.Demand) error
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+	Now() time.Time
+}
+
+type owners interface {
+	RenewLoopWorker(ctx context.Context, w db.LoopWorker, lease time.Duration) error
+	EndLoopWorker(ctx context.Context, id uuid.UUID) error
+	LoopWorkers(ctx context.Context) ([]db.LoopWorker, error)
+	ProfileOwners(ctx context.Context, universe string) ([]db.ProfileOwner, error)
+	TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error)
+	GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error
+	ProfileDocument(ctx context.Context, universe, name string, version int) ([]byte, error)
+}
+
+type tickets interface {
+	BeginCandidates(ctx context.Context) (db.SettledPoint, error)
+	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
+	CandidateIDsAfter(ctx context.Context, universe, after string) (page []db.CandidateIDsAfterRow, full bool, err error)
+	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
+	CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error)
+	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
+	MoveTickets(ctx context.Context, universe string, state db.TicketState, ids []string, reason string) error
+}
+
+type matches interface {
+	CommitMatches(ctx context.Context, universe, region string, owners []db.MatchOwner, matches []db.NewMatch,
+		assign db.AssignMatch) ([]db.MatchOutcome, error)
+	OpenMatches(ctx context.Context, universe string, profiles []string) ([]db.OpenMatch, error)
+}

@@ -1,0 +1,53 @@
+package loop
+
+import "time"
+
+// timers say when each kind of periodic work is due.
+type timers struct {
+	timer *time.Timer
+	at    [3]time.Time
+}
+
+type periodic int
+
+const (
+	lookAt      periodic = iota // at the owners of profiles
+	tickAt                      // at servers, ready checks and matches that wait
+	reconcileAt                 // at the whole queue
+)
+
+var every = [...]time.Duration{lookAt: lookInterval, tickAt: tick, reconcileAt: reconcileEvery}
+
+func newTimers() *timers {
+	t := &timers{timer: time.NewTimer(0)}
+	t.at[reconcileAt] = time.Now().Add(reconcileEvery) // the queue was just read
+	return t
+}
+
+// due reports whether the work is due, and sets its next time.
+func (t *timers) due(p periodic) bool {
+	now := time.Now()
+	if now.Before(t.at[p]) {
+		return false
+	}
+	t.at[p] = now.Add(every[p])
+	return true
+}
+
+func (t *timers) now(p periodic) { t.at[p] = time.Time{} }
+
+// sleepUntil sets the timer to the next periodic work, or to a decision that is due before it.
+func (t *timers) sleepUntil(decision time.Time) {
+	next := t.at[0]
+	for _, at := range t.at[1:] {
+		if at.Before(next) {
+			next = at
+		}
+	}
+	if !decision.IsZero() && decision.Before(next) {
+		next = decision
+	}
+	t.timer.Reset(max(0, time.Until(next)))
+}
+
+func (t *timers) stop() { t.timer.Stop() }

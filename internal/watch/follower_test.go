@@ -1,0 +1,138 @@
+package watch
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// queues creates a ticket of a player.
+func (b *bundle) queues(sub string) string {
+	b.t.Helper()
+	a, err := b.there.CreatePlayerTicket(b.t.Context(), region, db.PlayerTicketRequest{
+		Caller: sub, Party: []string{sub}, TTL: time.Hour, Body: func(string, time.Time) []byte { return []byte{} }, RequestHash: []byte(sub),
+	})
+	require.NoError(b.t, err)
+	return a.ID
+}
+
+func (b *bundle) follow(id string) *Follower {
+	b.t.Helper()
+	f, err := b.hub.Follow(id)
+	require.NoError(b.t, err)
+	b.t.Cleanup(f.Stop)
+	return f
+}
+
+// changes waits for a signal.
+func (b *bundle) changes(f *Follower) {
+	b.t.Helper()
+	select {
+	case <-f.Changed():
+	case <-time.After(testTimeout):
+		require.Fail(b.t, "no signal")
+	}
+}
+
+// settle waits until nothing is read any more, and takes the signals so far.
+func (b *bundle) settle(followers ...*Follower) {
+	b.t.Helper()
+	b.idle(0)
+	for _, f := range followers {
+		select {
+		case <-f.Changed():
+		default:
+		}
+	}
+}
+
+// Pins a player who learns of a match only at the next poll: states, and the end of a ticket by whomever, are pushed.
+func TestFollowersAreWoken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.queues("ada"), b.queues("bo")
+	first, second, other := b.follow(one), b.follow(one), b.follow(two)
+	b.settle(first, second, other)
+	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{one}))
+	b.changes(first)
+	b.changes(second)
+	b.settle(first, second)
+	b.assign("a", one)
+	b.changes(first)
+	second.Stop()
+	b.delete(two)
+	b.changes(other)
+	require.Equal(t, 2, b.hub.Following())
+}
+
+// A change between the beginning of following and the first reading of the feed is not lost.
+func TestAChangeBeforeTheFirstReading(t *testing.T) {
+	t.Parallel()
+	b := stepwise(t)
+	id := b.queues("ada")
+	f := b.follow(id)
+	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{id}))
+	b.read()
+	b.changes(f)
+	b.read()
+	require.NoError(t, b.there.ResumeTickets(t.Context(), region, []string{id}))
+	b.read()
+	b.changes(f)
+}
+
+// Thousands of idle followers must send no statements, whatever happens to other tickets costs one reading.
+func TestIdleFollowersSendNoStatements(t *testing.T) {
+	t.Parallel()
+	const n = 2000
+	b := setup(t)
+	id := b.queues("ada")
+	for range n {
+		b.follow(id)
+	}
+	b.settle()
+	before := b.asked.n.Load()
+	b.idle(0)
+	require.Equal(t, before, b.asked.n.Load())
+	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{id}))
+	f := b.follow(id)
+	b.changes(f)
+	require.LessOrEqual(t, b.asked.n.Load()-before, int64(12), "two feeds, read after each of two notifications")
+}
+
+// A state that an older transaction commits after a younger one was read is not skipped.
+func TestALateEventIsNotSkipped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	slow, quick := b.queues("ada"), b.queues("bo")
+	f, q := b.follow(slow), b.follow(quick)
+	b.settle(f, q)
+	tx, err := b.there.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), "INSERT INTO ticket_events (region, ticket_id, n, state) VALUES ($1, $2, 2, 'paused')", region, slow)
+	require.NoError(t, err)
+	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{quick}))
+	b.changes(q)
+	b.settle(f, q)
+	require.NoError(t, tx.Commit(t.Context()))
+	b.there.Notify(db.TopicTicketEvents, region)
+	b.changes(f)
+	require.Empty(t, q.Changed())
+}
+
+func TestFollowersAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.hub.limit = 1
+	f := b.follow("x")
+	_, err := b.hub.Follow("x")
+	require.True(t, db.IsKind(err, db.Unavailable))
+	f.Stop()
+	f.Stop()
+	b.follow("x").Stop()
+	require.Zero(t, b.hub.Following())
+}

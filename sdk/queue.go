@@ -1,0 +1,177 @@
+package sdk
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// TicketRequest asks for a match. What the names of profiles and attributes mean, the operator's profiles say.
+type TicketRequest struct {
+	// Profiles are the profiles to queue for, at most 8; the first match wins. Empty: all that take tickets which name none.
+	Profiles []string `json:"profiles,omitempty"`
+	// Party lists the players that must play together, including the caller: at most 64. Empty: the caller alone.
+	Party []string `json:"party,omitempty"`
+	// Attributes are what rules compare, of every player: numbers, strings or lists of strings; at most 64.
+	Attributes map[string]any `json:"attributes,omitempty"`
+	// Players replaces attributes for single members of the party.
+	Players map[string]TicketPlayer `json:"players,omitempty"`
+	// Latencies are measured latencies in milliseconds, 0 to 10,000, by region.
+	Latencies map[string]int `json:"latencies,omitempty"`
+}
+
+// TicketPlayer is what a [TicketRequest] says of one player.
+type TicketPlayer struct {
+	Attributes map[string]any `json:"attributes,omitempty"`
+}
+
+// QueueState is a state of a queued ticket. A client should treat one that it does not know as QueueQueued.
+type QueueState string
+
+// The states of queued tickets. The last four are final.
+const (
+	QueueQueued           QueueState = "queued"
+	QueuePaused           QueueState = "paused"
+	QueueMatched          QueueState = "matched"
+	QueueAccepting        QueueState = "accepting" // call Accept or Decline until Accept.Until
+	QueueWaitingForServer QueueState = "waiting_for_server"
+	QueueAssigned         QueueState = "assigned" // call Resolve with the Handle
+	QueueDeclined         QueueState = "declined"
+	QueueCancelled        QueueState = "cancelled"
+	QueueExpired          QueueState = "expired"
+)
+
+// Final reports whether the ticket has left the queue.
+func (s QueueState) Final() bool {
+	return s == QueueAssigned || s == QueueDeclined || s == QueueCancelled || s == QueueExpired
+}
+
+// QueueStatus is a ticket as one of its players sees it. Which fields are set depends on the state.
+type QueueStatus struct {
+	TicketID string     `json:"ticket_id"`
+	State    QueueState `json:"state"`
+	Version  int        `json:"version"` // counts the states
+	Profiles []string   `json:"profiles"`
+	Party    []string   `json:"party"`
+
+	Place    int            `json:"place"`    // in the queue of the first profile, from 1; 0: not known
+	Estimate *QueueEstimate `json:"estimate"` // nil: not known
+	Step     *QueueStep     `json:"step"`     // nil: no rule widens
+
+	MatchID string      `json:"match_id"`
+	Accept  *ReadyCheck `json:"accept"` // in QueueAccepting
+
+	Handle   string `json:"session_handle"` // in QueueAssigned; a secret of the session's players
+	Endpoint string `json:"endpoint"`
+	Region   string `json:"region"`
+	Team     string `json:"team"` // of the caller
+
+	Reason string `json:"reason"` // of a final state
+}
+
+// QueueEstimate is how long tickets like this one waited of late.
+type QueueEstimate struct {
+	P50     float64 `json:"p50"` // seconds, as P90
+	P90     float64 `json:"p90"`
+	Samples int     `json:"samples"`
+}
+
+// QueueStep is how far the first rule that widens with time has widened.
+type QueueStep struct {
+	Rule      string    `json:"rule"`
+	Within    *float64  `json:"within"`
+	LatencyMS *int      `json:"latency_ms"`
+	Ended     bool      `json:"ended"`
+	NextAt    time.Time `json:"next_at"` // zero after the last step
+}
+
+// ReadyCheck is a match that waits for its players.
+type ReadyCheck struct {
+	Until    time.Time `json:"until"`
+	Players  int       `json:"players"`
+	Accepted int       `json:"accepted"`
+	You      bool      `json:"you"` // the caller has accepted
+}
+
+// Queued is a ticket in the queue. Make it with [Player.Queue] or [Player.Queued]. The ticket stays in the queue while one of its
+// players waits in Next or Watch; without that it expires after half a minute. Next and Watch are for one goroutine, the other
+// methods are safe for concurrent use.
+type Queued struct {
+	player *Player
+	id     string
+	last   QueueStatus // the zero value before the first
+}
+
+// Queue puts the caller, or a party, into the queue. The same request again, by any member of the party, returns the same
+// ticket. All attempts of one call carry the same Idempotency-Key. Errors: [ErrInvalid], [ErrNotFound] for an unknown profile,
+// [ErrTicketExists], [ErrPartyConflict], [ErrUnauthorized].
+func (p *Player) Queue(ctx context.Context, req TicketRequest) (*Queued, error) {
+	var status QueueStatus
+	key := http.Header{"Idempotency-Key": {rand.Text()}}
+	if err := p.do(ctx, call{method: http.MethodPost, path: "/tickets", header: key, body: req}, &status); err != nil {
+		return nil, err
+	}
+	return &Queued{player: p, id: status.TicketID, last: status}, nil
+}
+
+// Queued returns the ticket with an id, for a member of the party that did not create it, or a program that was started again.
+func (p *Player) Queued(id string) *Queued { return &Queued{player: p, id: id} }
+
+// ID returns the ticket's id, which the members of a party tell each other.
+func (q *Queued) ID() string { return q.id }
+
+// Status returns the last status that Queue, Next or Watch received.
+func (q *Queued) Status() QueueStatus { return q.last }
+
+// pollWait is how long the director waits for a change before it answers.
+const pollWait = 25 * time.Second
+
+// Next blocks until the ticket enters another state than the last one that was received, and returns it. Without a last one it
+// returns the current state. After a final state it returns that again. Errors: [ErrNotFound], [ErrGone] some minutes after the
+// ticket left, [ErrUnauthorized].
+func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
+	known := q.last
+	for !known.State.Final() {
+		query := url.Values{"wait": {pollWait.String()}, "version": {strconv.Itoa(known.Version)}}
+		var status QueueStatus
+		if err := q.player.do(ctx, call{method: http.MethodGet, path: q.path("") + "?" + query.Encode(), wait: pollWait}, &status); err != nil {
+			return QueueStatus{}, err
+		}
+		q.last = status
+		if status.Version != known.Version || status.State != known.State {
+			break
+		}
+	}
+	return q.last, nil
+}
+
+// Cancel takes the ticket out of the queue for the whole party. What it returns holds: a ticket that was cancelled is in no
+// match. While players are being asked it declines the match for the caller. Errors: [ErrAssigned] and [ErrMatched] when it is
+// too late, [ErrNotFound], [ErrGone].
+func (q *Queued) Cancel(ctx context.Context) (QueueStatus, error) {
+	return q.change(ctx, call{method: http.MethodDelete, path: q.path("")})
+}
+
+// Accept accepts the match for the caller. Errors: [ErrTooLate], [ErrNotFound], [ErrGone].
+func (q *Queued) Accept(ctx context.Context) (QueueStatus, error) {
+	return q.change(ctx, call{method: http.MethodPost, path: q.path("/accept")})
+}
+
+// Decline declines the match; the caller's party leaves the queue. Errors: as Accept.
+func (q *Queued) Decline(ctx context.Context) (QueueStatus, error) {
+	return q.change(ctx, call{method: http.MethodPost, path: q.path("/decline")})
+}
+
+func (q *Queued) change(ctx context.Context, k call) (QueueStatus, error) {
+	var status QueueStatus
+	err := q.player.do(ctx, k, &status)
+	return status, err
+}
+
+func (q *Queued) path(suffix string) string {
+	return fmt.Sprintf("/tickets/%s%s", url.PathEscape(q.id), suffix)
+}

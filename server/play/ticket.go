@@ -1,0 +1,94 @@
+package play
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// TicketStore is the part of db.Store that the routes of tickets call.
+type TicketStore interface {
+	CreatePlayerTicket(ctx context.Context, region string, r db.PlayerTicketRequest) (db.PlayerTicketAnswer, error)
+	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
+	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines string, err error)
+	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the player is no
+	// member; Conflict, "too_late", where no answer of the player is awaited; Unavailable.
+	AnswerReadyCheck(ctx context.Context, region, ticket, sub string, accept bool) error
+	TicketEvents(ctx context.Context, region, id string, after int) ([]db.TicketEvent, error)
+	QueuedFor(ctx context.Context, region, tag string) (created []int64, err error)
+	WaitingTimes(ctx context.Context, region string) (map[string][]db.WaitingTime, error)
+	Now() time.Time
+}
+
+// Profiles finds the live versions of profiles.
+type Profiles interface {
+	// Live returns the live version of a profile. It is called for each ticket that is created or shown, so it must not wait for
+	// the database as a rule. Errors: NotFound, "profile_unknown", with the most similar name; Unavailable.
+	Live(ctx context.Context, name string) (*profile.Profile, error)
+}
+
+// Tickets configures the routes of tickets. Store and Hub are required.
+type Tickets struct {
+	Store    TicketStore
+	Hub      *watch.Hub
+	Profiles Profiles // nil: every name is a profile, and nothing is checked against it
+	Region   string   // of the queue
+	// Lease is how long a ticket stays without anybody who waits for it; 0: until its time in the queue is over.
+	Lease time.Duration
+	// CallTimeout bounds each reading of a call that waits; 0 means 900 ms.
+	CallTimeout time.Duration
+	// Stopping ends calls that wait when it is closed; nil: never.
+	Stopping <-chan struct{}
+
+	beat time.Duration // between two comments of a stream; 0 means 15 s
+}
+
+type ticketFace struct {
+	Tickets
+	places    *places
+	estimates *estimates
+}
+
+// MountTickets adds the routes of tickets. short is for calls that answer at once, lasting for those that may wait; both belong
+// behind rest.Bearer, and lasting behind rest.Lasting.
+func MountTickets(short, lasting gin.IRouter, t Tickets) {
+	if t.CallTimeout == 0 {
+		t.CallTimeout = 900 * time.Millisecond
+	}
+	if t.beat == 0 {
+		t.beat = 15 * time.Second
+	}
+	f := ticketFace{t, newPlaces(t), newEstimates(t)}
+	short.POST("/tickets", rest.Handle(http.StatusOK, f.create))
+	short.DELETE("/tickets/:id", rest.Handle(http.StatusOK, f.cancel))
+	short.POST("/tickets/:id/accept", rest.Handle(http.StatusOK, f.accept))
+	short.POST("/tickets/:id/decline", rest.Handle(http.StatusOK, f.decline))
+	lasting.GET("/tickets/:id", rest.Handle(http.StatusOK, f.get))
+	lasting.GET("/tickets/:id/events", rest.HandleEvents(f.watch))
+}
+
+// read returns a ticket as the caller sees it.
+func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	defer cancel()
+	return f.Store.PlayerTicket(ctx, f.Region, id, rest.Caller(ctx))
+}
+
+// show returns the document of a ticket.
+func (f ticketFace) show(ctx context.Context, t db.PlayerTicket) ticket {
+	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	defer cancel()
+	return f.document(ctx, t, rest.Caller(ctx))
+}
+
+func logTicket(ctx context.Context, id string) {
+	rest.AddLogAttrs(ctx, slog.String("ticket_id", id))
+}

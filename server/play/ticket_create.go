@@ -1,0 +1,145 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// defaultTTL is how long a ticket may wait where no profile says so.
+const defaultTTL = 10 * time.Minute
+
+// createdTicket is the answer to a request for a ticket.
+type createdTicket struct {
+	ticket
+	created bool
+}
+
+// Status returns 201 for a new ticket, and 200 for one that was there before.
+func (t createdTicket) Status() int {
+	if t.created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// create puts a party into the queue.
+func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (createdTicket, error) {
+	caller := rest.Caller(ctx)
+	draft, err := in.Body.draft(caller, in.Header("Idempotency-Key"))
+	if err != nil {
+		return createdTicket{}, err
+	}
+	ttl, err := f.checkProfiles(ctx, draft)
+	if err != nil {
+		return createdTicket{}, err
+	}
+	body, err := ticketbody.Prepare(draft)
+	if err != nil {
+		return createdTicket{}, err
+	}
+	request := db.PlayerTicketRequest{
+		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
+		TTL: ttl, Lease: f.Lease, IdempotencyKey: in.Header("Idempotency-Key"), RequestHash: hashOf(draft),
+	}
+	answer, err := f.Store.CreatePlayerTicket(ctx, f.Region, request)
+	if err != nil {
+		return createdTicket{}, err
+	}
+	logTicket(ctx, answer.ID)
+	t := db.PlayerTicket{
+		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles, Created: answer.At, Body: body,
+	}
+	if !answer.New {
+		if t, err = f.read(ctx, answer.ID); err != nil {
+			return createdTicket{}, err
+		}
+	}
+	return createdTicket{f.show(ctx, t), answer.New}, nil
+}
+
+func partyOf(d ticketbody.Draft) (subs []string) {
+	for _, p := range d.Players {
+		subs = append(subs, p.Sub)
+	}
+	return subs
+}
+
+// checkProfiles returns how long the ticket may wait: what the most patient of its profiles allows. Errors: NotFound for an
+// unknown profile; 422 for a party that fits into no team of one; 400 for attributes that one requires.
+func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft) (ttl time.Duration, err error) {
+	if f.Profiles == nil || len(d.Profiles) == 0 {
+		return defaultTTL, nil
+	}
+	for _, name := range d.Profiles {
+		p, err := f.Profiles.Live(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		if err := checkProfile(p, d); err != nil {
+			return 0, err
+		}
+		ttl = max(ttl, p.TTL)
+	}
+	if ttl == 0 {
+		ttl = defaultTTL
+	}
+	return ttl, nil
+}
+
+func checkProfile(p *profile.Profile, d ticketbody.Draft) error {
+	if most := largestParty(p); most > 0 && len(d.Players) > most {
+		return &rest.Problem{
+			Status: http.StatusUnprocessableEntity, Code: "party_too_large", Title: "Party too large",
+			Detail: fmt.Sprintf("a party of %d is larger than any team of profile %q, which has at most %d players", len(d.Players), p.Name, most),
+		}
+	}
+	var c rest.Check
+	for _, name := range slices.Sorted(maps.Keys(p.Attributes)) {
+		for _, player := range d.Players {
+			if !checkAttribute(&c, p, name, d, player) {
+				break // one error says enough
+			}
+		}
+	}
+	return c.Err()
+}
+
+// largestParty returns how many players of a party a match of the profile can have; 0: any number.
+func largestParty(p *profile.Profile) (most int) {
+	split := 0
+	for _, t := range p.Teams {
+		most = max(most, t.Max)
+		if t.AllowSplit {
+			split += t.Max
+		}
+	}
+	return max(most, split)
+}
+
+// checkAttribute reports an attribute that a player lacks, or that has another type than the profile says.
+func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody.Draft, player match.Player) (fine bool) {
+	want, field := p.Attributes[name], "players."+player.Sub+".attributes."+name
+	v, ok := player.Attributes[name]
+	if !ok {
+		v, ok = d.Attributes[name]
+		field = "attributes." + name
+	}
+	if !ok {
+		c.That(want.Default != nil, field, fmt.Sprintf("is required by profile %q and must be %s", p.Name, kindNames[want.Kind]))
+		return want.Default != nil
+	}
+	c.That(v.Kind == want.Kind, field, fmt.Sprintf("must be %s for profile %q", kindNames[want.Kind], p.Name))
+	return v.Kind == want.Kind
+}
+
+var kindNames = map[match.Kind]string{match.Number: "a number", match.Text: "a text", match.List: "a list of texts"}

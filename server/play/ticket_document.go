@@ -1,0 +1,149 @@
+package play
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// ticket is the document of a ticket. Which fields it has depends on the state.
+type ticket struct {
+	TicketID string         `json:"ticket_id"`
+	State    db.TicketState `json:"state"`
+	Version  int            `json:"version"`
+	Profiles []string       `json:"profiles,omitempty"`
+	Party    []string       `json:"party"`
+
+	Place    int       `json:"place,omitempty"`
+	Estimate *estimate `json:"estimate,omitempty"`
+	Step     *step     `json:"step,omitempty"`
+
+	MatchID string      `json:"match_id,omitempty"`
+	Accept  *readyCheck `json:"accept,omitempty"`
+
+	SessionHandle string `json:"session_handle,omitempty"`
+	Endpoint      string `json:"endpoint,omitempty"`
+	Region        string `json:"region,omitempty"`
+	Team          string `json:"team,omitempty"`
+
+	Reason string `json:"reason,omitempty"`
+}
+
+// estimate is how long tickets like this one waited of late, in seconds.
+type estimate struct {
+	P50     float64 `json:"p50"`
+	P90     float64 `json:"p90"`
+	Samples int     `json:"samples"`
+}
+
+// step is how far the first rule that widens has widened.
+type step struct {
+	Rule      string     `json:"rule"`
+	Within    *float64   `json:"within,omitempty"`
+	LatencyMS *int64     `json:"latency_ms,omitempty"`
+	Ended     bool       `json:"ended,omitempty"`
+	NextAt    *time.Time `json:"next_at,omitempty"`
+}
+
+type readyCheck struct {
+	Until    time.Time `json:"until"`
+	Players  int       `json:"players"`
+	Accepted int       `json:"accepted"`
+	You      bool      `json:"you"`
+}
+
+// document returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be read.
+func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string) ticket {
+	d := ticket{TicketID: t.ID, State: t.State, Version: t.Version, Profiles: t.Profiles, Party: t.Party, Reason: t.Reason, MatchID: t.MatchID}
+	if c := t.ReadyCheck; c != nil {
+		d.Accept = &readyCheck{c.Until.UTC(), c.Players, c.Accepted, c.You}
+	}
+	switch {
+	case t.Seat != nil:
+		d.SessionHandle, d.Endpoint, d.Region, d.Team = t.Seat.SessionHandle, t.Seat.Endpoint, t.Seat.Region, t.Seat.Teams[sub]
+	case t.Assignment != nil:
+		d.Endpoint, _ = ticketbody.Connection(t.Assignment) // a client of Open Match may have stored anything
+	}
+	if t.State == db.TicketQueued || t.State == db.TicketWaitingForServer {
+		f.outlook(ctx, t, &d)
+	}
+	return d
+}
+
+// outlook fills in what a waiting ticket may expect, of the first of its profiles.
+func (f ticketFace) outlook(ctx context.Context, t db.PlayerTicket, d *ticket) {
+	if len(t.Profiles) == 0 {
+		return
+	}
+	d.Place = f.places.of(ctx, t.Profiles[0], t.Created)
+	if f.Profiles == nil {
+		return
+	}
+	p, err := f.Profiles.Live(ctx, t.Profiles[0])
+	if err != nil {
+		return
+	}
+	d.Step = stepOf(p, t.Created, f.Store.Now())
+	d.Estimate = f.estimates.of(ctx, p, t.Body)
+}
+
+// stepOf returns the step of the first rule that widens; nil without one.
+func stepOf(p *profile.Profile, created, now time.Time) *step {
+	for _, r := range p.Rules {
+		if len(r.Widen) > 0 {
+			return stepAt(r, created, now)
+		}
+	}
+	return nil
+}
+
+func stepAt(r profile.Rule, created, now time.Time) *step {
+	limits, s := r.Limits, &step{Rule: r.ID}
+	for _, w := range r.Widen {
+		at := created.Add(w.After)
+		if at.After(now) {
+			at = at.UTC()
+			s.NextAt = &at
+			break
+		}
+		limits = w.Limits
+	}
+	switch s.Ended = limits.Ended; {
+	case s.Ended:
+	case r.Kind == profile.Near, r.Kind == profile.Balance, r.Kind == profile.Sizes, r.Kind == profile.PartySizes:
+		s.Within = &limits.Within
+	case r.Kind == profile.Latency:
+		ms := limits.Latency.Milliseconds()
+		s.LatencyMS = &ms
+	}
+	return s
+}
+
+// pivotOf returns the number by which the waiting times of a profile are kept: its first near attribute; "" without one.
+func pivotOf(p *profile.Profile) string {
+	for _, r := range p.Rules {
+		if r.Kind == profile.Near {
+			return r.Attribute
+		}
+	}
+	return ""
+}
+
+// numberOf returns the mean of a number over the players of a ticket; 0 without one.
+func numberOf(body []byte, name string) float64 {
+	t, err := ticketbody.Decode("", time.Time{}, body, "")
+	if err != nil || len(t.Players) == 0 {
+		return 0
+	}
+	var sum float64
+	for _, p := range t.Players {
+		if v := p.Attributes[name]; v.Kind == match.Number {
+			sum += v.Number
+		}
+	}
+	return sum / float64(len(t.Players))
+}

@@ -1,0 +1,72 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// maxCancels bounds how often a cancellation is repeated while a ready check ends beside it.
+const maxCancels = 3
+
+// cancel takes the caller's ticket out of the queue. While its players are being asked, it declines for the caller.
+func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
+	id := in.Param("id")
+	var err error
+	for range maxCancels {
+		var declines string
+		declines, err = f.Store.CancelPlayerTicket(ctx, f.Region, id, rest.Caller(ctx))
+		if err != nil || declines == "" {
+			break
+		}
+		if err = f.Store.AnswerReadyCheck(ctx, f.Region, id, rest.Caller(ctx), false); !isTooLate(err) {
+			break
+		}
+	}
+	return f.answer(ctx, id, err, db.TicketAssigned)
+}
+
+func isTooLate(err error) bool {
+	e, ok := errors.AsType[*db.Error](err)
+	return ok && e.Code == "too_late"
+}
+
+func (f ticketFace) accept(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
+	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Param("id"), rest.Caller(ctx), true)
+	return f.answer(ctx, in.Param("id"), err, "")
+}
+
+func (f ticketFace) decline(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
+	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Param("id"), rest.Caller(ctx), false)
+	return f.answer(ctx, in.Param("id"), err, "")
+}
+
+// answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state refused is
+// a conflict as well.
+func (f ticketFace) answer(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
+	conflict, isConflict := errors.AsType[*db.Error](err)
+	isConflict = isConflict && conflict.Kind == db.Conflict
+	if err != nil && !isConflict {
+		return ticket{}, err
+	}
+	t, readErr := f.read(ctx, id)
+	if readErr != nil {
+		return ticket{}, readErr
+	}
+	logTicket(ctx, id)
+	d := f.show(ctx, t)
+	switch {
+	case isConflict:
+		return ticket{}, conflictOf(conflict.Code, conflict.Detail, d)
+	case refused != "" && t.State == refused:
+		return ticket{}, conflictOf("assigned", "the ticket is assigned", d)
+	}
+	return d, nil
+}
+
+func conflictOf(code, detail string, d ticket) *rest.Problem {
+	return &rest.Problem{Status: http.StatusConflict, Code: code, Title: "Conflict", Detail: detail, Ticket: d}
+}

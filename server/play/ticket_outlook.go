@@ -1,0 +1,122 @@
+package play
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// How long readings that many tickets share stay usable.
+const (
+	placesFor    = 2 * time.Second
+	estimatesFor = 5 * time.Second
+	placesKept   = 10 * time.Second // then another profile's reading may push them out
+)
+
+// minSamples is how many tickets an estimate needs.
+const minSamples = 20
+
+// places knows when the tickets of each profile were created, so that a ticket's place is a search in a list that all its
+// readers share. Safe for concurrent use.
+type places struct {
+	Tickets
+
+	mu  sync.Mutex
+	all map[string]*placesOf
+}
+
+// placesOf is the reading of one profile.
+type placesOf struct {
+	mu      sync.Mutex // held while it is read, so that callers that come meanwhile wait for one reading
+	at      time.Time
+	created []int64
+}
+
+func newPlaces(t Tickets) *places { return &places{Tickets: t, all: map[string]*placesOf{}} }
+
+// of returns the place of a ticket in the queue of a profile, from 1; 0 where it cannot be read.
+func (p *places) of(ctx context.Context, name string, created time.Time) int {
+	entry := p.entry(name)
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if time.Since(entry.at) > placesFor {
+		read, err := p.Store.QueuedFor(ctx, p.Region, ticketbody.ProfileTag+name)
+		if err != nil {
+			return 0
+		}
+		entry.created, entry.at = read, time.Now()
+	}
+	before, _ := slices.BinarySearch(entry.created, created.UnixNano())
+	return before + 1
+}
+
+func (p *places) entry(name string) *placesOf {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	entry := p.all[name]
+	if entry == nil {
+		p.forget()
+		entry = &placesOf{}
+		p.all[name] = entry
+	}
+	return entry
+}
+
+// forget drops the readings that nobody renewed.
+func (p *places) forget() {
+	for name, entry := range p.all {
+		if entry.mu.TryLock() {
+			if time.Since(entry.at) > placesKept {
+				delete(p.all, name)
+			}
+			entry.mu.Unlock()
+		}
+	}
+}
+
+// estimates knows the waiting times of all profiles. Safe for concurrent use.
+type estimates struct {
+	Tickets
+
+	mu  sync.Mutex
+	at  time.Time
+	all map[string][]db.WaitingTime
+}
+
+func newEstimates(t Tickets) *estimates { return &estimates{Tickets: t} }
+
+// of returns how long tickets like this one waited of late; nil where too few did.
+func (e *estimates) of(ctx context.Context, p *profile.Profile, body []byte) *estimate {
+	times := e.read(ctx)[p.Name]
+	if len(times) == 0 {
+		return nil
+	}
+	t := times[len(times)-1]
+	if pivot := pivotOf(p); pivot != "" {
+		n := numberOf(body, pivot)
+		if i := slices.IndexFunc(times, func(t db.WaitingTime) bool { return n <= t.UpTo }); i >= 0 {
+			t = times[i]
+		}
+	}
+	if t.Samples < minSamples {
+		return nil
+	}
+	return &estimate{P50: t.P50.Seconds(), P90: t.P90.Seconds(), Samples: t.Samples}
+}
+
+func (e *estimates) read(ctx context.Context) map[string][]db.WaitingTime {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Since(e.at) <= estimatesFor {
+		return e.all
+	}
+	if all, err := e.Store.WaitingTimes(ctx, e.Region); err == nil {
+		e.all, e.at = all, time.Now()
+	}
+	return e.all
+}

@@ -1,0 +1,191 @@
+package play
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// The bounds of a request.
+const (
+	maxAttributes     = 64      // of a player
+	maxAttributeBytes = 8 << 10 // of a ticket, with those of its players
+	maxText           = 1024    // bytes
+	maxList           = 64
+)
+
+var (
+	profileName = rest.Format{
+		Allowed: "1 to 64 characters of a-z 0-9 -",
+		Valid: func(s string) bool {
+			return len(s) <= 64 && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+		},
+	}
+	attributeName = rest.Mode // the same alphabet and length
+)
+
+// ticketRequest asks for a ticket. Values of attributes are numbers, texts or lists of texts.
+type ticketRequest struct {
+	Profiles   []string                 `json:"profiles"`
+	Party      []string                 `json:"party"` // nil means the caller alone
+	Attributes map[string]any           `json:"attributes"`
+	Players    map[string]*ticketPlayer `json:"players"`
+	Latencies  map[string]*int          `json:"latencies"`
+}
+
+type ticketPlayer struct {
+	Attributes map[string]any `json:"attributes"`
+}
+
+// Validate implements rest.Validator.
+func (r *ticketRequest) Validate(c *rest.Check) {
+	c.Count("profiles", len(r.Profiles), 0, ticketbody.MaxProfiles)
+	c.Each("profiles", r.Profiles, profileName)
+	c.Unique("profiles", r.Profiles)
+	if r.Party != nil {
+		c.Count("party", len(r.Party), 1, ticketbody.MaxPlayers)
+		c.Each("party", r.Party, rest.Sub)
+		c.Unique("party", r.Party)
+	}
+	c.Count("players", len(r.Players), 0, ticketbody.MaxPlayers)
+	c.Count("latencies", len(r.Latencies), 0, ticketbody.MaxRegions)
+	for _, region := range slices.Sorted(maps.Keys(r.Latencies)) {
+		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Allowed)
+		if ms := r.Latencies[region]; ms != nil {
+			c.Range("latencies."+region, *ms, 0, ticketbody.MaxLatency)
+		}
+	}
+}
+
+// draft translates the request. It checks the rules that involve the caller, and the values of attributes.
+func (r *ticketRequest) draft(caller, key string) (d ticketbody.Draft, err error) {
+	var c rest.Check
+	if key != "" {
+		c.Match("Idempotency-Key", key, idempotencyKey)
+	}
+	party := slices.Sorted(slices.Values(r.Party))
+	if r.Party == nil {
+		party = []string{caller}
+	}
+	c.That(slices.Contains(party, caller), "party", "must contain the caller")
+	d.Profiles = slices.Sorted(slices.Values(r.Profiles))
+	d.Attributes = attributesOf(&c, "attributes", r.Attributes)
+	size := sizeOf(d.Attributes)
+	for _, sub := range slices.Sorted(maps.Keys(r.Players)) {
+		c.That(slices.Contains(party, sub), "players."+sub, "must be a member of the party")
+	}
+	for _, sub := range party {
+		p := match.Player{Sub: sub}
+		if own := r.Players[sub]; own != nil {
+			p.Attributes = attributesOf(&c, "players."+sub+".attributes", own.Attributes)
+			size += sizeOf(p.Attributes)
+		}
+		d.Players = append(d.Players, p)
+	}
+	c.That(size <= maxAttributeBytes, "attributes", fmt.Sprintf("must not be larger than %d bytes, with those of players", maxAttributeBytes))
+	d.Latencies = make(map[string]uint16, len(r.Latencies))
+	for region, ms := range r.Latencies {
+		if ms != nil {
+			d.Latencies[region] = uint16(*ms)
+		}
+	}
+	return d, c.Err()
+}
+
+// attributesOf checks and converts attributes; null is absent.
+func attributesOf(c *rest.Check, field string, values map[string]any) match.Attributes {
+	c.Count(field, len(values), 0, maxAttributes)
+	out := make(match.Attributes, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] == nil {
+			continue
+		}
+		v, err := valueOf(values[name])
+		at := field + "." + name
+		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Allowed)
+		c.That(err == "", at, err)
+		c.That(v.Kind != match.List || name != "profile", at, "must not be a list: tags of that name are those of profiles")
+		out[name] = v
+	}
+	return out
+}
+
+// valueOf converts a value of JSON, or says what is allowed.
+func valueOf(value any) (v match.Value, allowed string) {
+	switch value := value.(type) {
+	case float64: // encoding/json has refused what is not finite
+		return match.Value{Kind: match.Number, Number: value + 0}, "" // -0 is 0
+	case string:
+		return match.Value{Kind: match.Text, Text: value}, textProblem(value)
+	case []any:
+		v = match.Value{Kind: match.List, List: make([]string, 0, len(value))}
+		if len(value) > maxList {
+			return v, fmt.Sprintf("must have 0 to %d entries", maxList)
+		}
+		for _, entry := range value {
+			text, ok := entry.(string)
+			if !ok {
+				return v, "must be a list of texts"
+			}
+			if problem := textProblem(text); problem != "" {
+				return v, problem
+			}
+			v.List = append(v.List, text)
+		}
+		return v, ""
+	default:
+		return v, "must be a number, a text or a list of texts"
+	}
+}
+
+func textProblem(text string) string {
+	if len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+		return fmt.Sprintf("must be at most %d bytes of UTF-8 without control characters", maxText)
+	}
+	return ""
+}
+
+// sizeOf counts the bytes of names and texts, and 8 for a number.
+func sizeOf(a match.Attributes) (n int) {
+	for name, v := range a {
+		n += len(name) + len(v.Text)
+		for _, text := range v.List {
+			n += len(text)
+		}
+		if v.Kind == match.Number {
+			n += 8
+		}
+	}
+	return n
+}
+
+// hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of this code
+// may serve a retry, so a field that is added must not change the hash when it is absent.
+func hashOf(d ticketbody.Draft) []byte {
+	type player struct {
+		Sub        string           `json:"sub"`
+		Attributes match.Attributes `json:"attributes,omitempty"`
+	}
+	canonical := struct {
+		Profiles   []string          `json:"profiles"`
+		Players    []player          `json:"players"`
+		Attributes match.Attributes  `json:"attributes,omitempty"`
+		Latencies  map[string]uint16 `json:"latencies,omitempty"`
+	}{Profiles: d.Profiles, Attributes: d.Attributes, Latencies: d.Latencies}
+	for _, p := range d.Players {
+		canonical.Players = append(canonical.Players, player{p.Sub, p.Attributes})
+	}
+	slices.SortFunc(canonical.Players, func(a, b player) int { return cmp.Compare(a.Sub, b.Sub) })
+	text, _ := json.Marshal(canonical) // finite numbers and texts always encode; maps are sorted
+	sum := sha256.Sum256(text)
+	return sum[:]
+}

@@ -1,0 +1,147 @@
+package play_test
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// ticketSink is a store that requires new tickets to be within the limits of the contract, and keeps the last one.
+type ticketSink struct {
+	play.TicketStore
+	t    *testing.T
+	last db.PlayerTicketRequest
+}
+
+func (s *ticketSink) CreatePlayerTicket(_ context.Context, region string, r db.PlayerTicketRequest) (db.PlayerTicketAnswer, error) {
+	require.Equal(s.t, "global", region)
+	require.True(s.t, slices.IsSorted(r.Party) && slices.Contains(r.Party, r.Caller) && len(r.Party) <= 64, "%v", r.Party)
+	require.True(s.t, slices.IsSorted(r.Profiles) && len(r.Profiles) <= 8, "%v", r.Profiles)
+	require.Len(s.t, r.RequestHash, 32)
+	decoded, err := ticketbody.Decode("id", time.Unix(0, 0), r.Body("id", time.Unix(0, 0)), "")
+	require.NoError(s.t, err, "a worker can read what was accepted")
+	require.Len(s.t, decoded.Players, len(r.Party))
+	for i, p := range decoded.Players {
+		require.Equal(s.t, r.Party[i], p.Sub)
+		for _, v := range p.Attributes {
+			require.False(s.t, math.IsNaN(v.Number) || math.IsInf(v.Number, 0))
+		}
+	}
+	s.last = r
+	return db.PlayerTicketAnswer{ID: "id", At: time.Now(), New: true}, nil
+}
+
+func (s *ticketSink) QueuedFor(context.Context, string, string) ([]int64, error) { return nil, nil }
+
+func (s *ticketSink) WaitingTimes(context.Context, string) (map[string][]db.WaitingTime, error) {
+	return map[string][]db.WaitingTime{"duel": {{UpTo: 10, P50: time.Second, P90: 2 * time.Second, Samples: 19}, {UpTo: 20, P50: 3 * time.Second, P90: 4 * time.Second, Samples: 20}}}, nil
+}
+
+func (s *ticketSink) Now() time.Time { return time.Now() }
+
+// known are profiles by name.
+type known map[string]*profile.Profile
+
+func (k known) Live(_ context.Context, name string) (*profile.Profile, error) {
+	if p := k[name]; p != nil {
+		return p, nil
+	}
+	return nil, &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: "there is no profile " + name}
+}
+
+func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSink) {
+	e, err := rest.New(rest.Options{})
+	require.NoError(t, err)
+	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+	s := &ticketSink{t: t}
+	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Lease: time.Second})
+	return e, s
+}
+
+func post(e *gin.Engine, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/tickets", strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer x")
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, r)
+	return w
+}
+
+// FuzzTickets checks that no body makes the face fail, or reaches the store with what a worker could not read.
+func FuzzTickets(f *testing.F) {
+	for _, body := range []string{
+		`{"profiles":["duel"],"party":["alice","bob"],"attributes":{"skill":1e3,"maps":["a:b",""],"x":null},"players":{"bob":{"attributes":{"role":"tank"}}},"latencies":{"eu":1}}`,
+		`{"attributes":{"skill":1e999}}`, `{"attributes":{"profile":["x"],"a":[[]]},"players":{"alice":null}}`, `{"latencies":{"eu":-1,"EU":null}}`, `{"party":[]}`, "[[[", "",
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		e, _ := ticketEngine(t, nil)
+		w := post(e, body)
+		require.Less(t, w.Code, 500, "%s", w.Body)
+	})
+}
+
+// The hash depends on what a request means, by whichever member it is sent: on it relies that a party queues once.
+func TestTheHashOfATicket(t *testing.T) {
+	t.Parallel()
+	hash := func(body string) string {
+		e, s := ticketEngine(t, nil)
+		require.Equal(t, http.StatusCreated, post(e, body).Code)
+		return string(s.last.RequestHash)
+	}
+	same := hash(`{"profiles":["a","b"],"party":["alice","bob"],"attributes":{"skill":1,"none":null}}`)
+	require.Equal(t, same, hash(`{"attributes":{"skill":1.0},"party":["bob","alice"],"profiles":["b","a"],"players":{"bob":{}},"latencies":{"eu":null},"x":1}`))
+	require.Equal(t, hash(`{}`), hash(`{"party":["alice"],"profiles":[]}`))
+	for _, other := range []string{
+		`{"profiles":["a"],"party":["alice","bob"],"attributes":{"skill":1}}`, `{"profiles":["a","b"],"party":["alice"],"attributes":{"skill":1}}`,
+		`{"profiles":["a","b"],"party":["alice","bob"],"attributes":{"skill":"1"}}`, `{"profiles":["a","b"],"party":["alice","bob"],"attributes":{"skill":1},"latencies":{"eu":0}}`,
+		`{"profiles":["a","b"],"party":["alice","bob"],"players":{"alice":{"attributes":{"skill":1}},"bob":{"attributes":{"skill":1}}}}`,
+	} {
+		require.NotEqual(t, same, hash(other), other)
+	}
+}
+
+// What a profile requires is checked when the ticket is created, and the error names the field and the type.
+func TestTicketsAreCheckedAgainstProfiles(t *testing.T) {
+	t.Parallel()
+	def := match.Value{Kind: match.Text, Text: "any"}
+	e, s := ticketEngine(t, known{"duel": {
+		Name: "duel", TTL: time.Minute, Teams: []profile.Team{{Name: "red", Max: 2}, {Name: "blue", Max: 2}},
+		Attributes: map[string]profile.Attribute{"skill": {Kind: match.Number}, "role": {Kind: match.Text, Default: &def}},
+		Rules: []profile.Rule{{
+			ID: "near-skill", Kind: profile.Near, Attribute: "skill", Limits: profile.Limits{Within: 100},
+			Widen: []profile.Step{{After: 0, Limits: profile.Limits{Within: 150}}, {After: time.Hour, Limits: profile.Limits{Within: 200}}},
+		}},
+	}})
+	for body, want := range map[string]string{
+		`{"profiles":["duel"]}`:                               `"attributes.skill"`,
+		`{"profiles":["duel"],"attributes":{"skill":"high"}}`: `"attributes.skill"`,
+		`{"profiles":["duel"],"attributes":{"skill":1},"players":{"alice":{"attributes":{"role":5}}}}`: `"players.alice.attributes.role"`,
+		`{"profiles":["dule"]}`: "profile_unknown",
+		`{"profiles":["duel"],"party":["alice","bob","carol"],"attributes":{"skill":1}}`: "party_too_large",
+	} {
+		require.Contains(t, post(e, body).Body.String(), want, body)
+	}
+	w := post(e, `{"profiles":["duel"],"attributes":{"skill":15}}`)
+	require.Equal(t, http.StatusCreated, w.Code)
+	require.Equal(t, time.Minute, s.last.TTL)
+	require.Contains(t, w.Body.String(), `"estimate":{"p50":3,"p90":4,"samples":20},"step":{"rule":"near-skill","within":150,"next_at":"`)
+	w = post(e, `{"profiles":["duel"],"attributes":{"skill":5}}`)
+	require.NotContains(t, w.Body.String(), "estimate", "19 samples are too few")
+}

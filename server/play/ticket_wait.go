@@ -1,0 +1,98 @@
+package play
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// waiting is what a long poll asks for.
+type waiting struct {
+	wait    time.Duration
+	version int // that the caller knows
+}
+
+func waitingOf(in rest.In[rest.None]) (w waiting, err error) {
+	var c rest.Check
+	if text := in.Query("wait"); text != "" {
+		w.wait, err = time.ParseDuration(text)
+		c.That(err == nil && w.wait >= 0 && w.wait <= rest.MaxWait, "wait", "must be a duration of at most 60s, such as 30s")
+	}
+	if text := in.Query("version"); text != "" {
+		w.version, err = strconv.Atoi(text)
+		c.That(err == nil && w.version >= 0, "version", "must be a whole number from 0")
+	}
+	return w, c.Err()
+}
+
+// get answers at once, or when the ticket has another state than the caller knows, or when the time to wait is over.
+func (f ticketFace) get(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
+	id := in.Param("id")
+	w, err := waitingOf(in)
+	if err != nil {
+		return ticket{}, err
+	}
+	if w.wait == 0 {
+		t, err := f.read(ctx, id)
+		if err != nil {
+			return ticket{}, err
+		}
+		return f.show(ctx, t), nil
+	}
+	return f.getNext(ctx, id, w)
+}
+
+func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, error) {
+	follower, err := f.Hub.Follow(id)
+	if err != nil {
+		return ticket{}, err
+	}
+	defer follower.Stop()
+	over := time.NewTimer(w.wait)
+	defer over.Stop()
+	first, err := f.read(ctx, id)
+	for t := first; ; t, err = f.read(ctx, id) {
+		if err != nil {
+			return ticket{}, err
+		}
+		if t.Version > w.version || t.State != first.State || t.State.Final() {
+			return f.show(ctx, t), nil
+		}
+		follower.KeepAlive(t.Lease)
+		if !f.await(ctx, follower, over.C) {
+			return f.last(ctx, id, t)
+		}
+	}
+}
+
+// last answers a long poll whose time is over.
+func (f ticketFace) last(ctx context.Context, id string, known db.PlayerTicket) (ticket, error) {
+	if err := ctx.Err(); err != nil {
+		return ticket{}, err
+	}
+	t, err := f.read(ctx, id)
+	if db.IsKind(err, db.Unavailable) {
+		t, err = known, nil // nothing has changed as far as this replica knows
+	}
+	if err != nil {
+		return ticket{}, err
+	}
+	return f.show(ctx, t), nil
+}
+
+// await waits for a change, and reports false where the call is to end: its caller left, the replica stops, or over fires.
+func (f ticketFace) await(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
+	select {
+	case <-follower.Changed():
+		return true
+	case <-over:
+	case <-ctx.Done():
+	case <-f.Stopping:
+	case <-follower.Stopped():
+	}
+	return false
+}

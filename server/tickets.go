@@ -1,0 +1,38 @@
+package server
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/server/play"
+)
+
+// universe returns the region of the queue.
+func (o Options) universe() string {
+	if o.OpenMatch != nil {
+		return cmp.Or(o.OpenMatch.Region, o.Universe, "global")
+	}
+	return cmp.Or(o.Universe, "global")
+}
+
+// mountTickets mounts the routes of tickets, and makes the hub that wakes calls which wait.
+func (s *Server) mountTickets(short, lasting gin.IRouter) {
+	o := s.options
+	s.hub = watch.New(o.Store, o.universe(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
+	play.MountTickets(short, lasting, play.Tickets{
+		Store: readyChecks{o.Store}, Hub: s.hub, Region: o.universe(), Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
+	})
+}
+
+// readyChecks is a store in which no ready check runs.
+type readyChecks struct{ *db.Store }
+
+// AnswerReadyCheck implements play.TicketStore.
+func (readyChecks) AnswerReadyCheck(context.Context, string, string, string, bool) error {
+	return &db.Error{Kind: db.Conflict, Code: "too_late", Detail: "no answer of yours is awaited"}
+}

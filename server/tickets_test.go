@@ -1,0 +1,213 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// ticketCall makes a call about tickets as a player.
+func (b *bundle) ticketCall(sub, method, path string, body any, change ...func(*http.Request)) answer {
+	b.t.Helper()
+	return b.call(b.request(method, "/tickets"+path, body, append([]func(*http.Request){b.as(sub)}, change...)...))
+}
+
+// queue creates a ticket and returns its id.
+func (b *bundle) queue(sub string, body fields) string {
+	b.t.Helper()
+	return b.ticketCall(sub, http.MethodPost, "", body).ok(http.StatusCreated)["ticket_id"].(string)
+}
+
+func (b *bundle) assign(id, assignment string) {
+	b.t.Helper()
+	missing, err := b.store.AssignTickets(b.t.Context(), "global", []db.Assignment{{Tickets: []string{id}, Assignment: []byte(assignment)}}, true)
+	require.NoError(b.t, err)
+	require.Empty(b.t, missing)
+}
+
+// assignmentTo is an openmatch.Assignment with this connection of at most 127 bytes.
+func assignmentTo(text string) string { return string([]byte{1<<3 | 2, byte(len(text))}) + text }
+
+func TestTickets(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := fields{
+		"profiles": []string{"ranked"}, "party": []string{"bob", "alice"}, "attributes": fields{"skill": 1480.5, "maps": []string{"dust"}, "none": nil},
+		"players": fields{"bob": fields{"attributes": fields{"role": "tank"}}}, "latencies": fields{"eu": 34, "us": nil},
+	}
+	created := b.ticketCall("alice", http.MethodPost, "", body).ok(http.StatusCreated)
+	id := created["ticket_id"].(string)
+	require.Equal(t, fields{
+		"ticket_id": id, "state": "queued", "version": 1.0, "profiles": []any{"ranked"}, "party": []any{"alice", "bob"}, "place": 1.0,
+	}, created)
+	require.Equal(t, id, b.ticketCall("bob", http.MethodPost, "", body.with("party", []string{"alice", "bob"})).ok(http.StatusOK)["ticket_id"])
+	require.Equal(t, id, b.ticketCall("alice", http.MethodPost, "", body.with("latencies", nil)).problem(http.StatusConflict, "ticket_exists")["ticket_id"])
+	b.ticketCall("carol", http.MethodPost, "", fields{"profiles": []string{"ranked"}, "party": []string{"carol", "bob"}}).problem(http.StatusConflict, "party_conflict")
+	b.ticketCall("eve", http.MethodGet, "/"+id, nil).problem(http.StatusNotFound, "ticket_unknown")
+	b.ticketCall("eve", http.MethodDelete, "/"+id, nil).problem(http.StatusNotFound, "ticket_unknown")
+	b.ticketCall("alice", http.MethodGet, "/nonsense", nil).problem(http.StatusNotFound, "ticket_unknown")
+	b.ticketCall("alice", http.MethodPost, "/"+id+"/accept", nil).problem(http.StatusConflict, "too_late")
+
+	second := b.queue("dave", fields{"profiles": []string{"ranked"}})
+	require.Equal(t, "queued", b.ticketCall("bob", http.MethodGet, "/"+id, nil).ok(http.StatusOK)["state"])
+	left := b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
+	require.Equal(t, fields{"ticket_id": id, "state": "cancelled", "version": 2.0, "party": []any{"alice", "bob"}, "reason": "cancelled_by_member"}, left)
+	require.Equal(t, left, b.ticketCall("alice", http.MethodDelete, "/"+id, nil).ok(http.StatusOK), "again: the same")
+
+	b.assign(second, assignmentTo("203.0.113.7:7777"))
+	conflict := b.ticketCall("dave", http.MethodDelete, "/"+second, nil).problem(http.StatusConflict, "assigned")
+	require.Equal(t, "203.0.113.7:7777", conflict["ticket"].(map[string]any)["endpoint"])
+}
+
+// An invalid ticket is refused whole, and every invalid field is named.
+func TestInvalidTickets(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	many := fields{}
+	for i := range 65 {
+		many[strings.Repeat("a", i+1)] = 1
+	}
+	for field, body := range map[string]fields{
+		"attributes.skill":           {"attributes": fields{"skill": true}},
+		"attributes.a b":             {"attributes": fields{"a b": 1}},
+		"attributes.maps":            {"attributes": fields{"maps": []any{"a", 1}}},
+		"attributes.profile":         {"attributes": fields{"profile": []string{"x"}}},
+		"attributes":                 {"attributes": many},
+		"players.eve":                {"players": fields{"eve": fields{}}},
+		"players.alice.attributes.x": {"players": fields{"alice": fields{"attributes": fields{"x": fields{}}}}},
+		"party":                      {"party": []string{"bob"}},
+		"latencies.eu":               {"latencies": fields{"eu": 10_001}},
+		"profiles[0]":                {"profiles": []string{"Ranked"}},
+	} {
+		require.Contains(t, b.ticketCall("alice", http.MethodPost, "", body).named(), field)
+	}
+	require.Equal(t, []string{"attributes"}, b.ticketCall("alice", http.MethodPost, "", fields{"attributes": fields{
+		"a": strings.Repeat("x", 1000), "b": []string{strings.Repeat("x", 1000), strings.Repeat("y", 1000), strings.Repeat("x", 1000), strings.Repeat("y", 1000), strings.Repeat("x", 1000),
+			strings.Repeat("y", 1000), strings.Repeat("x", 1000), strings.Repeat("y", 1000)},
+	}}).named(), "over 8 KiB")
+	require.Equal(t, []string{"wait", "version"}, b.ticketCall("alice", http.MethodGet, "/x?wait=61s&version=-1", nil).named())
+	require.Equal(t, []string{"Last-Event-ID"}, b.ticketCall("alice", http.MethodGet, "/x/events", nil, header("Last-Event-ID", "x")).named())
+}
+
+// A long poll answers at once when the ticket has changed, and waits without a slot of the gate otherwise.
+func TestLongPolls(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) { c.MaxInFlight = 1 })
+	id := b.queue("alice", fields{"party": []string{"alice", "bob", "carol"}})
+	answers := make(chan answer, 3)
+	for _, sub := range []string{"alice", "bob", "carol"} {
+		go func() { answers <- b.ticketCall(sub, http.MethodGet, "/"+id+"?wait=60s&version=1", nil) }()
+	}
+	require.Eventually(t, func() bool { return b.server.Waiting() == 3 }, 30*time.Second, time.Millisecond)
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s", nil).ok(http.StatusOK)["version"], "it knew nothing")
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=10ms&version=1", nil).ok(http.StatusOK)["version"], "its time is over")
+	b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
+	for range 3 {
+		require.Equal(t, "cancelled", (<-answers).ok(http.StatusOK)["state"])
+	}
+	require.Equal(t, "cancelled", b.ticketCall("bob", http.MethodGet, "/"+id+"?wait=60s&version=2", nil).ok(http.StatusOK)["state"], "nothing follows")
+}
+
+// event is a server-sent event.
+type event struct {
+	name, id string
+	data     fields
+}
+
+// events are the events of a stream, and closed at its end.
+func (b *bundle) events(sub, id string, change ...func(*http.Request)) <-chan event {
+	b.t.Helper()
+	request := b.request(http.MethodGet, "/tickets/"+id+"/events", nil, append([]func(*http.Request){b.as(sub)}, change...)...)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) //nolint:bodyclose // the reader below closes it
+	require.NoError(b.t, err)
+	require.Equal(b.t, http.StatusOK, res.StatusCode)
+	require.Equal(b.t, "text/event-stream", res.Header.Get("Content-Type"))
+	out := make(chan event, 100)
+	go func() {
+		defer close(out)
+		defer res.Body.Close()
+		lines := bufio.NewScanner(res.Body)
+		for e := (event{}); lines.Scan(); {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch name {
+			case "event":
+				e.name = value
+			case "id":
+				e.id = value
+			case "data":
+				_ = json.Unmarshal([]byte(value), &e.data)
+			case "":
+				if e.name != "" {
+					out <- e
+				}
+				e = event{}
+			}
+		}
+	}()
+	return out
+}
+
+// next returns the next event of a stream, the zero value at its end.
+func (b *bundle) next(events <-chan event) event {
+	b.t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-time.After(30 * time.Second):
+		require.Fail(b.t, "no event")
+		return event{}
+	}
+}
+
+// A stream has each state in its order, ends after the last, and continues at another replica after this one was killed.
+func TestEventsOfATicket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := start(t, b.config.db.URL, func(c *config) { c.Access.Keys = b.issuer.source })
+	other.issuer = b.issuer
+	id := b.queue("alice", fields{"profiles": []string{"ranked"}})
+	stream := b.events("alice", id)
+	require.Equal(t, "queued", b.next(stream).name)
+	require.NoError(t, other.store.PauseTickets(t.Context(), "global", []string{id}))
+	paused := b.next(stream)
+	require.Equal(t, []any{"paused", "2", 2.0}, []any{paused.name, paused.id, paused.data["version"]})
+	b.stop()
+	require.Equal(t, event{}, b.next(stream), "a stopping replica ends its streams")
+
+	require.NoError(t, other.store.ResumeTickets(t.Context(), "global", []string{id}))
+	require.NoError(t, other.store.PauseTickets(t.Context(), "global", []string{id}))
+	other.assign(id, assignmentTo("203.0.113.7:7777"))
+	stream = other.events("alice", id, header("Last-Event-ID", paused.id))
+	var names, ids []string
+	for e := b.next(stream); e.name != ""; e = b.next(stream) {
+		names, ids = append(names, e.name), append(ids, e.id)
+	}
+	require.Equal(t, []string{"queued", "paused", "assigned"}, names)
+	require.Equal(t, []string{"3", "4", "5"}, ids)
+}
+
+// A stopping replica waits for no long poll.
+func TestStoppingWithWaitingPlayers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.queue("alice", fields{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waiting := make(chan answer, 1)
+	go func() {
+		waiting <- b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s&version=1", nil, func(r *http.Request) { *r = *r.WithContext(ctx) })
+	}()
+	require.Eventually(t, func() bool { return b.server.Waiting() == 1 }, 30*time.Second, time.Millisecond)
+	began := time.Now()
+	b.stop()
+	require.Less(t, time.Since(began), 15*time.Second)
+	require.Equal(t, "queued", (<-waiting).ok(http.StatusOK)["state"])
+}
