@@ -105,7 +105,11 @@ func (c *commits) transact(ctx context.Context, to line, jobs []*job) outcomes {
 		}
 	}
 	o := outcomes{line: to, jobs: jobs}
-	o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, owners, matches, assign)
+	if to.asks {
+		o.outcomes, o.err = c.store.ProposeMatches(ctx, c.universe, owners, matches, within)
+	} else {
+		o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, owners, matches, assign)
+	}
 	o.took = time.Since(started)
 	return o
 }

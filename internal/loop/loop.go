@@ -45,17 +45,19 @@ func (o Options) withDefaults() Options {
 type Loop struct {
 	Options
 
-	metrics  *metrics
-	lease    *lease
-	queue    *queue
-	profiles map[string]*owned
-	holds    holds
-	commits  commits
-	waiting  waiting
-	hosts    hosts
-	bad      map[string]int // how often the database refused a match of this seed
-	freeFor  map[string]int // how many looks a profile has been without an owner
-	shared   time.Time      // when this worker last considered giving a profile up
+	metrics    *metrics
+	lease      *lease
+	queue      *queue
+	profiles   map[string]*owned
+	holds      holds
+	commits    commits
+	waiting    waiting
+	hosts      hosts
+	unreadable map[string]int // versions of profiles that this release cannot read
+	bad        map[string]int // how often the database refused a match of this seed
+	freeFor    map[string]int // how many looks a profile has been without an owner
+	renewed    time.Time      // when the tickets of accepted matches were last kept
+	shared     time.Time      // when this worker last considered giving a profile up
 }
 
 // New makes a loop. Errors: its metrics are registered already.
@@ -65,7 +67,8 @@ func New(o Options) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loop{Options: o, metrics: m, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{}}
+	l := &Loop{Options: o, metrics: m, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
+		unreadable: map[string]int{}}
 	l.queue = newQueue(o.Store, o.Universe, o.MaxCandidates, l)
 	l.commits = newCommits(o.Store, o.Universe)
 	return l, nil
@@ -167,6 +170,9 @@ func (l *Loop) step(ctx context.Context, t *timers) error {
 // second does what is done once a second, or at once when capacity or a ready check changed.
 func (l *Loop) second(ctx context.Context) error {
 	if err := l.readHosts(ctx); err != nil {
+		return err
+	}
+	if err := l.readReadyChecks(ctx); err != nil {
 		return err
 	}
 	if err := l.readRosters(ctx); err != nil {

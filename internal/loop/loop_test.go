@@ -3,6 +3,7 @@ package loop_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -84,5 +85,67 @@ func TestAProfileIsTakenOver(t *testing.T) {
 	b.ticket(1000, party("bo"), "duel")
 	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	b.eventually(2, "SELECT epoch::int FROM profile_owners")
+	b.sound()
+}
+
+// Players of a ready check are seated once all have accepted, and a party that declines leaves the queue without the others.
+func TestPlayersAreAskedFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.host("host-1", 100, "arena")
+	b.profile("duel", "accept: {within: 40s}\n"+duel)
+	b.worker()
+	ada, bo := b.ticket(1000, party("ada"), "duel"), b.ticket(1000, party("bo"), "duel")
+	b.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
+	require.Zero(t, b.count("SELECT count(*) FROM seats"), "no seats before everybody accepted")
+	_, err := b.AnswerReadyCheck(t.Context(), universe, ada, "ada", true)
+	require.NoError(t, err)
+	_, err = b.AnswerReadyCheck(t.Context(), universe, bo, "bo", false)
+	require.NoError(t, err)
+	b.eventually(1, "SELECT count(*) FROM ticket_events WHERE state = 'declined'")
+	cy := b.ticket(1000, party("cy"), "duel")
+	b.eventually(4, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
+	for sub, id := range map[string]string{"ada": ada, "cy": cy} {
+		_, err := b.AnswerReadyCheck(t.Context(), universe, id, sub, true)
+		require.NoError(t, err)
+	}
+	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.sound()
+}
+
+// A player who leaves a match makes room for the next one who fits.
+func TestNewcomersJoinAnOpenMatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.host("host-1", 100, "arena")
+	b.profile("teams", "join_in_progress: prefer\nfewer: [{after: 1ms, players: 1}]\n"+teams)
+	b.worker()
+	for _, sub := range []string{"ada", "bo", "cy"} {
+		b.ticket(1000, party(sub), "teams")
+	}
+	b.eventually(3, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.ticket(1000, party("di"), "teams")
+	b.eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.sound()
+}
+
+// Pins a loop that, after an error, owned its profiles and decided for none of them.
+func TestALoopThatBeginsAnewDecides(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.host("host-1", 100, "arena")
+	b.profile("duel", duel)
+	b.worker()
+	b.eventually(1, "SELECT count(*) FROM profile_owners")
+	_, err := b.sql.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := b.sql.Exec(t.Context(), "SELECT 1")
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond)
+	b.Store = b.store() // connections of the former one are closed
+	b.ticket(1000, party("ada"), "duel")
+	b.ticket(1000, party("bo"), "duel")
+	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	b.sound()
 }

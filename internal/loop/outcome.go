@@ -93,7 +93,7 @@ func (l *Loop) leave(j *job) {
 
 // nextRegion tries the next best game region, and after the last lets the match wait for a server.
 func (l *Loop) nextRegion(_ context.Context, j *job) {
-	if j.region+1 < len(j.match.Regions) {
+	if !j.asks && j.region+1 < len(j.match.Regions) {
 		j.region++
 		l.commits.add(j)
 		return
@@ -124,8 +124,8 @@ func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 		l.metrics.dropped.WithLabelValues(why).Inc()
 	}
 	p := l.profiles[j.match.Profile]
-	if p == nil {
-		return
+	if p == nil || j.match.Accepted {
+		return // tickets of an accepted match leave it when its time is over, which the database judges
 	}
 	if after > 0 {
 		l.returnAfter(after, p.name, j.tickets())

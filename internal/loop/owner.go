@@ -19,11 +19,14 @@ func (l *Loop) own(ctx context.Context) error {
 		return err
 	}
 	l.dropOthers(ctx, all)
+	if err := l.resume(ctx, all); err != nil {
+		return err
+	}
 	if err := l.take(ctx, all); err != nil {
 		return err
 	}
 	for _, o := range all {
-		if mine := l.profiles[o.Profile]; mine != nil && mine.version != o.Live {
+		if mine := l.profiles[o.Profile]; mine != nil && mine.version != o.Live && l.unreadable[o.Profile] != o.Live {
 			if err := l.load(ctx, mine, o.Live); err != nil {
 				return err
 			}
@@ -49,6 +52,25 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	}
 }
 
+// resume decides for profiles that this worker still owns after it began anew.
+func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
+	for _, o := range all {
+		if o.Worker != l.lease.id || l.profiles[o.Profile] != nil {
+			continue
+		}
+		var err error
+		if l.unreadable[o.Profile] == o.Live {
+			err = l.Store.GiveUpProfile(ctx, l.Universe, l.lease.id, o.Profile)
+		} else {
+			err = l.adopt(ctx, o, o.Epoch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // patience is for how many looks a worker that already has more than its share leaves a profile without an owner to others.
 const patience = 2
 
@@ -57,6 +79,7 @@ func (l *Loop) take(ctx context.Context, all []db.ProfileOwner) error {
 	var free []string
 	for _, o := range all {
 		switch {
+		case l.unreadable[o.Profile] == o.Live:
 		case !o.Owned:
 			l.freeFor[o.Profile]++
 			free = append(free, o.Profile)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -27,6 +26,7 @@ type owned struct {
 	seed    uint64
 	engine  *decide.Engine
 	dirty   bool                    // the engine has something to search for
+	checks  int                     // open ready checks
 	rosters map[string]db.OpenMatch // the matches that newcomers may join, by session
 }
 
@@ -60,7 +60,8 @@ func (l *Loop) load(ctx context.Context, p *owned, version int) error {
 	}
 	read, err := profile.Parse(document)
 	if err != nil {
-		return fmt.Errorf("profile %q, version %d: %w", p.name, version, err) // a newer release wrote it
+		l.cannotRead(ctx, p.name, version, err)
+		return nil
 	}
 	p.version, p.profile, p.seed, p.rosters = version, read, newSeed(), nil
 	p.engine = decide.New(decide.Version{Profile: read, Number: version}, p.seed)
@@ -76,6 +77,16 @@ func (l *Loop) load(ctx context.Context, p *owned, version int) error {
 	}
 	p.dirty = true
 	return nil
+}
+
+// cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with it; another
+// one is left to workers of that release.
+func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
+	l.unreadable[name] = version
+	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name), slog.Int("version", version), slog.Any("error", err))
+	if p := l.profiles[name]; p != nil && p.engine == nil {
+		delete(l.profiles, name) // the next look gives it up
+	}
 }
 
 // newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a replay

@@ -96,6 +96,9 @@ func (b *bundle) ticket(skill float64, party []string, profiles ...string) strin
 		Encode: prepared.Body,
 	})
 	require.NoError(b.t, err)
+	_, err = b.sql.Exec(b.t.Context(), `INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
+		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, profiles)
+	require.NoError(b.t, err)
 	return created.ID
 }
 

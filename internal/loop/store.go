@@ -43,5 +43,9 @@ type tickets interface {
 type matches interface {
 	CommitMatches(ctx context.Context, universe, region string, owners []db.MatchOwner, matches []db.NewMatch,
 		assign db.AssignMatch) ([]db.MatchOutcome, error)
+	ProposeMatches(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch, within time.Duration) ([]db.MatchOutcome, error)
+	OpenReadyChecks(ctx context.Context, universe, profile string) ([]db.OpenReadyCheck, error)
+	JudgeReadyChecks(ctx context.Context, universe string, owners []db.MatchOwner, overdue time.Duration, batch int) (db.JudgedReadyChecks, error)
+	RenewAccepted(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch) (ended []uuid.UUID, err error)
 	OpenMatches(ctx context.Context, universe string, profiles []string) ([]db.OpenMatch, error)
 }

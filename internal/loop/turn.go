@@ -26,7 +26,7 @@ func (l *Loop) turn(ctx context.Context) {
 		if at, ok := p.engine.Next(); ok && !at.After(now) {
 			p.dirty = true
 		}
-		if p.dirty && l.commits.len() < maxUnderWay {
+		if p.dirty && p.checks < maxReadyChecks && l.commits.len() < maxUnderWay {
 			l.decide(ctx, p, now)
 		}
 	}
@@ -63,7 +63,7 @@ func (l *Loop) busy() bool {
 		return false
 	}
 	for _, p := range l.profiles {
-		if p.dirty {
+		if p.dirty && p.checks < maxReadyChecks {
 			return true
 		}
 	}

@@ -71,7 +71,7 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 	var rest []*job
 	for n, j := range l.waiting.jobs {
 		switch {
-		case time.Since(j.decided) > decideAnew || n >= maxWaiting:
+		case !j.match.Accepted && (time.Since(j.decided) > decideAnew || n >= maxWaiting):
 			l.waiting.forget(j)
 			l.giveBack(j, 0, "")
 		case room.take(j):

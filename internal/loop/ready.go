@@ -1,0 +1,92 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+)
+
+const (
+	// judgeBatch bounds the ready checks that one look ends.
+	judgeBatch = 256
+	// maxReadyChecks bounds the open ready checks of a profile: beyond it, deciding waits.
+	maxReadyChecks = 256
+	// renewEvery is how often matches that were accepted and wait for a server keep their tickets out of others.
+	renewEvery = 10 * time.Second
+)
+
+// readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that did not
+// accept leave the queue; the other tickets are candidates again, which the queue's changes say.
+func (l *Loop) readReadyChecks(ctx context.Context) error {
+	under := map[uuid.UUID]bool{}
+	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
+		under[j.match.ID] = true
+	}
+	for _, p := range l.inOrder() {
+		if p.profile.Accept == 0 {
+			continue
+		}
+		if _, err := l.Store.JudgeReadyChecks(ctx, l.Universe, []db.MatchOwner{p.owner(l)}, 0, judgeBatch); err != nil {
+			return err
+		}
+		checks, err := l.Store.OpenReadyChecks(ctx, l.Universe, p.name)
+		if err != nil {
+			return err
+		}
+		p.checks = len(checks)
+		for _, c := range checks {
+			if c.Match.Accepted && !under[c.Match.ID] {
+				l.commits.add(l.acceptedJob(p, c))
+			}
+		}
+	}
+	return l.renewAccepted(ctx)
+}
+
+// acceptedJob is the match of a ready check that all players accepted.
+func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
+	j := &job{match: c.Match, owner: p.owner(l), oldest: c.Match.DecidedAt, decided: time.Now()}
+	for _, t := range c.Match.Tickets {
+		if e := l.queue.entries[t.ID]; e != nil && e.created.Before(j.oldest) {
+			j.oldest = e.created
+		}
+	}
+	return j
+}
+
+// renewAccepted keeps the tickets of accepted matches that wait for a server, and drops the matches that ended.
+func (l *Loop) renewAccepted(ctx context.Context) error {
+	if time.Since(l.renewed) < renewEvery {
+		return nil
+	}
+	l.renewed = time.Now()
+	var owners []db.MatchOwner
+	var accepted []db.NewMatch
+	for _, j := range l.waiting.jobs {
+		if j.match.Accepted {
+			accepted = append(accepted, j.match)
+			if !slices.Contains(owners, j.owner) {
+				owners = append(owners, j.owner)
+			}
+		}
+	}
+	if len(accepted) == 0 {
+		return nil
+	}
+	ended, err := l.Store.RenewAccepted(ctx, l.Universe, owners, accepted)
+	if err != nil {
+		return err
+	}
+	l.waiting.jobs = slices.DeleteFunc(l.waiting.jobs, func(j *job) bool {
+		over := slices.Contains(ended, j.match.ID)
+		if over {
+			l.waiting.forget(j)
+		}
+		return over
+	})
+	return nil
+}
