@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/match/profile"
 )
 
 // root is the repository, seen from this directory.
@@ -134,7 +136,7 @@ func TestExcerpts(t *testing.T) {
 // Pins an event that docs/reference/events.md does not list, and one that it lists and that nobody writes.
 func TestEventKinds(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile("['\"`]((?:instance|session|match|key)\\.[a-z]+ed?)['\"`]")
+	kind := regexp.MustCompile("['\"`]((?:instance|session|match|key|profile)\\.[a-z_]+ed?)['\"`]")
 	written := map[string]bool{}
 	for _, pattern := range []string{"queries/*.sql", "migrations/*.sql", "db/*.go"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
@@ -156,4 +158,15 @@ func TestEventKinds(t *testing.T) {
 		listed[match[1]] = true
 	}
 	require.Equal(t, written, listed)
+}
+
+// Pins a profile of the documentation that the director refuses.
+func TestProfilesOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	shown := regexp.MustCompile("(?s)```yaml\n(name: .*?)```").FindAllStringSubmatch(pages(t)["docs/how-to/matchmaking-profile.md"], -1)
+	require.Len(t, shown, 2)
+	for _, match := range shown {
+		_, err := profile.Parse([]byte(match[1]))
+		require.NoError(t, err, match[1])
+	}
 }

@@ -71,6 +71,7 @@ const (
 	byOperator // commands on the database: keys, fleet, sessions, events, invariants, doctor
 	byToken    // token mint
 	byDoctor
+	byProfiles // profiles, which are of a region of tickets
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/match/profile"
 )
 
 const generatedNote = "<!-- Generated: go test ./cmd/director -run TestReference -update -->\n\n"
@@ -219,4 +220,32 @@ func TestDocumentedVariablesAreSettings(t *testing.T) {
 		}
 	}
 	require.Empty(t, newEnvironment(found).unknownVariables())
+}
+
+// Pins a page about keys of profiles that the parser does not know.
+func TestReferenceProfiles(t *testing.T) {
+	t.Parallel()
+	var page strings.Builder
+	page.WriteString("# The keys of a profile\n\n" + generatedNote +
+		"A profile is a document of YAML or JSON, of at most 64 KiB. [How to write one](../how-to/matchmaking-profile.md). Reading is strict: a key that is not listed here is refused.\n" +
+		"`director profiles schema` prints a JSON Schema of it for editors.\n\n" +
+		"Numbers are finite, limits are inclusive, and texts are compared byte by byte. Durations have a unit: `60ms`, `10s`, `1m30s`. Anchors and aliases of YAML are\n" +
+		"allowed, tags and merge keys are not. A profile has at most 32 rules, 16 teams, 1,024 players and 16 roles.\n")
+	for _, section := range profile.Reference() {
+		if section.Title != "" {
+			fmt.Fprintf(&page, "\n## %s\n", section.Title)
+		}
+		if section.About != "" {
+			fmt.Fprintf(&page, "\n%s\n", section.About)
+		}
+		page.WriteString("\n| key | allowed | default | |\n|---|---|---|---|\n")
+		for _, key := range section.Keys {
+			initial := key.Default
+			if key.Required {
+				initial = "required"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", key.Name, cell(key.Allowed), cell(initial), cell(key.About))
+		}
+	}
+	checkPage(t, "profiles.md", page.String())
 }

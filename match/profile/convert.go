@@ -69,6 +69,9 @@ func (n *node) texts() []string {
 func (c *converter) profile(n *node) {
 	p := c.p
 	p.Name = n.good("name").str()
+	if p.Name == "schema" {
+		c.add(n.get("name"), "the name schema is not allowed: /ops/profiles/schema is something else")
+	}
 	if mode := n.good("mode"); mode != nil {
 		p.Modes = mode.texts()
 		if mode.kind == isText {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // list is a list of values of one shape.
@@ -138,11 +139,13 @@ func (s object) check(r *report, n *node) bool {
 		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
 	}
 	ok := true
+	meant := map[string]bool{}
 	for i, item := range n.items {
 		item.path = join(n.path, n.keys[i].name)
 		f := slices.IndexFunc(s.fields, func(f field) bool { return f.name == n.keys[i].name })
 		if f < 0 {
-			ok = s.unknown(r, n, n.keys[i])
+			meant[s.unknown(r, n, n.keys[i])] = true
+			ok = false
 			continue
 		}
 		if !s.fields[f].of.check(r, item) {
@@ -150,7 +153,7 @@ func (s object) check(r *report, n *node) bool {
 		}
 	}
 	for _, f := range s.fields {
-		if f.required && !n.has(f.name) {
+		if f.required && !n.has(f.name) && !meant[f.name] {
 			ok = r.add(n, "%s needs the key %s: %s", s.what, f.name, f.of.allowed())
 		}
 	}
@@ -158,12 +161,15 @@ func (s object) check(r *report, n *node) bool {
 	return ok
 }
 
-// unknown reports a key that the object does not have.
-func (s object) unknown(r *report, n *node, k key) bool {
-	if near := nearestTo(k.name, s.names()); near != "" {
-		return r.addAt(k.line, k.column, join(n.path, k.name), "%s has no such key: did you mean %s?", s.what, near)
+// unknown reports a key that the object does not have. It returns the key that was probably meant, or "".
+func (s object) unknown(r *report, n *node, k key) string {
+	near := nearestTo(k.name, s.names())
+	if near != "" {
+		r.addAt(k.line, k.column, join(n.path, k.name), "%s has no such key: did you mean %s?", s.what, near)
+	} else {
+		r.addAt(k.line, k.column, join(n.path, k.name), "%s has no such key: it has %s", s.what, oneOf(s.names()))
 	}
-	return r.addAt(k.line, k.column, join(n.path, k.name), "%s has no such key: it has %s", s.what, oneOf(s.names()))
+	return near
 }
 
 func (s object) names() []string {
@@ -174,7 +180,14 @@ func (s object) names() []string {
 	return names
 }
 
-func (s object) allowed() string { return "a mapping with the keys " + oneOf(s.names()) }
+func (s object) allowed() string {
+	names := s.names()
+	if len(names) == 1 {
+		return "a mapping with the key " + names[0]
+	}
+	last := len(names) - 1
+	return "a mapping with the keys " + strings.Join(names[:last], ", ") + " and " + names[last]
+}
 
 func (s object) schema() schema {
 	properties := schema{}

@@ -90,6 +90,8 @@ var refused = map[string][2]string{
 	"two kinds":          {duel("{near: a, same: b, within: 5}"), "line 3, column 9: rules[0]: this rule is both near and same"},
 	"name":               {"name: Ranked\nteams: [{name: a, players: 2}]\n", `line 1, column 7: name: "Ranked" is not allowed: it must be a name of 1 to 64 lowercase letters`},
 	"name is a number":   {"name: 5\nteams: [{name: a, players: 2}]\n", "line 1, column 7: name: 5 is not allowed"},
+	"reserved name":      {"name: schema\nteams: [{name: a, players: 2}]\n", "line 1, column 7: name: the name schema is not allowed"},
+	"misspelt key":       {duel("{near: skill, wihtin: 5}"), "line 3, column 23: rules[0].wihtin: a rule of the kind \"near\" has no such key: did you mean within?"},
 	"no name":            {"teams: [{name: a, players: 2}]\n", "line 1, column 1: a profile needs the key name"},
 	"no teams":           {"name: a\n", "line 1, column 1: a profile needs the key teams, or function"},
 	"both":               {"name: a\nfunction: {host: h, port: 1}\nteams: [{name: a, players: 2}]\n", "line 3, column 1: teams: a profile with a function has no teams"},

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// contextLines is how many equal lines a diff shows around a change.
+const contextLines = 3
+
+// maxDiffCells bounds the effort of a diff: documents that differ in more places are shown as removed and added as a whole.
+const maxDiffCells = 4 << 20
+
+// diffLine is a line of a diff: ' ' in both, '-' in the first, '+' in the second.
+type diffLine struct {
+	mark byte
+	text string
+}
+
+// unifiedDiff returns the differences of two texts in the unified format, "" for equal ones.
+func unifiedDiff(fromTitle, toTitle, from, to string) string {
+	if from == to {
+		return ""
+	}
+	lines := diffLines(splitLines(from), splitLines(to))
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", fromTitle, toTitle)
+	fromLine, toLine := 1, 1
+	for begin := 0; begin < len(lines); {
+		end := hunkEnd(lines, begin)
+		if end > begin {
+			writeHunk(&out, lines[begin:end], fromLine, toLine)
+		} else {
+			end = begin + 1
+		}
+		for _, l := range lines[begin:end] {
+			if l.mark != '+' {
+				fromLine++
+			}
+			if l.mark != '-' {
+				toLine++
+			}
+		}
+		begin = end
+	}
+	return out.String()
+}
+
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// hunkEnd returns the end of the hunk that begins at a line, or the line itself if no change is near.
+func hunkEnd(lines []diffLine, begin int) int {
+	last := -1
+	for i := begin; i < len(lines); i++ {
+		switch {
+		case lines[i].mark != ' ':
+			last = i
+		case last < 0 && i-begin >= contextLines, last >= 0 && i-last > 2*contextLines:
+			if last < 0 {
+				return begin
+			}
+			return last + 1 + contextLines
+		}
+	}
+	if last < 0 {
+		return begin
+	}
+	return min(last+1+contextLines, len(lines))
+}
+
+func writeHunk(out *strings.Builder, lines []diffLine, fromLine, toLine int) {
+	count := func(skip byte) (n int) {
+		for _, l := range lines {
+			if l.mark != skip {
+				n++
+			}
+		}
+		return n
+	}
+	fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n", fromLine, count('+'), toLine, count('-'))
+	for _, l := range lines {
+		fmt.Fprintf(out, "%c%s\n", l.mark, l.text)
+	}
+}
+
+// diffLines returns the lines of both texts, in order, with as many as possible marked equal.
+func diffLines(a, b []string) (lines []diffLine) {
+	begin := 0
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	end := 0
+	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	add := func(mark byte, texts []string) {
+		for _, text := range texts {
+			lines = append(lines, diffLine{mark, text})
+		}
+	}
+	add(' ', a[:begin])
+	lines = append(lines, changedLines(a[begin:len(a)-end], b[begin:len(b)-end])...)
+	add(' ', a[len(a)-end:])
+	return lines
+}
+
+// changedLines compares by the longest common subsequence.
+func changedLines(a, b []string) (lines []diffLine) {
+	width := len(b) + 1
+	if (len(a)+1)*width > maxDiffCells {
+		for _, text := range a {
+			lines = append(lines, diffLine{'-', text})
+		}
+		for _, text := range b {
+			lines = append(lines, diffLine{'+', text})
+		}
+		return lines
+	}
+	longest := make([]int32, (len(a)+1)*width) // of the rests from i and j on
+	for i, left := range slices.Backward(a) {
+		for j, right := range slices.Backward(b) {
+			if left == right {
+				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
+			} else {
+				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			lines = append(lines, diffLine{' ', a[i]})
+			i, j = i+1, j+1
+		case i < len(a) && (j == len(b) || longest[(i+1)*width+j] >= longest[i*width+j+1]):
+			lines = append(lines, diffLine{'-', a[i]})
+			i++
+		default:
+			lines = append(lines, diffLine{'+', b[j]})
+			j++
+		}
+	}
+	return lines
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/match/profile"
+)
+
+func (p *program) profiles() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "profiles",
+		Short: "Check, apply, compare and roll back matchmaking profiles",
+		Long: "Commands for the profiles by which the director makes matches of tickets. A profile is a YAML or JSON file; each change\n" +
+			"of it is a version that stays, and one version is live. Workers use a new version within a second.\n\n" +
+			"The commands need the director's own database role, as 'keys rotate' does. Operators without it use /ops/profiles.",
+		Example: "  director profiles check ranked.yaml\n  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
+			"  director profiles list\n  director profiles rollback ranked-5v5",
+	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(), p.profilesRetire(), p.profilesShadow(),
+		p.profilesCheck(), p.profilesSchema())
+}
+
+// byProfile are the settings of commands on the profiles of the database.
+const byProfile = byOperator | byProfiles
+
+// completeProfiles completes the first argument with the names of profiles.
+func (p *program) completeProfiles() cobra.CompletionFunc {
+	return p.completeArgs("SELECT name FROM profiles WHERE starts_with(name, $1) AND cardinality($2::text[]) = 0 AND retired_at IS NULL ORDER BY name LIMIT 100")
+}
+
+// profileLine is a profile in lists.
+type profileLine struct {
+	Name      string     `json:"name"`
+	Live      int        `json:"live"`
+	Shadow    int        `json:"shadow,omitempty"`
+	Versions  int        `json:"versions"`
+	RetiredAt *time.Time `json:"retired_at"`
+	Author    string     `json:"author"`
+	CreatedAt time.Time  `json:"created_at"`
+	Reason    string     `json:"reason"`
+}
+
+func (p *program) profilesList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the profiles",
+		Long:    "Lists the profiles with their live versions, and who applied these when and why.",
+		Example: "  director profiles list\n  director profiles list --all -o json | jq -r '.[] | select(.retired_at) | .name'",
+		Args:    cli.Exactly(0),
+	}
+	all := cmd.Flags().Bool("all", false, "Also those that are retired")
+	addFlags(cmd.Flags(), byProfile)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+			found, err := l.Profiles(ctx, l.OMRegion, *all)
+			if err != nil {
+				return err
+			}
+			lines := make([]profileLine, len(found))
+			for i, f := range found {
+				lines[i] = profileLine{f.Name, f.Live, f.Shadow, f.Versions, f.RetiredAt, f.Author, f.CreatedAt, f.Reason}
+			}
+			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired"}
+			return cli.Write(l.out.Sparing("retired", "reason", "versions"), lines, header, func(line profileLine) []any {
+				return []any{line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author, line.Reason, readableTime(line.RetiredAt)}
+			})
+		})
+	}
+	return cmd
+}
+
+func versionOrBlank(version int) any {
+	if version == 0 {
+		return ""
+	}
+	return version
+}
+
+// versionDetails is the output of `profiles show`.
+type versionDetails struct {
+	Name      string     `json:"name"`
+	Version   int        `json:"version"`
+	State     string     `json:"state"` // live, shadow, retired or kept
+	Author    string     `json:"author"`
+	CreatedAt time.Time  `json:"created_at"`
+	Reason    string     `json:"reason"`
+	Document  string     `json:"document"`
+	RetiredAt *time.Time `json:"retired_at"`
+}
+
+func detailsOf(v db.ProfileVersion) versionDetails {
+	d := versionDetails{v.Name, v.Version, "kept", v.Author, v.CreatedAt, v.Reason, v.Document, v.RetiredAt}
+	switch {
+	case v.Version == v.Live && v.RetiredAt != nil:
+		d.State = "retired"
+	case v.Version == v.Live:
+		d.State = "live"
+	case v.Version == v.Shadow:
+		d.State = "shadow"
+	}
+	return d
+}
+
+func (p *program) profilesShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show NAME[@VERSION]",
+		Short: "Print the document of a profile's version",
+		Long: "Prints the document of a version, the live one by default, as its author wrote it. Who applied it when and why goes to\n" +
+			"standard error, so that the document can be edited and applied again.",
+		Example:           "  director profiles show ranked-5v5\n  director profiles show ranked-5v5@3 > ranked.yaml",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeProfiles(),
+	}
+	addFlags(cmd.Flags(), byProfile)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, version, err := parseVersion(args[0])
+		if err != nil {
+			return err
+		}
+		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+			v, err := l.Profile(ctx, l.OMRegion, name, version)
+			if err != nil {
+				return explainProfile(err)
+			}
+			d := detailsOf(v)
+			if l.out.JSON {
+				return cli.WriteJSON(l.out.To, d)
+			}
+			fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State, d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
+			fmt.Fprintln(l.out.To, strings.TrimRight(d.Document, "\n"))
+			return nil
+		})
+	}
+	return cmd
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// parseVersion splits NAME@VERSION. Without version it is 0.
+func parseVersion(arg string) (name string, version int, err error) {
+	name, text, given := strings.Cut(arg, "@")
+	if !given {
+		return name, 0, nil
+	}
+	version, err = strconv.Atoi(text)
+	if err != nil || version < 1 {
+		return "", 0, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3", arg))
+	}
+	return name, version, nil
+}
+
+// explainProfile returns the detail of a refusal, which is for people.
+func explainProfile(err error) error {
+	var refused *db.Error
+	if errors.As(err, &refused) && refused.Kind != db.Unavailable {
+		return errors.New(refused.Detail)
+	}
+	return err
+}
+
+func (p *program) profilesSchema() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON Schema of profiles",
+		Long:    "Prints the JSON Schema (draft 2020-12) of profiles, with which editors complete and check them. It needs no database.",
+		Example: "  director profiles schema > profile.schema.json",
+		Args:    cli.Exactly(0),
+	}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		_, err := p.stdout.Write(profile.Schema())
+		return err
+	}
+	return cmd
+}

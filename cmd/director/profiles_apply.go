@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// profileFile is a file with a profile.
+type profileFile struct {
+	file     string
+	document []byte
+	profile  *profile.Profile // nil if it has problems
+	problems []profile.Problem
+}
+
+// readProfiles reads and parses files; "-" is standard input. The error is that of a file that cannot be read.
+func (p *program) readProfiles(files []string) ([]profileFile, error) {
+	all := make([]profileFile, len(files))
+	for i, file := range files {
+		document, err := p.readProfile(file)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = profileFile{file: file, document: document}
+		all[i].profile, err = profile.Parse(document)
+		if refused, ok := errors.AsType[*profile.Error](err); ok {
+			all[i].problems = refused.Problems
+		}
+	}
+	return all, nil
+}
+
+func (p *program) readProfile(file string) ([]byte, error) {
+	if file != "-" {
+		return os.ReadFile(file)
+	}
+	return io.ReadAll(io.LimitReader(p.stdin, profile.MaxBytes+1)) // one more, so that Parse refuses it
+}
+
+// checkLine is the result of checking a file.
+type checkLine struct {
+	File     string            `json:"file"`
+	Profile  string            `json:"profile,omitempty"`
+	Problems []profile.Problem `json:"problems"`
+}
+
+var errProfilesRefused = errors.New("not every file is a valid profile")
+
+// refusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors understand.
+func refusals(to io.Writer, files []profileFile) error {
+	var err error
+	for _, f := range files {
+		for _, problem := range f.problems {
+			err = errProfilesRefused
+			path := problem.Path
+			if path != "" {
+				path += ": "
+			}
+			fmt.Fprintf(to, "%s:%d:%d: %s%s\n", f.file, problem.Line, problem.Column, path, problem.Text)
+		}
+	}
+	return err
+}
+
+func (p *program) profilesCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Check files without applying them",
+		Long: "Checks profiles and prints what is wrong with them, with line and column. It needs no database. With - it reads standard\n" +
+			"input. Exit code 1 when a file is not valid.",
+		Example: "  director profiles check ranked.yaml casual.yaml\n  director profiles check -o json - < ranked.yaml",
+		Args:    cli.AtLeast(1),
+	}
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		out, err := cli.OutputOf(cmd)
+		if err != nil {
+			return err
+		}
+		read, err := p.readProfiles(files)
+		if err != nil {
+			return err
+		}
+		if out.JSON {
+			return writeChecks(out, read)
+		}
+		if err := refusals(p.stdout, read); err != nil {
+			return err
+		}
+		for _, f := range read {
+			fmt.Fprintf(p.stdout, "%s: profile %s is valid\n", f.file, f.profile.Name)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func writeChecks(out cli.Output, files []profileFile) error {
+	lines := make([]checkLine, len(files))
+	var refused error
+	for i, f := range files {
+		lines[i] = checkLine{File: f.file, Problems: append([]profile.Problem{}, f.problems...)}
+		if f.profile == nil {
+			refused = errProfilesRefused
+		} else {
+			lines[i].Profile = f.profile.Name
+		}
+	}
+	return errors.Join(cli.WriteJSON(out.To, lines), refused)
+}
+
+// editFlags are the flags of commands that change a profile.
+type editFlags struct {
+	author, reason string
+	expect         int
+}
+
+func (e *editFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&e.reason, "reason", "", "Why, for the version, the event and other operators")
+	cmd.Flags().StringVar(&e.author, "author", "", "Who, such as the author of a commit that a pipeline applies; by default your database login")
+	cmd.Flags().IntVar(&e.expect, "expect", -1, "Change nothing unless this is the live version (0: there is none yet)")
+}
+
+func (e *editFlags) edit(cmd *cobra.Command, region, name string) db.ProfileEdit {
+	edit := db.ProfileEdit{Region: region, Name: name, Author: e.author, Reason: e.reason}
+	if cmd.Flags().Changed("expect") {
+		edit.Expected = &e.expect
+	}
+	return edit
+}
+
+// profileChange is the output of commands that change a profile.
+type profileChange struct {
+	Name    string `json:"profile"`
+	Version int    `json:"version"`
+	Changed bool   `json:"changed"`
+}
+
+func writeProfileChanges(out cli.Output, changes []profileChange) error {
+	return cli.Write(out, changes, []string{"profile", "version", "changed"}, func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })
+}
+
+func (p *program) profilesApply() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE…",
+		Short: "Apply profiles: each file becomes the live version of its profile",
+		Long: "Stores each file as the next version of the profile that it names, and makes it live. A file that means the same as the\n" +
+			"live version changes nothing. All files are checked first: with one that is not valid, none is applied. With - it reads\n" +
+			"standard input.\n\n" +
+			"With --shadow the version only decides beside the live one, and its matches are not made. --dry-run prints what would change.",
+		Example: "  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
+			"  director profiles apply -f profiles/*.yaml --dry-run\n" +
+			"  director profiles show ranked-5v5 | sed s/100/150/ | director profiles apply -f - --expect 3",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !cmd.Flags().Changed("file") {
+				return cli.Usage(errors.New("name the files with -f"))
+			}
+			return nil // the shell expands -f *.yaml to one flag and arguments
+		},
+	}
+	files := cmd.Flags().StringArrayP("file", "f", nil, "A profile in YAML or JSON, required; - is standard input. Repeatable")
+	shadow := cmd.Flags().Bool("shadow", false, "Make the new versions shadows of the live ones")
+	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change")
+	var flags editFlags
+	flags.add(cmd)
+	addFlags(cmd.Flags(), byProfile)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, more []string) error {
+		if len(*files) == 0 {
+			return cli.Usage(errors.New("--file is required: a profile in YAML or JSON"))
+		}
+		read, err := p.readProfiles(append(*files, more...))
+		if err != nil {
+			return err
+		}
+		if err := refusals(p.stderr, read); err != nil {
+			return err
+		}
+		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+			if *dry {
+				return l.dryRun(ctx, read)
+			}
+			return l.apply(ctx, read, *shadow, func(name string) db.ProfileEdit { return flags.edit(cmd, l.OMRegion, name) })
+		})
+	}
+	return cmd
+}
+
+// apply applies the files in turn, and ends with the first error.
+func (l operator) apply(ctx context.Context, files []profileFile, shadow bool, edit func(name string) db.ProfileEdit) error {
+	var changes []profileChange
+	var failed error
+	for _, f := range files {
+		done, err := l.ApplyProfile(ctx, edit(f.profile.Name), f.document, shadow)
+		if err != nil {
+			failed = fmt.Errorf("%s: %w", f.file, explainProfile(err))
+			break
+		}
+		changes = append(changes, profileChange(done))
+	}
+	if len(changes) > 0 || l.out.JSON {
+		failed = errors.Join(writeProfileChanges(l.out, changes), failed)
+	}
+	return failed
+}

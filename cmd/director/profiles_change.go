@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) profilesRollback() *cobra.Command {
+	return p.changeProfile(&cobra.Command{
+		Use:   "rollback NAME[@VERSION]",
+		Short: "Make an earlier version live again",
+		Long:  "Makes a version live: the one that is named, or the one before the live version.",
+		Example: "  director profiles rollback ranked-5v5 --reason 'matches took too long'\n" +
+			"  director profiles rollback ranked-5v5@3",
+	}, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+		return l.RollbackProfile(ctx, edit, version)
+	})
+}
+
+func (p *program) profilesShadow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shadow NAME[@VERSION]",
+		Short: "Let a version decide beside the live one, without making its matches",
+		Long: "Makes a version, the latest by default, the shadow of the live one: it decides on the same tickets, and nothing comes of\n" +
+			"its matches but numbers to compare. 'apply --shadow' stores a new version as shadow.",
+		Example: "  director profiles shadow ranked-5v5@4\n  director profiles shadow ranked-5v5 --off",
+	}
+	off := cmd.Flags().Bool("off", false, "End the shadow")
+	return p.changeProfile(cmd, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+		if *off {
+			version = -1
+		}
+		return l.ShadowProfile(ctx, edit, version)
+	})
+}
+
+func (p *program) profilesRetire() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "retire NAME",
+		Short: "End a profile: tickets that ask for it alone leave the queue",
+		Long: "Ends a profile, after a confirmation: it makes no matches any more, and tickets that ask for no other profile are cancelled.\n" +
+			"Its versions stay; applying a document uses it again.",
+		Example: "  director profiles retire summer-event",
+	}
+	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
+	confirm := func(name string) error {
+		if *yes {
+			return nil
+		}
+		fmt.Fprintf(p.stderr, "This ends profile %s, and cancels the tickets that ask for no other one.\nType yes to continue: ", name)
+		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+		if strings.TrimSpace(answer) != "yes" {
+			return errNotConfirmed
+		}
+		return nil
+	}
+	return p.changeProfile(cmd, confirm, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
+		return l.RetireProfile(ctx, edit)
+	})
+}
+
+// changeProfile completes a command that changes the profile in its argument. confirm may be nil.
+func (p *program) changeProfile(
+	cmd *cobra.Command, confirm func(name string) error, change func(context.Context, operator, db.ProfileEdit, int) (db.ProfileChange, error),
+) *cobra.Command {
+	cmd.Args = cli.Exactly(1)
+	cmd.ValidArgsFunction = p.completeProfiles()
+	var flags editFlags
+	flags.add(cmd)
+	addFlags(cmd.Flags(), byProfile)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, version, err := parseVersion(args[0])
+		if err == nil && confirm != nil {
+			err = confirm(name)
+		}
+		if err != nil {
+			return err
+		}
+		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+			done, err := change(ctx, l, flags.edit(cmd, l.OMRegion, name), version)
+			if err != nil {
+				return explainProfile(err)
+			}
+			return writeProfileChanges(l.out, []profileChange{profileChange(done)})
+		})
+	}
+	return cmd
+}

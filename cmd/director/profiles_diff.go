@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/match/profile"
+)
+
+func (p *program) profilesDiff() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff NAME[@VERSION] [FILE|@VERSION]",
+		Short: "Compare a version of a profile with a file or another version",
+		Long: "Prints the differences between two documents, line by line: from a version, the live one by default, to a file or another\n" +
+			"version. Without second argument it prints what the version changed. With - it reads standard input.",
+		Example: "  director profiles diff ranked-5v5              # what the live version changed\n" +
+			"  director profiles diff ranked-5v5 ranked.yaml  # what applying the file would change\n" +
+			"  director profiles diff ranked-5v5@3 @5",
+		Args:              cli.AtLeast(1),
+		ValidArgsFunction: p.completeProfiles(),
+	}
+	addFlags(cmd.Flags(), byProfile)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, version, err := parseVersion(args[0])
+		if err != nil {
+			return err
+		}
+		var other string
+		if len(args) == 2 {
+			other = args[1]
+		}
+		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+			from, to, err := p.twoDocuments(ctx, l, name, version, other)
+			if err != nil {
+				return explainProfile(err)
+			}
+			diff := unifiedDiff(from.title, to.title, from.text, to.text)
+			if l.out.JSON {
+				return cli.WriteJSON(l.out.To, documentDiff{from.title, to.title, diff})
+			}
+			fmt.Fprint(l.out.To, diff)
+			return nil
+		})
+	}
+	return cmd
+}
+
+// documentDiff is the JSON output of `profiles diff`.
+type documentDiff struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Diff string `json:"diff"` // in the unified format; "" for equal documents
+}
+
+// titled is a document with the name under which a diff shows it.
+type titled struct{ title, text string }
+
+func versionText(v db.ProfileVersion) titled {
+	return titled{fmt.Sprintf("%s@%d", v.Name, v.Version), v.Document}
+}
+
+// twoDocuments returns the documents that diff compares.
+func (p *program) twoDocuments(ctx context.Context, l operator, name string, version int, other string) (from, to titled, err error) {
+	first, err := l.Profile(ctx, l.OMRegion, name, version)
+	if err != nil {
+		return from, to, err
+	}
+	switch {
+	case other == "" && first.Version == 1:
+		return titled{title: "nothing"}, versionText(first), nil
+	case other == "":
+		before, err := l.Profile(ctx, l.OMRegion, name, first.Version-1)
+		return versionText(before), versionText(first), err
+	case strings.HasPrefix(other, "@"):
+		_, wanted, err := parseVersion(name + other)
+		if err != nil {
+			return from, to, err
+		}
+		second, err := l.Profile(ctx, l.OMRegion, name, wanted)
+		return versionText(first), versionText(second), err
+	}
+	document, err := p.readProfile(other)
+	return versionText(first), titled{other, string(document)}, err
+}
+
+// dryRun prints what applying files would change.
+func (l operator) dryRun(ctx context.Context, files []profileFile) error {
+	var changes []profileChange
+	for _, f := range files {
+		live, err := l.Profile(ctx, l.OMRegion, f.profile.Name, 0)
+		if err != nil && !db.IsKind(err, db.NotFound) {
+			return err
+		}
+		change := profileChange{Name: f.profile.Name, Version: live.Version}
+		before := titled{title: "nothing"}
+		if err == nil {
+			before = versionText(live)
+		}
+		if change.Changed = before.text == "" || live.RetiredAt != nil || !sameProfile(before.text, f); change.Changed {
+			change.Version++
+		}
+		changes = append(changes, change)
+		if !l.out.JSON {
+			fmt.Fprint(l.out.To, unifiedDiff(before.title, f.file, before.text, string(f.document)))
+		}
+	}
+	return writeProfileChanges(l.out, changes)
+}
+
+// sameProfile reports whether a stored document means the same as a file.
+func sameProfile(document string, f profileFile) bool {
+	stored, err := profile.Parse([]byte(document))
+	return err == nil && bytes.Equal(stored.Canonical(), f.profile.Canonical())
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
+)
+
+const duelFile = "name: duel\nteams: [{name: a, players: 1, count: 2}]\nrules: [{near: skill, within: 100}]\n"
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// Pins a profile that an operator cannot change back, and a file that is applied although it is not valid.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL=" + dbtest.New(t))
+	duel := writeFile(t, "duel.yaml", duelFile)
+	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"))
+	require.Contains(t, director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run"), "+name: duel")
+	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"), "a dry run changes nothing")
+
+	apply := func(args ...string) []profileChange {
+		return clitest.Read[[]profileChange](t, director, environ, append([]string{"profiles", "apply", "-f", duel}, args...)...)
+	}
+	require.Equal(t, []profileChange{{"duel", 1, true}}, apply("--reason", "first", "--author", "ada"))
+	require.Equal(t, []profileChange{{"duel", 1, false}}, apply())
+	wider := strings.Replace(duelFile, "100", "150", 1)
+	applied := director.Run(t, environ, wider, "profiles", "apply", "-f", "-", "--expect", "1")
+	require.NoError(t, applied.Err)
+	require.ErrorContains(t, director.Run(t, environ, duelFile, "profiles", "apply", "-f", "-", "--expect", "1").Err, "the live version of profile \"duel\" is 2, not 1")
+
+	list := clitest.Read[[]profileLine](t, director, environ, "profiles", "list")
+	require.Len(t, list, 1)
+	require.Equal(t, 2, list[0].Live)
+	require.Contains(t, list[0].Author, "sql:")
+	shown := director.Run(t, environ, "", "profiles", "show", "duel@1")
+	require.Equal(t, duelFile, shown.Stdout, "it can be applied again")
+	require.Contains(t, shown.Stderr, "duel@1, kept, applied at ")
+	require.Contains(t, shown.Stderr, "by ada: first")
+	require.Equal(t, "live", clitest.Read[versionDetails](t, director, environ, "profiles", "show", "duel").State)
+
+	change := "@@ -1,3 +1,3 @@\n name: duel\n teams: [{name: a, players: 1, count: 2}]\n-rules: [{near: skill, within: 100}]\n+rules: [{near: skill, within: 150}]\n"
+	require.Equal(t, "--- duel@1\n+++ duel@2\n"+change, director.OK(t, environ, "profiles", "diff", "duel"))
+	require.Equal(t, "--- duel@1\n+++ duel@2\n"+change, director.OK(t, environ, "profiles", "diff", "duel@1", "@2"))
+	require.Empty(t, director.OK(t, environ, "profiles", "diff", "duel@1", duel))
+
+	require.Equal(t, []profileChange{{"duel", 1, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "rollback", "duel"))
+	require.Equal(t, []profileChange{{"duel", 2, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "shadow", "duel"))
+	require.Equal(t, 2, clitest.Read[[]profileLine](t, director, environ, "profiles", "list")[0].Shadow)
+	require.True(t, clitest.Read[[]profileChange](t, director, environ, "profiles", "shadow", "duel", "--off")[0].Changed)
+
+	require.ErrorIs(t, director.Run(t, environ, "no\n", "profiles", "retire", "duel").Err, errNotConfirmed)
+	require.NoError(t, director.Run(t, environ, "yes\n", "profiles", "retire", "duel").Err)
+	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"))
+	require.Len(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list", "--all"), 1)
+	require.ErrorContains(t, director.Run(t, environ, "", "profiles", "rollback", "duel").Err, "is retired")
+	require.ErrorContains(t, director.Run(t, environ, "", "profiles", "show", "nobody").Err, `there is no profile "nobody"`)
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "profiles", "show", "duel@x").Err))
+	require.Empty(t, clitest.Read[[]profileLine](t, director, append(environ, "DIRECTOR_OM_REGION=other"), "profiles", "list", "--all"))
+}
+
+func TestProfilesCheck(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere")
+	require.Equal(t, "-: profile duel is valid\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stdout)
+	wrong := writeFile(t, "wrong.yaml", "name: duel\nteams: [{name: a, player: 1}]\n")
+	refused := director.Run(t, environ, "", "profiles", "check", wrong)
+	require.Equal(t, 1, cli.ExitCode(refused.Err))
+	require.Contains(t, refused.Stdout, wrong+":2:19: teams[0].player: a team has no such key: did you mean players?\n")
+	refused = director.Run(t, environ, "", "profiles", "apply", "-f", wrong)
+	require.ErrorIs(t, refused.Err, errProfilesRefused, "it does not ask the database")
+	require.Contains(t, refused.Stderr, wrong+":2:")
+
+	var lines []checkLine
+	require.NoError(t, json.Unmarshal([]byte(director.Run(t, environ, "", "profiles", "check", wrong, "-o", "json").Stdout), &lines))
+	require.NotEmpty(t, lines[0].Problems)
+	require.True(t, json.Valid([]byte(director.OK(t, environ, "profiles", "schema"))))
+}
+
+func TestUnifiedDiff(t *testing.T) {
+	t.Parallel()
+	numbered := func(skip string) string {
+		return strings.ReplaceAll("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n", skip, "")
+	}
+	require.Empty(t, unifiedDiff("a", "b", "x\n", "x\n"))
+	require.Equal(t, "--- a\n+++ b\n@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n", unifiedDiff("a", "b", numbered("none"), numbered("5\n6\n")[:8]+"6\n"+numbered("5\n6\n")[8:]))
+	far := strings.Replace(strings.Replace(numbered("none"), "\n3\n", "\nthree\n", 1), "\n18\n", "\neighteen\n", 1)
+	require.Equal(t, 2, strings.Count(unifiedDiff("a", "b", numbered("none"), far), "@@ -"), "two changes far apart are two hunks")
+	long := strings.Repeat("a\n", 5000)
+	require.Contains(t, unifiedDiff("a", "b", "x\n"+long+"y\n", "z\n"+long+"w\n"), "-x\n")
+}

@@ -1,0 +1,106 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// ProfileInfo is a profile and the author of its live version.
+type ProfileInfo struct {
+	Name      string
+	Live      int        // the version that decides
+	Shadow    int        // the version that only reports what it would decide; 0: none
+	Versions  int        // so many there are; they count from 1
+	RetiredAt *time.Time // nil: it decides
+	Author    string     // of the live version, and the next two
+	Reason    string
+	CreatedAt time.Time
+}
+
+// Profiles returns the profiles of a region by name, without those that are retired unless the caller asks for them. Errors: Unavailable.
+func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]ProfileInfo, error) {
+	rows, err := s.q.ListProfiles(ctx, ListProfilesParams{Region: region, Retired: retired})
+	if err != nil {
+		return nil, classify(err)
+	}
+	all := make([]ProfileInfo, len(rows))
+	for i, r := range rows {
+		all[i] = ProfileInfo{
+			Name: r.Name, Live: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions), RetiredAt: r.RetiredAt,
+			Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
+		}
+	}
+	return all, nil
+}
+
+func orZero(p *int32) int {
+	if p == nil {
+		return 0
+	}
+	return int(*p)
+}
+
+// ProfileVersion is one version of a profile.
+type ProfileVersion struct {
+	Name      string
+	Version   int
+	Document  string // as its author wrote it; "" in lists
+	Author    string
+	Reason    string
+	CreatedAt time.Time
+
+	Live, Shadow int        // of the profile
+	RetiredAt    *time.Time // of the profile
+}
+
+// Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors: NotFound, Unavailable.
+func (s *Store) Profile(ctx context.Context, region, name string, version int) (ProfileVersion, error) {
+	r, err := s.q.GetProfileVersion(ctx, GetProfileVersionParams{Region: region, Name: name, Version: int32(version)})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ProfileVersion{}, noProfile(name, version)
+	}
+	if err != nil {
+		return ProfileVersion{}, classify(err)
+	}
+	return ProfileVersion{
+		Name: name, Version: int(r.Version), Document: r.Document, Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
+		Live: int(r.Live), Shadow: orZero(r.Shadow), RetiredAt: r.RetiredAt,
+	}, nil
+}
+
+func noProfile(name string, version int) *Error {
+	if version == 0 {
+		return newError(NotFound, "profile_unknown", "there is no profile %q", name)
+	}
+	return newError(NotFound, "profile_unknown", "there is no version %d of a profile %q", version, name)
+}
+
+// ProfileVersions returns the versions of a profile without their documents, the latest first. A profile that does not exist
+// has none. Errors: Unavailable.
+func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]ProfileVersion, error) {
+	rows, err := s.q.ListProfileVersions(ctx, ListProfileVersionsParams{Region: region, Name: name})
+	if err != nil {
+		return nil, classify(err)
+	}
+	all := make([]ProfileVersion, len(rows))
+	for i, r := range rows {
+		all[i] = ProfileVersion{Name: name, Version: int(r.Version), Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt}
+	}
+	return all, nil
+}
+
+// checkAccept refuses a ready check that lasts nearly as long as tickets are held for it.
+func (s *Store) checkAccept(p *profile.Profile) error {
+	const reserve = 10 * time.Second // to commit the match after the last accept
+	if most := s.cfg.Timing.PendingFor - reserve; p.Accept > max(most, 0) {
+		e := newError(Invalid, "invalid", "accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", max(most, 0))
+		e.Field = "accept.within"
+		return e
+	}
+	return nil
+}

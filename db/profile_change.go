@@ -1,0 +1,285 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Bounds of a region's profiles. Retired ones count, since their versions are kept.
+const (
+	maxProfiles        = 1000
+	maxProfileVersions = 1000
+)
+
+// ProfileEdit says which profile changes, who changes it and why.
+type ProfileEdit struct {
+	Region string
+	Name   string
+	Author string // "": the database login
+	Reason string // at most 500 bytes; may be ""
+	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that there is
+	// no profile of this name, or a retired one. nil expects nothing.
+	Expected *int
+}
+
+// ProfileChange is what a change led to.
+type ProfileChange struct {
+	Name    string
+	Version int  // of the document applied, that is live, or that is the shadow
+	Changed bool // false: it was so before, and nothing was written
+}
+
+// profileState is a profile as a change finds it.
+type profileState struct {
+	live, shadow, latest int // 0: there is none
+	retired              bool
+	liveText, shadowText []byte // canonical
+}
+
+// decides reports whether the profile makes matches.
+func (s profileState) decides() bool { return s.live > 0 && !s.retired }
+
+// profileText is the document of a new version.
+type profileText struct {
+	document  string
+	canonical []byte
+}
+
+// ApplyProfile stores a document as the next version of the profile that it names, and makes that version live. A document that means the
+// same as the live version changes nothing. With shadow, the version becomes the profile's shadow instead. edit.Name may be empty, or the
+// name that the document must have. Errors: *profile.Error; Conflict for another live version than the expected one, or a shadow of a
+// profile that is not live; Invalid for a name or a ready check that does not suit; TooMany; Unavailable.
+func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte, shadow bool) (ProfileChange, error) {
+	p, err := profile.Parse(document)
+	if err != nil {
+		return ProfileChange{}, err
+	}
+	if edit.Name != "" && edit.Name != p.Name {
+		e := newError(Invalid, "invalid", "the document is of profile %q, not of %q", p.Name, edit.Name)
+		e.Field = "name"
+		return ProfileChange{}, e
+	}
+	if err := s.checkAccept(p); err != nil {
+		return ProfileChange{}, err
+	}
+	edit.Name = p.Name
+	next := profileText{string(document), p.Canonical()}
+	return s.changeProfile(ctx, edit, &next, func(was profileState) (profileState, string, error) {
+		if shadow {
+			return was.applyShadow(next.canonical)
+		}
+		return was.apply(next.canonical)
+	})
+}
+
+func (s profileState) apply(canonical []byte) (profileState, string, error) {
+	if s.live > 0 && bytes.Equal(s.liveText, canonical) {
+		if !s.retired {
+			return s, "", nil
+		}
+		s.retired = false // the same document again: no new version
+		return s, "profile.applied", nil
+	}
+	s.latest++
+	s.live, s.retired = s.latest, false
+	return s, "profile.applied", nil
+}
+
+func (s profileState) applyShadow(canonical []byte) (profileState, string, error) {
+	if !s.decides() {
+		return s, "", newError(Conflict, "profile_retired", "a shadow runs beside a live version, and there is none: apply the document without shadow")
+	}
+	if s.shadow > 0 && bytes.Equal(s.shadowText, canonical) {
+		return s, "", nil
+	}
+	s.latest++
+	s.shadow = s.latest
+	return s, "profile.shadowed", nil
+}
+
+// RollbackProfile makes an earlier version live; version 0 is the one before the live version. Errors: NotFound, Conflict for a retired
+// profile or another live version than the expected one, Unavailable.
+func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
+	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
+		now := was
+		now.live = version
+		if version == 0 {
+			now.live = was.live - 1
+		}
+		switch {
+		case was.live == 0:
+			return was, "", noProfile(edit.Name, 0)
+		case was.retired:
+			return was, "", retiredProfile(edit.Name)
+		case now.live < 1:
+			return was, "", newError(NotFound, "profile_unknown", "the live version of profile %q is its first: there is none before it", edit.Name)
+		case now.live > was.latest:
+			return was, "", noProfile(edit.Name, now.live)
+		case now.live == was.live:
+			return was, "", nil
+		}
+		return now, "profile.rolled_back", nil
+	})
+}
+
+func retiredProfile(name string) *Error {
+	return newError(Conflict, "profile_retired", "profile %q is retired: apply a document to use it again", name)
+}
+
+// RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the queue. Its versions
+// are kept. Errors: NotFound, Conflict for another live version than the expected one, Unavailable.
+func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
+	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
+		switch {
+		case was.live == 0:
+			return was, "", noProfile(edit.Name, 0)
+		case was.retired:
+			return was, "", nil
+		}
+		now := was
+		now.retired, now.shadow = true, 0
+		return now, "profile.retired", nil
+	})
+}
+
+// ShadowProfile makes a version the shadow of a profile, which decides beside the live version and commits nothing. Version 0 is the
+// latest one; below 0 ends the shadow. Errors: NotFound, Conflict for a retired profile, Unavailable.
+func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
+	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
+		now := was
+		now.shadow = max(version, 0)
+		if version == 0 {
+			now.shadow = was.latest
+		}
+		switch {
+		case was.live == 0 || now.shadow > was.latest:
+			return was, "", noProfile(edit.Name, max(version, 0))
+		case was.retired:
+			return was, "", retiredProfile(edit.Name)
+		case now.shadow == was.shadow:
+			return was, "", nil
+		case version < 0:
+			return now, "profile.shadow_ended", nil
+		}
+		return now, "profile.shadowed", nil
+	})
+}
+
+// changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile, its new version if
+// there is one, and the event that decide names. An event of "" changes nothing.
+func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText, decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
+	if len(edit.Reason) > maxReason {
+		e := newError(Invalid, "invalid", "the reason must have at most %d bytes", maxReason)
+		e.Field = "reason"
+		return ProfileChange{}, e
+	}
+	var done ProfileChange
+	err := s.inTx(ctx, func(q *Queries) error {
+		was, err := q.lockProfile(ctx, edit)
+		if err != nil {
+			return err
+		}
+		now, event, err := decide(was)
+		if err != nil {
+			return err
+		}
+		done = ProfileChange{Name: edit.Name, Version: now.live, Changed: event != ""}
+		if event == "profile.shadowed" || next != nil && !done.Changed && now.shadow > 0 && bytes.Equal(next.canonical, now.shadowText) {
+			done.Version = now.shadow
+		}
+		if event == "" {
+			return nil
+		}
+		return q.writeProfile(ctx, edit, was, now, next, event)
+	})
+	if err != nil {
+		return ProfileChange{}, classify(err)
+	}
+	if done.Changed {
+		s.Notify(TopicProfiles, edit.Region)
+	}
+	return done, nil
+}
+
+// maxReason bounds what an author says about a change, in bytes.
+const maxReason = 500
+
+// lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
+func (q *Queries) lockProfile(ctx context.Context, edit ProfileEdit) (was profileState, err error) {
+	if err := q.LockProfiles(ctx, edit.Region); err != nil {
+		return was, err
+	}
+	r, err := q.ProfileForChange(ctx, ProfileForChangeParams{Region: edit.Region, Name: edit.Name})
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return was, err
+	}
+	was = profileState{
+		live: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil,
+		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
+	}
+	current := was.live
+	if was.retired {
+		current = 0
+	}
+	if edit.Expected != nil && *edit.Expected != current {
+		return was, newError(Conflict, "profile_changed", "the live version of profile %q is %d, not %d: read it again", edit.Name, current, *edit.Expected)
+	}
+	return was, nil
+}
+
+// writeProfile writes what decide decided.
+func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now profileState, next *profileText, event string) error {
+	if now.latest > was.latest {
+		if err := q.insertProfileVersion(ctx, edit, now.latest, next); err != nil {
+			return err
+		}
+	}
+	save := SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.live), Retired: now.retired}
+	if now.shadow > 0 {
+		shadow := int32(now.shadow)
+		save.Shadow = &shadow
+	}
+	if err := q.SaveProfile(ctx, save); err != nil {
+		return err
+	}
+	detail := map[string]any{"profile": edit.Name, "version": now.live}
+	if event == "profile.shadowed" {
+		detail["version"] = now.shadow
+	}
+	if was.live > 0 && was.live != now.live {
+		detail["before"] = was.live
+	}
+	if edit.Reason != "" {
+		detail["reason"] = edit.Reason
+	}
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	return q.LogProfile(ctx, LogProfileParams{Region: edit.Region, Kind: event, Author: edit.Author, Detail: text})
+}
+
+func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, version int, next *profileText) error {
+	if version > maxProfileVersions {
+		return newError(TooMany, "profile_full", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
+	}
+	if version == 1 {
+		n, err := q.CountProfiles(ctx, edit.Region)
+		if err != nil {
+			return err
+		}
+		if n >= maxProfiles {
+			return newError(TooMany, "profiles_full", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
+		}
+	}
+	return q.InsertProfileVersion(ctx, InsertProfileVersionParams{
+		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.document, Canonical: next.canonical,
+		Author: edit.Author, Reason: edit.Reason,
+	})
+}

@@ -1,0 +1,60 @@
+package profile
+
+// Section is a table of the reference of profiles.
+type Section struct {
+	Title string // "" for the profile itself
+	About string
+	Keys  []Key
+}
+
+// Key is a key of a profile, or of a part of one.
+type Key struct {
+	Name     string
+	Required bool
+	Default  string // "" if there is none, or Required
+	Allowed  string
+	About    string
+}
+
+// Reference returns the keys of profiles, part by part, from the table that [Parse] reads documents by.
+func Reference() []Section {
+	all := []Section{{Keys: keysOf(documentShape)}}
+	for _, part := range []struct {
+		title, about string
+		of           object
+	}{
+		{"pool", "", poolShape}, {"pool.doubles", "A range of a double_arg.", doubleShape}, {"attributes", "By the name of the attribute.", attributeShape},
+		{"teams", "", teamShape}, {"fewer", "", fewerShape}, {"batch", "", batchShape}, {"order", "Exactly one of `distance` and `value`.", orderShape},
+		{"join_in_progress", "", joinShape}, {"accept", "", acceptShape}, {"function", "", functionShape},
+	} {
+		all = append(all, Section{part.title, part.about, keysOf(part.of)})
+	}
+	common := object{fields: commonFields(ruleShape{})}
+	all = append(all, Section{"rules", "A rule has exactly one kind: the key of one of the tables below. Every rule also has these keys.", keysOf(common)})
+	for _, kind := range ruleShapes {
+		o := kind.object()
+		own := object{fields: o.fields[:1+len(kind.own)]} // without those of every rule
+		all = append(all, Section{"rules: " + kind.name, kind.about, keysOf(own)})
+		if len(kind.steps) > 0 {
+			last := &all[len(all)-1]
+			last.About += " A step of `widen` names " + quotedNames(kind.steps) + "."
+		}
+	}
+	return append(all, Section{"measures", "What `compare` takes, and `to` in place of a number.", keysOf(measureShape)})
+}
+
+func keysOf(o object) []Key {
+	keys := make([]Key, len(o.fields))
+	for i, f := range o.fields {
+		keys[i] = Key{Name: f.name, Required: f.required, Default: f.initial, Allowed: f.of.allowed(), About: f.about}
+	}
+	return keys
+}
+
+func quotedNames(fields []field) string {
+	names := object{fields: fields}.names()
+	for i, name := range names {
+		names[i] = "`" + name + "`"
+	}
+	return oneOf(names)
+}

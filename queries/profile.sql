@@ -1,0 +1,51 @@
+-- Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never changed or deleted.
+
+-- name: LockProfiles :exec
+-- Changes of a region's profiles come one after the other. They take no other lock than those of their own rows.
+SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || sqlc.arg(region)::text));
+
+-- name: ProfileForChange :one
+-- What a change is decided on. Read it under LockProfiles.
+SELECT p.live, p.shadow, p.retired_at,
+       (SELECT max(v.version) FROM profile_versions v WHERE v.region = p.region AND v.name = p.name)::int AS latest,
+       l.canonical AS live_canonical, s.canonical AS shadow_canonical
+FROM profiles p
+JOIN profile_versions l ON l.region = p.region AND l.name = p.name AND l.version = p.live
+LEFT JOIN profile_versions s ON s.region = p.region AND s.name = p.name AND s.version = p.shadow
+WHERE p.region = @region AND p.name = @name;
+
+-- name: CountProfiles :one
+SELECT count(*) FROM profiles WHERE region = @region;
+
+-- name: InsertProfileVersion :exec
+-- An author of '' is the database login.
+INSERT INTO profile_versions (region, name, version, document, canonical, author, reason)
+VALUES (@region, @name, @version, @document, @canonical, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @reason);
+
+-- name: SaveProfile :exec
+INSERT INTO profiles (region, name, live, shadow, retired_at)
+VALUES (@region, @name, @live, sqlc.narg(shadow), CASE WHEN sqlc.arg(retired)::bool THEN now() END)
+ON CONFLICT (region, name) DO UPDATE SET live = excluded.live, shadow = excluded.shadow, retired_at = excluded.retired_at;
+
+-- name: LogProfile :exec
+INSERT INTO events (region, kind, actor, detail)
+VALUES (@region, @kind, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @detail);
+
+-- name: ListProfiles :many
+-- Without documents, of which a region may have 64 MB.
+SELECT p.name, p.live, p.shadow, p.retired_at, v.author, v.reason, v.created_at,
+       (SELECT count(*) FROM profile_versions c WHERE c.region = p.region AND c.name = p.name)::int AS versions
+FROM profiles p
+JOIN profile_versions v ON v.region = p.region AND v.name = p.name AND v.version = p.live
+WHERE p.region = @region AND (p.retired_at IS NULL OR sqlc.arg(retired)::bool)
+ORDER BY p.name;
+
+-- name: GetProfileVersion :one
+-- A version of 0 is the live one.
+SELECT v.version, v.document, v.author, v.reason, v.created_at, p.live, p.shadow, p.retired_at
+FROM profiles p
+JOIN profile_versions v ON v.region = p.region AND v.name = p.name AND v.version = CASE WHEN sqlc.arg(version)::int = 0 THEN p.live ELSE sqlc.arg(version)::int END
+WHERE p.region = @region AND p.name = @name;
+
+-- name: ListProfileVersions :many
+SELECT version, author, reason, created_at FROM profile_versions WHERE region = @region AND name = @name ORDER BY version DESC;
