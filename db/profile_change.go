@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,7 +23,7 @@ type ProfileEdit struct {
 	Region string
 	Name   string
 	Author string // "": the database login
-	Reason string // at most 500 bytes; may be ""
+	Reason string // at most 500 characters; may be ""
 	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that there is
 	// no profile of this name, or a retired one. nil expects nothing.
 	Expected *int
@@ -174,8 +175,8 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 // changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile, its new version if
 // there is one, and the event that decide names. An event of "" changes nothing.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText, decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
-	if len(edit.Reason) > maxReason {
-		e := newError(Invalid, "invalid", "the reason must have at most %d bytes", maxReason)
+	if utf8.RuneCountInString(edit.Reason) > maxReason {
+		e := newError(Invalid, "invalid", "the reason must have at most %d characters", maxReason)
 		e.Field = "reason"
 		return ProfileChange{}, e
 	}
@@ -207,7 +208,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 	return done, nil
 }
 
-// maxReason bounds what an author says about a change, in bytes.
+// maxReason bounds what an author says about a change, in characters.
 const maxReason = 500
 
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
@@ -267,7 +268,7 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 
 func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, version int, next *profileText) error {
 	if version > maxProfileVersions {
-		return newError(TooMany, "profile_full", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
+		return newError(TooMany, "too_many_profiles", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
 	}
 	if version == 1 {
 		n, err := q.CountProfiles(ctx, edit.Region)
@@ -275,7 +276,7 @@ func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, ve
 			return err
 		}
 		if n >= maxProfiles {
-			return newError(TooMany, "profiles_full", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
+			return newError(TooMany, "too_many_profiles", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
 		}
 	}
 	return q.InsertProfileVersion(ctx, InsertProfileVersionParams{

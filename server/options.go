@@ -37,10 +37,13 @@ type Options struct {
 	FleetTokens []string
 	// OpenFleet accepts every game server when FleetTokens is empty.
 	OpenFleet bool
+	// OpsTokens are the tokens of operators, of at least 16 bytes each, as TOKEN or NAME=TOKEN. Without them the routes of
+	// operators are not mounted.
+	OpsTokens []string
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
-	// Universe is the region of the queue of players' tickets; "" means "global". The region of OpenMatch replaces it.
+	// Universe is the region of the profiles and of the queue of players' tickets; "" means "global". The region of OpenMatch replaces it.
 	Universe string
 	// TicketLease is how long a player's ticket stays in the queue without a call that waits for it; 0 means 30 s, below 0 until
 	// its time in the queue is over.
@@ -127,6 +130,11 @@ func (o Options) check() error {
 	for i, secret := range o.FleetTokens {
 		if len(secret) < minSecret {
 			return fmt.Errorf("server: fleet token %d is shorter than %d bytes", i+1, minSecret)
+		}
+	}
+	for i, secret := range o.OpsTokens {
+		if len(secret) < minSecret {
+			return fmt.Errorf("server: operator token %d is shorter than %d bytes", i+1, minSecret)
 		}
 	}
 	if err := o.Modes.Validate(); err != nil {

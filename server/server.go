@@ -37,6 +37,7 @@ import (
 	"github.com/lattice-director/director/server/fleet"
 	"github.com/lattice-director/director/server/infra"
 	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/ops"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -112,6 +113,11 @@ func (s *Server) mount() error {
 		short := s.engine.Group("", o.middlewares(players, auth...)...)
 		play.Mount(short, o.Store, o.Keys, o.Modes)
 		s.mountTickets(short, s.engine.Group("", slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
+	}
+	if len(o.OpsTokens) > 0 {
+		// Few slots: operators are few, and must not take those of others.
+		operators := rest.NewGate(16, o.Metrics.HTTP, o.Log)
+		ops.Mount(s.engine.Group("", o.middlewares(operators, rest.Operator(o.OpsTokens, failures))...), o.Store, o.universe())
 	}
 	infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,

@@ -19,6 +19,7 @@ type Config struct {
 
 	FleetTokens              []string
 	AllowOpenFleet           bool
+	OpsTokens                []string
 	JWKS                     string
 	JWKSPlainHTTP            bool
 	AuthIssuer, AuthAudience string
@@ -137,6 +138,9 @@ func (c *Config) processSettings() []setting {
 				"or when it serves Open Match: it then does not serve game servers"},
 		{flag: "allow-open-fleet", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
 			help: "Start without a fleet token: anybody who reaches the API can register game servers"},
+		{flag: "ops-tokens", section: sectionAuth, by: byServers, secret: true, value: secrets(&c.OpsTokens),
+			help: "The secrets that operators send as `authorization: Bearer …` to /ops/; NAME=SECRET names whoever has one, for events. " +
+				"Not set: these routes are not served"},
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, by: byServers,
 			value: keySet(&c.JWKS),
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start without them, " +

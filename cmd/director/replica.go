@@ -195,7 +195,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		OpenMatch: tickets,
 		Store:     p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()),
 		Access:      access,
-		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, Modes: play.Modes(c.Modes),
+		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, OpsTokens: c.OpsTokens, Modes: play.Modes(c.Modes),
 		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 		TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins,
 		CallTimeout: c.CallTimeout, MaxInFlight: c.MaxInFlight,

@@ -36,21 +36,21 @@ func FleetToken(secrets []string, open bool, failures *Limiter) gin.HandlerFunc 
 		switch {
 		case got == "": // An empty secret in the configuration must not match it.
 			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is missing.")
-		case !anyMatches(hashes, got):
+		case indexOf(hashes, got) < 0:
 			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is wrong.")
 		}
 	}
 }
 
-// anyMatches takes the same time whichever secret matches. It compares hashes, so that timing does not reveal the length
-// of a secret either.
-func anyMatches(hashes [][sha256.Size]byte, got string) bool {
+// indexOf returns the index of the secret, or -1. It takes the same time whichever secret matches. It compares hashes, so
+// that timing does not reveal the length of a secret either.
+func indexOf(hashes [][sha256.Size]byte, got string) int {
 	hash := sha256.Sum256([]byte(got))
-	found := 0
+	found := -1
 	for i := range hashes {
-		found |= subtle.ConstantTimeCompare(hashes[i][:], hash[:])
+		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hashes[i][:], hash[:]), i, found)
 	}
-	return found == 1
+	return found
 }
 
 // Bearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid [Sub];

@@ -1,0 +1,181 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// listed is a profile without its document.
+type listed struct {
+	Name      string     `json:"name"`
+	Live      int        `json:"live"`
+	Shadow    int        `json:"shadow,omitempty"`
+	Versions  int        `json:"versions"`
+	Author    string     `json:"author"`
+	Reason    string     `json:"reason"`
+	CreatedAt time.Time  `json:"created_at"`
+	RetiredAt *time.Time `json:"retired_at,omitempty"`
+}
+
+type listAnswer struct {
+	Profiles []listed `json:"profiles"`
+}
+
+func (f face) list(ctx context.Context, in rest.In[rest.None]) (listAnswer, error) {
+	found, err := f.store.Profiles(ctx, f.region, in.Query("retired") == "true")
+	if err != nil {
+		return listAnswer{}, err
+	}
+	all := make([]listed, len(found))
+	for i, p := range found {
+		all[i] = listed{p.Name, p.Live, p.Shadow, p.Versions, p.Author, p.Reason, p.CreatedAt.UTC(), p.RetiredAt}
+	}
+	return listAnswer{all}, nil
+}
+
+// version is a version of a profile with its document.
+type version struct {
+	Name      string     `json:"name"`
+	Version   int        `json:"version"`
+	Live      int        `json:"live"`
+	Shadow    int        `json:"shadow,omitempty"`
+	Document  string     `json:"document"`
+	Author    string     `json:"author"`
+	Reason    string     `json:"reason"`
+	CreatedAt time.Time  `json:"created_at"`
+	RetiredAt *time.Time `json:"retired_at,omitempty"`
+}
+
+func (f face) get(ctx context.Context, in rest.In[rest.None]) (version, error) {
+	wanted := 0
+	if text := in.Query("version"); text != "" {
+		var err error
+		if wanted, err = strconv.Atoi(text); err != nil || wanted < 1 || wanted > 1_000_000 {
+			return version{}, invalid("version", "must be a whole number from 1")
+		}
+	}
+	v, err := f.store.Profile(ctx, f.region, in.Param("name"), wanted)
+	return version{v.Name, v.Version, v.Live, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(), v.RetiredAt}, err
+}
+
+func invalid(field, detail string) error {
+	var c rest.Check
+	c.That(false, field, detail)
+	return c.Err()
+}
+
+// change is the answer to calls that change a profile.
+type change struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	Changed bool   `json:"changed"`
+}
+
+type applyRequest struct {
+	Document string `json:"document"`
+	Reason   string `json:"reason"`
+	Shadow   bool   `json:"shadow"`
+}
+
+// Validate implements rest.Validator.
+func (r *applyRequest) Validate(c *rest.Check) {
+	c.That(r.Document != "", "document", "is required and must not be empty")
+	checkReason(c, r.Reason)
+}
+
+func checkReason(c *rest.Check, reason string) {
+	c.That(utf8.RuneCountInString(reason) <= 500 && !strings.ContainsFunc(reason, unicode.IsControl), "reason", "must have at most 500 characters, and no control characters")
+}
+
+func (f face) apply(ctx context.Context, in rest.In[applyRequest]) (change, error) {
+	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
+	if err != nil {
+		return change{}, err
+	}
+	done, err := f.store.ApplyProfile(ctx, edit, []byte(in.Body.Document), in.Body.Shadow)
+	return change(done), explain(err)
+}
+
+type rollbackRequest struct {
+	Version *int   `json:"version"`
+	Reason  string `json:"reason"`
+}
+
+// Validate implements rest.Validator.
+func (r *rollbackRequest) Validate(c *rest.Check) {
+	if r.Version != nil {
+		c.Range("version", *r.Version, 1, 1_000_000)
+	}
+	checkReason(c, r.Reason)
+}
+
+func (f face) rollback(ctx context.Context, in rest.In[rollbackRequest]) (change, error) {
+	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
+	if err != nil {
+		return change{}, err
+	}
+	to := 0
+	if in.Body.Version != nil {
+		to = *in.Body.Version
+	}
+	done, err := f.store.RollbackProfile(ctx, edit, to)
+	return change(done), explain(err)
+}
+
+func (f face) retire(ctx context.Context, in rest.In[rest.None]) (change, error) {
+	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Query("reason"))
+	if err != nil {
+		return change{}, err
+	}
+	var c rest.Check
+	checkReason(&c, edit.Reason)
+	if err := c.Err(); err != nil {
+		return change{}, err
+	}
+	done, err := f.store.RetireProfile(ctx, edit)
+	return change(done), explain(err)
+}
+
+// edit returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means that
+// there is none.
+func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.ProfileEdit, error) {
+	edit := db.ProfileEdit{Region: f.region, Name: name, Author: rest.Caller(ctx), Reason: reason}
+	if ifMatch == "" {
+		return edit, nil
+	}
+	expected, err := strconv.Atoi(strings.Trim(ifMatch, `"`))
+	if err != nil || expected < 0 {
+		return edit, invalid("If-Match", `must be the live version in quotes, such as "3", or "0" if there is none`)
+	}
+	edit.Expected = &expected
+	return edit, nil
+}
+
+// explain returns the problem for an error that has a status of its own here.
+func explain(err error) error {
+	var refused *profile.Error
+	var stored *db.Error
+	switch {
+	case errors.As(err, &refused):
+		p := &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile", Detail: refused.Problems[0].String()}
+		for _, one := range refused.Problems {
+			p.Errors = append(p.Errors, rest.FieldError{Field: "document", Detail: one.String()})
+		}
+		return p
+	case errors.As(err, &stored) && stored.Code == "profile_changed": // RFC 9110 section 13.1.1
+		return &rest.Problem{Status: http.StatusPreconditionFailed, Code: stored.Code, Title: "Precondition failed", Detail: stored.Detail}
+	case errors.As(err, &stored) && stored.Kind == db.Invalid:
+		return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile", Detail: stored.Detail}
+	}
+	return err
+}
