@@ -36,9 +36,20 @@ func (b *bundle) assign(id, assignment string) {
 // assignmentTo is an openmatch.Assignment with this connection of at most 127 bytes.
 func assignmentTo(text string) string { return string([]byte{1<<3 | 2, byte(len(text))}) + text }
 
+// profile makes a version of a profile live.
+func (b *bundle) profile(name, document string) {
+	b.t.Helper()
+	b.exec("INSERT INTO profiles (region, name, live) VALUES ('global', $1, 1) ON CONFLICT (region, name) DO UPDATE SET live = profiles.live + 1", name)
+	b.exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
+		SELECT region, name, live, $2, '', 'test' FROM profiles WHERE name = $1`, name, document)
+}
+
+const ranked = "name: ranked\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n"
+
 func TestTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.profile("ranked", ranked)
 	body := fields{
 		"profiles": []string{"ranked"}, "party": []string{"bob", "alice"}, "attributes": fields{"skill": 1480.5, "maps": []string{"dust"}, "none": nil},
 		"players": fields{"bob": fields{"attributes": fields{"role": "tank"}}}, "latencies": fields{"eu": 34, "us": nil},
@@ -173,6 +184,7 @@ func TestEventsOfATicket(t *testing.T) {
 	b := setup(t)
 	other := start(t, b.config.db.URL, func(c *config) { c.Access.Keys = b.issuer.source })
 	other.issuer = b.issuer
+	b.profile("ranked", ranked)
 	id := b.queue("alice", fields{"profiles": []string{"ranked"}})
 	stream := b.events("alice", id)
 	require.Equal(t, "queued", b.next(stream).name)
@@ -210,4 +222,21 @@ func TestStoppingWithWaitingPlayers(t *testing.T) {
 	b.stop()
 	require.Less(t, time.Since(began), 15*time.Second)
 	require.Equal(t, "queued", (<-waiting).ok(http.StatusOK)["state"])
+}
+
+// Tickets are checked against the live version of a profile, which changes while replicas run.
+func TestTicketsFollowTheLiveProfile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("ranked", ranked)
+	detail := b.ticketCall("alice", http.MethodPost, "", fields{"profiles": []string{"rankd"}}).problem(http.StatusNotFound, "profile_unknown")["detail"]
+	require.Contains(t, detail, `did you mean "ranked"?`)
+	body := fields{"profiles": []string{"ranked"}, "party": []string{"alice", "bob", "carol"}}
+	b.ticketCall("alice", http.MethodPost, "", body).problem(http.StatusUnprocessableEntity, "party_too_large")
+	b.profile("ranked", "name: ranked\nteams: [{name: red, players: 3}, {name: blue, players: 3}]\nattributes: {skill: {type: number}}\n")
+	require.Eventually(t, func() bool {
+		return b.ticketCall("alice", http.MethodPost, "", body).status == http.StatusBadRequest
+	}, 30*time.Second, 50*time.Millisecond, "now a number is required")
+	created := b.ticketCall("alice", http.MethodPost, "", body.with("attributes", fields{"skill": 5})).ok(http.StatusCreated)
+	require.Equal(t, []any{"alice", "bob", "carol"}, created["party"])
 }

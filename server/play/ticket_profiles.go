@@ -1,0 +1,107 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/nearest"
+	"github.com/lattice-director/director/match/profile"
+)
+
+const (
+	// profilesFor is how long a reading of the list of profiles stays usable: a new version is checked against within a second.
+	profilesFor = time.Second
+	// similarName is how many letters of a name may be wrong for another name to be suggested.
+	similarName = 3
+)
+
+// ProfileStore is the part of db.Store that [LiveProfiles] calls.
+type ProfileStore interface {
+	ProfileOwners(ctx context.Context, universe string) ([]db.ProfileOwner, error)
+	ProfileDocument(ctx context.Context, universe, name string, version int) ([]byte, error)
+}
+
+// LiveProfiles implements [Profiles]: it keeps the live versions in memory, and reads the list again at most once a second,
+// while somebody asks. Safe for concurrent use.
+type LiveProfiles struct {
+	store  ProfileStore
+	region string
+
+	mu   sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
+	at   time.Time  // of the last reading; zero before the first
+	live map[string]liveProfile
+}
+
+type liveProfile struct {
+	version int
+	profile *profile.Profile
+}
+
+// NewLiveProfiles returns the live profiles of a region. It reads nothing yet.
+func NewLiveProfiles(store ProfileStore, region string) *LiveProfiles {
+	return &LiveProfiles{store: store, region: region}
+}
+
+// Live implements [Profiles]. While the database cannot be reached, the profiles are those of the last reading.
+func (l *LiveProfiles) Live(ctx context.Context, name string) (*profile.Profile, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at) > profilesFor {
+		err := l.read(ctx)
+		if err != nil && l.at.IsZero() {
+			return nil, err
+		}
+		l.at = time.Now() // after a failure, too: an outage must not make every call wait for the database
+	}
+	if p, ok := l.live[name]; ok {
+		return p.profile, nil
+	}
+	detail := fmt.Sprintf("there is no profile %q", name)
+	if similar := nearest.Name(name, slices.Sorted(maps.Keys(l.live)), similarName); similar != "" {
+		detail += fmt.Sprintf("; did you mean %q?", similar)
+	}
+	return nil, &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: detail}
+}
+
+// read reads the list, and the documents of versions that are new. A version that a newer release wrote and this one cannot read
+// leaves the one before it in force.
+func (l *LiveProfiles) read(ctx context.Context) error {
+	owners, err := l.store.ProfileOwners(ctx, l.region)
+	if err != nil {
+		return err
+	}
+	next := make(map[string]liveProfile, len(owners))
+	for _, o := range owners {
+		p, ok := l.live[o.Profile]
+		if !ok || p.version != o.Live {
+			switch fresh, err := l.parse(ctx, o); {
+			case db.IsKind(err, db.Unavailable):
+				return err
+			case err != nil && !ok:
+				continue
+			case err == nil:
+				p = fresh
+			}
+		}
+		next[o.Profile] = p
+	}
+	l.live = next
+	return nil
+}
+
+func (l *LiveProfiles) parse(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {
+	document, err := l.store.ProfileDocument(ctx, l.region, o.Profile, o.Live)
+	if err != nil {
+		return liveProfile{}, err
+	}
+	p, err := profile.Parse(document)
+	if err != nil {
+		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.Live, o.Profile, err)
+	}
+	return liveProfile{o.Live, p}, nil
+}
