@@ -29,10 +29,11 @@ func (s *Server) mountTickets(short, lasting gin.IRouter) {
 	})
 }
 
-// readyChecks is a store in which no ready check runs.
+// readyChecks is a store whose answer to a player of a ready check is the ticket, which the face reads next.
 type readyChecks struct{ *db.Store }
 
 // AnswerReadyCheck implements play.TicketStore.
-func (readyChecks) AnswerReadyCheck(context.Context, string, string, string, bool) error {
-	return &db.Error{Kind: db.Conflict, Code: "too_late", Detail: "no answer of yours is awaited"}
+func (r readyChecks) AnswerReadyCheck(ctx context.Context, region, ticket, sub string, accept bool) error {
+	_, err := r.Store.AnswerReadyCheck(ctx, region, ticket, sub, accept)
+	return err
 }
