@@ -1254,7 +1254,7 @@ CREATE VIEW ops.invariant_ticket_in_two_places AS
    FROM (public.tickets t
      JOIN public.settled_tickets s ON (((s.region = t.region) AND (s.id = t.id))));
 
-COMMENT ON VIEW ops.invariant_ticket_in_two_places IS 'Tickets that wait and do not wait.';
+COMMENT ON VIEW ops.invariant_ticket_in_two_places IS 'Tickets that are both queued and settled.';
 
 COMMENT ON COLUMN ops.invariant_ticket_in_two_places.region IS 'The region that is the universe of these tickets.';
 

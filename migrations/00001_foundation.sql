@@ -1,14 +1,14 @@
 -- The foundation: instances and their leases, sessions and seats, signing keys, history.
 --
 -- Every hot table starts its primary key with region, the shard key of a title that outgrows one Postgres.
--- Whoever locks rows takes them in this order, and inside one table by primary key, so that nobody can deadlock:
+-- Every transaction locks rows in this order, and within a table in the order of the primary key, so that none deadlock:
 --   advisory opener lock → sessions → instances → instance_leases → instance_modes.
--- A row of sessions is the lock for its seats: who holds it may wait for a seat. A resolve changes seats without it, and
--- therefore never waits.
+-- The lock of a session also protects its seats: a transaction that holds it may wait for a seat. A resolve changes seats
+-- without that lock, and therefore never waits for one.
 
 -- +goose Up
 
--- One row: what the whole fleet's leases are judged by. Replicas that serve pulse it while they could hear heartbeats.
+-- One row, the clock for all leases. Serving replicas set pulse_at while they can receive heartbeats.
 CREATE TABLE fleet_clock (
     singleton    boolean PRIMARY KEY DEFAULT true,
     lease_ttl    interval NOT NULL DEFAULT '15 seconds',
@@ -48,14 +48,14 @@ CREATE TABLE instances (
     PRIMARY KEY (region, id),
     CONSTRAINT an_instance_is_ready_draining_or_gone CHECK (status IN ('ready', 'draining', 'gone')),
     CONSTRAINT an_instance_has_room_for_somebody CHECK (capacity BETWEEN 1 AND 100000),
-    -- Lowering the capacity of a running instance is allowed; the ceiling remembers what was promised before.
+    -- The capacity of a running instance may be lowered below its reserved seats; the ceiling then stays at these.
     CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (reserved_seats BETWEEN 0 AND seat_ceiling),
     CONSTRAINT open_sessions_are_counted CHECK (open_sessions >= 0)
 ) WITH (fillfactor = 70);
 CREATE INDEX instances_stranded ON instances (region, id) WHERE stranded;
 CREATE INDEX instances_gone ON instances (region, ended_at) WHERE status = 'gone';
 
--- No index but the key: every heartbeat updates a row, and stays HOT because nothing indexed changes.
+-- No index but the primary key: each heartbeat updates a row, and is a HOT update because no indexed column changes.
 CREATE TABLE instance_leases (
     region       text NOT NULL,
     instance_id  text NOT NULL,
@@ -66,8 +66,8 @@ CREATE TABLE instance_leases (
     FOREIGN KEY (region, instance_id) REFERENCES instances ON DELETE CASCADE
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Where a new session may open, least loaded first, without sorting the fleet. Two owners, two columns: heartbeats
--- write load_bucket, reservations write share_bucket (99: full, draining), each only when it changes.
+-- Finds the least loaded instances for a new session without sorting the fleet. Heartbeats write load_bucket, reservations
+-- write share_bucket (99: full or draining), each only when it changes.
 CREATE TABLE instance_modes (
     region       text NOT NULL,
     instance_id  text NOT NULL,
@@ -97,7 +97,7 @@ CREATE TABLE sessions (
     CONSTRAINT a_session_never_seats_more_than_it_holds CHECK (player_count BETWEEN 0 AND max_players),
     CONSTRAINT a_session_holds_1_to_1024_players CHECK (max_players BETWEEN 1 AND 1024)
 ) WITH (fillfactor = 80);
--- Equality first, then fullest first: the scan that fills sessions reads only what it takes.
+-- Columns compared for equality first, then the fullest session first: a scan that fills sessions reads no other rows.
 CREATE INDEX sessions_with_room ON sessions (region, mode, max_players, player_count DESC, id) WHERE player_count < max_players;
 CREATE INDEX sessions_of_instance ON sessions (region, instance_id);
 
@@ -112,7 +112,7 @@ CREATE TABLE seats (
     reserved_at      timestamptz NOT NULL DEFAULT now(),
     resolved_at      timestamptz,
     connected_at     timestamptz,
-    expires_at       timestamptz,       -- when a seat nobody connected to is freed
+    expires_at       timestamptz,       -- when the seat is freed if the player has not connected
     jti              text,              -- the token the player connected with
     PRIMARY KEY (region, session_id, sub),
     FOREIGN KEY (region, session_id) REFERENCES sessions,
@@ -122,9 +122,9 @@ CREATE TABLE seats (
 CREATE UNIQUE INDEX a_player_waits_for_one_seat_per_mode ON seats (region, mode, sub) WHERE state = 'reserved';
 CREATE INDEX seats_of_player ON seats (region, sub);
 CREATE INDEX seats_reserved_by ON seats (region, reserved_by) WHERE state = 'reserved';
-CREATE INDEX seats_by_expiry ON seats (expires_at) WHERE state = 'reserved'; -- led by region it would look good for anything
+CREATE INDEX seats_by_expiry ON seats (expires_at) WHERE state = 'reserved'; -- region is not first: it would attract unrelated queries
 
--- Token ids that were redeemed, kept until no token of that id can be valid any more.
+-- Redeemed token ids, kept until no token with that id can be valid.
 CREATE TABLE redeemed_tokens (
     region     text NOT NULL,
     jti        text NOT NULL,
@@ -145,8 +145,8 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
--- lead and overlap are what the key was made with, so that the constraints can hold the promise to verifiers:
--- nobody meets a signature whose key it could not have seen, or lost too early.
+-- lead and overlap are those of the key policy when the key was made. With them the constraints guarantee that verifiers can
+-- fetch a key before it signs, and until its last token has expired.
 CREATE TABLE signing_keys (
     kid            text PRIMARY KEY,
     alg            text NOT NULL,
@@ -167,7 +167,7 @@ CREATE TABLE signing_keys (
     CONSTRAINT one_key_signs_at_a_time EXCLUDE USING gist (tstzrange(sign_from, sign_until) WITH &&) WHERE (tainted_at IS NULL)
 );
 
--- History: append-only, a partition a day, dropped whole. The default partitions catch what no day was made for.
+-- History: append-only, a partition for each day, dropped whole. Rows of days without a partition go to the default one.
 CREATE TABLE session_history (
     region       text NOT NULL,
     id           uuid NOT NULL,
@@ -202,7 +202,7 @@ CREATE TABLE seat_history (
 CREATE INDEX seat_history_of_session ON seat_history (region, session_id, sub);
 CREATE TABLE seat_history_default PARTITION OF seat_history DEFAULT;
 
--- tx makes the log readable in an order without gaps: rows below pg_snapshot_xmin can no longer appear.
+-- tx gives readers an order without gaps: no more rows with a tx below pg_snapshot_xmin can appear.
 CREATE TABLE events (
     region      text NOT NULL DEFAULT '',
     at          timestamptz NOT NULL DEFAULT now(),
@@ -218,9 +218,9 @@ CREATE TABLE events (
 CREATE INDEX events_in_commit_order ON events (tx, id);
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 
--- Heartbeats at or before the horizon are too old. It stands still while nobody pulses, so that no lease runs out while
--- heartbeats cannot be heard; and after a gap, or a restart of Postgres, there is an amnesty (-infinity) until they could
--- be heard for one full lease. Call it as (SELECT lease_horizon()).
+-- A lease has expired when its last heartbeat is at or before the horizon. The horizon stops while no replica sets pulse_at, so
+-- that no lease expires while heartbeats cannot be received. After such a gap, or a restart of Postgres, there is an amnesty
+-- (-infinity) until heartbeats could be received for one full lease. Call it as (SELECT lease_horizon()).
 -- +goose StatementBegin
 CREATE FUNCTION lease_horizon() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE
@@ -231,7 +231,7 @@ CREATE FUNCTION lease_horizon() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL
 $$;
 -- +goose StatementEnd
 
--- Sessions whose instance is the one they were opened on and has a live lease: what resolve and rejoin go by.
+-- Sessions whose instance still has the incarnation that opened them, and a live lease. Resolve and rejoin read these.
 CREATE VIEW live_sessions AS
 SELECT s.region, s.id, s.handle, s.mode, s.instance_id, s.incarnation, s.player_count, s.max_players, s.opened_at,
        i.endpoint, i.status AS instance_status, i.reports_seats
@@ -239,11 +239,11 @@ FROM sessions s
 JOIN instances i ON i.region = s.region AND i.id = s.instance_id AND i.incarnation = s.incarnation AND i.status <> 'gone'
 JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id AND l.heartbeat_at > (SELECT lease_horizon());
 
--- Those that new players may be put into.
+-- Live sessions that take new players.
 CREATE VIEW fillable_sessions AS
 SELECT * FROM live_sessions WHERE player_count < max_players AND instance_status = 'ready';
 
--- Instances that new sessions of a mode may be opened on, as far as their room allows.
+-- Instances on which a new session of a mode may be opened if it fits into free_seats.
 CREATE VIEW open_hosts AS
 SELECT m.region, m.mode, m.bucket, i.id, l.load, i.reserved_seats, i.capacity, i.capacity - i.reserved_seats AS free_seats
 FROM instance_modes m
@@ -252,7 +252,7 @@ JOIN instances i ON i.region = m.region AND i.id = m.instance_id AND i.status = 
 JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id AND l.heartbeat_at > (SELECT lease_horizon())
 WHERE m.bucket < 99;
 
--- 0..8 for a load up to 1, then one bucket for each doubling: a load may be a share or a count.
+-- 0 to 8 for a load up to 1, then a bucket for each doubling: a load may be a share or a count.
 -- +goose StatementBegin
 CREATE FUNCTION load_bucket(load double precision) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN load <= 1 THEN floor(load * 8) ELSE 9 + floor(least(log(2, load::numeric), 40)) END::smallint
@@ -268,7 +268,7 @@ CREATE FUNCTION share_bucket(i instances) RETURNS smallint LANGUAGE sql IMMUTABL
 $$;
 -- +goose StatementEnd
 
--- Call it in the transaction that changed the instances, after the change and under their locks.
+-- Sets share_bucket. Call it in the transaction that changed the instances, after the change and under their locks.
 -- +goose StatementBegin
 CREATE FUNCTION refresh_shares(p_region text, p_instances text[]) RETURNS void LANGUAGE sql AS $$
     UPDATE instance_modes m SET share_bucket = n.share
@@ -282,7 +282,7 @@ CREATE FUNCTION refresh_shares(p_region text, p_instances text[]) RETURNS void L
 $$;
 -- +goose StatementEnd
 
--- Closes sessions: their seats and they themselves go to history, their instances get the room back.
+-- Closes sessions: moves them and their seats to history, and frees their reservations on the instances.
 -- +goose StatementBegin
 CREATE FUNCTION close_sessions(p_region text, p_ids uuid[], p_reason text, p_actor text DEFAULT 'director')
 RETURNS SETOF uuid LANGUAGE plpgsql AS $$
@@ -319,8 +319,9 @@ END
 $$;
 -- +goose StatementEnd
 
--- Closes what it can of the sessions that an instance left behind, without waiting: the caller holds the instance, and
--- waiting for a session from there would be against the lock order. What stays is marked stranded, for the reaper.
+-- Closes the sessions of an instance's ended incarnations that are not locked. It does not wait for the others: the caller has
+-- locked the instance, and sessions come before instances in the lock order. It marks the instance as stranded when some are
+-- left, and the reaper closes them later.
 -- +goose StatementBegin
 CREATE FUNCTION close_stranded(p_region text, p_instance text, p_reason text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -338,7 +339,7 @@ END
 $$;
 -- +goose StatementEnd
 
--- Ends an instance: no lease, no placement, sessions closed with the reason. The caller holds its row.
+-- Ends an instance: deletes its lease and its modes, and closes its sessions for the reason. The caller has locked its row.
 -- +goose StatementBegin
 CREATE FUNCTION end_instance(p_region text, p_instance text, p_reason text) RETURNS integer LANGUAGE plpgsql AS $$
 BEGIN
@@ -361,8 +362,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Tells the planner about hot tables that grew by half since it last looked. Autovacuum does so once a minute, which is
--- long for a young installation: a planner that knows nothing takes a region for selective, and keeps such a plan.
+-- Analyzes hot tables that have grown by half since they were analyzed last. Autovacuum, once a minute, is too late for a new
+-- installation: without statistics the planner takes region for selective, and sessions keep such a plan.
 -- +goose StatementBegin
 CREATE FUNCTION analyze_grown() RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -387,8 +388,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Makes the day partitions of a history table from today to `ahead` days on. A day that the default partition
--- already holds rows of is left to it.
+-- Makes the day partitions of a history table from today to p_ahead days later, except for days of which the default
+-- partition has rows.
 -- +goose StatementBegin
 CREATE FUNCTION ensure_day_partitions(p_table text, p_ahead integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -417,8 +418,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Drops the day partitions that ended before the given time, oldest first. (DETACH CONCURRENTLY is refused beside a
--- default partition, so the short lock is bounded instead.)
+-- Drops the day partitions that ended before the given time, oldest first. (Postgres refuses DETACH CONCURRENTLY beside a
+-- default partition, so lock_timeout bounds the exclusive lock instead.)
 -- +goose StatementBegin
 CREATE FUNCTION drop_day_partitions(p_table text, p_before timestamptz) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,14 +1,14 @@
--- What operators see: schema ops, the only thing that dashboards and people with SQL read. The views are what stays
--- the same while the tables below them change. None shows a handle, a token id, an incarnation or a private key.
+-- Schema ops: the views that dashboards and operators read instead of the tables. The views stay the same while the tables
+-- change. None shows a handle, a token id, an incarnation or a private key.
 --
--- A view reads its tables with the rights of its owner, but the functions in it run with those of whoever asks. What
--- has to look further than the asker may is therefore a SECURITY DEFINER function with a pinned search_path.
+-- A view reads its tables with the rights of its owner, but calls functions with the rights of the role that queries it. A
+-- function that needs more rights is therefore SECURITY DEFINER, with a fixed search_path.
 
 -- +goose Up
 CREATE SCHEMA ops;
 COMMENT ON SCHEMA ops IS 'What operators see and steer of the director. ops/grants.sql makes the roles for it.';
 
--- The functions below find the tables where this migration finds them, and never in the asker's temporary schema.
+-- With SET search_path FROM CURRENT the functions below use the schema of this migration, never the caller's temporary one.
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
 
 -- +goose StatementBegin
@@ -126,7 +126,7 @@ COMMENT ON COLUMN ops.capacity.open_sessions IS 'Open sessions of the mode.';
 COMMENT ON COLUMN ops.capacity.players IS 'Players with a seat in them.';
 COMMENT ON COLUMN ops.capacity.sessions_with_room IS 'Open sessions that a player could join: a free seat, on a live instance that is not draining.';
 
--- A seat leaves after it was reserved, so what was reserved in the last day and has left lies in the partitions of that day.
+-- left_at is never before reserved_at, so seats that were reserved in the last 24 hours are in the partitions of these.
 CREATE VIEW ops.placements_per_minute AS
 SELECT date_bin('1 minute', reserved_at, timestamptz 'epoch') AS minute, region, mode, count(*) AS placements
 FROM (
@@ -296,7 +296,7 @@ COMMENT ON COLUMN ops.oldest_snapshot.age IS 'How long the one that began first 
 COMMENT ON COLUMN ops.oldest_snapshot.transactions IS 'How many transactions have begun since, on the whole server.';
 COMMENT ON COLUMN ops.oldest_snapshot.oldest IS 'Which one holds back the most.';
 
--- The invariants: views that are empty while all is well.
+-- The invariants: each view is empty unless the invariant is violated.
 
 CREATE VIEW ops.invariant_over_capacity AS
 SELECT i.region, i.id AS instance, i.capacity, i.seat_ceiling, greatest(i.reserved_seats, s.seats) AS reserved_seats
@@ -339,7 +339,7 @@ WITH dead AS (
     LEFT JOIN instance_leases l ON l.region = s.region AND l.instance_id = s.instance_id
 )
 SELECT region, session, instance, reason, since FROM dead
--- During an amnesty nobody is judged, and right after it the reaper needs its time as well.
+-- No lease expires during an amnesty, and the reaper needs some time after it.
 WHERE reason IS NOT NULL AND greatest(since, judged_since) <= (SELECT ops.lease_horizon());
 COMMENT ON VIEW ops.invariant_session_without_live_instance IS 'Sessions that the reaper should have closed: their instance has been dead for more than one further lease. None during an amnesty.';
 COMMENT ON COLUMN ops.invariant_session_without_live_instance.region IS 'The region.';

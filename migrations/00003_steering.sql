@@ -1,6 +1,6 @@
--- What operators do, in SQL. Each function is one transaction's worth of the rules that the director itself keeps (the
--- lock order, the counters, the event), and says in the event who it was. They are SECURITY DEFINER, so that an operator
--- needs no right on any table: with such rights nothing would hold them to the rules.
+-- What operators can change, as SQL functions. Each function keeps the rules of the director's own transactions (lock order,
+-- counters, events), and names the operator in its event. They are SECURITY DEFINER, so that an operator needs no rights on
+-- tables, with which the rules could be broken.
 
 -- +goose Up
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Live sessions, whose instances are looked up one by one: a join would leave it to the planner to start with all
--- instances of the region, which looks good while they are few and statistics are old.
+-- Live sessions; the instance of each is looked up by primary key. With a join the planner may start with all instances of the
+-- region, which seems cheap while they are few and statistics are old.
 CREATE OR REPLACE VIEW live_sessions AS
 SELECT s.region, s.id, s.handle, s.mode, s.instance_id, s.incarnation, s.player_count, s.max_players, s.opened_at,
        h.endpoint, h.status AS instance_status, h.reports_seats
@@ -12,13 +12,13 @@ FROM sessions s CROSS JOIN LATERAL (
       AND l.heartbeat_at > (SELECT lease_horizon())
     LIMIT 1) h;
 
--- The tables whose rows come and go with players, and are looked after more often than autovacuum would.
+-- The tables whose rows come and go with players. Workers analyze and vacuum them more often than autovacuum does.
 CREATE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE AS $$
     SELECT ARRAY['instance_directory', 'instances', 'instance_leases', 'instance_modes', 'sessions', 'seats', 'redeemed_tokens',
                  'idempotency_keys']::regclass[]
 $$;
 
--- Small tables as well: of one that was never analyzed, the planner believes that a region selects a few of its rows.
+-- Analyzes small tables, too: in a table that was never analyzed, the planner expects a region to have few rows.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION analyze_grown() RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,8 +42,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Hot tables, not large yet, in which what is dead outweighs what lives: cleaning up is quick, and worth it unless
--- somebody's snapshot keeps it from having an effect.
+-- Hot tables below 64 MiB with more dead rows than live ones. Vacuum is quick there, and worth its cost unless an old snapshot
+-- prevents it from removing the rows.
 CREATE FUNCTION worn_tables() RETURNS SETOF text LANGUAGE sql STABLE AS $$
     SELECT c.relname::text FROM pg_class c
     WHERE c.oid = ANY (hot_tables())
@@ -53,7 +53,8 @@ CREATE FUNCTION worn_tables() RETURNS SETOF text LANGUAGE sql STABLE AS $$
     ORDER BY c.relname
 $$;
 
--- As it was, but sorting only what violates: a dashboard that asks each second took half a core among 10,000 sessions.
+-- The same rows, but only violations are sorted: a dashboard that queried the view each second took half a core with 10,000
+-- sessions.
 CREATE OR REPLACE VIEW ops.invariant_double_seat AS
 SELECT 'reserved twice' AS violation, t.region, t.mode, t.sub AS player, ARRAY(
     SELECT s.region || '.' || s.session_id FROM seats s

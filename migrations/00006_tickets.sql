@@ -1,13 +1,13 @@
--- Tickets that wait for a match, what became of them, and how replicas agree on matches.
+-- Tickets: the queue, the settled ones, backfills, and the cycles in which replicas agree on matches.
 --
--- Locks are taken in this order, in a table by primary key: match_cycles, backfills, tickets, settled_tickets,
--- backfill_tickets, match_proposals.
+-- Every transaction locks rows in this order, and within a table in the order of the primary key: match_cycles, backfills,
+-- tickets, settled_tickets, backfill_tickets, match_proposals.
 
 -- +goose Up
 
--- Who waits. A row leaves when its ticket is assigned, deleted or expired, so this stays as small as the queue. Most rows
--- are updated once, together with their whole page (matched: pending_at), so half of each page is left free: such an update
--- stays on its page and enters no index.
+-- The queue. A row is deleted when its ticket is assigned, deleted or expired, so the table stays as small as the queue. Most
+-- rows are updated once, when they are matched (pending_at), together with all rows of their page. So half of each page is
+-- left free, which makes these HOT updates.
 CREATE TABLE tickets (
     region      text NOT NULL,
     id          text COLLATE "C" NOT NULL,
@@ -16,11 +16,11 @@ CREATE TABLE tickets (
     double_keys uuid[] NOT NULL,      -- a hash of each double's name
     doubles     float8[] NOT NULL,
     body        bytea NOT NULL,       -- openmatch.Ticket, without assignment
-    pending_at  timestamptz,          -- when it was matched; void once pending_for has passed
+    pending_at  timestamptz,          -- when it was matched; once pending_for has passed, the ticket is free again
     matched_in  bytea,                -- the cycle's id, 16 bytes, and the match_id of that match
-    expires_at  timestamptz,          -- leaves by itself then; null for never
-    kept_alive  interval,             -- how far a client that watches moves expires_at
-    player      text,                 -- where one live ticket a player is asked for
+    expires_at  timestamptz,          -- null: never
+    kept_alive  interval,             -- how long after a keep-alive it expires; null: keep-alives do not change expires_at
+    player      text,                 -- may have one live ticket; null: no limit
     PRIMARY KEY (region, id)
 ) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 ALTER TABLE tickets ALTER COLUMN region SET (n_distinct = 1);
@@ -28,7 +28,7 @@ CREATE INDEX tickets_by_term ON tickets USING gin (terms) WITH (fastupdate = on,
 CREATE UNIQUE INDEX a_player_has_one_live_ticket ON tickets (region, player) WHERE player IS NOT NULL;
 CREATE INDEX tickets_to_expire ON tickets (expires_at) WHERE expires_at IS NOT NULL;
 
--- Who waits no more: assigned tickets until their time has passed, and for as long the ids of those that were deleted.
+-- Settled tickets: assigned ones, and the ids of deleted ones, both until assigned_for has passed.
 CREATE TABLE settled_tickets (
     region      text NOT NULL,
     id          text COLLATE "C" NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE backfill_tickets (
 );
 CREATE INDEX tickets_of_backfill ON backfill_tickets (region, backfill_id);
 
--- What replicas tell each other during a cycle. It is worth nothing after a crash of Postgres, when all calls have ended.
+-- The state that replicas share during a cycle. It is unlogged: a crash of Postgres ends all calls, so nobody needs it then.
 CREATE UNLOGGED TABLE match_cycles (
     region           text NOT NULL,
     id               uuid NOT NULL,
@@ -93,18 +93,18 @@ CREATE UNLOGGED TABLE match_callers (
     PRIMARY KEY (region, cycle, id)
 ) WITH (fillfactor = 50);
 
--- Only those of callers whose replica does not own the cycle.
+-- Proposals of callers whose replica does not own the cycle.
 CREATE UNLOGGED TABLE match_proposals (
     region    text NOT NULL,
     cycle     uuid NOT NULL,
     caller    uuid NOT NULL,
-    seq       integer NOT NULL,       -- counts one caller's
-    match_id  bytea NOT NULL,         -- a client's text may hold what Postgres's may not
+    seq       integer NOT NULL,       -- the caller's first is 1
+    match_id  bytea NOT NULL,         -- bytea, since a client's string may contain bytes that text rejects
     score     float8,
     tickets   bytea NOT NULL,         -- ids, each with its length before it
     backfill  bytea,                  -- id, generation and body of its openmatch.Backfill, where there is one
-    match     bytea,                  -- openmatch.Match, where an evaluator elsewhere judges
-    accepted  boolean,                -- null until it is judged
+    match     bytea,                  -- openmatch.Match, only for a custom evaluator
+    accepted  boolean,                -- null: not decided yet
     created_backfill text,            -- the id of the backfill that was created for it
     backfill_created bigint,
     PRIMARY KEY (region, cycle, caller, seq)
@@ -116,7 +116,7 @@ CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE A
                  'match_proposals']::regclass[]
 $$;
 
--- The regions that have tickets or backfills: from each to the next by an index, however many tickets there are.
+-- The regions that have tickets or backfills. Each step finds the next region by an index, however many tickets there are.
 CREATE FUNCTION ticket_regions() RETURNS SETOF text LANGUAGE sql STABLE AS $$
     (WITH RECURSIVE r AS (
         (SELECT region FROM tickets ORDER BY region LIMIT 1)
@@ -162,7 +162,7 @@ COMMENT ON VIEW ops.match_cycles IS 'The cycle of FetchMatches that runs, which 
 
 CREATE VIEW ops.invariant_ticket_in_two_places AS
 SELECT t.region, t.id AS ticket FROM tickets t JOIN settled_tickets s ON s.region = t.region AND s.id = t.id;
-COMMENT ON VIEW ops.invariant_ticket_in_two_places IS 'Tickets that wait and do not wait.';
+COMMENT ON VIEW ops.invariant_ticket_in_two_places IS 'Tickets that are both queued and settled.';
 
 CREATE OR REPLACE VIEW ops.invariants AS
 SELECT 'over capacity' AS name, count(*) AS violations FROM ops.invariant_over_capacity

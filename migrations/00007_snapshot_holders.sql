@@ -1,5 +1,6 @@
--- Postgres 18 shows a client that is still logging in, with a snapshot and without a database. ops.oldest_snapshot counted
--- it wherever it was going. Of those without a database only a standby's feedback keeps vacuum from a table.
+-- In Postgres 18, pg_stat_activity lists a client that is still logging in, with a snapshot and without a database.
+-- ops.oldest_snapshot counted it, whichever database it was for. Of the rows without a database, only the feedback of a standby
+-- (walsender) prevents vacuum from removing rows.
 
 -- +goose Up
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
@@ -21,4 +22,4 @@ $$;
 -- +goose StatementEnd
 
 -- +goose Down
--- The function of before counted too much: nobody wants it back, and 00002 drops it whichever it is.
+-- The old function counted too much, so the new one stays. Going down further, 00002 drops it.

@@ -1,10 +1,11 @@
--- What workers overlooked: a region whose last instance has moved to another, and tables beside one that is busy.
+-- Corrects what workers left out: a region whose last instance has moved to another region, and tables that have grown when
+-- another table is locked.
 
 -- +goose Up
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
 
 -- +goose StatementBegin
--- The regions that have instances, or remember some: from each to the next by an index, however many instances there are.
+-- The regions that have instances, running or ended. Each step finds the next region by an index, however many instances there are.
 CREATE FUNCTION fleet_regions() RETURNS SETOF text LANGUAGE sql STABLE AS $$
     WITH RECURSIVE r AS (
         (SELECT region FROM instances ORDER BY region LIMIT 1)
@@ -15,8 +16,8 @@ $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- All are analyzed in one transaction: a table that was waited for in vain took the statistics of the others with it, but not
--- the sizes, by which they had grown no more. Now such a table is left to the next time.
+-- All tables are analyzed in one transaction. Before, a lock timeout on one table rolled back the statistics of the others, but
+-- not their sizes, so that they did not count as grown any more. Now a locked table is skipped until the next run.
 CREATE OR REPLACE FUNCTION analyze_grown() RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     hot  record;
@@ -41,5 +42,5 @@ $$;
 -- +goose StatementEnd
 
 -- +goose Down
--- The analyze_grown of before left tables without statistics: nobody wants it back, and 00005 puts its own in its place.
+-- The old analyze_grown left tables without statistics, so the new one stays. Going down further, 00005 replaces it.
 DROP FUNCTION fleet_regions();

@@ -1,9 +1,9 @@
--- An acknowledgement of a backfill whose answer was lost is repeated, and must give the same tickets again.
+-- A game server repeats the acknowledgement of a backfill when the answer was lost, and must get the same tickets again.
 
 -- +goose Up
 
--- The tickets that acknowledgements of one generation have assigned. A match brings tickets and a new generation, at which
--- the list is void: replicas of the version before count generations without clearing it.
+-- The tickets that acknowledgements at one generation have assigned. The list counts only while the backfill has that
+-- generation: a match adds tickets and raises the generation, and a replica of the previous release does not clear the list.
 ALTER TABLE backfills
     ADD COLUMN acknowledged text[] NOT NULL DEFAULT '{}',
     ADD COLUMN acknowledged_generation bigint NOT NULL DEFAULT 0;

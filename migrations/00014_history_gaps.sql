@@ -1,15 +1,15 @@
 -- While no worker runs, no day partitions are made, and after a week rows of history fall into the default partitions. They
 -- used to stay there, and each partition attached later scanned them under an exclusive lock.
 --
--- Now a default partition that has rows is attached anew as an ordinary partition of the days it holds, and an empty default
+-- Now a default partition that has rows is attached again as an ordinary partition of the days it holds, and an empty default
 -- partition takes its place. No row moves, so no reader misses one or sees it twice. A CHECK that was validated before, beside
--- running inserts, spares ATTACH the scan. Whoever inserts waits for an exclusive lock of 250 ms and some catalog changes at
--- most; where the lock is not available by then, the worker tries again later.
+-- running inserts, saves ATTACH the scan. An insert waits at most 250 ms, in which the worker waits for its exclusive lock, and
+-- then for some catalog changes. When the worker does not get the lock, it tries again later.
 
 -- +goose Up
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
 
--- The partitions of a history table but for the default one: events_20261122 is one day, events_20261101_20261113 is the days
+-- The partitions of a history table except the default one: events_20261122 is one day, events_20261101_20261113 is the days
 -- from the first to the last.
 CREATE FUNCTION history_partitions(p_table regclass) RETURNS TABLE (name text, first_day date, last_day date) LANGUAGE sql STABLE AS $$
     SELECT c.relname::text, to_date((regexp_match(c.relname, '_([0-9]{8})(_[0-9]{8})?$'))[1], 'YYYYMMDD'), to_date(right(c.relname, 8), 'YYYYMMDD')
@@ -32,11 +32,10 @@ $$;
 -- Midnight in UTC, when a day begins.
 CREATE FUNCTION midnight(p_day date) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$ SELECT p_day::timestamp AT TIME ZONE 'UTC' $$;
 
--- What each of the functions below begins with. Only one worker at a time changes the partitions of a table, and autovacuum,
--- which gives way after a second, does not work on the default partition meanwhile; nobody else waits behind these two locks.
--- From then on exclusive locks are waited for briefly, because everybody else waits behind whoever waits for one: with an error
--- the transaction leaves the work to the next. Sequential scans are allowed: the director's sessions forbid them for its hot
--- statements.
+-- Each of the functions below calls it first. It lets one worker at a time change the partitions of a table, and keeps
+-- autovacuum, which cancels itself after a second, from the default partition; nobody else waits behind these two locks.
+-- Afterwards the transaction waits only briefly for an exclusive lock, because everybody else waits behind it; it then fails, and
+-- the next run repeats its work. Sequential scans are allowed: the director's sessions disable them for its hot statements.
 -- +goose StatementBegin
 CREATE FUNCTION lock_history(p_table text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -77,13 +76,14 @@ END
 $$;
 -- +goose StatementEnd
 
--- The days that the default partition can be attached as, if it has rows and can: from the first that it has rows of to the
--- last, and on to tomorrow or to the next partition. It cannot where a partition lies between its rows, as after two times
--- without a worker of which the first was not repaired; then retention has to delete the rows before that partition.
+-- The days as which the default partition can be attached, or no row. They begin with the first day that it has rows of, and end
+-- with the last such day, or with tomorrow if no partition comes before that. It cannot be attached when another partition lies
+-- between its rows, as after two outages of all workers of which the first was not repaired; retention then has to delete the
+-- rows before that partition.
 --
--- A CHECK of these days refuses all other rows until the default partition is replaced, moments later. Today and tomorrow must
--- therefore be among them, or have partitions of their own. If no worker came back in between, rows of the day after tomorrow
--- would be refused; each run of a worker moves the CHECK on.
+-- A CHECK of these days rejects all other rows until the default partition is replaced, moments later. So today and tomorrow must
+-- be among these days, or have partitions of their own. If no worker ran after that, rows of the day after tomorrow would be
+-- rejected; each run of a worker moves the CHECK.
 -- +goose StatementBegin
 CREATE FUNCTION days_of_default_partition(p_table text) RETURNS TABLE (first_day date, last_day date) LANGUAGE plpgsql AS $$
 DECLARE
@@ -103,8 +103,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Gives the default partition the CHECK that replace_default_partition needs, or moves it on; takes it away where it cannot be
--- replaced. Answers whether it has one now.
+-- Adds the CHECK that replace_default_partition needs to the default partition, or moves it; removes it when the partition cannot
+-- be replaced. Returns whether there is a CHECK now.
 -- +goose StatementBegin
 CREATE FUNCTION bound_default_partition(p_table text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -130,8 +130,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Attaches the default partition as the days that its CHECK names, and puts an empty one in its place. Validating the CHECK
--- reads all of its rows, beside those who insert and read; after that no row is read.
+-- Attaches the default partition as the days that its CHECK names, and puts an empty one in its place. It reads all rows to
+-- validate the CHECK, during which others can read and insert; after that it reads none.
 -- +goose StatementBegin
 CREATE FUNCTION replace_default_partition(p_table text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -160,8 +160,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Makes one day partition, the first that is missing from today to p_ahead days on, and answers how many it made. Days that the
--- default partition has rows of are left to it, and all of them while it is being replaced.
+-- Makes one day partition, the first that is missing between today and p_ahead days later, and returns how many it made. It makes
+-- none for days of which the default partition has rows, and none at all while that is being replaced.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION ensure_day_partitions(p_table text, p_ahead integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -190,8 +190,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Drops one partition, the oldest of those whose last day ended before the given time, and answers how many it dropped. (DETACH
--- CONCURRENTLY is refused beside a default partition, so the short lock is bounded instead.)
+-- Drops one partition, the oldest of those whose last day ended before the given time, and returns how many it dropped. (Postgres
+-- refuses DETACH CONCURRENTLY beside a default partition, so lock_timeout bounds the exclusive lock instead.)
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION drop_day_partitions(p_table text, p_before timestamptz) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -237,8 +237,8 @@ LEFT JOIN (
 ) d ON d.relnamespace = t.relnamespace AND d.parent = t.relname
 WHERE t.oid IN ('session_history'::regclass, 'seat_history'::regclass, 'events'::regclass)
 GROUP BY t.relname;
--- Makes the day partitions of a history table from today to `ahead` days on. A day that the default partition
--- already holds rows of is left to it.
+-- Makes the day partitions of a history table from today to p_ahead days later, except for days of which the default
+-- partition has rows.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION ensure_day_partitions(p_table text, p_ahead integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -267,8 +267,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- Drops the day partitions that ended before the given time, oldest first. (DETACH CONCURRENTLY is refused beside a
--- default partition, so the short lock is bounded instead.)
+-- Drops the day partitions that ended before the given time, oldest first. (Postgres refuses DETACH CONCURRENTLY beside a
+-- default partition, so lock_timeout bounds the exclusive lock instead.)
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION drop_day_partitions(p_table text, p_before timestamptz) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE

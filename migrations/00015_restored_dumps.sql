@@ -1,11 +1,11 @@
--- Rows say in tx which transaction wrote them, and feeds show what is older than every transaction that runs. A dump that was
--- restored into another server keeps tx, but that server counts transactions from its own beginning: rows seem to be from the
--- future, and feeds hide them until the server has counted that far.
+-- Column tx is the transaction that wrote a row, and feeds show the rows that are older than every running transaction. A dump
+-- that is restored into another server keeps tx, but that server numbers transactions by itself: rows seem to be from the future,
+-- and feeds hide them until the server's numbers have reached theirs.
 
 -- +goose Up
 
--- Whether rows seem to be from the future, which they never are in the server that wrote them, nor in its standbys. It looks up
--- the newest row of each partition and region.
+-- Whether rows seem to be from the future, which they never do in the server that wrote them and in its standbys. It looks up the
+-- newest row of each partition and region.
 -- +goose StatementBegin
 CREATE FUNCTION restored_from_dump() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -18,9 +18,9 @@ END
 $$;
 -- +goose StatementEnd
 
--- Numbers the transactions of restored rows anew, in their order and without gaps, from this server's count on; then counts up
--- until these numbers are in the past. New numbers are above all that readers of a feed have been shown here, so none of them
--- misses a row. CALL it outside a transaction; where it breaks off, the next call begins anew.
+-- Renumbers the transactions of restored rows, in their order and without gaps, from this server's current number on. Then it
+-- starts transactions until these numbers are in the past. The new numbers are above all that feeds have shown on this server, so
+-- no reader misses a row. CALL it outside a transaction; after a failure, call it again.
 -- +goose StatementBegin
 CREATE PROCEDURE renew_restored_transactions() LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Whether workers run was seen in their metrics only. An operator who has the database alone, and 'director doctor', could
--- not tell a fleet without a worker from one whose worker has nothing to do.
+-- Before, only metrics showed whether workers run. An operator with access to the database alone, and 'director doctor', could
+-- not distinguish a fleet without workers from one whose workers have nothing to do.
 
 -- +goose Up
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
