@@ -10,6 +10,24 @@ import (
 	"time"
 )
 
+const currentSnapshot = `-- name: CurrentSnapshot :one
+SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::timestamptz AS server
+`
+
+type CurrentSnapshotRow struct {
+	Snapshot string
+	Server   time.Time
+}
+
+// How far the feed of settled tickets can be read now, and when the server started. After a failover or a restore another
+// server numbers the transactions; its start time distinguishes it.
+func (q *Queries) CurrentSnapshot(ctx context.Context) (CurrentSnapshotRow, error) {
+	row := q.db.QueryRow(ctx, currentSnapshot)
+	var i CurrentSnapshotRow
+	err := row.Scan(&i.Snapshot, &i.Server)
+	return i, err
+}
+
 const forgetSettled = `-- name: ForgetSettled :execrows
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id FROM (
@@ -28,7 +46,8 @@ type ForgetSettledParams struct {
 	Keep   time.Duration
 }
 
-// In the order of tx, which is that of settled_at but for moments.
+// Deletes settled tickets after their time. It reads them in the order of tx, which has an index; the order of settled_at
+// differs from it by moments.
 func (q *Queries) ForgetSettled(ctx context.Context, arg ForgetSettledParams) (int64, error) {
 	result, err := q.db.Exec(ctx, forgetSettled, arg.Region, arg.Batch, arg.Keep)
 	if err != nil {
@@ -37,18 +56,19 @@ func (q *Queries) ForgetSettled(ctx context.Context, arg ForgetSettledParams) (i
 	return result.RowsAffected(), nil
 }
 
-const holdMatched = `-- name: HoldMatched :exec
+const lockMatchedTickets = `-- name: LockMatchedTickets :exec
 SELECT FROM (SELECT unnest($1::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
     SELECT FROM tickets o WHERE o.region = $2 AND o.id = w.id AND o.pending_at IS NOT NULL FOR NO KEY UPDATE) l
 `
 
-type HoldMatchedParams struct {
+type LockMatchedTicketsParams struct {
 	Ids    []string
 	Region string
 }
 
-func (q *Queries) HoldMatched(ctx context.Context, arg HoldMatchedParams) error {
-	_, err := q.db.Exec(ctx, holdMatched, arg.Ids, arg.Region)
+// Locks those of the tickets that are in a match.
+func (q *Queries) LockMatchedTickets(ctx context.Context, arg LockMatchedTicketsParams) error {
+	_, err := q.db.Exec(ctx, lockMatchedTickets, arg.Ids, arg.Region)
 	return err
 }
 
@@ -62,7 +82,7 @@ type MatchedTicketsParams struct {
 	Page   int32
 }
 
-// A page of those that are in a match, void or not, in the order of their ids.
+// A page of the tickets that are in a match, even if its time has passed, in the order of their ids.
 func (q *Queries) MatchedTickets(ctx context.Context, arg MatchedTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, matchedTickets, arg.Region, arg.After, arg.Page)
 	if err != nil {
@@ -83,7 +103,7 @@ func (q *Queries) MatchedTickets(ctx context.Context, arg MatchedTicketsParams) 
 	return items, nil
 }
 
-const reassign = `-- name: Reassign :many
+const reassignTickets = `-- name: ReassignTickets :many
 WITH wanted AS (
     SELECT unnest($1::text[]) COLLATE "C" AS id, unnest($2::bytea[]) AS assignment
 ), held AS MATERIALIZED (
@@ -96,15 +116,16 @@ FROM held h WHERE s.region = h.region AND s.id = h.id
 RETURNING s.id
 `
 
-type ReassignParams struct {
+type ReassignTicketsParams struct {
 	Ids         []string
 	Assignments [][]byte
 	Region      string
 	AssignedFor time.Duration
 }
 
-func (q *Queries) Reassign(ctx context.Context, arg ReassignParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, reassign,
+// Replaces the assignments of tickets that are assigned already, which restarts the time for which they are kept.
+func (q *Queries) ReassignTickets(ctx context.Context, arg ReassignTicketsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, reassignTickets,
 		arg.Ids,
 		arg.Assignments,
 		arg.Region,
@@ -143,8 +164,8 @@ type ReleaseTicketsParams struct {
 	Region string
 }
 
-// Of tickets that this transaction holds, so that it sees which backfills they are of. Each is looked up by its key, whatever
-// the planner thinks of the table.
+// Returns tickets from their matches and backfills to the queue. An earlier statement of the transaction has locked them, so
+// that this one sees the latest backfill of each. OFFSET 0 makes the planner look up each by primary key.
 func (q *Queries) ReleaseTickets(ctx context.Context, arg ReleaseTicketsParams) error {
 	_, err := q.db.Exec(ctx, releaseTickets, arg.Ids, arg.Region)
 	return err
@@ -153,7 +174,7 @@ func (q *Queries) ReleaseTickets(ctx context.Context, arg ReleaseTicketsParams) 
 const settleTickets = `-- name: SettleTickets :many
 WITH wanted AS (
     SELECT unnest($2::text[]) COLLATE "C" AS id, unnest($3::bytea[]) AS assignment
-), held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
+), held AS MATERIALIZED ( -- looked up by primary key: other plans never finish on a long queue
     SELECT l.region, l.id, w.assignment FROM (SELECT w.id, w.assignment FROM wanted w ORDER BY w.id) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id
           AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp()) FOR UPDATE) l
@@ -173,8 +194,8 @@ type SettleTicketsParams struct {
 	Assignments [][]byte
 }
 
-// Assigns those that wait. The others may be assigned already, or be gone: Reassign, with a snapshot of its own, sees what
-// was settled while this one waited for their rows.
+// Assigns those of the tickets that are queued, and returns their ids. The others are assigned or deleted already, perhaps
+// while this statement waited for their rows: ReassignTickets, which has a newer snapshot, finds them.
 func (q *Queries) SettleTickets(ctx context.Context, arg SettleTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, settleTickets, arg.Region, arg.Ids, arg.Assignments)
 	if err != nil {
@@ -218,8 +239,9 @@ type SettledLateRow struct {
 	Tx         uint64
 }
 
-// A page of what was settled by the transactions that were in progress in the snapshot @before and have committed since.
-// Each is looked up by itself, so that one that stays open for hours costs a lookup, not the scan of all that is younger.
+// A page of the tickets that were settled by transactions that the snapshot @before lists as in progress and that have
+// committed since. Each transaction is looked up by itself: one that stays open for hours costs one lookup, not a scan of all
+// rows after it.
 func (q *Queries) SettledLate(ctx context.Context, arg SettledLateParams) ([]SettledLateRow, error) {
 	rows, err := q.db.Query(ctx, settledLate,
 		arg.Before,
@@ -251,24 +273,6 @@ func (q *Queries) SettledLate(ctx context.Context, arg SettledLateParams) ([]Set
 	return items, nil
 }
 
-const settledNow = `-- name: SettledNow :one
-SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::timestamptz AS server
-`
-
-type SettledNowRow struct {
-	Snapshot string
-	Server   time.Time
-}
-
-// How far the feed of settled tickets can be read now. Another server, after a failover or a restore, counts transactions
-// of its own: its start tells it from the one before.
-func (q *Queries) SettledNow(ctx context.Context) (SettledNowRow, error) {
-	row := q.db.QueryRow(ctx, settledNow)
-	var i SettledNowRow
-	err := row.Scan(&i.Snapshot, &i.Server)
-	return i, err
-}
-
 const settledSince = `-- name: SettledSince :many
 SELECT s.id, (s.body IS NOT NULL)::bool AS assigned, s.assignment, s.settled_at, s.tx FROM settled_tickets s
 WHERE s.region = $1 AND s.tx >= $2::xid8 ORDER BY s.tx FETCH FIRST $3 ROWS WITH TIES
@@ -288,7 +292,8 @@ type SettledSinceRow struct {
 	Tx         uint64
 }
 
-// A page of what was settled by the transactions that began to write at @since or later, all of each transaction.
+// A page of the tickets that were settled by transactions with the number @since or a higher one. A page has all rows of each
+// of its transactions.
 func (q *Queries) SettledSince(ctx context.Context, arg SettledSinceParams) ([]SettledSinceRow, error) {
 	rows, err := q.db.Query(ctx, settledSince, arg.Region, arg.Since, arg.Page)
 	if err != nil {
@@ -319,7 +324,7 @@ const ticketRegions = `-- name: TicketRegions :many
 SELECT ticket_regions()::text AS region UNION SELECT c.region FROM match_cycles c
 `
 
-// Directors that fetch in regions without tickets leave cycles, too.
+// Includes regions that have only cycles: FetchMatches runs a cycle even where there are no tickets.
 func (q *Queries) TicketRegions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, ticketRegions)
 	if err != nil {

@@ -9,26 +9,26 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// Settled is what became of a ticket.
+// Settled is a ticket that was assigned or deleted.
 type Settled struct {
 	ID         string
-	Assigned   bool // else it was deleted
+	Assigned   bool // false: deleted
 	Assignment []byte
 	At         time.Time
 }
 
-// SettledPoint is how far a reader has read the feed of settled tickets. The zero value is before the first reading. It
-// means nothing to another process.
+// SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is valid in the
+// process that read it only.
 //
-// Transactions do not commit in the order of their numbers, so a point is no number: it is a snapshot, all that is visible
-// in which has been read. What is new since is in transactions that the snapshot lists as in progress, and in those that
-// began to write after it. A transaction that is left open stays in that list and delays nothing.
+// Transactions do not commit in the order of their numbers, so a point is not a number but a snapshot: every row that is visible
+// in it has been read. New rows come from transactions that the snapshot lists as in progress, and from later ones. A
+// transaction that stays open stays in that list, and does not delay the feed.
 type SettledPoint struct {
-	server time.Time // when the Postgres was started that counted the transactions
+	server time.Time // when the server started that numbers the transactions
 	read   string    // the snapshot; "" before the first reading
 
-	target string // the snapshot that a reading which is not complete goes up to; "" between readings
-	after  uint64 // of that reading, the last transaction that was read
+	target string // the snapshot up to which an unfinished reading reads; "" between readings
+	after  uint64 // the last transaction that this reading has read
 }
 
 // IsZero reports whether nothing was read yet.
@@ -37,47 +37,49 @@ func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
 // SettledPage is a part of the feed.
 type SettledPage struct {
 	Settled []Settled    // in the order in which their transactions began to write
-	Next    SettledPoint // where the feed goes on
-	More    bool         // there is more up to the moment at which this reading began
-	// Anew says that Postgres was restarted or replaced: tickets may have been settled that no page tells of. They can be
-	// looked at from now on; Next is from before.
-	Anew bool
+	Next    SettledPoint // where the next page begins
+	More    bool         // another page has rows from before the beginning of this reading
+	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled before Next.
+	// A caller that now reads its tickets, and then the feed from Next, misses nothing.
+	ServerChanged bool
 }
 
-// settledPage is how many rows a page has, beside those of its last transaction. A transaction of AssignTickets is bounded
-// by the size of its request.
+// settledPage is how many rows a page has, not counting further rows of its last transaction. A transaction of AssignTickets is
+// bounded by the size of its request.
 const settledPage = 1000
 
-// SettledSince tells what became of tickets since a point. Asked with the Next of each page, it leaves nothing out, whatever
-// the order in which transactions end; a ticket may come twice, and is the same then. From the zero point on it tells
-// nothing but the point of now. What it reads is bounded by what is new. Errors: Unavailable.
+// SettledSince returns the next page of the tickets that were settled since a point. Called with the Next of each page, it leaves
+// out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with the same values. Called with
+// the zero point, it returns no tickets, and the current point. It reads new rows only. Errors: Unavailable.
 func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
 	var p tx.Pipeline
-	var now SettledNowRow
+	var now CurrentSnapshotRow
 	var late []SettledLateRow
-	var young []SettledSinceRow
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
+	var newer []SettledSinceRow
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+		return q.CurrentSnapshot(ctx)
+	}, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.after+1)
 		queue(&p, &late, (*Queries).SettledLate, SettledLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
-		queue(&p, &young, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: from, Page: settledPage})
+		queue(&p, &newer, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.send(ctx, &p); err != nil {
 		return SettledPage{Next: since}, classify(err)
 	}
 	if since.read == "" || since.isOf(now) {
-		return since.advance(now.Snapshot, now.Server, late, young), nil
+		return since.advance(now.Snapshot, now.Server, late, newer), nil
 	}
-	return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, Anew: true}, nil
+	return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 }
 
-// isOf tells whether the server that answered is the one that the point is of, and has not lost transactions since.
-func (p SettledPoint) isOf(now SettledNowRow) bool {
+// isOf reports whether the point is from the server that answered, which has not lost transactions since.
+func (p SettledPoint) isOf(now CurrentSnapshotRow) bool {
 	return p.server.Equal(now.Server) && snapshotEnd(now.Snapshot) >= snapshotEnd(p.read)
 }
 
-// advance makes a page of rows. Those of late transactions come first, and all of them before any of the others.
-func (p SettledPoint) advance(now string, server time.Time, late []SettledLateRow, young []SettledSinceRow) SettledPage {
+// advance makes a page of rows. It takes rows of later transactions only when all rows of late ones are in the page.
+func (p SettledPoint) advance(now string, server time.Time, late []SettledLateRow, newer []SettledSinceRow) SettledPage {
 	if p.target == "" {
 		p.target = now
 	}
@@ -87,9 +89,9 @@ func (p SettledPoint) advance(now string, server time.Time, late []SettledLateRo
 	}
 	full := len(late) >= settledPage
 	if !full {
-		rows = append(rows, young...)
-		// What began to write after the target is the next reading's: else a reading would never end under load.
-		full = len(young) >= settledPage && young[len(young)-1].Tx < snapshotEnd(p.target)
+		rows = append(rows, newer...)
+		// Transactions after the target belong to the next reading: otherwise a reading would never end under load.
+		full = len(newer) >= settledPage && newer[len(newer)-1].Tx < snapshotEnd(p.target)
 	}
 	page := SettledPage{Settled: settledOf(rows), More: full, Next: SettledPoint{server: server, read: p.target}}
 	if full {
@@ -106,7 +108,7 @@ func settledOf(rows []SettledSinceRow) []Settled {
 	return all
 }
 
-// snapshotEnd is the first transaction that had not begun to write in a snapshot (xmin:xmax:xip,…).
+// snapshotEnd returns xmax of a snapshot (xmin:xmax:xip,…): the first transaction that had not begun to write.
 func snapshotEnd(snapshot string) uint64 {
 	_, rest, _ := strings.Cut(snapshot, ":")
 	end, _, _ := strings.Cut(rest, ":")

@@ -21,7 +21,7 @@ type feed struct {
 	b      *bundle
 	region string
 	at     db.SettledPoint
-	seen   map[string][]string // what came of each ticket
+	seen   map[string][]string // what was read of each ticket
 	rows   int
 }
 
@@ -48,7 +48,7 @@ func (f *feed) read() {
 	}
 }
 
-// Pins a feed that leaves out what a slow transaction wrote before a quick one, or tells the same for ever.
+// Pins a feed that leaves out rows which a slow transaction wrote before a quick one, or returns rows again and again.
 func TestSettledFeed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -68,12 +68,11 @@ func TestSettledFeed(t *testing.T) {
 	require.Equal(t, []string{"trueslow"}, f.seen[slow])
 	rows := f.rows
 	f.read()
-	require.Equal(t, rows, f.rows, "nothing comes for ever")
+	require.Equal(t, rows, f.rows, "no row is returned again")
 }
 
-// Pins readings that grow with each ticket that is settled while somebody's transaction stays open after it has written:
-// in time each takes longer than a reading may.
-func TestAForgottenWriterDoesNotGrowTheFeed(t *testing.T) {
+// Pins readings that return more and more rows while a transaction stays open after it has written, until they time out.
+func TestAnOpenTransactionDoesNotGrowTheFeed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
@@ -89,11 +88,11 @@ func TestAForgottenWriterDoesNotGrowTheFeed(t *testing.T) {
 		f.read()
 	}
 	require.Len(t, f.seen, n)
-	require.Equal(t, n, f.rows, "each comes once")
+	require.Equal(t, n, f.rows, "each is returned once")
 }
 
-// A page holds all of a transaction, however large, and no more than about a thousand rows of others.
-func TestTheFeedComesInPages(t *testing.T) {
+// A page has all rows of a transaction, however many, and about a thousand rows of others at most.
+func TestPagesOfTheFeed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	f := b.feed(universe)
@@ -104,28 +103,27 @@ func TestTheFeedComesInPages(t *testing.T) {
 	require.NoError(t, err)
 	f.read()
 	for i := range 5 {
-		b.exec(settle, universe, fmt.Sprint("young", i, "-"), 600)
+		b.exec(settle, universe, fmt.Sprint("new", i, "-"), 600)
 	}
 	require.NoError(t, late.Commit(t.Context()))
 	var sizes []int
 	for more := true; more; {
 		page := f.page()
 		sizes, more = append(sizes, len(page.Settled)), page.More
-		if len(sizes) == 2 { // which the reading under way need not wait for
-			b.exec(settle, universe, "younger", 600)
+		if len(sizes) == 2 { // the next reading returns these
+			b.exec(settle, universe, "newer", 600)
 		}
 	}
 	require.Equal(t, []int{1500, 1200, 1200, 1200}, sizes)
 	f.read()
 	require.Len(t, f.seen, 1500+6*600)
-	for id, told := range f.seen {
-		require.LessOrEqual(t, len(told), 2, id)
+	for id, times := range f.seen {
+		require.LessOrEqual(t, len(times), 2, id)
 	}
 }
 
-// Whatever order transactions begin, write, end and are read in: each ticket that is settled comes, and no more than
-// twice.
-func TestTheFeedLeavesNothingOut(t *testing.T) {
+// In whatever order transactions begin, write, end and are read: each settled ticket is returned once or twice.
+func TestTheFeedIsComplete(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	regions := 0
@@ -203,9 +201,9 @@ func TestSweeping(t *testing.T) {
 	ctx := t.Context()
 	brief := ticketOf(match.Fields{}, "")
 	brief.TTL = time.Hour
-	over, waits, assigned, fresh := b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID
+	expired, waits, assigned, fresh := b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID
 	b.assign(false, assigned, fresh)
-	b.exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", over)
+	b.exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", expired)
 	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 minute' WHERE id = $1", assigned)
 	regions, err := b.TicketRegions(ctx)
 	require.NoError(t, err)
@@ -221,8 +219,8 @@ func TestSweeping(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Pins statements that were planned while the queue was empty, and do not end when it is long.
-func TestAQueueThatGrewSincePlansWereMade(t *testing.T) {
+// Pins statements whose plans were cached while the queue was empty, and that never finish on a long queue.
+func TestPlansFromAnEmptyQueueServeALongOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.MaxConns = 1 })
 	ctx := t.Context()

@@ -10,48 +10,47 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Backfill is a game that looks for more players. What it says is its body, which is the protocol's.
+// Backfill is a request of a running match for more players. Its body belongs to the protocol; this package does not read it.
 type Backfill struct {
 	ID         string
 	Body       []byte // an openmatch.Backfill with its id and time and without its generation
-	Generation int64  // counts its changes from 1 on
+	Generation int64  // 1 when it is created, and one more after each change
 	Created    time.Time
 }
 
-// storedBackfill is a row; created is in nanoseconds since 1970.
+// storedBackfill returns the backfill of a row. created is in nanoseconds since 1970.
 func storedBackfill(id string, body []byte, generation, created int64) Backfill {
 	return Backfill{ID: id, Body: body, Generation: generation, Created: time.Unix(0, created).UTC()}
 }
 
-// NewBackfill is what a backfill is to say.
+// NewBackfill is the contents of a backfill to create or change.
 type NewBackfill struct {
-	Fields match.Fields // what pools choose by; the store fills in Created
-	// Encode gives the body.
+	Fields match.Fields // that pools filter by; the store fills in Created
+	// Encode returns the body. It is called again, with another id, when the first id is in use.
 	Encode func(id string, created time.Time) []byte
 }
 
-// row gives what is stored of it.
 func (b *NewBackfill) row(id string, created time.Time) (match.Row, []byte) {
 	b.Fields.Created = match.MomentOf(created)
 	return b.Fields.Row(), b.Encode(id, created)
 }
 
-// backfillFor is how long a game that looks for players counts without being heard: four fifths of what its tickets wait
-// for it (Open Match has it so), so that it is gone before they are free.
-func (t Timing) backfillFor() time.Duration { return t.PendingFor * 4 / 5 }
+// backfillTTL is how long after its last acknowledgement a backfill expires. It is four fifths of PendingFor, as in Open Match,
+// so that a backfill expires before the tickets that are matched into it are free again.
+func (t Timing) backfillTTL() time.Duration { return t.PendingFor * 4 / 5 }
 
-// CreateBackfill makes a game known that looks for players. Errors: Unavailable.
+// CreateBackfill creates a backfill. Errors: Unavailable.
 func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill) (Backfill, error) {
 	for range maxConflictRetries {
 		out, p := s.draftBackfill(region, b)
-		if err := s.q.CreateBackfills(ctx, p); !isConflict(err) { // an id that was given to somebody else: another one
+		if err := s.q.CreateBackfills(ctx, p); !isConflict(err) { // when the id is in use, try another one
 			return out, classify(err)
 		}
 	}
-	return Backfill{}, unavailable("no id is free", nil)
+	return Backfill{}, unavailable("each id tried is in use", nil)
 }
 
-// draftBackfill gives a backfill and what creates it.
+// draftBackfill returns a new backfill, and the parameters that store it.
 func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, CreateBackfillsParams) {
 	out := Backfill{Generation: 1, Created: s.Now().UTC()}
 	out.ID = s.ids.next(region, BackfillID, out.Created)
@@ -68,7 +67,7 @@ func backfillUnknown(id string) error {
 	return newError(NotFound, "backfill_unknown", "Backfill id: %s not found", id)
 }
 
-// GetBackfill gives a backfill, also one that has expired and was not swept yet. Errors: NotFound, Unavailable.
+// GetBackfill returns a backfill, also an expired one until a worker has deleted it. Errors: NotFound, Unavailable.
 func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, backfillUnknown(id)
@@ -80,10 +79,10 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), classify(err)
 }
 
-// lockBackfill locks a backfill that is alive until the end of the transaction. acknowledged are the tickets that were
-// assigned to it at its generation.
+// lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned at its
+// present generation. expired is the text of the error for an expired one, with a verb for its id.
 func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing, expired string) (b Backfill, acknowledged []string, err error) {
-	rows, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillFor()})
+	rows, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillTTL()})
 	switch {
 	case err != nil:
 		return Backfill{}, nil, err
@@ -96,9 +95,9 @@ func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing,
 	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), r.Acknowledged, nil
 }
 
-// UpdateBackfill replaces what a backfill says by what change makes of it, and counts its generation. Tickets that were
-// matched into it wait again. It does not count as being heard of. change may be called more than once. Errors: NotFound;
-// Unavailable, also for a backfill that was not heard of for too long; change's.
+// UpdateBackfill replaces the contents of a backfill by what change returns, and raises its generation. Tickets that are matched
+// into it return to the queue. An update does not postpone its expiry. change may be called more than once. Errors: NotFound;
+// Unavailable, also for an expired backfill; change's.
 func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change func(old Backfill) (NewBackfill, error)) (Backfill, error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, backfillUnknown(id)
@@ -113,7 +112,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		if err != nil {
 			return err
 		}
-		if err := q.releaseBackfills(ctx, region, id); err != nil {
+		if err := q.releaseTicketsOfBackfills(ctx, region, id); err != nil {
 			return err
 		}
 		row, body := b.row(id, old.Created)
@@ -126,9 +125,10 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 	return out, classify(err)
 }
 
-// releaseBackfills lets the tickets of backfills, which this transaction holds, wait again. It holds them, all in their
-// order, before it reads whose they are: one whose time in the match has run out may just be matched into another.
-func (q *Queries) releaseBackfills(ctx context.Context, region string, backfills ...string) error {
+// releaseTicketsOfBackfills returns the tickets of backfills, which this transaction has locked, to the queue. It locks the tickets, in
+// their order, before it reads which backfills they are associated with: another transaction may be matching a ticket again
+// whose time in the match has passed.
+func (q *Queries) releaseTicketsOfBackfills(ctx context.Context, region string, backfills ...string) error {
 	of := TicketsOfBackfillParams{Region: region, BackfillIds: backfills}
 	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
 		return err
@@ -140,9 +140,9 @@ func (q *Queries) releaseBackfills(ctx context.Context, region string, backfills
 	return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: region, Ids: ids})
 }
 
-// AcknowledgeBackfill notes that a game is alive and assigns the tickets that were matched into it. It returns them, and
-// those that it assigned earlier at the same generation: a caller whose answer was lost asks again. A match that brings
-// tickets brings a new generation. Errors: NotFound; Unavailable, also for a backfill that was not heard of for too long.
+// AcknowledgeBackfill postpones the expiry of a backfill, and assigns the tickets that are matched into it. It returns these, and
+// those that it has assigned before at the same generation: a caller repeats the call when the answer was lost. A match that
+// adds tickets also raises the generation. Errors: NotFound; Unavailable, also for an expired backfill.
 func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b Backfill, assigned []Ticket, err error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, nil, backfillUnknown(id)
@@ -169,7 +169,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 	return b, assigned, nil
 }
 
-// acknowledge gives those of the tickets that there still are, and puts off writing which they are.
+// acknowledge returns those of the tickets that still exist, and defers the statement that stores them as acknowledged.
 func (q *Queries) acknowledge(ctx context.Context, region, id string, tickets []string, t Timing) (assigned []Ticket, err error) {
 	if len(tickets) > 0 {
 		if assigned, err = q.tickets(ctx, region, tickets, t); err != nil {
@@ -184,8 +184,8 @@ func (q *Queries) acknowledge(ctx context.Context, region, id string, tickets []
 	return assigned, nil
 }
 
-// assignBackfill assigns the tickets of a backfill, and returns their ids. It locks them before it reads whose they are:
-// one whose time in the match has run out may just be matched into another.
+// assignBackfill assigns the tickets that are matched into a backfill, and returns their ids. It locks them first, as
+// releaseTicketsOfBackfills does.
 func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignment []byte, t Timing) ([]string, error) {
 	of := TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
 	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
@@ -203,15 +203,15 @@ func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignm
 	return ids, err
 }
 
-// DeleteBackfill takes a backfill out; the tickets that were matched into it wait again. An id that is not known is fine.
-// Errors: Unavailable.
+// DeleteBackfill deletes a backfill. The tickets that are matched into it return to the queue. An unknown id is no error. Errors:
+// Unavailable.
 func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, BackfillID, id) {
 		return nil
 	}
 	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		held, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillFor()})
-		if err != nil || len(held) == 0 {
+		locked, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
+		if err != nil || len(locked) == 0 {
 			return err
 		}
 		return q.deleteBackfills(ctx, region, id)
@@ -219,52 +219,8 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 }
 
 func (q *Queries) deleteBackfills(ctx context.Context, region string, ids ...string) error {
-	if err := q.releaseBackfills(ctx, region, ids...); err != nil {
+	if err := q.releaseTicketsOfBackfills(ctx, region, ids...); err != nil {
 		return err
 	}
 	return q.DeleteBackfills(ctx, DeleteBackfillsParams{Region: region, Ids: ids})
-}
-
-// BackfillQuery reads a pool of backfills part by part, as [TicketQuery] does. It is not safe for concurrent use.
-type BackfillQuery struct {
-	store  *Store
-	params QueryBackfillsParams
-	over   bool
-}
-
-// QueryBackfills returns the query of what the pool, which passed its Check, holds of the backfills that were acknowledged lately.
-func (s *Store) QueryBackfills(region string, p match.Pool) *BackfillQuery {
-	query, some := p.Query()
-	params := QueryBackfillsParams{
-		Region: region, Terms: query.Terms, Present: query.Present, AckedFor: s.cfg.Timing.backfillFor(),
-		CreatedAfter: query.After, CreatedBefore: query.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
-	}
-	params.RangeKeys, params.Lows, params.Highs = queryKeys(query.Ranges)
-	return &BackfillQuery{store: s, params: params, over: !some}
-}
-
-// Next returns the next part, nil when there is no more. Errors: TooMany when the connections for readings are all taken,
-// Unavailable.
-func (q *BackfillQuery) Next(ctx context.Context) (part []Backfill, err error) {
-	if q.over {
-		return nil, nil
-	}
-	err = q.store.read(ctx, func(ctx context.Context, read *Queries) error {
-		part, err = q.next(ctx, read)
-		return err
-	})
-	return part, err
-}
-
-func (q *BackfillQuery) next(ctx context.Context, read *Queries) (part []Backfill, err error) {
-	rows, err := read.QueryBackfills(ctx, q.params)
-	bytes := 0
-	for _, r := range rows {
-		part = append(part, storedBackfill(r.ID, r.Body, r.Generation, r.Created))
-		bytes += QueryRowBytes + len(r.Body)
-	}
-	if q.over = bytes < partBytes; !q.over {
-		q.params.After = part[len(part)-1].ID
-	}
-	return part, err
 }

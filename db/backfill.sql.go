@@ -23,26 +23,28 @@ type AckBackfillParams struct {
 	ID           string
 }
 
-// Keeps which tickets it has assigned at this generation: who asks again was not answered, and is given them again.
+// Also stores the tickets that were assigned at this generation: a game server that repeats the acknowledgement, because the
+// answer was lost, gets them again.
 func (q *Queries) AckBackfill(ctx context.Context, arg AckBackfillParams) error {
 	_, err := q.db.Exec(ctx, ackBackfill, arg.Acknowledged, arg.Region, arg.ID)
 	return err
 }
 
-const associate = `-- name: Associate :exec
+const associateTickets = `-- name: AssociateTickets :exec
 INSERT INTO backfill_tickets (region, ticket_id, backfill_id)
 SELECT $1, a.ticket_id, a.backfill_id FROM (SELECT unnest($2::text[]) AS ticket_id, unnest($3::text[]) AS backfill_id) a ORDER BY a.ticket_id
 ON CONFLICT (region, ticket_id) DO UPDATE SET backfill_id = excluded.backfill_id
 `
 
-type AssociateParams struct {
+type AssociateTicketsParams struct {
 	Region    string
 	Tickets   []string
 	Backfills []string
 }
 
-func (q *Queries) Associate(ctx context.Context, arg AssociateParams) error {
-	_, err := q.db.Exec(ctx, associate, arg.Region, arg.Tickets, arg.Backfills)
+// Associates tickets with the backfill of the match that they are in.
+func (q *Queries) AssociateTickets(ctx context.Context, arg AssociateTicketsParams) error {
+	_, err := q.db.Exec(ctx, associateTickets, arg.Region, arg.Tickets, arg.Backfills)
 	return err
 }
 
@@ -151,7 +153,7 @@ type GetBackfillRow struct {
 	Body       []byte
 }
 
-// One that has expired is there until it is swept.
+// Returns an expired backfill, too, until a worker has deleted it.
 func (q *Queries) GetBackfill(ctx context.Context, arg GetBackfillParams) (GetBackfillRow, error) {
 	row := q.db.QueryRow(ctx, getBackfill, arg.Region, arg.ID)
 	var i GetBackfillRow
@@ -222,7 +224,8 @@ type LockTicketsOfBackfillParams struct {
 	BackfillIds []string
 }
 
-// Before their association is read: who matches one of them elsewhere holds its row, and takes the association away.
+// Runs before TicketsOfBackfill: a transaction that is matching one of these tickets again holds its lock, and deletes its
+// association with the backfill.
 func (q *Queries) LockTicketsOfBackfill(ctx context.Context, arg LockTicketsOfBackfillParams) error {
 	_, err := q.db.Exec(ctx, lockTicketsOfBackfill, arg.Region, arg.BackfillIds)
 	return err
@@ -290,7 +293,8 @@ type QueryBackfillsRow struct {
 	Body       []byte
 }
 
-// In the order of the primary key from an id on: as many rows as reach so many bytes, each counting 32 and its body.
+// Reads in the order of the primary key, after the id @after, up to the row with which the rows reach @most bytes. A row
+// counts 32 bytes and its body.
 func (q *Queries) QueryBackfills(ctx context.Context, arg QueryBackfillsParams) ([]QueryBackfillsRow, error) {
 	rows, err := q.db.Query(ctx, queryBackfills,
 		arg.Region,

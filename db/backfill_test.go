@@ -31,7 +31,7 @@ func (b *bundle) backfill(f match.Fields) db.Backfill {
 	return out
 }
 
-func (b *bundle) open(p match.Pool) (ids []string) {
+func (b *bundle) backfillsIn(p match.Pool) (ids []string) {
 	b.t.Helper()
 	query := b.QueryBackfills(universe, p)
 	for {
@@ -46,7 +46,7 @@ func (b *bundle) open(p match.Pool) (ids []string) {
 	}
 }
 
-// matchInto is what an accepted match does: its tickets are pending, and wait for the backfill.
+// matchInto makes tickets pending and associates them with a backfill, as an accepted match does.
 func (b *bundle) matchInto(backfill string, tickets ...string) {
 	b.t.Helper()
 	for _, id := range tickets {
@@ -55,13 +55,13 @@ func (b *bundle) matchInto(backfill string, tickets ...string) {
 	}
 }
 
-// unheard makes it longer ago that a game was heard of.
-func (b *bundle) unheard(id string, d time.Duration) {
+// ageBackfill moves the last acknowledgement of a backfill back by d.
+func (b *bundle) ageBackfill(id string, d time.Duration) {
 	b.t.Helper()
 	b.exec("UPDATE backfills SET acked_at = acked_at - $2::interval WHERE id = $1", id, d)
 }
 
-func TestABackfillsLife(t *testing.T) {
+func TestBackfillLifecycle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
@@ -71,7 +71,7 @@ func TestABackfillsLife(t *testing.T) {
 	got, err := b.GetBackfill(ctx, universe, f.ID)
 	require.NoError(t, err)
 	require.Equal(t, f, got)
-	require.Equal(t, []string{f.ID}, b.open(match.Pool{Tags: []string{"a"}}))
+	require.Equal(t, []string{f.ID}, b.backfillsIn(match.Pool{Tags: []string{"a"}}))
 
 	one, two := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
 	b.matchInto(f.ID, one)
@@ -84,8 +84,8 @@ func TestABackfillsLife(t *testing.T) {
 	require.Equal(t, f.Created, changed.Created)
 	require.Contains(t, string(changed.Body), "second")
 	require.ElementsMatch(t, []string{one, two}, b.waiting(b.Store, match.Pool{}), "released")
-	require.Empty(t, b.open(match.Pool{Tags: []string{"a"}}))
-	require.Equal(t, []string{f.ID}, b.open(match.Pool{Tags: []string{"b"}}))
+	require.Empty(t, b.backfillsIn(match.Pool{Tags: []string{"a"}}))
+	require.Equal(t, []string{f.ID}, b.backfillsIn(match.Pool{Tags: []string{"b"}}))
 
 	b.matchInto(f.ID, one, two)
 	require.NoError(t, b.DeleteTicket(ctx, universe, two))
@@ -110,8 +110,8 @@ func TestABackfillsLife(t *testing.T) {
 	}
 }
 
-// Pins players who are assigned to a game that never hears of them, because the answer to its acknowledgement was lost.
-func TestAnAcknowledgementThatIsRepeatedGivesTheSameTickets(t *testing.T) {
+// Pins players who are assigned to a game server that never learns of them, because the answer to its acknowledgement was lost.
+func TestARepeatedAcknowledgementReturnsTheSameTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
@@ -136,11 +136,11 @@ func TestAnAcknowledgementThatIsRepeatedGivesTheSameTickets(t *testing.T) {
 	}
 	before := settledAt()
 	require.Equal(t, both, acknowledge("here"))
-	require.Equal(t, both, acknowledge("elsewhere"), "they have been assigned")
-	require.Equal(t, before, settledAt(), "their time does not begin anew with each acknowledgement")
+	require.Equal(t, both, acknowledge("elsewhere"), "they are assigned already")
+	require.Equal(t, before, settledAt(), "an acknowledgement does not restart their time")
 
 	require.NoError(t, b.DeleteTicket(ctx, universe, second))
-	require.Equal(t, []string{first + " here"}, acknowledge("here"), "what is gone is not told of")
+	require.Equal(t, []string{first + " here"}, acknowledge("here"), "a deleted ticket is not returned")
 	_, err := b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, "more"), nil })
 	require.NoError(t, err)
 	require.Empty(t, acknowledge("here"), "at the next generation")
@@ -149,16 +149,16 @@ func TestAnAcknowledgementThatIsRepeatedGivesTheSameTickets(t *testing.T) {
 	require.Equal(t, []string{third + " here"}, acknowledge("here"))
 }
 
-// Pins a game that is dead and gets players, and one that comes back by saying something else than that it lives.
-func TestABackfillThatIsNotHeardOf(t *testing.T) {
+// Pins a dead game server that gets players, and an update that postpones the expiry of a backfill.
+func TestBackfillsExpireWithoutAcknowledgements(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.Timing.PendingFor = 100 * time.Second })
 	ctx := t.Context()
 	f := b.backfill(match.Fields{})
 	one := b.ticket(ticketOf(match.Fields{}, "")).ID
 	b.matchInto(f.ID, one)
-	b.unheard(f.ID, 79*time.Second)
-	require.Equal(t, []string{f.ID}, b.open(match.Pool{}))
+	b.ageBackfill(f.ID, 79*time.Second)
+	require.Equal(t, []string{f.ID}, b.backfillsIn(match.Pool{}))
 	_, err := b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
 	require.NoError(t, err)
 	b.matchInto(f.ID, one)
@@ -166,15 +166,15 @@ func TestABackfillThatIsNotHeardOf(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 
-	b.unheard(f.ID, time.Second)
-	require.Empty(t, b.open(match.Pool{}), "four fifths of the time of a match")
+	b.ageBackfill(f.ID, time.Second)
+	require.Empty(t, b.backfillsIn(match.Pool{}), "expired after four fifths of PendingFor")
 	_, err = b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return db.NewBackfill{}, errors.New("not asked") })
 	requireKind(t, db.Unavailable, "backfill_expired", err)
 	require.ErrorContains(t, err, "can not update an expired backfill, id: "+f.ID)
 	_, _, err = b.AcknowledgeBackfill(ctx, universe, f.ID, nil)
 	require.ErrorContains(t, err, "can not acknowledge an expired backfill, id: "+f.ID)
 	_, err = b.GetBackfill(ctx, universe, f.ID)
-	require.NoError(t, err, "until it is swept")
+	require.NoError(t, err, "it exists until a worker deletes it")
 	require.Empty(t, b.waiting(b.Store, match.Pool{}))
 	n, err = b.SweepBackfills(ctx, universe, 10)
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestABackfillThatIsNotHeardOf(t *testing.T) {
 	require.Equal(t, []string{one}, b.waiting(b.Store, match.Pool{}))
 }
 
-// Pins backfills that SQL chooses otherwise than Go does.
+// Pins pools that SQL and Go filter differently.
 func TestPoolsOfBackfills(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -192,12 +192,12 @@ func TestPoolsOfBackfills(t *testing.T) {
 		b.exec("DELETE FROM backfills")
 		b.backfill(f)
 		b.exec("UPDATE backfills SET created = $1", f.Created.UnixNano())
-		require.Equal(rt, p.Holds(f), len(b.open(p)) == 1)
+		require.Equal(rt, p.Holds(f), len(b.backfillsIn(p)) == 1)
 	})
 }
 
-// Pins a ticket that is assigned to a game by its acknowledgement while it is matched into another, and deadlocks.
-func TestBackfillsInARace(t *testing.T) {
+// Pins deadlocks, and a ticket that is assigned to one game server while it is matched into the backfill of another.
+func TestConcurrentCallsOfBackfills(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
@@ -209,10 +209,10 @@ func TestBackfillsInARace(t *testing.T) {
 	b.matchInto(games[0], tickets[:20]...)
 	b.matchInto(games[1], tickets[20:]...)
 	var mu sync.Mutex
-	told := map[string][]string{}
-	var racers sync.WaitGroup
+	assignments := map[string][]string{}
+	var callers sync.WaitGroup
 	for n := range 8 {
-		racers.Go(func() {
+		callers.Go(func() {
 			id := games[n%2]
 			switch {
 			case n < 4:
@@ -223,7 +223,7 @@ func TestBackfillsInARace(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, a := range assigned {
-					told[a.ID] = append(told[a.ID], string(a.Assignment))
+					assignments[a.ID] = append(assignments[a.ID], string(a.Assignment))
 				}
 			case n < 6:
 				_, err := b.UpdateBackfill(ctx, universe, id, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
@@ -237,16 +237,16 @@ func TestBackfillsInARace(t *testing.T) {
 			}
 		})
 	}
-	racers.Wait()
-	for id, by := range told {
-		require.Len(t, slices.Compact(by), 1, "%s is told %s", id, strings.Join(by, " and "))
+	callers.Wait()
+	for id, to := range assignments {
+		require.Len(t, slices.Compact(to), 1, "%s is assigned to %s", id, strings.Join(to, " and "))
 	}
-	require.Equal(t, len(tickets), len(told)+len(b.waiting(b.Store, match.Pool{})), "none is lost")
+	require.Equal(t, len(tickets), len(assignments)+len(b.waiting(b.Store, match.Pool{})), "no ticket is lost")
 	require.Zero(t, one[int](b, "SELECT count(*) FROM backfill_tickets"))
 }
 
-// Pins a ticket whose time in a match has run out and that is matched into another one while its backfill ends: it is
-// freed out of that.
+// Pins a ticket whose time in a match has passed and which is matched again while the backfill of the first match ends: that must
+// not release it from the second match.
 func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*bundle, string) error{
@@ -256,16 +256,16 @@ func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			id, old := b.acceptable(1)[0], b.backfill(match.Fields{}).ID
+			id, old := b.tickets(1)[0], b.backfill(match.Fields{}).ID
 			b.matchInto(old, id)
 			b.mark(id, time.Minute)
-			b.unheard(old, time.Minute)
+			b.ageBackfill(old, time.Minute)
 			m := acceptedOf("1", id)
 			m.Backfill = &db.MatchBackfill{Body: []byte("new")}
 			var ending errgroup.Group
 			final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
 				ending.Go(func() error { return end(b, old) })
-				b.eventuallyBlocked(1)
+				b.waitBlocked(1)
 				return readBackfill(sent, of)
 			})
 			require.NoError(t, err)
@@ -277,17 +277,18 @@ func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 	}
 }
 
-// Pins a sweep that takes tickets in the order of their backfills, while somebody assigns them in their own.
-func TestASweepTakesTicketsInTheirOrder(t *testing.T) {
+// Pins a deadlock of a sweep, which locked tickets in the order of their backfills, and an assignment, which locks them in the
+// order of their ids.
+func TestASweepLocksTicketsInTheirOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	s := b.strict()
-	ids, fills := b.acceptable(3), []string{b.backfill(match.Fields{}).ID, b.backfill(match.Fields{}).ID}
+	s := b.withoutDeadlockCheck()
+	ids, fills := b.tickets(3), []string{b.backfill(match.Fields{}).ID, b.backfill(match.Fields{}).ID}
 	slices.Sort(ids)
 	slices.Sort(fills)
 	for i, id := range []string{ids[2], ids[0]} {
 		b.matchInto(fills[i], id)
-		b.unheard(fills[i], time.Minute)
+		b.ageBackfill(fills[i], time.Minute)
 	}
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -298,9 +299,9 @@ func TestASweepTakesTicketsInTheirOrder(t *testing.T) {
 		_, err := s.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, false)
 		return err
 	})
-	b.eventuallyBlocked(1) // with the first of them
+	b.waitBlocked(1) // it has locked the first ticket
 	both.Go(func() error { _, err := s.SweepBackfills(t.Context(), universe, 10); return err })
-	b.eventuallyBlocked(2)
+	b.waitBlocked(2)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.NoError(t, both.Wait())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// BenchmarkPlace places players that nobody knows yet, as many callers at once as the name says.
+// BenchmarkPlace places new players. The name says how many callers place at once.
 func BenchmarkPlace(b *testing.B) {
 	for _, callers := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
@@ -24,8 +24,8 @@ func BenchmarkPlace(b *testing.B) {
 				require.NoError(b, err)
 			}
 			var n atomic.Int64
-			for range 500 { // what the planner shall know of, as after the first seconds of an installation
-				_, err := store.Place(b.Context(), wish(fmt.Sprintf("early%d", n.Add(1)), 8))
+			for range 500 { // rows for the planner's statistics, as after the first seconds of an installation
+				_, err := store.Place(b.Context(), request(fmt.Sprintf("early%d", n.Add(1)), 8))
 				require.NoError(b, err)
 			}
 			_, err = store.Pool().Exec(b.Context(), "ANALYZE")
@@ -35,7 +35,7 @@ func BenchmarkPlace(b *testing.B) {
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, err := store.Place(b.Context(), wish(fmt.Sprintf("p%d", n.Add(1)), 8)); err != nil {
+					if _, err := store.Place(b.Context(), request(fmt.Sprintf("p%d", n.Add(1)), 8)); err != nil {
 						b.Error(err)
 					}
 				}

@@ -11,13 +11,13 @@ import (
 	"github.com/lattice-director/director/internal/nearest"
 )
 
-// catalogue is what a replica knows of the regions and modes that instances offer, or offered in the last day. It tells a
-// misspelt name from one without free capacity. It is read when a placement is refused, and for nothing else.
+// catalogue caches the regions and modes that instances offer, or offered in the last day. With it a refused placement can
+// distinguish a misspelt name from a lack of capacity. Nothing else uses it.
 type catalogue struct {
-	lock    chan struct{} // full while a goroutine reads or renews the catalogue
+	lock    chan struct{} // full while a goroutine uses the catalogue
 	read    func(context.Context) ([]KnownModesRow, error)
 	log     *slog.Logger
-	readAt  time.Time // when reading it began; zero: never
+	readAt  time.Time // when the last reading began; zero: never
 	regions map[string][]string
 
 	warnedSince time.Time
@@ -25,21 +25,21 @@ type catalogue struct {
 }
 
 const (
-	catalogueAge      = 10 * time.Minute // a known name counts as known for this long
-	cataloguePause    = time.Second      // between two readings, whatever is asked
-	catalogueTimeout  = time.Second
-	warnEvery         = time.Minute
-	warningsAtOnce    = 20  // different names in that time
-	longestSuggestion = 256 // known names that a misspelt one is compared with
+	catalogueAge     = 10 * time.Minute // how long a name counts as known after a reading
+	cataloguePause   = time.Second      // at least, between two readings
+	catalogueTimeout = time.Second      // of a reading
+	warnEvery        = time.Minute
+	maxWarnings      = 20  // different names within warnEvery
+	maxSuggestions   = 256 // known names that a misspelt one is compared with
 )
 
 func newCatalogue(q *Queries, log *slog.Logger) *catalogue {
 	return &catalogue{lock: make(chan struct{}, 1), read: q.KnownModes, log: log, warned: map[string]bool{}}
 }
 
-// explain returns what to tell the caller of a request that was refused for want of capacity: the refusal, or that nobody
-// offers the mode or the region. It says so only by a reading that began after the refusal; there is one a second at most,
-// and a request that comes too early for the next one gets the refusal.
+// explain returns the error for a request that was refused for lack of capacity: the refusal, or that no instance offers the mode
+// or the region. The latter needs a reading that began after the refusal. There is one reading a second at most; a request for
+// which it is too early gets the refusal.
 func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) error {
 	refused := time.Now()
 	select {
@@ -61,7 +61,7 @@ func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) 
 
 func (k *catalogue) knows(r PlaceRequest) bool { return slices.Contains(k.regions[r.Region], r.Mode) }
 
-// renew reads the catalogue anew, unless that is too early or fails. The caller may leave meanwhile.
+// renew reads the catalogue again, unless it is too early. The reading continues when the caller leaves.
 func (k *catalogue) renew(ctx context.Context) bool {
 	if time.Since(k.readAt) < cataloguePause {
 		return false
@@ -84,29 +84,30 @@ func (k *catalogue) renew(ctx context.Context) bool {
 func (k *catalogue) unknown(r PlaceRequest) *Error {
 	modes, ok := k.regions[r.Region]
 	if !ok {
-		return newError(NoCapacity, "region_unknown", "no instance is, or was lately, in region %q%s", r.Region,
+		return newError(NoCapacity, "region_unknown", "no instance runs, or ran lately, in region %q%s", r.Region,
 			suggestion(r.Region, slices.Sorted(maps.Keys(k.regions))))
 	}
 	return newError(NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s", r.Region, r.Mode, suggestion(r.Mode, modes))
 }
 
-// warn logs once a minute for each name that players ask for a mode or region that no instance offers.
+// warn logs that players request a mode or region that no instance offers: for each name once a minute, and for a bounded number
+// of names.
 func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *Error) {
 	if time.Since(k.warnedSince) > warnEvery {
 		k.warnedSince = time.Now()
 		clear(k.warned)
 	}
-	if k.warned[unknown.Detail] || len(k.warned) >= warningsAtOnce {
+	if k.warned[unknown.Detail] || len(k.warned) >= maxWarnings {
 		return
 	}
 	k.warned[unknown.Detail] = true
-	k.log.LogAttrs(ctx, slog.LevelWarn, "players ask for what no game server offers",
+	k.log.LogAttrs(ctx, slog.LevelWarn, "players request a mode or region that no game server offers",
 		slog.String("code", unknown.Code), slog.String("region", r.Region), slog.String("mode", r.Mode), slog.String("detail", unknown.Detail))
 }
 
-// suggestion names the known name that is nearest to a misspelt one, if there is one that is near.
+// suggestion returns a text that names the known name nearest to a misspelt one; "" when none is near.
 func suggestion(misspelt string, known []string) string {
-	best := nearest.NameFold(misspelt, known[:min(len(known), longestSuggestion)], max(2, len(misspelt)/3))
+	best := nearest.NameFold(misspelt, known[:min(len(known), maxSuggestions)], max(2, len(misspelt)/3))
 	if best == "" {
 		return ""
 	}

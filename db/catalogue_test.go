@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A misspelt name was told to wait for capacity, for ever and in silence.
-func TestMisspeltNamesAreNoWantOfCapacity(t *testing.T) {
+// Pins a misspelt name that is refused for lack of capacity, again and again, without a hint or a log.
+func TestMisspeltNamesAreNoLackOfCapacity(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "a")
 	s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"))
 	ask := func(region, mode string) *Error {
-		s.catalogue.readAt = time.Time{} // it is not too early to look again
+		s.catalogue.readAt = time.Time{} // it is not too early to read again
 		r := duelFor(8, "ann")
 		r.Region, r.Mode = region, mode
 		_, err := s.Place(t.Context(), r)
@@ -36,15 +36,15 @@ func TestMisspeltNamesAreNoWantOfCapacity(t *testing.T) {
 	require.NotContains(t, ask("eu", "capture-the-flag").Detail, "did you mean")
 
 	require.NoError(t, s.Deregister(t.Context(), InstanceRef{InstanceID: "a"}))
-	require.Equal(t, "no_capacity", ask("eu", "duel").Code, "a fleet of no instances for a moment")
+	require.Equal(t, "no_capacity", ask("eu", "duel").Code, "the only instance ended just now")
 	_, err := s.pool.Exec(t.Context(), "UPDATE instances SET ended_at = now() - interval '25 hours'")
 	require.NoError(t, err)
 	_, err = s.ForgetInstances(t.Context(), "eu", 24*time.Hour, 10)
 	require.NoError(t, err)
-	require.Equal(t, "region_unknown", ask("eu", "duel").Code, "no instance for a day")
+	require.Equal(t, "region_unknown", ask("eu", "duel").Code, "there was no instance for a day")
 }
 
-// A mode that came after the last look must not be called unknown, and looking must cost little however many ask.
+// A mode that was added after the last reading must not be answered as unknown, and the number of readings must be bounded.
 func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	reads, known := 0, []KnownModesRow{{"eu", "duel"}}
@@ -59,14 +59,14 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	known = append(known, KnownModesRow{"eu", "race"})
 	start := time.Now()
 	for range 1000 {
-		require.Equal(t, refusal, ask("race"), "known, or the last look is older than the question")
+		require.Equal(t, refusal, ask("race"), "known, or the last reading is older than the request")
 		require.Equal(t, refusal, ask("duel"))
 	}
 	require.LessOrEqual(t, reads, 2+int(time.Since(start)/cataloguePause))
 
 	k.readAt = time.Time{}
 	k.read = func(context.Context) ([]KnownModesRow, error) { return nil, errors.New("the database is away") }
-	require.Equal(t, refusal, ask("dule"), "without a look nothing is unknown")
+	require.Equal(t, refusal, ask("dule"), "without a reading no name is unknown")
 }
 
 func TestUnknownNamesAreLoggedWithinBounds(t *testing.T) {
@@ -80,6 +80,6 @@ func TestUnknownNamesAreLoggedWithinBounds(t *testing.T) {
 			require.Error(t, k.explain(t.Context(), PlaceRequest{Region: "eu", Mode: fmt.Sprint("mode-", i)}, nil))
 		}
 	}
-	require.Equal(t, warningsAtOnce, strings.Count(text.String(), "level=WARN"))
+	require.Equal(t, maxWarnings, strings.Count(text.String(), "level=WARN"))
 	require.Contains(t, text.String(), "mode=mode-0 ")
 }

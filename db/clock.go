@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clock corrects this pod's clock by its measured offset to the database's.
+// clock is this pod's clock, and its measured offset to the database's.
 type clock struct {
 	pod     func() time.Time
 	reading atomic.Pointer[ClockReading]
@@ -19,7 +19,7 @@ type ClockReading struct {
 	At        time.Time     // by the pod's clock
 }
 
-// Now is the database's time as far as this pod knows: its own clock, corrected by the last measured offset.
+// Now returns the database's time as far as this pod knows: its own clock, corrected by the last measured offset.
 func (s *Store) Now() time.Time {
 	now := s.clock.pod()
 	if r := s.clock.reading.Load(); r != nil {
@@ -28,7 +28,7 @@ func (s *Store) Now() time.Time {
 	return now
 }
 
-// ClockReading gives the last measurement; ok is false before the first.
+// ClockReading returns the last measurement; ok is false before the first.
 func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	if p := s.clock.reading.Load(); p != nil {
 		return *p, true
@@ -36,8 +36,8 @@ func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	return ClockReading{}, false
 }
 
-// ReadClock measures the offset anew. A measurement that took longer than two seconds says too little and is dropped.
-// Errors: Unavailable.
+// ReadClock measures the offset. A measurement that takes longer than two seconds is too inexact, and is dropped. Errors:
+// Unavailable.
 func (s *Store) ReadClock(ctx context.Context) error {
 	before := s.clock.pod()
 	now, err := s.q.ClockReading(ctx)
@@ -53,9 +53,8 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	return nil
 }
 
-// Pulse says, on behalf of a replica that serves, that heartbeats could be heard just now; call it at least every
-// tenth of a lease. While no replica does, and for one lease after, no lease expires (see fleet_clock in the
-// migrations). Errors: Unavailable.
+// Pulse records that this replica can receive heartbeats. A serving replica calls it at least each tenth of a lease. While no
+// replica does, and for one lease afterwards, no lease expires (see fleet_clock in the migrations). Errors: Unavailable.
 func (s *Store) Pulse(ctx context.Context) error {
 	_, err := s.q.Pulse(ctx, s.cfg.Timing.LeaseTTL)
 	return classify(err)

@@ -33,10 +33,11 @@ WHERE (pulse_at < statement_timestamp() - lease_ttl / 20 OR lease_ttl <> $1::int
     OR EXISTS (SELECT 1 FROM instance_leases WHERE heartbeat_at > statement_timestamp() - $1::interval * 9 / 20))
 `
 
-// Says that heartbeats could be heard just now. A fleet of three or more that is silent altogether is more likely cut
-// off from us than dead, so silence is no pulse; one or two servers that fall silent are more likely dead. Servers send a
-// heartbeat each third of a lease: silence shows after less than half of one, and a gap in the pulse of a third begins
-// the time anew in which they have to be heard. So nobody who was heard before an outage is past its lease in it.
+// Records that replicas can receive heartbeats now; see lease_horizon() in the schema. When no instance of three or more has
+// sent one lately, the fleet is more likely cut off than dead, so nothing is recorded. One or two silent instances are more
+// likely dead. Instances send a heartbeat each third of a lease, so silence shows within 9/20 of a lease; a gap of a third
+// of a lease between two records restarts steady_since, after which the fleet has a whole lease to send heartbeats. So no lease
+// that was live before an outage expires during it.
 func (q *Queries) Pulse(ctx context.Context, ttl time.Duration) (int64, error) {
 	result, err := q.db.Exec(ctx, pulse, ttl)
 	if err != nil {

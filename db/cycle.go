@@ -11,30 +11,30 @@ import (
 
 // The states of a cycle, in their order.
 const (
-	CycleRegisters = "registering" // callers may join and propose
-	CycleCollects  = "collecting"  // callers that joined may propose
-	CycleEvaluates = "evaluating"  // nothing more is let in
-	CycleEnded     = "ended"       // all callers have their answers
+	CycleRegistering = "registering" // callers may join and propose
+	CycleCollecting  = "collecting"  // callers that have joined may propose
+	CycleEvaluating  = "evaluating"  // the cycle takes no more proposals
+	CycleEnded       = "ended"       // all callers have their answers
 )
 
-// Cycle is one run of an evaluator over what the callers of all replicas propose. A region has one at a time. What
-// replicas tell each other about it is worth nothing after a crash of Postgres, and gone then.
+// Cycle is one run of an evaluator over what the callers of all replicas propose. A region has one at a time. Its rows are in
+// unlogged tables, so a crash of Postgres deletes them.
 type Cycle struct {
 	ID          uuid.UUID
 	Owner       uuid.UUID // the replica that runs it
 	State       string
-	RegistersIn time.Duration // how long it registers from now on; below zero: it is over
-	CollectsIn  time.Duration // how long it collects proposals from now on; below zero: it is over
+	RegistersIn time.Duration // until when callers may join, from now on; negative when that is over
+	CollectsIn  time.Duration // until when callers may propose, from now on; negative when that is over
 }
 
-// NewCycle says how long things last in a cycle.
+// NewCycle is the durations of a cycle's phases.
 type NewCycle struct {
-	Registration time.Duration // callers may join; 0: nobody but those who open it
-	Collection   time.Duration // callers may propose, after that
-	Lease        time.Duration // an owner that is silent for so long may be replaced
+	Registration time.Duration // callers may join; 0: only the callers that open the cycle are in it
+	Collection   time.Duration // callers may propose, after Registration
+	Lease        time.Duration // without a renewal for so long, another replica may take the cycle over
 }
 
-// CycleRef is a replica's part in a cycle.
+// CycleRef names a cycle, and the replica that takes part in it.
 type CycleRef struct {
 	Region  string
 	ID      uuid.UUID
@@ -42,27 +42,27 @@ type CycleRef struct {
 	Lease   time.Duration
 }
 
-// cycleLost says that another replica runs the cycle, or that it has ended.
+// cycleLost is the error when another replica owns the cycle, or the cycle has ended.
 func cycleLost() error { return newError(Superseded, "cycle_lost", "another replica runs the cycle") }
 
-// EnterCycle puts callers of a replica into the cycle that registers, or opens one for them, unless one runs that lets
-// nobody in: then in is false. Callers have ids that were never used before. Errors: Unavailable, after which the callers
-// may be in it or not.
-func (s *Store) EnterCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n NewCycle) (c Cycle, in bool, err error) {
+// JoinCycle adds callers of a replica to the cycle that is registering, or opens a cycle for them. joined is false when the
+// running cycle is past registration. The ids of callers must never have been used before. Errors: Unavailable, after which the
+// callers may have joined or not.
+func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n NewCycle) (c Cycle, joined bool, err error) {
 	var p tx.Pipeline
-	var joined, joinedLater []JoinCycleRow
+	var first, second []JoinCycleRow
 	var opened []OpenCycleRow
 	join := JoinCycleParams{Region: region, Replica: replica, Callers: callers}
 	queueExec(&p, (*Queries).EndDesertedCycle, EndDesertedCycleParams{Region: region, Lease: n.Lease})
-	queue(&p, &joined, (*Queries).JoinCycle, join)
+	queue(&p, &first, (*Queries).JoinCycle, join)
 	queue(&p, &opened, (*Queries).OpenCycle, OpenCycleParams{
 		Region: region, ID: newID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
 	})
-	queue(&p, &joinedLater, (*Queries).JoinCycle, join) // what another replica opened while ours waited for it
+	queue(&p, &second, (*Queries).JoinCycle, join) // another replica may have opened a cycle while OpenCycle waited for it
 	if err := s.q.send(ctx, &p); err != nil {
 		return Cycle{}, false, classify(err)
 	}
-	for _, row := range append(joined, joinedLater...) {
+	for _, row := range append(first, second...) {
 		return Cycle(row), true, nil
 	}
 	for _, row := range opened {
@@ -71,48 +71,49 @@ func (s *Store) EnterCycle(ctx context.Context, region string, replica uuid.UUID
 	return Cycle{}, false, nil
 }
 
-// CycleNow is what a replica that does not run a cycle sees of it.
-type CycleNow struct {
-	Known    bool // false: it was forgotten, or Postgres began anew
-	State    string
-	Failure  string         // why it ended for all; empty: it did not fail
-	Silent   bool           // its owner may be replaced
-	Accepted []CycleVerdict // what became final of what the callers proposed
+// CycleStatus is a cycle as a follower reads it.
+type CycleStatus struct {
+	Exists       bool // false: its row was deleted, or lost in a crash of Postgres
+	State        string
+	Failure      string              // why it ended for all callers; empty: it did not fail
+	LeaseExpired bool                // another replica may take it over
+	Committed    []CommittedProposal // the callers' proposals that are committed as matches
 }
 
-// CycleVerdict says that a proposal became a match.
-type CycleVerdict struct {
+// CommittedProposal is a proposal that is committed as a match.
+type CommittedProposal struct {
 	Caller          uuid.UUID
 	Seq             int32
 	CreatedBackfill string    // the id of the backfill that was created for it; empty: none was
 	BackfillCreated time.Time // when
 }
 
-// LookAtCycle tells how a cycle is and what was decided about proposals of some callers. Errors: Unavailable.
-func (s *Store) LookAtCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (now CycleNow, err error) {
+// CycleStatus reads a cycle and the proposals of callers that are committed. Errors: Unavailable.
+func (s *Store) CycleStatus(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
 	var p tx.Pipeline
-	var cycles []CycleNowRow
-	var verdicts []VerdictsRow
-	queue(&p, &cycles, (*Queries).CycleNow, CycleNowParams{Region: ref.Region, ID: ref.ID})
-	queue(&p, &verdicts, (*Queries).Verdicts, VerdictsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers}) // after its end nothing is added
+	var cycles []GetCycleRow
+	var committed []AcceptedProposalsRow
+	queue(&p, &cycles, (*Queries).GetCycle, GetCycleParams{Region: ref.Region, ID: ref.ID})
+	// After the cycle: if it has ended, no more proposals are committed.
+	queue(&p, &committed, (*Queries).AcceptedProposals, AcceptedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
 	if err := s.q.send(ctx, &p); err != nil {
-		return now, classify(err)
+		return status, classify(err)
 	}
 	for _, row := range cycles {
-		now = CycleNow{Known: true, State: row.State, Failure: row.Failure, Silent: !row.Alive}
+		status = CycleStatus{Exists: true, State: row.State, Failure: row.Failure, LeaseExpired: !row.Alive}
 	}
-	for _, row := range verdicts {
-		v := CycleVerdict{Caller: row.Caller, Seq: row.Seq}
+	for _, row := range committed {
+		c := CommittedProposal{Caller: row.Caller, Seq: row.Seq}
 		if row.CreatedBackfill != nil && row.BackfillCreated != nil {
-			v.CreatedBackfill, v.BackfillCreated = *row.CreatedBackfill, time.Unix(0, *row.BackfillCreated).UTC()
+			c.CreatedBackfill, c.BackfillCreated = *row.CreatedBackfill, time.Unix(0, *row.BackfillCreated).UTC()
 		}
-		now.Accepted = append(now.Accepted, v)
+		status.Committed = append(status.Committed, c)
 	}
-	return now, nil
+	return status, nil
 }
 
-// TakeOverCycle makes the replica the owner of a cycle whose owner is silent. It is false where the owner is not, or
-// somebody else was first. Errors: Unavailable.
+// TakeOverCycle makes the replica the owner of a cycle whose lease has expired. taken is false when it has not, or when another
+// replica was first. Errors: Unavailable.
 func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef) (c Cycle, taken bool, err error) {
 	rows, err := s.q.TakeOverCycle(ctx, TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
 	for _, row := range rows {
@@ -121,7 +122,7 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef) (c Cycle, taken
 	return Cycle{}, false, classify(err)
 }
 
-// RenewCycle says that its owner lives. Errors: Superseded when it is the owner no more, Unavailable.
+// RenewCycle renews the owner's lease. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 	n, err := s.q.RenewCycle(ctx, RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
 	if err == nil && n == 0 {
@@ -130,8 +131,8 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 	return classify(err)
 }
 
-// EndCycle ends a cycle, and lets the next one begin. failure says why it ended for all callers; empty for well. Errors:
-// Superseded when the replica is the owner no more, Unavailable.
+// EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it did not.
+// Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
 	n, err := s.q.EndCycle(ctx, EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Failure: plainText(failure)})
 	switch {
@@ -144,8 +145,8 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 	return nil
 }
 
-// ResignCycle lets any replica that has callers in a cycle run it from now on, or the next one to begin. Errors:
-// Unavailable.
+// ResignCycle gives up the owner's lease: another replica with callers in the cycle may take it over at once; without one, the
+// next cycle may begin. Errors: Unavailable.
 func (s *Store) ResignCycle(ctx context.Context, ref CycleRef) error {
 	err := s.q.ResignCycle(ctx, ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
 	if err == nil {
@@ -154,12 +155,12 @@ func (s *Store) ResignCycle(ctx context.Context, ref CycleRef) error {
 	return classify(err)
 }
 
-// SeeCallers says that callers still wait; one that nobody has seen for a lease counts as gone. Errors: Unavailable.
-func (s *Store) SeeCallers(ctx context.Context, ref CycleRef, callers []uuid.UUID) error {
-	return classify(s.q.SeeCallers(ctx, SeeCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers}))
+// RenewCallers renews callers, which count as gone a lease after the last renewal. Errors: Unavailable.
+func (s *Store) RenewCallers(ctx context.Context, ref CycleRef, callers []uuid.UUID) error {
+	return classify(s.q.RenewCallers(ctx, RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers}))
 }
 
-// LeaveCycle takes callers out of a cycle, with what they proposed and nobody has judged yet. Errors: Unavailable.
+// LeaveCycle removes callers, with their undecided proposals, from a cycle. Errors: Unavailable.
 func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) error {
 	err := s.q.LeaveCycle(ctx, LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
 	if err == nil {
@@ -168,7 +169,7 @@ func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUI
 	return classify(err)
 }
 
-// ForgetCycles forgets cycles of a region that ended half a minute ago. Errors: Unavailable.
+// ForgetCycles deletes cycles of a region that ended at least 30 seconds ago. Errors: Unavailable.
 func (s *Store) ForgetCycles(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetCycles(ctx, region)
 	return int(n), classify(err)

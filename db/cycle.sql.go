@@ -12,6 +12,50 @@ import (
 	"time"
 )
 
+const acceptedProposals = `-- name: AcceptedProposals :many
+SELECT p.caller, p.seq, p.created_backfill, p.backfill_created FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
+    SELECT r.region, r.cycle, r.caller, r.seq, r.match_id, r.score, r.tickets, r.backfill, r.match, r.accepted, r.created_backfill, r.backfill_created FROM match_proposals r
+    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted ORDER BY r.seq OFFSET 0) p
+`
+
+type AcceptedProposalsParams struct {
+	Callers []uuid.UUID
+	Region  string
+	Cycle   uuid.UUID
+}
+
+type AcceptedProposalsRow struct {
+	Caller          uuid.UUID
+	Seq             int32
+	CreatedBackfill *string
+	BackfillCreated *int64
+}
+
+func (q *Queries) AcceptedProposals(ctx context.Context, arg AcceptedProposalsParams) ([]AcceptedProposalsRow, error) {
+	rows, err := q.db.Query(ctx, acceptedProposals, arg.Callers, arg.Region, arg.Cycle)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AcceptedProposalsRow{}
+	for rows.Next() {
+		var i AcceptedProposalsRow
+		if err := rows.Scan(
+			&i.Caller,
+			&i.Seq,
+			&i.CreatedBackfill,
+			&i.BackfillCreated,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const advanceCycle = `-- name: AdvanceCycle :execrows
 UPDATE match_cycles c SET state = $1, lease_until = clock_timestamp() + $2::interval
 WHERE c.region = $3 AND c.id = $4 AND c.owner = $5 AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
@@ -25,7 +69,7 @@ type AdvanceCycleParams struct {
 	Replica uuid.UUID
 }
 
-// Waits for transactions that join or propose: after it, all callers and proposals can be read.
+// Waits for running transactions that join or propose, so that the statements after it read all callers and proposals.
 func (q *Queries) AdvanceCycle(ctx context.Context, arg AdvanceCycleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, advanceCycle,
 		arg.State,
@@ -55,33 +99,34 @@ func (q *Queries) AwaitAcceptance(ctx context.Context, arg AwaitAcceptanceParams
 	return err
 }
 
-const callersOf = `-- name: CallersOf :many
+const callersOfCycle = `-- name: CallersOfCycle :many
 SELECT k.id, k.replica, k.proposing, (k.seen_at > clock_timestamp() - $1::interval)::bool AS alive
 FROM match_callers k WHERE k.region = $2 AND k.cycle = $3
 `
 
-type CallersOfParams struct {
+type CallersOfCycleParams struct {
 	Lease  time.Duration
 	Region string
 	Cycle  uuid.UUID
 }
 
-type CallersOfRow struct {
+type CallersOfCycleRow struct {
 	ID        uuid.UUID
 	Replica   uuid.UUID
 	Proposing bool
 	Alive     bool
 }
 
-func (q *Queries) CallersOf(ctx context.Context, arg CallersOfParams) ([]CallersOfRow, error) {
-	rows, err := q.db.Query(ctx, callersOf, arg.Lease, arg.Region, arg.Cycle)
+// A caller is alive while its replica renews it within a lease.
+func (q *Queries) CallersOfCycle(ctx context.Context, arg CallersOfCycleParams) ([]CallersOfCycleRow, error) {
+	rows, err := q.db.Query(ctx, callersOfCycle, arg.Lease, arg.Region, arg.Cycle)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []CallersOfRow{}
+	items := []CallersOfCycleRow{}
 	for rows.Next() {
-		var i CallersOfRow
+		var i CallersOfCycleRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.Replica,
@@ -98,38 +143,34 @@ func (q *Queries) CallersOf(ctx context.Context, arg CallersOfParams) ([]Callers
 	return items, nil
 }
 
-const cycleNow = `-- name: CycleNow :many
-SELECT c.owner, c.state, coalesce(c.failure, '')::text AS failure, (c.lease_until > clock_timestamp())::bool AS alive
-FROM match_cycles c WHERE c.region = $1 AND c.id = $2
+const decidedProposals = `-- name: DecidedProposals :many
+SELECT p.caller, p.seq FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
+    SELECT r.caller, r.seq FROM match_proposals r
+    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p
 `
 
-type CycleNowParams struct {
-	Region string
-	ID     uuid.UUID
+type DecidedProposalsParams struct {
+	Callers []uuid.UUID
+	Region  string
+	Cycle   uuid.UUID
 }
 
-type CycleNowRow struct {
-	Owner   uuid.UUID
-	State   string
-	Failure string
-	Alive   bool
+type DecidedProposalsRow struct {
+	Caller uuid.UUID
+	Seq    int32
 }
 
-func (q *Queries) CycleNow(ctx context.Context, arg CycleNowParams) ([]CycleNowRow, error) {
-	rows, err := q.db.Query(ctx, cycleNow, arg.Region, arg.ID)
+// Proposals of callers that an earlier owner of the cycle has decided about.
+func (q *Queries) DecidedProposals(ctx context.Context, arg DecidedProposalsParams) ([]DecidedProposalsRow, error) {
+	rows, err := q.db.Query(ctx, decidedProposals, arg.Callers, arg.Region, arg.Cycle)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []CycleNowRow{}
+	items := []DecidedProposalsRow{}
 	for rows.Next() {
-		var i CycleNowRow
-		if err := rows.Scan(
-			&i.Owner,
-			&i.State,
-			&i.Failure,
-			&i.Alive,
-		); err != nil {
+		var i DecidedProposalsRow
+		if err := rows.Scan(&i.Caller, &i.Seq); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -177,7 +218,7 @@ type EndDesertedCycleParams struct {
 	Lease  time.Duration
 }
 
-// Ends a cycle whose owner is silent and that no other replica can take over, so that another cycle can begin.
+// Ends a cycle whose lease has expired and that no other replica can take over, so that another cycle can begin.
 func (q *Queries) EndDesertedCycle(ctx context.Context, arg EndDesertedCycleParams) error {
 	_, err := q.db.Exec(ctx, endDesertedCycle, arg.Region, arg.Lease)
 	return err
@@ -204,61 +245,46 @@ func (q *Queries) ForgetCycles(ctx context.Context, region string) (int64, error
 	return result.RowsAffected(), nil
 }
 
-const freeTickets = `-- name: FreeTickets :many
-SELECT t.id FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
-    SELECT l.id FROM tickets l
-    WHERE l.region = $2 AND l.id = u.id AND l.paused_at IS NULL
-      AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - $3::interval)
-      AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
-    FOR NO KEY UPDATE) t
+const getCycle = `-- name: GetCycle :many
+SELECT c.owner, c.state, coalesce(c.failure, '')::text AS failure, (c.lease_until > clock_timestamp())::bool AS alive
+FROM match_cycles c WHERE c.region = $1 AND c.id = $2
 `
 
-type FreeTicketsParams struct {
-	Ids        []string
-	Region     string
-	PendingFor time.Duration
+type GetCycleParams struct {
+	Region string
+	ID     uuid.UUID
 }
 
-// Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is
-// pending, paused, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
-func (q *Queries) FreeTickets(ctx context.Context, arg FreeTicketsParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, freeTickets, arg.Ids, arg.Region, arg.PendingFor)
+type GetCycleRow struct {
+	Owner   uuid.UUID
+	State   string
+	Failure string
+	Alive   bool
+}
+
+func (q *Queries) GetCycle(ctx context.Context, arg GetCycleParams) ([]GetCycleRow, error) {
+	rows, err := q.db.Query(ctx, getCycle, arg.Region, arg.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []GetCycleRow{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var i GetCycleRow
+		if err := rows.Scan(
+			&i.Owner,
+			&i.State,
+			&i.Failure,
+			&i.Alive,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	return items, nil
-}
-
-const holdCycle = `-- name: HoldCycle :one
-SELECT c.state FROM match_cycles c
-WHERE c.region = $1 AND c.id = $2 AND c.owner = $3 AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
-FOR NO KEY UPDATE
-`
-
-type HoldCycleParams struct {
-	Region  string
-	ID      uuid.UUID
-	Replica uuid.UUID
-}
-
-// The fence of an acceptance: the replica that holds this lock owns the cycle until commit, even when its lease expires.
-func (q *Queries) HoldCycle(ctx context.Context, arg HoldCycleParams) (string, error) {
-	row := q.db.QueryRow(ctx, holdCycle, arg.Region, arg.ID, arg.Replica)
-	var state string
-	err := row.Scan(&state)
-	return state, err
 }
 
 const joinCycle = `-- name: JoinCycle :many
@@ -290,7 +316,7 @@ type JoinCycleRow struct {
 	CollectsIn  time.Duration
 }
 
-// Callers enter the cycle that registers, where there is one.
+// Adds callers to the cycle that is registering. Returns no row when none is.
 func (q *Queries) JoinCycle(ctx context.Context, arg JoinCycleParams) ([]JoinCycleRow, error) {
 	rows, err := q.db.Query(ctx, joinCycle, arg.Region, arg.Replica, arg.Callers)
 	if err != nil {
@@ -317,74 +343,6 @@ func (q *Queries) JoinCycle(ctx context.Context, arg JoinCycleParams) ([]JoinCyc
 	return items, nil
 }
 
-const judge = `-- name: Judge :exec
-UPDATE match_proposals p SET accepted = v.accepted, created_backfill = nullif(v.created_backfill, ''), backfill_created = v.backfill_created
-FROM (SELECT unnest($3::uuid[]) AS caller, unnest($4::int[]) AS seq, unnest($5::bool[]) AS accepted,
-             unnest($6::text[]) AS created_backfill, unnest($7::bigint[]) AS backfill_created) v
-WHERE p.region = $1 AND p.cycle = $2 AND p.caller = v.caller AND p.seq = v.seq
-`
-
-type JudgeParams struct {
-	Region           string
-	Cycle            uuid.UUID
-	Callers          []uuid.UUID
-	Seqs             []int32
-	Accepted         []bool
-	CreatedBackfills []string
-	BackfillsCreated []int64
-}
-
-func (q *Queries) Judge(ctx context.Context, arg JudgeParams) error {
-	_, err := q.db.Exec(ctx, judge,
-		arg.Region,
-		arg.Cycle,
-		arg.Callers,
-		arg.Seqs,
-		arg.Accepted,
-		arg.CreatedBackfills,
-		arg.BackfillsCreated,
-	)
-	return err
-}
-
-const judgedProposals = `-- name: JudgedProposals :many
-SELECT p.caller, p.seq FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
-    SELECT r.caller, r.seq FROM match_proposals r
-    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p
-`
-
-type JudgedProposalsParams struct {
-	Callers []uuid.UUID
-	Region  string
-	Cycle   uuid.UUID
-}
-
-type JudgedProposalsRow struct {
-	Caller uuid.UUID
-	Seq    int32
-}
-
-// The verdicts of an earlier owner about proposals of callers.
-func (q *Queries) JudgedProposals(ctx context.Context, arg JudgedProposalsParams) ([]JudgedProposalsRow, error) {
-	rows, err := q.db.Query(ctx, judgedProposals, arg.Callers, arg.Region, arg.Cycle)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []JudgedProposalsRow{}
-	for rows.Next() {
-		var i JudgedProposalsRow
-		if err := rows.Scan(&i.Caller, &i.Seq); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const leaveCycle = `-- name: LeaveCycle :exec
 WITH cycle AS MATERIALIZED (
     SELECT c.id FROM match_cycles c WHERE c.region = $1 AND c.id = $2 FOR SHARE
@@ -398,10 +356,68 @@ type LeaveCycleParams struct {
 	Ids    []uuid.UUID
 }
 
-// Deletes their undecided proposals. A running acceptance comes first.
+// Removes callers, after which their undecided proposals no longer count. Waits for a running acceptance.
 func (q *Queries) LeaveCycle(ctx context.Context, arg LeaveCycleParams) error {
 	_, err := q.db.Exec(ctx, leaveCycle, arg.Region, arg.Cycle, arg.Ids)
 	return err
+}
+
+const lockCycle = `-- name: LockCycle :one
+SELECT c.state FROM match_cycles c
+WHERE c.region = $1 AND c.id = $2 AND c.owner = $3 AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
+FOR NO KEY UPDATE
+`
+
+type LockCycleParams struct {
+	Region  string
+	ID      uuid.UUID
+	Replica uuid.UUID
+}
+
+// The fence of an acceptance: the replica that holds this lock owns the cycle until commit, even when its lease expires.
+func (q *Queries) LockCycle(ctx context.Context, arg LockCycleParams) (string, error) {
+	row := q.db.QueryRow(ctx, lockCycle, arg.Region, arg.ID, arg.Replica)
+	var state string
+	err := row.Scan(&state)
+	return state, err
+}
+
+const lockFreeTickets = `-- name: LockFreeTickets :many
+SELECT t.id FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
+    SELECT l.id FROM tickets l
+    WHERE l.region = $2 AND l.id = u.id AND l.paused_at IS NULL
+      AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - $3::interval)
+      AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE) t
+`
+
+type LockFreeTicketsParams struct {
+	Ids        []string
+	Region     string
+	PendingFor time.Duration
+}
+
+// Locks and returns the tickets that may be matched; the others are pending, paused, assigned, deleted or expired. @ids must be
+// sorted and without duplicates, since rows are locked in their order. The LATERAL subquery makes the planner look up each by
+// primary key, whatever its statistics say.
+func (q *Queries) LockFreeTickets(ctx context.Context, arg LockFreeTicketsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, lockFreeTickets, arg.Ids, arg.Region, arg.PendingFor)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const markPending = `-- name: MarkPending :exec
@@ -421,38 +437,38 @@ type MarkPendingParams struct {
 	Region    string
 }
 
-// Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more. Each is
-// looked up by its key, whatever the planner thinks of the tables.
+// Puts tickets, which this transaction has locked, into matches, and deletes their associations with backfills of earlier
+// matches. OFFSET 0 makes the planner look up each by primary key, whatever its statistics say.
 func (q *Queries) MarkPending(ctx context.Context, arg MarkPendingParams) error {
 	_, err := q.db.Exec(ctx, markPending, arg.Ids, arg.MatchedIn, arg.Region)
 	return err
 }
 
-const markedIn = `-- name: MarkedIn :many
+const matchesOfTickets = `-- name: MatchesOfTickets :many
 SELECT t.id, t.matched_in FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
     SELECT l.id, l.matched_in FROM tickets l WHERE l.region = $2 AND l.id = u.id OFFSET 0) t
 `
 
-type MarkedInParams struct {
+type MatchesOfTicketsParams struct {
 	Ids    []string
 	Region string
 }
 
-type MarkedInRow struct {
+type MatchesOfTicketsRow struct {
 	ID        string
 	MatchedIn []byte
 }
 
-// One by one, by the whole key: OFFSET 0 keeps it so.
-func (q *Queries) MarkedIn(ctx context.Context, arg MarkedInParams) ([]MarkedInRow, error) {
-	rows, err := q.db.Query(ctx, markedIn, arg.Ids, arg.Region)
+// The matches that tickets are in. OFFSET 0 makes the planner look up each by primary key.
+func (q *Queries) MatchesOfTickets(ctx context.Context, arg MatchesOfTicketsParams) ([]MatchesOfTicketsRow, error) {
+	rows, err := q.db.Query(ctx, matchesOfTickets, arg.Ids, arg.Region)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []MarkedInRow{}
+	items := []MatchesOfTicketsRow{}
 	for rows.Next() {
-		var i MarkedInRow
+		var i MatchesOfTicketsRow
 		if err := rows.Scan(&i.ID, &i.MatchedIn); err != nil {
 			return nil, err
 		}
@@ -499,7 +515,7 @@ type OpenCycleRow struct {
 	CollectsIn  time.Duration
 }
 
-// Whoever comes first owns it, and its callers are in it. None comes back while another one runs.
+// Opens a cycle that the replica owns, with its callers in it. Returns no row while another cycle runs.
 func (q *Queries) OpenCycle(ctx context.Context, arg OpenCycleParams) ([]OpenCycleRow, error) {
 	rows, err := q.db.Query(ctx, openCycle,
 		arg.Region,
@@ -563,8 +579,8 @@ type ProposalsSinceRow struct {
 	Accepted *bool
 }
 
-// What callers of other replicas proposed. Each caller's own batches come one after the other, so counting per caller
-// leaves no gap.
+// Proposals of other replicas' callers. The batches of one caller commit one after the other, so the numbers of its proposals
+// are read without a gap.
 func (q *Queries) ProposalsSince(ctx context.Context, arg ProposalsSinceParams) ([]ProposalsSinceRow, error) {
 	rows, err := q.db.Query(ctx, proposalsSince,
 		arg.Callers,
@@ -610,7 +626,7 @@ WITH cycle AS (
     FROM cycle c, (SELECT unnest($3::uuid[]) AS caller, unnest($4::int[]) AS seq, unnest($5::bytea[]) AS match_id,
                           unnest($6::float8[]) AS score, unnest($7::bytea[]) AS tickets,
                           unnest($8::bytea[]) AS backfill, unnest($9::bytea[]) AS match) p
-    ON CONFLICT DO NOTHING -- the same batch once more, after an answer was lost
+    ON CONFLICT DO NOTHING -- a replica sends a batch again when the answer was lost
 ), finished AS (
     UPDATE match_callers k SET proposing = false FROM cycle
     WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($10::uuid[])
@@ -631,7 +647,8 @@ type ProposeParams struct {
 	Finished  []uuid.UUID
 }
 
-// Writes proposals of several callers while the cycle collects them, and which callers have no more.
+// Inserts proposals, and marks callers that will propose no more. Does nothing and returns false when the cycle takes no more
+// proposals.
 func (q *Queries) Propose(ctx context.Context, arg ProposeParams) (bool, error) {
 	row := q.db.QueryRow(ctx, propose,
 		arg.Region,
@@ -648,6 +665,21 @@ func (q *Queries) Propose(ctx context.Context, arg ProposeParams) (bool, error) 
 	var collecting bool
 	err := row.Scan(&collecting)
 	return collecting, err
+}
+
+const renewCallers = `-- name: RenewCallers :exec
+UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($3::uuid[])
+`
+
+type RenewCallersParams struct {
+	Region string
+	Cycle  uuid.UUID
+	Ids    []uuid.UUID
+}
+
+func (q *Queries) RenewCallers(ctx context.Context, arg RenewCallersParams) error {
+	_, err := q.db.Exec(ctx, renewCallers, arg.Region, arg.Cycle, arg.Ids)
+	return err
 }
 
 const renewCycle = `-- name: RenewCycle :execrows
@@ -686,24 +718,40 @@ type ResignCycleParams struct {
 	Replica uuid.UUID
 }
 
-// Whoever is in it may take over at once.
+// Expires the lease, so that another replica with callers in the cycle can take it over at once.
 func (q *Queries) ResignCycle(ctx context.Context, arg ResignCycleParams) error {
 	_, err := q.db.Exec(ctx, resignCycle, arg.Region, arg.ID, arg.Replica)
 	return err
 }
 
-const seeCallers = `-- name: SeeCallers :exec
-UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($3::uuid[])
+const storeVerdicts = `-- name: StoreVerdicts :exec
+UPDATE match_proposals p SET accepted = v.accepted, created_backfill = nullif(v.created_backfill, ''), backfill_created = v.backfill_created
+FROM (SELECT unnest($3::uuid[]) AS caller, unnest($4::int[]) AS seq, unnest($5::bool[]) AS accepted,
+             unnest($6::text[]) AS created_backfill, unnest($7::bigint[]) AS backfill_created) v
+WHERE p.region = $1 AND p.cycle = $2 AND p.caller = v.caller AND p.seq = v.seq
 `
 
-type SeeCallersParams struct {
-	Region string
-	Cycle  uuid.UUID
-	Ids    []uuid.UUID
+type StoreVerdictsParams struct {
+	Region           string
+	Cycle            uuid.UUID
+	Callers          []uuid.UUID
+	Seqs             []int32
+	Accepted         []bool
+	CreatedBackfills []string
+	BackfillsCreated []int64
 }
 
-func (q *Queries) SeeCallers(ctx context.Context, arg SeeCallersParams) error {
-	_, err := q.db.Exec(ctx, seeCallers, arg.Region, arg.Cycle, arg.Ids)
+// Stores the verdicts on proposals of other replicas' callers.
+func (q *Queries) StoreVerdicts(ctx context.Context, arg StoreVerdictsParams) error {
+	_, err := q.db.Exec(ctx, storeVerdicts,
+		arg.Region,
+		arg.Cycle,
+		arg.Callers,
+		arg.Seqs,
+		arg.Accepted,
+		arg.CreatedBackfills,
+		arg.BackfillsCreated,
+	)
 	return err
 }
 
@@ -728,7 +776,7 @@ type TakeOverCycleRow struct {
 	CollectsIn  time.Duration
 }
 
-// Judged again under the row's lock, which an owner in the middle of an acceptance holds.
+// Checks the lease under the row's lock, which the owner holds while it commits matches.
 func (q *Queries) TakeOverCycle(ctx context.Context, arg TakeOverCycleParams) ([]TakeOverCycleRow, error) {
 	rows, err := q.db.Query(ctx, takeOverCycle,
 		arg.Replica,
@@ -749,50 +797,6 @@ func (q *Queries) TakeOverCycle(ctx context.Context, arg TakeOverCycleParams) ([
 			&i.State,
 			&i.RegistersIn,
 			&i.CollectsIn,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const verdicts = `-- name: Verdicts :many
-SELECT p.caller, p.seq, p.created_backfill, p.backfill_created FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
-    SELECT r.region, r.cycle, r.caller, r.seq, r.match_id, r.score, r.tickets, r.backfill, r.match, r.accepted, r.created_backfill, r.backfill_created FROM match_proposals r
-    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted ORDER BY r.seq OFFSET 0) p
-`
-
-type VerdictsParams struct {
-	Callers []uuid.UUID
-	Region  string
-	Cycle   uuid.UUID
-}
-
-type VerdictsRow struct {
-	Caller          uuid.UUID
-	Seq             int32
-	CreatedBackfill *string
-	BackfillCreated *int64
-}
-
-func (q *Queries) Verdicts(ctx context.Context, arg VerdictsParams) ([]VerdictsRow, error) {
-	rows, err := q.db.Query(ctx, verdicts, arg.Callers, arg.Region, arg.Cycle)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []VerdictsRow{}
-	for rows.Next() {
-		var i VerdictsRow
-		if err := rows.Scan(
-			&i.Caller,
-			&i.Seq,
-			&i.CreatedBackfill,
-			&i.BackfillCreated,
 		); err != nil {
 			return nil, err
 		}

@@ -18,11 +18,11 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// A cutter passes bytes between a client and Postgres until it sees a COMMIT of the client's that it is to cut.
+// cutter is a proxy between a client and Postgres. Once armed, it closes the client's connection at its next COMMIT.
 type cutter struct {
 	proxy  *dbtest.Proxy
 	armed  atomic.Bool
-	arrive chan struct{} // nil: the COMMIT does not reach Postgres; it does when this is closed
+	arrive chan struct{} // closed: passes the COMMIT to Postgres; nil: drops it
 	cuts   atomic.Int32
 }
 
@@ -36,7 +36,8 @@ func newCutter(t *testing.T, target string, arrives bool) *cutter {
 	return c
 }
 
-// replica goes by way of the cutter. Its statements travel as texts, so that the COMMIT can be seen; once their types are known.
+// replica opens a replica that connects through the cutter. In this mode COMMIT is sent as plain text, once the types of the
+// statements are known.
 func (c *cutter) replica(b *bundle) *db.Store {
 	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.proxy.URL, "pgbouncer", 1 })
 }
@@ -59,7 +60,7 @@ func (c *cutter) pass(ctx context.Context, client, server net.Conn) {
 			select {
 			case <-c.arrive:
 				_, _ = server.Write(buf[:n])
-				<-answered // to nobody
+				<-answered // the client is gone, so nobody reads it
 			case <-ctx.Done():
 			}
 			return
@@ -70,7 +71,7 @@ func (c *cutter) pass(ctx context.Context, client, server net.Conn) {
 	}
 }
 
-// Pins matches that are told although they were rolled back, and matches that are lost although they were committed.
+// Pins matches that are delivered although they were rolled back, and matches that are lost although they were committed.
 func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 	t.Parallel()
 	for name, arrives := range map[string]bool{"committed": true, "rolled back": false} {
@@ -81,10 +82,10 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 				c := newCutter(t, b.url, arrives)
 				far := c.replica(b)
 				ref := b.cycle()
-				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
+				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.tickets(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
 				require.NoError(t, err)
 				b.exec("DELETE FROM backfills")
-				ids := b.acceptable(tickets)
+				ids := b.tickets(tickets)
 				m := acceptedOf("1", ids...)
 				m.Backfill = &db.MatchBackfill{Body: []byte("new")}
 				c.armed.Store(true)
@@ -94,28 +95,28 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 					final, err = far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, readBackfill)
 					return err
 				})
-				if arrives { // late: it is asked already what became of it
-					b.eventuallyBlocked(1)
+				if arrives { // late: the replica is looking for the commit already
+					b.waitBlocked(1)
 					close(c.arrive)
 				}
 				require.NoError(t, accepting.Wait())
 				require.Equal(t, int32(1), c.cuts.Load())
 				require.Equal(t, match.Kept, final[0].Verdict)
 				require.Empty(t, b.waiting(b.Store, match.Pool{}))
-				require.Equal(t, []string{final[0].Created.ID}, b.open(match.Pool{}), "it was decided once")
+				require.Equal(t, []string{final[0].Created.ID}, b.backfillsIn(match.Pool{}), "it was decided once")
 			})
 		}
 	}
 }
 
-// Pins somebody else's change of a backfill that is taken for the decision that was lost.
-func TestALostAcceptanceIsNotMistakenForAnothersChange(t *testing.T) {
+// Pins another caller's change of a backfill that is mistaken for the lost commit.
+func TestAnotherChangeIsNotMistakenForALostCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := newCutter(t, b.url, false)
 	far := c.replica(b)
-	ref, ids, there := b.cycle(), b.acceptable(2), b.backfill(match.Fields{})
-	_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.acceptable(1), Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
+	ref, ids, there := b.cycle(), b.tickets(2), b.backfill(match.Fields{})
+	_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.tickets(1), Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
 	require.NoError(t, err)
 	m := acceptedOf("1", ids...)
 	m.Backfill = &db.MatchBackfill{ID: there.ID, Generation: there.Generation, Body: []byte("more")}
@@ -123,14 +124,14 @@ func TestALostAcceptanceIsNotMistakenForAnothersChange(t *testing.T) {
 	var changing errgroup.Group
 	var once sync.Once
 	final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
-		once.Do(func() { // waits for the row, and is the next to have it
+		once.Do(func() { // it waits for the row, and locks it next
 			changing.Go(func() error {
 				_, err := b.UpdateBackfill(t.Context(), universe, there.ID, func(db.Backfill) (db.NewBackfill, error) {
 					return backfillOf(match.Fields{}, "the game's own"), nil
 				})
 				return err
 			})
-			b.eventuallyBlocked(1)
+			b.waitBlocked(1)
 		})
 		return readBackfill(sent, of)
 	})

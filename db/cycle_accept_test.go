@@ -16,13 +16,13 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// cycle opens one on behalf of a replica.
+// cycle opens a cycle on behalf of a replica.
 func (b *bundle) cycle() db.CycleRef {
 	b.t.Helper()
 	replica := uuid.New()
-	c, in, err := b.EnterCycle(b.t.Context(), universe, replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: time.Minute})
+	c, joined, err := b.JoinCycle(b.t.Context(), universe, replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: time.Minute})
 	require.NoError(b.t, err)
-	require.True(b.t, in)
+	require.True(b.t, joined)
 	require.Equal(b.t, replica, c.Owner)
 	return db.CycleRef{Region: universe, ID: c.ID, Replica: replica, Lease: time.Minute}
 }
@@ -37,7 +37,7 @@ func (b *bundle) accept(ref db.CycleRef, matches ...db.AcceptedMatch) (verdicts 
 	return verdicts, final
 }
 
-// readBackfill takes texts: a change adds to what is there.
+// readBackfill has texts as backfills; a change appends to the old text.
 func readBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 	if string(sent) == "bad" {
 		return db.NewBackfill{}, errors.New("unreadable")
@@ -49,7 +49,7 @@ func readBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 	return backfillOf(match.Fields{Tags: []string{text}}, text), nil
 }
 
-func (b *bundle) acceptable(n int) (ids []string) {
+func (b *bundle) tickets(n int) (ids []string) {
 	for range n {
 		ids = append(ids, b.ticket(ticketOf(match.Fields{}, "")).ID)
 	}
@@ -60,7 +60,7 @@ func acceptedOf(id string, tickets ...string) db.AcceptedMatch {
 	return db.AcceptedMatch{ID: id, Tickets: tickets}
 }
 
-// associated are the tickets of a backfill.
+// associated returns the tickets that are associated with a backfill.
 func (b *bundle) associated(backfill string) (ids []string) {
 	b.t.Helper()
 	rows, err := b.Pool().Query(b.t.Context(), "SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill)
@@ -74,11 +74,11 @@ func (b *bundle) associated(backfill string) (ids []string) {
 	return ids
 }
 
-// Pins a dropped match that leaves marks, and a ticket whose mark names a match that was dropped.
-func TestAcceptanceTakesAllOfAMatchOrNothing(t *testing.T) {
+// Pins a dropped match whose tickets are pending.
+func TestAcceptanceTakesAllTicketsOfAMatchOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ids := b.acceptable(4)
+	ids := b.tickets(4)
 	b.mark(ids[3], 0)
 	ref := b.cycle()
 	verdicts, _ := b.accept(ref, acceptedOf("1", ids[0], ids[3]), acceptedOf("2", ids[0], ids[1], ids[1], "never", "\x00"), acceptedOf("3", ids[1], ids[2]), acceptedOf("4"))
@@ -89,17 +89,17 @@ func TestAcceptanceTakesAllOfAMatchOrNothing(t *testing.T) {
 	require.Equal(t, []string{"ticket_gone"}, verdicts, "it is pending already")
 }
 
-// Pins a backfill that takes a match made of what it no longer says.
+// Pins a backfill that takes a match which was made for an older generation.
 func TestAcceptanceFillsBackfills(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	ids := b.acceptable(9)
+	ids := b.tickets(9)
 	there, expired := b.backfill(match.Fields{}), b.backfill(match.Fields{})
-	b.unheard(expired.ID, 48*time.Second)
+	b.ageBackfill(expired.ID, 48*time.Second)
 	deleted := b.backfill(match.Fields{})
 	require.NoError(t, b.DeleteBackfill(ctx, universe, deleted.ID))
-	b.matchInto(deleted.ID, ids[0]) // whose ticket was matched before, long ago
+	b.matchInto(deleted.ID, ids[0]) // a match whose time has passed
 	b.mark(ids[0], time.Minute)
 
 	with := func(m db.AcceptedMatch, id string, generation int64, body string) db.AcceptedMatch {
@@ -113,19 +113,19 @@ func TestAcceptanceFillsBackfills(t *testing.T) {
 		with(acceptedOf("filled twice", ids[3]), there.ID, 1, "more"),
 		with(acceptedOf("expired", ids[4]), expired.ID, 1, "more"),
 		with(acceptedOf("deleted", ids[5]), deleted.ID, 1, "more"),
-		with(acceptedOf("a stranger's", ids[6]), "\x00", 1, "more"),
+		with(acceptedOf("never issued", ids[6]), "\x00", 1, "more"),
 		with(acceptedOf("bad", ids[7]), "", 0, "bad"),
 	)
 	require.Equal(t, []string{"kept", "kept", "backfill_changed", "backfill_gone", "backfill_gone", "backfill_gone", "backfill_unreadable"}, verdicts)
-	require.Len(t, b.waiting(b.Store, match.Pool{}), 6, "tickets of dropped matches wait on")
+	require.Len(t, b.waiting(b.Store, match.Pool{}), 6, "tickets of dropped matches stay free")
 
 	created := final[0].Created
 	got, err := b.GetBackfill(ctx, universe, created.ID)
 	require.NoError(t, err)
 	require.Equal(t, *created, got)
 	require.Equal(t, int64(1), got.Generation)
-	require.ElementsMatch(t, ids[:2], b.associated(created.ID), "and the game it was matched into before has lost it")
-	require.Equal(t, []string{created.ID}, b.open(match.Pool{Tags: []string{"new"}}))
+	require.ElementsMatch(t, ids[:2], b.associated(created.ID), "the first one is no longer associated with the deleted backfill")
+	require.Equal(t, []string{created.ID}, b.backfillsIn(match.Pool{Tags: []string{"new"}}))
 
 	got, err = b.GetBackfill(ctx, universe, there.ID)
 	require.NoError(t, err)
@@ -133,18 +133,18 @@ func TestAcceptanceFillsBackfills(t *testing.T) {
 	require.Equal(t, there.Created, got.Created)
 	require.True(t, strings.HasSuffix(string(got.Body), "first+more"))
 	require.Equal(t, ids[2:3], b.associated(there.ID))
-	require.Equal(t, []string{there.ID}, b.open(match.Pool{Tags: []string{"first+more"}}))
+	require.Equal(t, []string{there.ID}, b.backfillsIn(match.Pool{Tags: []string{"first+more"}}))
 	_, tickets, err := b.AcknowledgeBackfill(ctx, universe, there.ID, []byte("here"))
 	require.NoError(t, err)
 	require.Len(t, tickets, 1)
 }
 
-// Pins verdicts that replicas elsewhere never read.
-func TestVerdictsAreToldElsewhere(t *testing.T) {
+// Pins verdicts that other replicas never read.
+func TestOtherReplicasReadVerdicts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	ids := b.acceptable(2)
+	ids := b.tickets(2)
 	ref := b.cycle()
 	other := db.CycleRef{Region: universe, ID: ref.ID, Replica: uuid.New(), Lease: time.Minute}
 	caller := uuid.New()
@@ -153,43 +153,43 @@ func TestVerdictsAreToldElsewhere(t *testing.T) {
 		{Caller: caller, Seq: 1, MatchID: "1\x00", Score: 2.5, Tickets: []string{ids[0], "\x00", ""}, Backfill: &db.MatchBackfill{Generation: -3, Body: []byte("new")}, Match: []byte("m")},
 		{Caller: caller, Seq: 2, MatchID: "2", Tickets: []string{ids[0], ids[1]}},
 	}
-	for range 2 { // as after a lost answer
+	for range 2 { // the second time as after a lost answer
 		collecting, err := b.Propose(ctx, other, sent, []uuid.UUID{caller})
 		require.NoError(t, err)
 		require.True(t, collecting)
 	}
-	news, err := b.NewsOfCycle(ctx, ref, nil)
+	changes, err := b.CycleChanges(ctx, ref, nil)
 	require.NoError(t, err)
-	require.Equal(t, sent, news.Proposals)
-	require.Len(t, news.Callers, 2)
-	news, err = b.NewsOfCycle(ctx, ref, map[uuid.UUID]int32{caller: 1})
+	require.Equal(t, sent, changes.Proposals)
+	require.Len(t, changes.Callers, 2)
+	changes, err = b.CycleChanges(ctx, ref, map[uuid.UUID]int32{caller: 1})
 	require.NoError(t, err)
-	require.Equal(t, sent[1:], news.Proposals)
+	require.Equal(t, sent[1:], changes.Proposals)
 
 	var matches []db.AcceptedMatch
 	for _, p := range sent {
 		matches = append(matches, db.AcceptedMatch{ID: p.MatchID, Tickets: p.Tickets, Backfill: p.Backfill, Caller: p.Caller, Seq: p.Seq})
 	}
 	_, final := b.accept(ref, matches...)
-	now, err := b.LookAtCycle(ctx, other, []uuid.UUID{caller})
+	status, err := b.CycleStatus(ctx, other, []uuid.UUID{caller})
 	require.NoError(t, err)
 	created := final[0].Created
-	require.Equal(t, db.CycleNow{
-		Known: true, State: db.CycleCollects, Accepted: []db.CycleVerdict{{Caller: caller, Seq: 1, CreatedBackfill: created.ID, BackfillCreated: created.Created}},
-	}, now)
-	judged, err := b.JudgedProposals(ctx, other, []uuid.UUID{caller})
+	require.Equal(t, db.CycleStatus{
+		Exists: true, State: db.CycleCollecting, Committed: []db.CommittedProposal{{Caller: caller, Seq: 1, CreatedBackfill: created.ID, BackfillCreated: created.Created}},
+	}, status)
+	decided, err := b.DecidedProposals(ctx, other, []uuid.UUID{caller})
 	require.NoError(t, err)
-	require.ElementsMatch(t, []int32{1, 2}, judged[caller])
+	require.ElementsMatch(t, []int32{1, 2}, decided[caller])
 
-	_, err = b.AdvanceCycle(ctx, ref, db.CycleEvaluates, nil)
+	_, err = b.AdvanceCycle(ctx, ref, db.CycleEvaluating, nil)
 	require.NoError(t, err)
 	collecting, err := b.Propose(ctx, other, sent, nil)
 	require.NoError(t, err)
 	require.False(t, collecting)
 	require.NoError(t, b.EndCycle(ctx, ref, "no\x00luck\xff"))
-	now, err = b.LookAtCycle(ctx, other, nil)
+	status, err = b.CycleStatus(ctx, other, nil)
 	require.NoError(t, err)
-	require.Equal(t, "noluck\uFFFD", now.Failure)
+	require.Equal(t, "noluck\uFFFD", status.Failure)
 	requireKind(t, db.Superseded, "cycle_lost", b.EndCycle(ctx, ref, ""))
 	requireKind(t, db.Superseded, "cycle_lost", b.RenewCycle(ctx, ref))
 	_, err = b.AcceptMatches(ctx, ref, nil, readBackfill)
@@ -201,13 +201,12 @@ func TestVerdictsAreToldElsewhere(t *testing.T) {
 	require.Zero(t, one[int](b, "SELECT (SELECT count(*) FROM match_callers) + (SELECT count(*) FROM match_proposals)"))
 }
 
-// Whatever happens to tickets meanwhile: each is in one match at most, and who was told that it was cancelled or deleted
-// is in none that is kept.
-func TestAcceptancesMeetEverythingElse(t *testing.T) {
+// Under concurrency: each ticket is in one kept match at most, and a cancelled ticket is in none.
+func TestAcceptancesAndOtherCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx, ref := t.Context(), b.cycle()
-	ids := b.acceptable(200)
+	ids := b.tickets(200)
 	var mu sync.Mutex
 	in, out := map[string]string{}, map[string]bool{}
 	var wait sync.WaitGroup

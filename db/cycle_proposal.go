@@ -11,22 +11,22 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// CycleProposal is a match that a caller proposes, as it travels to the replica that runs the cycle.
+// CycleProposal is a proposed match as a follower writes it for the owner of the cycle.
 type CycleProposal struct {
 	Caller   uuid.UUID
-	Seq      int32 // counts the caller's, from 1 on
+	Seq      int32 // of the caller's proposals, from 1
 	MatchID  string
 	Score    float64
 	Tickets  []string
 	Backfill *MatchBackfill // nil: it has none
-	Match    []byte         // an openmatch.Match; nil where the evaluator does not need it
-	Judged   bool           // by an earlier owner of the cycle
+	Match    []byte         // an openmatch.Match; nil when the evaluator does not need it
+	Decided  bool           // by an earlier owner of the cycle
 }
 
-// MatchBackfill is what a match wants of a backfill.
+// MatchBackfill is the backfill of a match.
 type MatchBackfill struct {
-	ID         string // of one that exists; empty: it is to be created
-	Generation int64  // at which the match function saw the one that exists
+	ID         string // of an existing backfill; empty: one is to be created
+	Generation int64  // of the existing backfill, as the match function saw it
 	Body       []byte // an openmatch.Backfill, as the match function sent it
 }
 
@@ -35,17 +35,17 @@ type CycleCaller struct {
 	ID        uuid.UUID
 	Replica   uuid.UUID
 	Proposing bool
-	Alive     bool // its replica was heard within a lease
+	Alive     bool // its replica has renewed it within a lease
 }
 
-// CycleNews is what an owner learns of the callers of a cycle.
-type CycleNews struct {
+// CycleChanges is all callers of a cycle, and proposals that its owner has not read yet.
+type CycleChanges struct {
 	Callers   []CycleCaller
 	Proposals []CycleProposal // of other replicas' callers
 }
 
-// Propose writes proposals for the replica that runs the cycle, and which callers have no more. collecting is false when the
-// cycle accepts none any more: then nothing was written. The same proposals may be sent again. Errors: Unavailable.
+// Propose writes proposals for the owner of the cycle, and which callers will propose no more. collecting is false when the cycle
+// takes no more proposals: then nothing was written. The same proposals may be written again. Errors: Unavailable.
 func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal, finished []uuid.UUID) (collecting bool, err error) {
 	p := ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
@@ -61,63 +61,63 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	return collecting, classify(err)
 }
 
-// NewsOfCycle returns all callers of a cycle, and the proposals after those that the owner has: seen is the last of each caller.
-// Errors: Unavailable.
-func (s *Store) NewsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleNews, error) {
-	return s.newsOfCycle(ctx, ref, seen, &tx.Pipeline{})
+// CycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: seen is the number of the
+// last one of each caller. Errors: Unavailable.
+func (s *Store) CycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleChanges, error) {
+	return s.cycleChanges(ctx, ref, seen, &tx.Pipeline{})
 }
 
-// AdvanceCycle puts a cycle into a state and returns all callers that joined and all proposals written before that; none can
-// follow. Errors: Superseded when the replica is no longer the owner, Unavailable.
-func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleNews, error) {
+// AdvanceCycle moves a cycle to a state, and then returns its changes. These include what transactions wrote that were running:
+// later ones see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
+func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
 	var advanced int64
 	queue(&p, &advanced, (*Queries).AdvanceCycle, AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
-	news, err := s.newsOfCycle(ctx, ref, seen, &p)
+	changes, err := s.cycleChanges(ctx, ref, seen, &p)
 	if err == nil && advanced == 0 {
-		return CycleNews{}, cycleLost()
+		return CycleChanges{}, cycleLost()
 	}
-	return news, err
+	return changes, err
 }
 
-func (s *Store) newsOfCycle(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *tx.Pipeline) (CycleNews, error) {
-	var callers []CallersOfRow
+func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *tx.Pipeline) (CycleChanges, error) {
+	var callers []CallersOfCycleRow
 	var rows []ProposalsSinceRow
 	since := ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{}, Seqs: []int32{}}
 	for caller, seq := range seen {
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
-	queue(p, &callers, (*Queries).CallersOf, CallersOfParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
+	queue(p, &callers, (*Queries).CallersOfCycle, CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
 	queue(p, &rows, (*Queries).ProposalsSince, since) // after the callers, so that no proposal of a finished caller is missing
 	if err := s.q.send(ctx, p); err != nil {
-		return CycleNews{}, classify(err)
+		return CycleChanges{}, classify(err)
 	}
-	var news CycleNews
+	var changes CycleChanges
 	for _, c := range callers {
-		news.Callers = append(news.Callers, CycleCaller(c))
+		changes.Callers = append(changes.Callers, CycleCaller(c))
 	}
 	for _, row := range rows {
 		c, err := proposalOf(row)
 		if err != nil {
-			return CycleNews{}, err
+			return CycleChanges{}, err
 		}
-		news.Proposals = append(news.Proposals, c)
+		changes.Proposals = append(changes.Proposals, c)
 	}
-	return news, nil
+	return changes, nil
 }
 
-// JudgedProposals returns the proposals of callers that an earlier owner has decided about. Errors: Unavailable.
-func (s *Store) JudgedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error) {
-	rows, err := s.q.JudgedProposals(ctx, JudgedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
-	judged := map[uuid.UUID][]int32{}
+// DecidedProposals returns the proposals of callers that an earlier owner has decided about. Errors: Unavailable.
+func (s *Store) DecidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error) {
+	rows, err := s.q.DecidedProposals(ctx, DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
+	decided := map[uuid.UUID][]int32{}
 	for _, row := range rows {
-		judged[row.Caller] = append(judged[row.Caller], row.Seq)
+		decided[row.Caller] = append(decided[row.Caller], row.Seq)
 	}
-	return judged, classify(err)
+	return decided, classify(err)
 }
 
 func proposalOf(row ProposalsSinceRow) (CycleProposal, error) {
-	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match, Judged: row.Accepted != nil}
+	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match, Decided: row.Accepted != nil}
 	if row.Score != nil {
 		c.Score = *row.Score
 	}
@@ -128,9 +128,9 @@ func proposalOf(row ProposalsSinceRow) (CycleProposal, error) {
 	return c, err
 }
 
-var errPacked = errors.New("a proposal is not as a replica writes it")
+var errPacked = errors.New("a packed proposal cannot be decoded")
 
-// packTexts writes texts one after the other, each with its length before it. They may hold what Postgres's texts cannot.
+// packTexts writes texts one after the other, each with its length before it. They may contain bytes that Postgres's text rejects.
 func packTexts(texts []string) []byte {
 	b := []byte{}
 	for _, t := range texts {
@@ -177,7 +177,7 @@ func unpackBackfill(b []byte) (*MatchBackfill, error) {
 	return &MatchBackfill{ID: id, Generation: generation, Body: b[size:]}, nil
 }
 
-// plainText is what Postgres can keep of a text.
+// plainText replaces or removes the bytes of a text that Postgres's text rejects.
 func plainText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a replica that another one's rows bring down.
+// Pins a replica that crashes by a row of another one.
 func FuzzUnpackProposals(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add([]byte{1, 'a', 0, 2, 'b', 'c'})

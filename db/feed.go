@@ -4,7 +4,7 @@ package db
 // at the point, come first and all of them before any of the young ones, of transactions that began to write since. tx is a row's
 // transaction; size is how many rows each statement returns at most, beside those of its last transaction. It returns the rows
 // of the page, the point after them, and whether there are more up to the moment at which the reading began.
-func advance[R any](since SettledPoint, now SettledNowRow, late, young []R, size int, tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
+func advance[R any](since SettledPoint, now CurrentSnapshotRow, late, young []R, size int, tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
 	target := since.target
 	if target == "" {
 		target = now.Snapshot

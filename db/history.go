@@ -10,10 +10,10 @@ import (
 // historyTables are partitioned by day.
 var historyTables = []string{"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history"}
 
-// historyPruneBatch is how many rows of a default partition are deleted at a time: some 50 ms of work.
+// historyPruneBatch is how many rows of a default partition one statement deletes, which takes about 50 ms.
 const historyPruneBatch = 5000
 
-// HistoryTurn is what TurnHistory did.
+// HistoryTurn counts what TurnHistory did.
 type HistoryTurn struct {
 	Made     int // day partitions
 	Dropped  int // partitions past retention
@@ -21,10 +21,10 @@ type HistoryTurn struct {
 	Pruned   int // rows past retention, deleted from default partitions
 }
 
-// TurnHistory makes the day partitions of the history tables from today to ahead days on, and drops those whose last row is
-// older than keep. A default partition that caught rows while no worker ran becomes an ordinary partition of the days it
-// holds. Each step is a transaction of its own that keeps others from a table for about a quarter of a second at most. Any number
-// of workers may race. Errors: Unavailable, also where somebody read a table for longer than that; the other tables are done.
+// TurnHistory makes the day partitions of the history tables from today to ahead days later, and drops partitions whose last row
+// is older than keep. A default partition that got rows while no worker ran becomes an ordinary partition of the days it holds.
+// Each step is a transaction of its own that blocks other users of a table for about 250 ms at most. Any number of workers may
+// call it at once. Errors: Unavailable, also when a step did not get its lock in that time; the other tables are done then.
 func (s *Store) TurnHistory(ctx context.Context, ahead int, keep time.Duration) (HistoryTurn, error) {
 	var turn HistoryTurn
 	var failed []error
@@ -70,7 +70,7 @@ func (s *Store) repairDefault(ctx context.Context, table string, keep time.Durat
 	return err
 }
 
-// addUp repeats a step until it does less than batch, and adds up what it did.
+// addUp repeats a step until its result is less than batch, and adds the results to sum.
 func addUp(sum *int, batch int32, step func() (int32, error)) error {
 	for {
 		n, err := step()

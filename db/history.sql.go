@@ -31,7 +31,7 @@ type DropPartitionsParams struct {
 	Keep         time.Duration
 }
 
-// One at a time: each locks the table for a moment.
+// Drops one partition at most, since each locks the table for a moment.
 func (q *Queries) DropPartitions(ctx context.Context, arg DropPartitionsParams) (int32, error) {
 	row := q.db.QueryRow(ctx, dropPartitions, arg.HistoryTable, arg.Keep)
 	var dropped int32
@@ -48,7 +48,7 @@ type EnsurePartitionsParams struct {
 	Ahead        int32
 }
 
-// One at a time: each locks the default partition for a moment.
+// Makes one partition at most, since each locks the default partition for a moment.
 func (q *Queries) EnsurePartitions(ctx context.Context, arg EnsurePartitionsParams) (int32, error) {
 	row := q.db.QueryRow(ctx, ensurePartitions, arg.HistoryTable, arg.Ahead)
 	var made int32
@@ -77,8 +77,8 @@ const replaceDefaultPartition = `-- name: ReplaceDefaultPartition :one
 SELECT replace_default_partition($1)::bool AS replaced
 `
 
-// Validates what BoundDefaultPartition, in a transaction of its own, gave the default partition: both in one would keep others
-// from inserting meanwhile.
+// Validates the CHECK that BoundDefaultPartition has added to the default partition. That must be an earlier transaction: it
+// locks the table, and would block inserts for as long as the validation takes.
 func (q *Queries) ReplaceDefaultPartition(ctx context.Context, historyTable string) (bool, error) {
 	row := q.db.QueryRow(ctx, replaceDefaultPartition, historyTable)
 	var replaced bool

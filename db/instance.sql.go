@@ -28,32 +28,6 @@ func (q *Queries) Available(ctx context.Context, arg AvailableParams) (int32, er
 	return available, err
 }
 
-const claimInstanceID = `-- name: ClaimInstanceID :one
-INSERT INTO instance_directory (instance_id, region, incarnation) VALUES ($1, $2, $3)
-ON CONFLICT (instance_id) DO UPDATE SET instance_id = excluded.instance_id
-RETURNING region, incarnation, (xmax = 0)::bool AS is_new
-`
-
-type ClaimInstanceIDParams struct {
-	InstanceID  string
-	Region      string
-	Incarnation uuid.UUID
-}
-
-type ClaimInstanceIDRow struct {
-	Region      string
-	Incarnation uuid.UUID
-	IsNew       bool
-}
-
-// Makes or finds the directory row and holds it: two registrations of one id come one after the other.
-func (q *Queries) ClaimInstanceID(ctx context.Context, arg ClaimInstanceIDParams) (ClaimInstanceIDRow, error) {
-	row := q.db.QueryRow(ctx, claimInstanceID, arg.InstanceID, arg.Region, arg.Incarnation)
-	var i ClaimInstanceIDRow
-	err := row.Scan(&i.Region, &i.Incarnation, &i.IsNew)
-	return i, err
-}
-
 const closeStranded = `-- name: CloseStranded :one
 SELECT close_stranded($1, $2, $3)::int AS closed
 `
@@ -101,7 +75,7 @@ type ExpiredInstancesParams struct {
 	Batch  int32
 }
 
-// Judged under the lock: a heartbeat that is just being written holds its lease row, and is not expired.
+// Skips locked rows: a running heartbeat locks the lease that it renews.
 func (q *Queries) ExpiredInstances(ctx context.Context, arg ExpiredInstancesParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, expiredInstances, arg.Region, arg.Batch)
 	if err != nil {
@@ -136,8 +110,8 @@ type FindInstancesRow struct {
 	Alive       bool
 }
 
-// What the directory and the lease say of ids: why calls for them were refused, and in which region they live. An id that
-// was never registered, or was forgotten, is left out.
+// The regions, incarnations and leases of instances, to find the reason for which calls were refused. An id that was never
+// registered, or was deleted since, has no row.
 func (q *Queries) FindInstances(ctx context.Context, instanceIds []string) ([]FindInstancesRow, error) {
 	rows, err := q.db.Query(ctx, findInstances, instanceIds)
 	if err != nil {
@@ -167,7 +141,7 @@ const forgetInstances = `-- name: ForgetInstances :execrows
 WITH old AS (
     SELECT x.id, x.incarnation FROM instances x JOIN instance_directory d ON d.instance_id = x.id
     WHERE x.region = $1 AND x.status = 'gone' AND x.open_sessions = 0 AND x.ended_at < now() - $2::interval
-    ORDER BY x.id LIMIT $3 FOR UPDATE SKIP LOCKED -- also the directory row: a registration may hold it
+    ORDER BY x.id LIMIT $3 FOR UPDATE SKIP LOCKED -- locks the directory row, too, which a registration may have locked
 ), unlisted AS (
     DELETE FROM instance_directory WHERE (instance_id, incarnation) IN (SELECT o.id, o.incarnation FROM old o)
 )
@@ -180,7 +154,7 @@ type ForgetInstancesParams struct {
 	Batch  int32
 }
 
-// Removes instances that ended long ago, and their directory rows, so that the fleet table stays the fleet.
+// Deletes instances that ended long ago, and their directory rows, so that the table stays as small as the fleet.
 func (q *Queries) ForgetInstances(ctx context.Context, arg ForgetInstancesParams) (int64, error) {
 	result, err := q.db.Exec(ctx, forgetInstances, arg.Region, arg.Keep, arg.Batch)
 	if err != nil {
@@ -224,10 +198,11 @@ type HeartbeatsRow struct {
 	Available int32
 }
 
-// One statement for all heartbeats that arrived together, in the order of their ids. The nil incarnation is a legacy
-// server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstances
-// says why. The modes' load bucket is looked at only for a load that is told, and written only where it changes, so that a
-// heartbeat stays one HOT update, and never waits for a placement: what is skipped now is found different by the next.
+// One statement for all heartbeats of a batch, in the order of their ids. The nil incarnation means a legacy server, which
+// is identified by its id alone; a load of NaN means that none was sent. A heartbeat without a row in the result was refused;
+// FindInstances returns why. The load bucket of a mode is read only when a load was sent, and written only when it changes, so
+// that a heartbeat is one HOT update. Locked rows of modes are skipped, so that a heartbeat never waits for a placement; the
+// next one updates them.
 func (q *Queries) Heartbeats(ctx context.Context, arg HeartbeatsParams) ([]HeartbeatsRow, error) {
 	rows, err := q.db.Query(ctx, heartbeats, arg.InstanceIds, arg.Loads, arg.Incarnations)
 	if err != nil {
@@ -248,21 +223,6 @@ func (q *Queries) Heartbeats(ctx context.Context, arg HeartbeatsParams) ([]Heart
 	return items, nil
 }
 
-const holdInstances = `-- name: HoldInstances :exec
-SELECT 1 FROM instances WHERE region = $1 AND id = ANY ($2::text[]) ORDER BY id FOR NO KEY UPDATE
-`
-
-type HoldInstancesParams struct {
-	Region string
-	Ids    []string
-}
-
-// For transactions that change several instances in more than one statement: held first, in order.
-func (q *Queries) HoldInstances(ctx context.Context, arg HoldInstancesParams) error {
-	_, err := q.db.Exec(ctx, holdInstances, arg.Region, arg.Ids)
-	return err
-}
-
 const knownModes = `-- name: KnownModes :many
 SELECT DISTINCT i.region, m.mode::text AS mode FROM instances i CROSS JOIN unnest(i.modes) AS m(mode) ORDER BY 1, 2 LIMIT 10000
 `
@@ -272,8 +232,7 @@ type KnownModesRow struct {
 	Mode   string
 }
 
-// The modes that instances offer, or offered before they ended, for as long as these are remembered. It reads the whole
-// fleet, so it is asked rarely.
+// The modes of all instances, also of ended ones until they are deleted. It reads the whole table, so call it rarely.
 func (q *Queries) KnownModes(ctx context.Context) ([]KnownModesRow, error) {
 	rows, err := q.db.Query(ctx, knownModes)
 	if err != nil {
@@ -328,6 +287,47 @@ func (q *Queries) LockInstance(ctx context.Context, arg LockInstanceParams) (Loc
 		&i.Alive,
 	)
 	return i, err
+}
+
+const lockInstanceID = `-- name: LockInstanceID :one
+INSERT INTO instance_directory (instance_id, region, incarnation) VALUES ($1, $2, $3)
+ON CONFLICT (instance_id) DO UPDATE SET instance_id = excluded.instance_id
+RETURNING region, incarnation, (xmax = 0)::bool AS is_new
+`
+
+type LockInstanceIDParams struct {
+	InstanceID  string
+	Region      string
+	Incarnation uuid.UUID
+}
+
+type LockInstanceIDRow struct {
+	Region      string
+	Incarnation uuid.UUID
+	IsNew       bool
+}
+
+// Inserts or finds the directory row and locks it, so that two registrations of one id run one after the other.
+func (q *Queries) LockInstanceID(ctx context.Context, arg LockInstanceIDParams) (LockInstanceIDRow, error) {
+	row := q.db.QueryRow(ctx, lockInstanceID, arg.InstanceID, arg.Region, arg.Incarnation)
+	var i LockInstanceIDRow
+	err := row.Scan(&i.Region, &i.Incarnation, &i.IsNew)
+	return i, err
+}
+
+const lockInstances = `-- name: LockInstances :exec
+SELECT 1 FROM instances WHERE region = $1 AND id = ANY ($2::text[]) ORDER BY id FOR NO KEY UPDATE
+`
+
+type LockInstancesParams struct {
+	Region string
+	Ids    []string
+}
+
+// Locks instances in the order of their ids, for a transaction that then changes them in several statements.
+func (q *Queries) LockInstances(ctx context.Context, arg LockInstancesParams) error {
+	_, err := q.db.Exec(ctx, lockInstances, arg.Region, arg.Ids)
+	return err
 }
 
 const logInstance = `-- name: LogInstance :exec
@@ -403,8 +403,8 @@ type PutInstanceParams struct {
 	ReportsSeats bool
 }
 
-// Registers an instance, or replaces what it offers. An instance that keeps its incarnation keeps draining; one that
-// shrinks keeps the ceiling its open sessions were promised.
+// Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
+// shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number.
 func (q *Queries) PutInstance(ctx context.Context, arg PutInstanceParams) error {
 	_, err := q.db.Exec(ctx, putInstance,
 		arg.Region,
@@ -465,7 +465,7 @@ type PutModesParams struct {
 	InstanceID string
 }
 
-// Offers these modes and no others.
+// Sets the modes that an instance offers, and deletes its others.
 func (q *Queries) PutModes(ctx context.Context, arg PutModesParams) error {
 	_, err := q.db.Exec(ctx, putModes,
 		arg.Load,
@@ -494,7 +494,7 @@ const regions = `-- name: Regions :many
 SELECT fleet_regions()::text AS region
 `
 
-// Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
+// The regions with instances, running or ended. A worker runs region by region, since its locking reads name one.
 func (q *Queries) Regions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, regions)
 	if err != nil {
@@ -533,7 +533,8 @@ type SetDrainParams struct {
 	ID     string
 }
 
-// Lets no new player in (or lets them in again); sessions go on. Answers whether anything changed.
+// Starts or ends draining, and returns whether the status changed. A draining instance gets no new players; its sessions
+// continue.
 func (q *Queries) SetDrain(ctx context.Context, arg SetDrainParams) (bool, error) {
 	row := q.db.QueryRow(ctx, setDrain, arg.Drain, arg.Region, arg.ID)
 	var changed bool

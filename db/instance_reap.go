@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ReapInstances ends instances of a region whose lease is past, and closes sessions that ended instances left behind,
-// at most batch of each. It skips locked rows, which a later call finds. Errors: Unavailable.
+// ReapInstances ends instances of a region whose lease has expired, at most batch, and closes the stranded sessions of at most
+// batch instances. It skips locked rows, which a later call finds. Errors: Unavailable.
 func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
 	err = s.inBulkTx(ctx, func(q *Queries) error {
 		expired, err := q.ExpiredInstances(ctx, ExpiredInstancesParams{Region: region, Batch: int32(batch)})
@@ -47,7 +47,7 @@ func (s *Store) reapStranded(ctx context.Context, region string, batch int) (ses
 	return sessions, err
 }
 
-// ForgetInstances removes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.
+// ForgetInstances deletes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.
 func (s *Store) ForgetInstances(ctx context.Context, region string, keep time.Duration, batch int) (int, error) {
 	n, err := s.q.ForgetInstances(ctx, ForgetInstancesParams{Region: region, Keep: keep, Batch: int32(batch)})
 	return int(n), classify(err)

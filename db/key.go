@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// KeyMaterial is a signing key as it is stored: the private part sealed, so that the database alone signs nothing.
+// KeyMaterial is a signing key as it is stored: the private key is sealed, so that nobody can sign with the database alone.
 type KeyMaterial struct {
 	KID       string
 	Alg       string
@@ -18,29 +18,29 @@ type KeyMaterial struct {
 	SealedBy  string // names the key-encryption key
 }
 
-// SigningKey is a key and its turn.
+// SigningKey is a key and its turn to sign.
 type SigningKey struct {
 	KeyMaterial
-	PublishAt   time.Time // in the JWKS from here on
+	PublishAt   time.Time // the JWKS lists it from then on
 	SignFrom    time.Time
 	SignUntil   time.Time
-	VerifyUntil time.Time // in the JWKS until here
+	VerifyUntil time.Time // the JWKS lists it until then
 	Lead        time.Duration
 	Overlap     time.Duration
 }
 
-// KeyPolicy is the schedule keys are made by.
+// KeyPolicy is the schedule by which keys are made.
 type KeyPolicy struct {
 	// Period is how long a key signs.
 	Period time.Duration
-	// Lead is how long a key is published before it signs: at least the JWKS max-age, the replicas' refresh and skew.
+	// Lead is how long a key is published before it signs: at least the max-age of the JWKS, the replicas' refresh and clock skew.
 	Lead time.Duration
-	// Overlap is how long a key is published after it signed: at least a token's life, the replicas' staleness and skew.
+	// Overlap is how long a key is published after it signed: at least the lifetime of tokens, the replicas' staleness and clock
+	// skew.
 	Overlap time.Duration
 }
 
-// Keys gives the keys that verifiers may still need, in the order they sign, and the database's time. Errors:
-// Unavailable.
+// Keys returns the keys that verifiers may need, in the order in which they sign, and the database's time. Errors: Unavailable.
 func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 	rows, err := s.q.PublishedKeys(ctx)
 	if err != nil {
@@ -62,13 +62,13 @@ func (r PublishedKeysRow) signingKey() SigningKey {
 	}
 }
 
-// MintFunc makes a key beside those that are published. It fails where it cannot vouch for them: nothing is made then.
+// MintFunc makes a key. It gets the published keys, and fails when it cannot trust them, so that no key is made.
 type MintFunc func(published []SigningKey) (KeyMaterial, error)
 
-// RotateKeys makes the keys that are due: the first one, and always one that is published ahead to sign next. It looks
-// without a lock, makes the key outside any transaction, and decides again under the lock, so that of any number of
-// callers one makes it. force brings the next key's turn forward to as soon as verifiers may know it. It returns the
-// keys made. Errors: what mint returns, Unavailable.
+// RotateKeys makes the keys that are due: the first one, and always a published one that signs next. It checks without a lock,
+// makes the key outside any transaction, and checks again under the lock, so that of any number of callers one stores its key.
+// force brings the next key's turn forward to when verifiers know the key. RotateKeys returns the keys it made. Errors: mint's,
+// Unavailable.
 func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) (made []SigningKey, err error) {
 	if err := s.q.RaiseOverlap(ctx, policy.Overlap); err != nil {
 		return nil, classify(err)
@@ -96,7 +96,7 @@ func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mi
 	}
 }
 
-// takeTurn inserts the material as the key that is due, if one still is.
+// takeTurn stores the material as the key that is due; it does nothing when none is due any more.
 func (s *Store) takeTurn(ctx context.Context, policy KeyPolicy, force bool, material KeyMaterial) (made *SigningKey, err error) {
 	err = s.inTx(ctx, func(q *Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
@@ -131,20 +131,20 @@ func (s *Store) takeTurn(ctx context.Context, policy KeyPolicy, force bool, mate
 	return made, err
 }
 
-// dueTurn tells when the key that is missing would sign: now, where none signs, else after the last one, and never
-// before verifiers could know it. It is pure.
+// dueTurn returns the turn of the key to make: from now on when no key signs, else after the last one, but not before verifiers
+// know the key. due is false when no key is missing. It is pure.
 func dueTurn(keys []SigningKey, now time.Time, policy KeyPolicy) (turn SigningKey, due bool) {
 	signing, last := signingTurn(keys, now), lastTurn(keys)
 	turn = SigningKey{PublishAt: now, Overlap: policy.Overlap, Lead: policy.Lead}
 	switch {
 	case signing == nil:
-		// Waiting for the lead would leave no token at all; verifiers that look again at an unknown key get by.
+		// During the lead no token could be issued at all. Verifiers fetch the JWKS again when they do not know a key.
 		turn.Lead, turn.SignFrom, turn.SignUntil = 0, now, now.Add(policy.Period)
 		if last != nil && now.Before(last.SignFrom) {
-			turn.SignUntil = last.SignFrom // the next key is there, and only too young
+			turn.SignUntil = last.SignFrom // there is a next key, whose lead is not over
 		}
 	case now.Before(last.SignFrom):
-		return turn, false // the last one is the next one already
+		return turn, false // the last one is the next one
 	default:
 		turn.SignFrom = later(last.SignUntil, now.Add(policy.Lead))
 		turn.SignUntil = turn.SignFrom.Add(policy.Period)
@@ -178,7 +178,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// insertTurn inserts a key; the one before it signs until then, where it would have ended earlier.
+// insertTurn inserts a key. If the turn of the key before would end earlier, it is extended until the new key signs.
 func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn SigningKey) error {
 	if last := lastTurn(keys); last != nil && turn.Lead > 0 && last.SignUntil.Before(turn.SignFrom) {
 		if err := q.setTurn(ctx, *last, last.SignFrom, turn.SignFrom, turn.Overlap); err != nil {
@@ -195,8 +195,8 @@ func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn Signin
 	return q.logKey(ctx, "key.made", turn.KID)
 }
 
-// advanceNext ends the signing key's turn as soon as the next key may sign. Without a next key there is nothing to do:
-// the key that is due now will be it.
+// advanceNext ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing: RotateKeys is about
+// to make one.
 func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.Time, policy KeyPolicy) ([]SigningKey, error) {
 	signing, next := signingTurn(keys, now), lastTurn(keys)
 	if signing == nil || !now.Before(next.SignFrom) {
@@ -204,7 +204,7 @@ func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.T
 	}
 	from := later(now, next.PublishAt.Add(next.Lead))
 	if !from.Before(next.SignFrom) {
-		return keys, nil // it comes as early as it can
+		return keys, nil // its turn cannot be any earlier
 	}
 	if err := q.setTurn(ctx, *signing, signing.SignFrom, from, policy.Overlap); err != nil {
 		return nil, err
@@ -228,9 +228,9 @@ func (q *Queries) logKey(ctx context.Context, kind, kid string) error {
 	return q.LogKey(ctx, LogKeyParams{Kind: kind, Detail: detail})
 }
 
-// TaintKey takes a key out of use at once: no replica signs with it and the JWKS lists it no more; the next key takes
-// its turn as soon as verifiers may know it, and RotateKeys makes one for the time until then. A key that is unknown is
-// an error, one that is tainted already is not. Errors: NotFound, Unavailable.
+// TaintKey takes a key out of use at once: no replica signs with it, and the JWKS does not list it. The next key signs as soon as
+// verifiers know it, and RotateKeys makes one for the time until then. It is no error when the key is tainted already. Errors:
+// NotFound, Unavailable.
 func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	err := s.q.TaintKey(ctx, kid)
 	var pg *pgconn.PgError
@@ -240,13 +240,14 @@ func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	return classify(err)
 }
 
-// ResealKey replaces a sealed private key by the same key sealed anew, unless somebody was first. Errors: Unavailable.
+// ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that by names. done is false
+// when old is not the stored one any more. Errors: Unavailable.
 func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte, by string) (done bool, err error) {
 	n, err := s.q.ResealKey(ctx, ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
 	return n == 1, classify(err)
 }
 
-// PruneKeys removes signing keys that no token needed for longer than keep. Errors: Unavailable.
+// PruneKeys deletes signing keys for which no valid token has existed for keep. Errors: Unavailable.
 func (s *Store) PruneKeys(ctx context.Context, keep time.Duration) (int, error) {
 	n, err := s.q.PruneKeys(ctx, keep)
 	return int(n), classify(err)

@@ -53,7 +53,7 @@ SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'))
 
 // Which key signs now? The untainted one with sign_from ≤ now < sign_until; a constraint allows only one. Replicas apply this rule to the
 // rows that they have read: signer in token/ring.go.
-// Rotation, tainting and resealing come one after the other, over all replicas and operators.
+// Serializes rotation and tainting over all replicas, workers and operators.
 func (q *Queries) LockKeys(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, lockKeys)
 	return err
@@ -77,7 +77,7 @@ const pruneKeys = `-- name: PruneKeys :execrows
 DELETE FROM signing_keys WHERE verify_until < now() - $1::interval
 `
 
-// Deletes keys that verify no valid token any more, after a time for the record.
+// Deletes keys for which no valid token has existed for @keep. Until then they are kept for the record.
 func (q *Queries) PruneKeys(ctx context.Context, keep time.Duration) (int64, error) {
 	result, err := q.db.Exec(ctx, pruneKeys, keep)
 	if err != nil {
@@ -108,7 +108,7 @@ type PublishedKeysRow struct {
 	Now           time.Time
 }
 
-// What verifiers may still need: the next key, the signing one, those that retire. With them the time they were read at.
+// The keys that verifiers may need: the next one, the signing one and retiring ones. Each row has the database's time.
 func (q *Queries) PublishedKeys(ctx context.Context) ([]PublishedKeysRow, error) {
 	rows, err := q.db.Query(ctx, publishedKeys)
 	if err != nil {
@@ -148,7 +148,7 @@ UPDATE signing_keys SET overlap = $1::interval, verify_until = greatest(verify_u
 WHERE overlap < $1::interval AND tainted_at IS NULL AND verify_until > now()
 `
 
-// Tokens live longer than when these keys were made: so do the keys.
+// Publishes existing keys for longer, after the lifetime of tokens was raised.
 func (q *Queries) RaiseOverlap(ctx context.Context, overlap time.Duration) error {
 	_, err := q.db.Exec(ctx, raiseOverlap, overlap)
 	return err
@@ -192,7 +192,7 @@ type SetSigningTimesParams struct {
 	Kid       string
 }
 
-// Moves a key's turn. It is published for as long as any of its tokens may be shown.
+// Moves a key's turn. The key stays published until its last token has expired.
 func (q *Queries) SetSigningTimes(ctx context.Context, arg SetSigningTimesParams) error {
 	_, err := q.db.Exec(ctx, setSigningTimes,
 		arg.SignFrom,

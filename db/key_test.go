@@ -14,7 +14,7 @@ import (
 
 var policy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 5 * time.Minute, Overlap: 10 * time.Minute}
 
-// minter makes key material that says nothing but its number.
+// minter makes key material that contains only a number.
 func minter() db.MintFunc {
 	var n atomic.Int64
 	return func([]db.SigningKey) (db.KeyMaterial, error) {
@@ -30,7 +30,7 @@ func (b *bundle) rotate(force bool) []db.SigningKey {
 	return made
 }
 
-// signing and next are the key whose turn it is and the one after.
+// turns returns the key that signs now, and the next one.
 func (b *bundle) turns() (signing, next *db.SigningKey) {
 	b.t.Helper()
 	keys, now, err := b.Keys(b.t.Context())
@@ -48,7 +48,7 @@ func (b *bundle) turns() (signing, next *db.SigningKey) {
 	return signing, next
 }
 
-func TestFirstKeySignsAtOnceAndTheNextIsPublished(t *testing.T) {
+func TestTheFirstKeySignsAtOnceAndTheNextIsPublished(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Len(t, b.rotate(false), 2)
@@ -57,10 +57,10 @@ func TestFirstKeySignsAtOnceAndTheNextIsPublished(t *testing.T) {
 	require.GreaterOrEqual(t, next.SignFrom.Sub(next.PublishAt), policy.Lead)
 	require.Equal(t, policy.Overlap, next.VerifyUntil.Sub(next.SignUntil))
 	require.Empty(t, b.rotate(false), "nothing is due")
-	b.requireSound()
+	b.requireInvariants()
 }
 
-func TestExactlyOneRotationWhenTenRace(t *testing.T) {
+func TestTenConcurrentRotationsMakeOneKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	race := func() (made int64) {
@@ -82,7 +82,7 @@ func TestExactlyOneRotationWhenTenRace(t *testing.T) {
 	b.exec(`UPDATE signing_keys SET publish_at = publish_at - interval '24 hours 1 second', sign_from = sign_from - interval '24 hours 1 second',
 		sign_until = sign_until - interval '24 hours 1 second', verify_until = verify_until - interval '24 hours 1 second'`)
 	require.Equal(t, int64(1), race())
-	b.requireSound()
+	b.requireInvariants()
 }
 
 func TestForcedRotationWaitsForVerifiers(t *testing.T) {
@@ -98,9 +98,9 @@ func TestForcedRotationWaitsForVerifiers(t *testing.T) {
 	b.exec("UPDATE signing_keys SET publish_at = publish_at - interval '1 hour'")
 	b.rotate(true)
 	signing, _ = b.turns()
-	require.Equal(t, next.KID, signing.KID, "known long enough, it signs at once")
+	require.Equal(t, next.KID, signing.KID, "verifiers know it, so it signs at once")
 	require.Empty(t, b.rotate(false))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
@@ -113,17 +113,17 @@ func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
 	signing, none := b.turns()
 	require.Equal(t, next.KID, signing.KID)
 	require.Nil(t, none)
-	require.Len(t, b.rotate(false), 1, "and there is a next one again")
+	require.Len(t, b.rotate(false), 1, "a new next key is made")
 	_, next = b.turns()
 	require.NoError(t, b.TaintKey(t.Context(), next.KID))
 	require.Len(t, b.rotate(false), 1)
-	b.requireSound()
+	b.requireInvariants()
 	requireKind(t, db.NotFound, "key_unknown", b.TaintKey(t.Context(), "no-such-key"))
 }
 
-// The next key is too young when the signing one is tainted: one is made that signs until then, because no token at all
-// is worse than one that some verifiers have to look twice at.
-func TestTaintWhileTheNextKeyIsYoung(t *testing.T) {
+// When the signing key is tainted during the lead of the next one, a key is made that signs until that lead is over. Verifiers have
+// to fetch the JWKS again for it, which is better than no tokens at all.
+func TestTaintDuringTheLeadOfTheNextKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.rotate(false)
@@ -133,21 +133,21 @@ func TestTaintWhileTheNextKeyIsYoung(t *testing.T) {
 	signing, still := b.turns()
 	require.Equal(t, next.KID, still.KID)
 	require.Equal(t, still.SignFrom, signing.SignUntil)
-	b.requireSound()
+	b.requireInvariants()
 }
 
-// Workers were away for a week: somebody signs again at once, and no constraint stands in the way.
-func TestRotationAfterALongSleep(t *testing.T) {
+// After a week without workers a key signs again at once, and no constraint prevents it.
+func TestRotationAfterAWeekWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.rotate(false)
 	b.exec(`UPDATE signing_keys SET publish_at = publish_at - interval '7 days', sign_from = sign_from - interval '7 days',
 		sign_until = sign_until - interval '7 days', verify_until = verify_until - interval '7 days'`)
 	require.Len(t, b.rotate(false), 2)
-	b.requireSound()
+	b.requireInvariants()
 }
 
-// A longer token life makes published keys stay longer.
+// When the lifetime of tokens is raised, published keys stay for longer.
 func TestOverlapGrowsWithTheTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -160,7 +160,7 @@ func TestOverlapGrowsWithTheTokens(t *testing.T) {
 	require.Equal(t, time.Hour, signing.VerifyUntil.Sub(signing.SignUntil))
 }
 
-// The promise to verifiers is in the table: whoever writes it, in SQL too, cannot break it.
+// The table's constraints keep the guarantees to verifiers, also against changes in SQL.
 func TestKeyConstraints(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

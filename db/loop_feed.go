@@ -27,10 +27,10 @@ func (c Candidate) Free(now time.Time) bool { return !c.Paused && !c.PendingUnti
 
 // CandidatePage is a part of the queue's changes.
 type CandidatePage struct {
-	Candidates []Candidate
-	Next       SettledPoint // where the next reading begins
-	More       bool         // there are more changes up to the moment at which this reading began
-	Anew       bool         // Postgres was restarted or replaced: the queue must be read anew
+	Candidates    []Candidate
+	Next          SettledPoint // where the next reading begins
+	More          bool         // there are more changes up to the moment at which this reading began
+	ServerChanged bool         // Postgres was restarted or replaced: the whole queue must be read again
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 // BeginCandidates returns the point from which [Store.CandidatesSince] finds what changes while the queue is being read.
 // Errors: Unavailable.
 func (s *Store) BeginCandidates(ctx context.Context) (SettledPoint, error) {
-	now, err := s.q.SettledNow(ctx)
+	now, err := s.q.CurrentSnapshot(ctx)
 	return SettledPoint{server: now.Server, read: now.Snapshot}, classify(err)
 }
 
@@ -79,11 +79,13 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 // Errors: Unavailable.
 func (s *Store) CandidatesSince(ctx context.Context, universe string, since SettledPoint) (CandidatePage, error) {
 	var p tx.Pipeline
-	var now SettledNowRow
+	var now CurrentSnapshotRow
 	var late []CandidatesLateRow
 	var young []CandidatesSinceRow
 	from, pending := max(snapshotEnd(since.read), since.after+1), s.cfg.Timing.PendingFor
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+		return q.CurrentSnapshot(ctx)
+	}, struct{}{})
 	queue(&p, &late, (*Queries).CandidatesLate, CandidatesLateParams{
 		Region: universe, Before: since.read, After: since.after, Page: changesPage, PendingFor: pending,
 	})
@@ -92,7 +94,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 		return CandidatePage{Next: since}, classify(err)
 	}
 	if !since.isOf(now) {
-		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, Anew: true}, nil
+		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
 	rows := make([]CandidatesSinceRow, 0, len(late)+len(young))
 	for _, r := range late {

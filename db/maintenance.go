@@ -7,16 +7,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// AnalyzeGrown has the planner look at hot tables that grew by half since it last did, sooner than autovacuum would.
-// Any number of workers may race. Errors: Unavailable.
+// AnalyzeGrown analyzes hot tables that have grown by half since they were analyzed last, sooner than autovacuum does. Any number
+// of workers may call it at once. Errors: Unavailable.
 func (s *Store) AnalyzeGrown(ctx context.Context) (tables int, err error) {
 	n, err := s.q.AnalyzeGrown(ctx)
 	return int(n), classify(err)
 }
 
-// VacuumWorn cleans up hot tables in which what is dead outweighs what lives, sooner than autovacuum would: lookups step
-// over what is dead. It skips locked tables, and one worker at a time cleans up a table. Errors: Unavailable; a role
-// that does not own the tables only gets a warning of Postgres.
+// VacuumWorn vacuums hot tables with more dead rows than live ones, sooner than autovacuum does: dead rows slow lookups down. It
+// skips locked tables, so one worker at a time vacuums a table. Errors: Unavailable. A role that does not own the tables only
+// gets a warning of Postgres.
 func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 	worn, err := s.q.WornTables(ctx)
 	if err != nil {

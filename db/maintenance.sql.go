@@ -24,7 +24,7 @@ const oldestSnapshotAge = `-- name: OldestSnapshotAge :one
 SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot
 `
 
-// Seconds vacuum has been kept from cleaning behind the hot tables.
+// For how many seconds the oldest snapshot has prevented vacuum from removing dead rows.
 func (q *Queries) OldestSnapshotAge(ctx context.Context) (float64, error) {
 	row := q.db.QueryRow(ctx, oldestSnapshotAge)
 	var seconds float64

@@ -69,7 +69,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, ended)
 	p := m.requireCommitted(m.commit(again)[0])
-	require.Equal(t, p, m.place(wish("dan", 4, "cid")))
+	require.Equal(t, p, m.place(request("dan", 4, "cid")))
 	require.Equal(t, []string{"playing"}, m.rows("SELECT state FROM matches"))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
 	require.Equal(t, "assigned", m.state(d.Tickets[0].ID))
@@ -78,7 +78,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	ended, err = m.RenewAccepted(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{again})
 	require.NoError(t, err)
 	require.Len(t, ended, 1)
-	m.requireSound()
+	m.requireInvariants()
 }
 
 func (m *matches) commitAccepted(d db.NewMatch) db.MatchOutcome {
@@ -117,7 +117,7 @@ func TestAReadyCheckThatFails(t *testing.T) {
 	requireKind(t, db.Conflict, "too_late", err)
 	accepted.Tx = one[uint64](m.bundle, "SELECT tx FROM tickets")
 	m.requireCommitted(m.commit(matchOf(accepted, m.queued("blue", "fay")))[0])
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Nobody has to wait for the deadline once all have answered. Who accepted may still decline, and that stands.
@@ -201,7 +201,7 @@ func TestAnAcceptedMatchThatLostATicket(t *testing.T) {
 	require.Equal(t, []string{d.Tickets[0].ID}, out.Gone)
 	require.Equal(t, []string{d.Tickets[1].ID}, m.waiting(m.Store, match.Pool{}))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Accepted matches that nobody commits or renews give their tickets back.
@@ -256,7 +256,7 @@ func TestAReadyCheckIsDecidedOnce(t *testing.T) {
 		} else {
 			m.judge()
 		}
-		m.requireSound()
+		m.requireInvariants()
 		m.exec("DELETE FROM tickets")
 		m.exec("DELETE FROM ticket_players")
 	}

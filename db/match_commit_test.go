@@ -50,7 +50,7 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 		m.rows(`SELECT region, detail FROM events WHERE kind = 'match.committed' AND session_id IS NOT NULL`))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM ticket_players"))
 	require.Equal(t, []string{"other/2"}, m.rows("SELECT key FROM demand"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // A match without modes is a lobby's: assignments and history, and nothing else.
@@ -64,7 +64,7 @@ func TestAMatchWithoutModesHasNoSeats(t *testing.T) {
 	require.Zero(t, m.requireCommitted(out[0]))
 	require.Equal(t, []string{"0|0|2|1|1"}, m.rows(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM matches), (SELECT count(*) FROM settled_tickets),
 		(SELECT count(*) FROM match_history WHERE mode IS NULL AND session_id IS NULL), (SELECT count(*) FROM events WHERE kind = 'match.committed' AND region = 'global')`))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // The seats are as those of /matchmake: asked again with the same party and size, the answer is the match's seat, although no
@@ -75,15 +75,15 @@ func TestMatchmakeAndResolveFindTheSeatOfAMatch(t *testing.T) {
 	d := matchOf(m.queued("red", "ann", "bob"), m.queued("blue", "cid"))
 	d.Size = 4
 	p := m.requireCommitted(m.commit(d)[0])
-	require.Equal(t, p, m.place(wish("bob", 4, "ann")))
-	require.NotEqual(t, p.SessionID, m.place(wish("dan", 4)).SessionID, "no stranger sits in a match's session")
+	require.Equal(t, p, m.place(request("bob", 4, "ann")))
+	require.NotEqual(t, p.SessionID, m.place(request("dan", 4)).SessionID, "no stranger sits in a match's session")
 	r := m.resolve(p, "ann")
 	require.Equal(t, d.ID, r.MatchID)
 	require.Equal(t, "red", r.Team)
 	m.connect("a", p, "bob")
-	require.Equal(t, p.SessionHandle, m.place(wish("bob", 4, "ann")).SessionHandle, "a player that is connected comes back")
-	require.Equal(t, uuid.Nil, m.resolve(m.place(wish("eve", 4)), "eve").MatchID)
-	m.requireSound()
+	require.Equal(t, p.SessionHandle, m.place(request("bob", 4, "ann")).SessionHandle, "a player that is connected comes back")
+	require.Equal(t, uuid.Nil, m.resolve(m.place(request("eve", 4)), "eve").MatchID)
+	m.requireInvariants()
 }
 
 // A player that gives up the seat of a match is not put back into the match's session as a stranger.
@@ -92,10 +92,10 @@ func TestNobodyFillsASeatThatWasGivenUp(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	p := m.requireCommitted(m.commit(d)[0])
-	other := m.place(wish("ann", 2, "cid"))
+	other := m.place(request("ann", 2, "cid"))
 	require.NotEqual(t, p.SessionID, other.SessionID)
 	require.Equal(t, []string{d.ID.String() + "|red|given up"}, m.rows("SELECT match_id, team, reason FROM seat_history"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // The rows of a match end with its session, and their history says which match it was.
@@ -111,7 +111,7 @@ func TestAMatchEndsWithItsSession(t *testing.T) {
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
 	require.Equal(t, []string{"ann|red", "ann|red", "bob|blue"}, m.rows("SELECT sub, team FROM seat_history WHERE match_id = $1 ORDER BY sub", d.ID))
 	require.Equal(t, d.ID, one[uuid.UUID](m.bundle, "SELECT match_id FROM session_history"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 func TestNoHost(t *testing.T) {
@@ -126,7 +126,7 @@ func TestNoHost(t *testing.T) {
 	big.Modes = []string{"raid", "duel"}
 	big.Size = 2
 	require.Equal(t, "duel", m.requireCommitted(m.commit(big)[0]).Mode, "the first mode that has a host")
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Hosts that another transaction holds are no reason to say that there is none.
@@ -140,7 +140,7 @@ func TestAHostThatIsHeldIsWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan []db.MatchOutcome, 1)
 	go func() { done <- m.commit(d) }()
-	m.eventuallyBlocked(1)
+	m.waitBlocked(1)
 	require.NoError(t, tx.Commit(t.Context()))
 	m.requireCommitted((<-done)[0])
 }
@@ -223,7 +223,7 @@ func TestABadMatchIsAlone(t *testing.T) {
 		}
 		m.requireCommitted(out)
 	}
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // A batch is cut where it grows beyond what one transaction may hold.
@@ -239,7 +239,7 @@ func TestManyMatchesAreCommittedInBatches(t *testing.T) {
 		m.requireCommitted(out)
 	}
 	require.Equal(t, 2, one[int](m.bundle, "SELECT count(DISTINCT xmin::text) FROM match_history"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Replicas of the version before write none of the new columns.
@@ -254,5 +254,5 @@ func TestRowsOfTheVersionBeforeAreTaken(t *testing.T) {
 	m.exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body) VALUES ('global', 'old', 1, '{}', '{}', '{}', '')`)
 	require.Equal(t, 1, one[int](m.bundle, "SELECT count(*) FROM open_sessions WHERE takes_players"))
 	require.True(t, one[bool](m.bundle, "SELECT tx = xmin::text::xid8 AND version = 1 FROM tickets"))
-	m.requireSound()
+	m.requireInvariants()
 }

@@ -40,7 +40,7 @@ func TestJoinInProgress(t *testing.T) {
 	require.Equal(t, []string{"3|3"}, m.rows("SELECT jsonb_array_length(roster), cardinality(tickets) FROM matches"))
 	require.Equal(t, []string{d.ID.String()}, m.rows("SELECT match_id FROM ticket_events WHERE ticket_id = $1", n.Tickets[0].ID))
 	require.Equal(t, []string{n.ID.String() + "|t"}, m.rows("SELECT id, joined FROM match_history WHERE joined"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // What the loop saw of a session may be old: it is judged again under the session's lock.
@@ -65,7 +65,7 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 			return m.newcomers(p, nil, "eve")
 		},
 		"not a match's": func(m *matches, _ db.Placement) db.NewMatch {
-			return m.newcomers(m.place(wish("zoe", 4)), nil, "eve")
+			return m.newcomers(m.place(request("zoe", 4)), nil, "eve")
 		},
 		"roster": func(m *matches, p db.Placement) db.NewMatch {
 			m.exec(`UPDATE matches SET roster = roster || jsonb_build_array(jsonb_build_object('sub', $1::text))`, strings.Repeat("x", 65536-300))
@@ -87,7 +87,7 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 				want = reason
 			}
 			require.Equal(t, want, out.Reason)
-			m.requireSound()
+			m.requireInvariants()
 		})
 	}
 }
@@ -102,5 +102,5 @@ func TestOneJoinATransaction(t *testing.T) {
 	m.requireCommitted(out[0])
 	require.Equal(t, db.MatchPlayersBusy.String(), out[1].Kind.String())
 	require.Equal(t, db.RefusedRoster, m.commit(m.newcomers(p, beside, "eve"))[0].Reason)
-	m.requireSound()
+	m.requireInvariants()
 }

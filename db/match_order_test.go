@@ -17,7 +17,7 @@ func TestACommitLocksInOrder(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t, func(c *db.Config) { c.MaxConns = 16 })
 	_, p := m.playing(4, "zoe", "yan")
-	unused := m.place(wish("ann", 8))
+	unused := m.place(request("ann", 8))
 	d := m.newcomers(p, nil, "ann")
 	d.Accepted = true
 	m.exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
@@ -48,7 +48,7 @@ func TestACommitLocksInOrder(t *testing.T) {
 		done <- m.commitBy(m.replica(func(c *db.Config) { c.LockWait = 25 * time.Second }), m.owner, d)[0]
 	}()
 	for i, o := range order {
-		m.eventuallyBlocked(1)
+		m.waitBlocked(1)
 		by := one[uint32](m.bundle, "SELECT (pg_blocking_pids(pid))[1] FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'")
 		require.Equal(t, o.table, holders[by])
 		require.NoError(t, held[i].Rollback(t.Context()))
@@ -57,5 +57,5 @@ func TestACommitLocksInOrder(t *testing.T) {
 		}, 30*time.Second, 5*time.Millisecond)
 	}
 	m.requireCommitted(<-done)
-	m.requireSound()
+	m.requireInvariants()
 }

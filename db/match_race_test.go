@@ -67,7 +67,7 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 	})
 	race.Go(func() error {
 		for _, at := range rand.Perm(len(tickets))[:40] {
-			_, err := m.Place(t.Context(), wish(tickets[at].Players[0].Sub, 2))
+			_, err := m.Place(t.Context(), request(tickets[at].Players[0].Sub, 2))
 			if err != nil && !db.IsKind(err, db.NoCapacity) {
 				return err
 			}
@@ -85,7 +85,7 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 		require.Equal(t, n, one[int](m.bundle, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state = 'assigned'", k.ID))
 	}
 	require.Empty(t, m.rows("SELECT k FROM match_history, unnest(tickets) k GROUP BY k HAVING count(*) > 1"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // A cancel and a commit meet at the ticket's row: one of them.
@@ -110,7 +110,7 @@ func TestACancelAgainstACommit(t *testing.T) {
 			m.report(db.SeatReport{Ref: ref("a"), SessionID: m.requireCommitted(out).SessionID, Ended: true})
 		}
 	}
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Pins matches that are told although they were rolled back, and matches that are lost although they were committed.
@@ -136,13 +136,13 @@ func TestAMatchWhoseCommitIsLost(t *testing.T) {
 				var lost errgroup.Group
 				lost.Go(func() error { do(d); return nil })
 				if arrives { // late: it is asked already what became of it
-					m.eventuallyBlocked(1)
+					m.waitBlocked(1)
 					close(c.arrive)
 				}
 				require.NoError(t, lost.Wait())
 				require.Equal(t, int32(1), c.cuts.Load())
 				require.Equal(t, 2, one[int](m.bundle, "SELECT count(*) FROM ticket_events WHERE match_id = $1", d.ID))
-				m.requireSound()
+				m.requireInvariants()
 			})
 		}
 	}

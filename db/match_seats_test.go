@@ -14,32 +14,32 @@ func TestAMatchTakesItsPlayersFromUnusedSeats(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	m.exec("UPDATE instances SET capacity = 8")
-	m.place(wish("ann", 8))
+	m.place(request("ann", 8))
 	d := m.duel("ann", "bob")
 	d.Size = 8
 	p := m.requireCommitted(m.commit(d)[0])
 	require.Equal(t, []string{"ann|" + p.SessionID, "bob|" + p.SessionID}, m.rows("SELECT sub, region || '.' || session_id FROM seats ORDER BY sub"))
 	require.Equal(t, []string{"given up"}, m.rows("SELECT reason FROM seat_history"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // A seat is not given up for nothing.
 func TestUnusedSeatsAreKeptWithoutAHost(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	held := m.place(wish("ann", 8, "zoe"))
+	held := m.place(request("ann", 8, "zoe"))
 	d := m.duel("ann", "bob")
 	d.Size = 65
 	require.Equal(t, db.MatchNoHost.String(), m.commit(d)[0].Kind.String())
-	require.Equal(t, held.SessionHandle, m.place(wish("ann", 8, "zoe")).SessionHandle)
-	m.requireSound()
+	require.Equal(t, held.SessionHandle, m.place(request("ann", 8, "zoe")).SessionHandle)
+	m.requireInvariants()
 }
 
 // A player that has resolved its seat is on its way there. One that plays already may be matched again.
 func TestAResolvedSeatRefusesTheMatch(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	p := m.place(wish("ann", 8))
+	p := m.place(request("ann", 8))
 	m.resolve(p, "ann")
 	d := m.duel("ann", "bob")
 	out := m.commit(d)[0]
@@ -48,17 +48,17 @@ func TestAResolvedSeatRefusesTheMatch(t *testing.T) {
 	require.Equal(t, []string{"ann"}, out.Busy)
 	m.connect("a", p, "ann")
 	m.requireCommitted(m.commit(d)[0])
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // A seat that a stranger's party reserved does not keep a player out of its match.
 func TestAStrangersReservationYields(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.place(wish("eve", 8, "ann"))
+	m.place(request("eve", 8, "ann"))
 	m.requireCommitted(m.commit(m.duel("ann", "bob"))[0])
 	require.Equal(t, 1, one[int](m.bundle, "SELECT player_count FROM sessions WHERE match_id IS NULL"))
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Nor may a stranger's party take a player out of its match.
@@ -66,7 +66,7 @@ func TestAStrangerTakesNobodyOutOfAMatch(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	m.requireCommitted(m.commit(m.duel("ann", "bob"))[0])
-	_, err := m.Place(t.Context(), wish("eve", 8, "ann"))
+	_, err := m.Place(t.Context(), request("eve", 8, "ann"))
 	requireKind(t, db.Conflict, "party_conflict", err)
 }
 
@@ -84,7 +84,7 @@ func TestASecondMatchDoesNotTakeTheSeatOfTheFirst(t *testing.T) {
 	require.Equal(t, db.RefusedSeated, again.Reason, "%+v", again)
 	later := matchOf(m.queued("red", "ann"), second.Tickets[1])
 	m.requireCommitted(m.commit(later)[0])
-	m.requireSound()
+	m.requireInvariants()
 }
 
 // Placement decides about a player under the same lock.

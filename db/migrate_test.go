@@ -9,19 +9,19 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// A schema in use goes back a step and forth again without losing what is in it, and all the way down and up.
+// A schema with rows migrates one step down and up without losing them, and all the way down and up.
 func TestMigrationsWithData(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	b.rotate(false)
 
 	_, err := migrations.Redo(t.Context(), b.url, nil)
 	require.NoError(t, err)
 	b.Pool().Reset()
-	require.Equal(t, p, b.place(wish("ann", 8)))
-	b.requireSound()
+	require.Equal(t, p, b.place(request("ann", 8)))
+	b.requireInvariants()
 
 	_, err = migrations.Down(t.Context(), b.url, int(migrations.Latest()), nil)
 	require.NoError(t, err)

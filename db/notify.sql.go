@@ -13,7 +13,7 @@ const sendNotification = `-- name: SendNotification :exec
 SELECT pg_notify('director', $1)
 `
 
-// Alone in its transaction: those that notify commit one after the other.
+// Run it in a transaction of its own: transactions that notify commit one after the other.
 func (q *Queries) SendNotification(ctx context.Context, payload string) error {
 	_, err := q.db.Exec(ctx, sendNotification, payload)
 	return err

@@ -186,7 +186,7 @@ type FillSessionsParams struct {
 	Players []int32
 }
 
-// Counts new players in sessions that this transaction holds.
+// Adds new players to the counters of sessions that this transaction has locked.
 func (q *Queries) FillSessions(ctx context.Context, arg FillSessionsParams) error {
 	_, err := q.db.Exec(ctx, fillSessions, arg.Region, arg.Ids, arg.Players)
 	return err
@@ -250,9 +250,9 @@ type LockHostsRow struct {
 	Open          bool
 }
 
-// Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
-// are locked, one for each session that is needed. It adds the named ones, which may get seats back. Instances that
-// another transaction holds are waited for, or left out.
+// Locks instances that could open a session. It reads a bounded number of instances of the least loaded buckets, and locks the
+// least loaded of these, one for each session that is needed. It adds the instances @also, whose seats may become free. With
+// @wait it waits for instances that another transaction has locked; without, it skips them.
 func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHostsRow, error) {
 	rows, err := q.db.Query(ctx, lockHosts,
 		arg.Modes,
@@ -325,8 +325,8 @@ type OpenSessionsParams struct {
 	Matches      []uuid.UUID
 }
 
-// Opens sessions on instances that this transaction holds, and counts them there. The match of a session that is not a match's is
-// the id of zeros.
+// Opens sessions on instances that this transaction has locked, and updates the counters of these instances. The nil UUID means
+// that a session has no match.
 func (q *Queries) OpenSessions(ctx context.Context, arg OpenSessionsParams) error {
 	_, err := q.db.Exec(ctx, openSessions,
 		arg.Region,
@@ -456,10 +456,10 @@ type StillPlaceableParams struct {
 	Sizes      []int32
 }
 
-// Which of these requests a fresh snapshot still shows free seats for, locked or not: "no capacity" is only ever
-// answered to the others. A session in which a member of the party plays does not count for that party: request
-// players[i] plays in session played_in[i]. The order keeps the planner from betting that a scan of the whole fleet will
-// meet a free instance soon; EXISTS would drop it.
+// Returns the requests for which a fresh snapshot shows free seats, locked or not. Only the others may be answered "no
+// capacity". A session in which a member of the party plays does not count for that party: a member of request players[i] plays
+// in session played_in[i]. ORDER BY makes the planner use the indexes. EXISTS would ignore it, and the planner might scan the
+// whole fleet in the hope of an early match.
 func (q *Queries) StillPlaceable(ctx context.Context, arg StillPlaceableParams) ([]int32, error) {
 	rows, err := q.db.Query(ctx, stillPlaceable,
 		arg.Region,
@@ -506,8 +506,8 @@ type TakeSeatsParams struct {
 	Callers  []string
 }
 
-// Seats in sessions that this transaction holds. They go in by player, so that two transactions that meet at the index of
-// waiting players meet in the same order.
+// Inserts seats into sessions that this transaction has locked, in the order of the players. So two transactions that seat the
+// same players wait for each other at the unique index in one order, and cannot deadlock.
 func (q *Queries) TakeSeats(ctx context.Context, arg TakeSeatsParams) error {
 	_, err := q.db.Exec(ctx, takeSeats,
 		arg.Region,
@@ -602,8 +602,8 @@ type WaitForOpenSessionsRow struct {
 	Fillable    bool
 }
 
-// FillOpenSessions under the opener lock: it waits for sessions that others are filling, and adds the named ones, whose seats
-// are about to be given up. It returns rows as they are after the wait.
+// FillOpenSessions under the opener lock: it waits for sessions that others are filling, and adds the sessions @also, in which
+// seats are about to be given up. It returns rows as they are after the wait.
 func (q *Queries) WaitForOpenSessions(ctx context.Context, arg WaitForOpenSessionsParams) ([]WaitForOpenSessionsRow, error) {
 	rows, err := q.db.Query(ctx, waitForOpenSessions,
 		arg.Region,

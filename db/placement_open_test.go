@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/db/internal/batch"
 )
 
-// smallFleet is a store on a database of its own, in which instances of that capacity offer duels.
+// smallFleet opens a store on a database of its own, in which instances of a capacity offer the mode duel.
 func smallFleet(t *testing.T, capacity int, instances ...string) *Store {
 	t.Helper()
 	return observedFleet(t, nil, capacity, instances...)
@@ -42,7 +42,7 @@ func (s *Store) mustPlace(t *testing.T, r PlaceRequest) Placement {
 	return p
 }
 
-// begin starts a transaction of the test's own, on a connection of its own, and runs a statement in it.
+// begin begins a transaction on a connection of its own, and runs a statement in it.
 func begin(t *testing.T, s *Store, sql string, args ...any) pgx.Tx {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.cfg.URL)
@@ -55,7 +55,7 @@ func begin(t *testing.T, s *Store, sql string, args ...any) pgx.Tx {
 	return tx
 }
 
-// waitBlocked returns when n connections wait for locks of others.
+// waitBlocked waits until n connections wait for locks of other connections.
 func waitBlocked(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -84,8 +84,8 @@ func resultOf[Req, Res any](c *batch.Call[Req, Res]) Res {
 	return res
 }
 
-// A session in which a member of one party plays was taken for full on behalf of the whole batch.
-func TestOnePartysSessionIsRoomForOthers(t *testing.T) {
+// Pins a session in which a member of one party plays, and which was skipped for all other parties of the batch.
+func TestASessionThatOnePartyMayNotJoinIsFilledByOthers(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 16, "a")
 	anns := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7", "ann"))
@@ -97,24 +97,24 @@ func TestOnePartysSessionIsRoomForOthers(t *testing.T) {
 	calls := callsOf[PlaceRequest, Placement](t, duelFor(8, "ann", "pal"), duelFor(8, "jon"))
 	done := make(chan error, 1)
 	go func() { _, err := s.placeWaiting(t.Context(), "eu", calls, time.Minute); done <- err }()
-	waitBlocked(t, s, 1) // for the session that is being filled: ann's looked full
+	waitBlocked(t, s, 1) // it waits for the session that is being filled, since ann's session is full
 	_, err = s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Left: []Left{{Sub: "p7"}}})
 	require.NoError(t, err)
 	require.NoError(t, filling.Commit(t.Context()))
 	require.NoError(t, <-done)
-	require.True(t, IsKind(errorOf(calls[0]), NoCapacity), "there is no other session for ann and her friend: %v", errorOf(calls[0]))
-	require.NoError(t, errorOf(calls[1]), "ann's session has room for somebody else")
+	require.True(t, IsKind(errorOf(calls[0]), NoCapacity), "there is no other session for ann and pal: %v", errorOf(calls[0]))
+	require.NoError(t, errorOf(calls[1]), "ann's session has a free seat for another player")
 	require.Equal(t, anns.SessionID, s.mustPlace(t, duelFor(8, "jon")).SessionID)
 }
 
-// A transaction that had closed a session that was given up looked for hosts anew, and so locked one before another that
-// it held already. Here the other one waits for it the right way round.
+// Pins a placement that closed a given-up session, searched for hosts again, and so locked them in the wrong order. Here another
+// transaction locks them in the right order meanwhile.
 func TestHostsAreLockedInOneOrder(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "b", "m")
 	_, err := s.pool.Exec(t.Context(), "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''1h''', current_database()); END $$")
 	require.NoError(t, err)
-	s.pool.Reset() // deadlocks last from now on
+	s.pool.Reset() // from now on Postgres resolves no deadlock
 	_, err = s.SetDrain(t.Context(), InstanceRef{InstanceID: "b"}, true)
 	require.NoError(t, err)
 	old := s.mustPlace(t, duelFor(8, "ann"))
@@ -123,7 +123,7 @@ func TestHostsAreLockedInOneOrder(t *testing.T) {
 	modes := begin(t, s, "SELECT FROM instance_modes WHERE instance_id = 'm' FOR UPDATE")
 	placed := make(chan error, 1)
 	go func() { _, err := s.Place(t.Context(), duelFor(4, "ann")); placed <- err }()
-	waitBlocked(t, s, 1) // where it gives the room of the closed session back to m, which it holds
+	waitBlocked(t, s, 1) // it has locked m, and frees the reservation of the closed session there
 	_, err = s.SetDrain(t.Context(), InstanceRef{InstanceID: "b"}, false)
 	require.NoError(t, err)
 	other := begin(t, s, "SELECT FROM instances WHERE id = 'b' FOR NO KEY UPDATE")
@@ -131,7 +131,7 @@ func TestHostsAreLockedInOneOrder(t *testing.T) {
 	_, err = other.Exec(t.Context(), "SET LOCAL lock_timeout = '20s'")
 	require.NoError(t, err)
 	_, err = other.Exec(t.Context(), "SELECT FROM instances WHERE id = 'm' FOR NO KEY UPDATE")
-	require.NoError(t, err, "b and then m is the order")
+	require.NoError(t, err, "the lock order is b, then m")
 	require.NoError(t, other.Commit(t.Context()))
 	require.NoError(t, <-placed)
 }
@@ -141,14 +141,14 @@ type placed struct {
 	err error
 }
 
-// placing asks for a seat and does not wait for it.
-func (s *Store) placing(ctx context.Context, r PlaceRequest) <-chan placed {
+// placeAsync places a request in the background.
+func (s *Store) placeAsync(ctx context.Context, r PlaceRequest) <-chan placed {
 	out := make(chan placed, 1)
 	go func() { p, err := s.Place(ctx, r); out <- placed{p, err} }()
 	return out
 }
 
-func requireWaiting(t *testing.T, answer <-chan placed) {
+func requireUnanswered(t *testing.T, answer <-chan placed) {
 	t.Helper()
 	select {
 	case p := <-answer:
@@ -157,24 +157,24 @@ func requireWaiting(t *testing.T, answer <-chan placed) {
 	}
 }
 
-// holdOpener holds the right to open sessions of a size, as a replica does that is frozen while it opens one.
-func holdOpener(t *testing.T, s *Store, maxPlayers int) pgx.Tx {
+// lockOpener takes the right to open sessions of a size, as a replica does that freezes while it opens one.
+func lockOpener(t *testing.T, s *Store, maxPlayers int) pgx.Tx {
 	t.Helper()
 	return begin(t, s, "SELECT pg_advisory_xact_lock($1)", openerLock("eu", shape{"duel", maxPlayers}))
 }
 
-func holdSession(t *testing.T, s *Store, p Placement) pgx.Tx {
+func lockSession(t *testing.T, s *Store, p Placement) pgx.Tx {
 	t.Helper()
 	return begin(t, s, "SELECT FROM sessions WHERE id::text = right($1, 36) FOR NO KEY UPDATE", p.SessionID)
 }
 
-// A replica that froze while it opened a session held up all placements of the region until its transaction ended.
-func TestAHeldOpenerHoldsUpOnlyThoseWhoNeedIt(t *testing.T) {
+// Pins a replica that freezes while it opens a session, and blocks all placements of the region until its transaction ends.
+func TestALockedOpenerBlocksOnlyCallsThatNeedIt(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 64, "a")
 	s.cfg.LockWait = time.Minute
 	open := s.mustPlace(t, duelFor(8, "seed"))
-	frozen := holdOpener(t, s, 4)
+	frozen := lockOpener(t, s, 4)
 
 	calls := callsOf[PlaceRequest, Placement](t, duelFor(4, "ann"), duelFor(8, "bob"), duelFor(2, "cid"))
 	require.NoError(t, s.placeBatch(t.Context(), "eu", calls))
@@ -190,7 +190,7 @@ func TestAHeldOpenerHoldsUpOnlyThoseWhoNeedIt(t *testing.T) {
 	s.mustPlace(t, duelFor(16, "eve"))
 	select {
 	case <-calls[0].Done():
-		require.Fail(t, "nobody else may open a session of this size now")
+		require.Fail(t, "no other transaction may open a session of this size now")
 	default:
 	}
 	require.NoError(t, frozen.Rollback(t.Context()))
@@ -198,31 +198,31 @@ func TestAHeldOpenerHoldsUpOnlyThoseWhoNeedIt(t *testing.T) {
 	require.NoError(t, errorOf(calls[0]))
 }
 
-// One size that waits for a frozen replica does not keep another one waiting that goes by the same batch.
-func TestAHeldOpenerHoldsUpNoOtherThatWaited(t *testing.T) {
+// Calls for one size that wait for a frozen replica do not block calls for another size in the same batch.
+func TestALockedOpenerDoesNotBlockOtherSizesOfItsBatch(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 64, "a")
-	frozen, busy := holdOpener(t, s, 4), holdOpener(t, s, 8)
-	ann := s.placing(t.Context(), duelFor(4, "ann"))
+	frozen, busy := lockOpener(t, s, 4), lockOpener(t, s, 8)
+	ann := s.placeAsync(t.Context(), duelFor(4, "ann"))
 	waitBlocked(t, s, 1)
-	bob := s.placing(t.Context(), duelFor(8, "bob"))
+	bob := s.placeAsync(t.Context(), duelFor(8, "bob"))
 	require.Eventually(t, func() bool { return s.groups.openings.Waiting() > 0 }, 10*time.Second, time.Millisecond)
 	require.NoError(t, busy.Rollback(t.Context()))
 	require.NoError(t, (<-bob).err)
-	requireWaiting(t, ann)
+	requireUnanswered(t, ann)
 	require.NoError(t, frozen.Rollback(t.Context()))
 	require.NoError(t, (<-ann).err)
 }
 
-// A session, or an instance, that a frozen replica holds is done without where there is another.
-func TestWhatIsHeldForLongIsDoneWithout(t *testing.T) {
+// When a frozen replica has locked a session or an instance, placements use another one.
+func TestPlacementsAvoidRowsThatStayLocked(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 64, "a", "b")
 	full := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7"))
-	frozen := holdSession(t, s, full)
+	frozen := lockSession(t, s, full)
 	fresh := s.mustPlace(t, duelFor(8, "ann"))
 	require.NotEqual(t, full.SessionID, fresh.SessionID)
-	require.Equal(t, fresh.SessionID, s.mustPlace(t, duelFor(8, "bob")).SessionID, "and filled, though the fuller one is held")
+	require.Equal(t, fresh.SessionID, s.mustPlace(t, duelFor(8, "bob")).SessionID, "it is filled although the locked one is fuller")
 	require.NoError(t, frozen.Rollback(t.Context()))
 	require.Equal(t, full.SessionID, s.mustPlace(t, duelFor(8, "cid")).SessionID)
 
@@ -246,53 +246,53 @@ func (o *openings) Batch(group string, _ int, _, _ time.Duration) {
 	}
 }
 
-// The last seat of a region may be in a session that somebody holds: then nobody is refused.
-func TestWhatIsHeldForLongIsNoReasonToRefuse(t *testing.T) {
+// While the last free seat of a region is in a locked session, no call is refused.
+func TestALockedSessionIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	seen := &openings{}
 	s := observedFleet(t, seen, 8, "a")
 	last := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7"))
-	frozen := holdSession(t, s, last)
-	ann, bob := s.placing(t.Context(), duelFor(8, "ann")), s.placing(t.Context(), duelFor(8, "ann"))
-	require.Eventually(t, func() bool { return seen.Load() >= 2 }, 20*time.Second, 5*time.Millisecond, "each batch gives up waiting and asks anew")
-	requireWaiting(t, ann)
-	requireWaiting(t, bob)
+	frozen := lockSession(t, s, last)
+	ann, bob := s.placeAsync(t.Context(), duelFor(8, "ann")), s.placeAsync(t.Context(), duelFor(8, "ann"))
+	require.Eventually(t, func() bool { return seen.Load() >= 2 }, 20*time.Second, 5*time.Millisecond, "each batch stops waiting, and the calls wait in the next one")
+	requireUnanswered(t, ann)
+	requireUnanswered(t, bob)
 
 	hurried, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	require.Error(t, s.Drain(hurried), "two calls are under way")
+	require.Error(t, s.Drain(hurried), "two calls are not answered")
 	require.NoError(t, frozen.Rollback(t.Context()))
 	first, second := <-ann, <-bob
 	require.NoError(t, first.err)
 	require.NoError(t, second.err)
 	require.Equal(t, last.SessionID, first.SessionID)
-	require.Equal(t, last.SessionID, second.SessionID, "one player has one seat, whichever group decides")
+	require.Equal(t, last.SessionID, second.SessionID, "one player gets one seat, whichever group decides")
 	require.NoError(t, s.Drain(t.Context()))
 	var seats int
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM seats").Scan(&seats))
 	require.Equal(t, 8, seats)
 }
 
-// Waiting has an end, also for callers without a deadline.
-func TestNobodyWaitsForEver(t *testing.T) {
+// A call ends after the batch timeout even when the caller has no deadline.
+func TestPlacementsDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "a")
 	s.cfg.BatchTimeout = 500 * time.Millisecond
-	holdOpener(t, s, 8)
+	lockOpener(t, s, 8)
 	_, err := s.Place(t.Context(), duelFor(8, "ann"))
 	require.True(t, IsKind(err, Unavailable), "%v", err)
 }
 
-// A party that changes its mind does not wait for others for longer either, and keeps its seat meanwhile.
-func TestGivingUpWaitsForTheHeldSession(t *testing.T) {
+// A player who gives up a seat waits until the seat's session is unlocked, keeps the seat meanwhile, and delays no others.
+func TestGivingUpASeatWaitsForItsSession(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 64, "a")
 	old := s.mustPlace(t, duelFor(8, "ann"))
-	frozen := holdSession(t, s, old)
-	ann := s.placing(t.Context(), duelFor(4, "ann"))
+	frozen := lockSession(t, s, old)
+	ann := s.placeAsync(t.Context(), duelFor(4, "ann"))
 	waitBlocked(t, s, 1)
 	s.mustPlace(t, duelFor(2, "bob"))
-	requireWaiting(t, ann)
+	requireUnanswered(t, ann)
 	require.NoError(t, frozen.Rollback(t.Context()))
 	require.NoError(t, (<-ann).err)
 	_, err := s.Session(t.Context(), old.SessionID)

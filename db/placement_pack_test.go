@@ -12,16 +12,16 @@ import (
 
 var duel = shape{"duel", 4}
 
-func TestPackFillsTheFullestRoomThatFits(t *testing.T) {
+func TestPackFillsTheFullestSessionThatFits(t *testing.T) {
 	t.Parallel()
 	sessions := []packedSession{{duel, newID(), 1, alreadyOpen}, {duel, newID(), 3, alreadyOpen}, {duel, newID(), 2, alreadyOpen}}
 	at, packed := pack([]party{{shape: duel, size: 1}, {shape: duel, size: 2}, {shape: duel, size: 2}}, sessions, nil)
 	require.Equal(t, []int{1, 2, 0}, at)
 	require.Equal(t, []int{3, 4, 4}, []int{packed[0].players, packed[1].players, packed[2].players})
-	require.Equal(t, 1, sessions[0].players, "the sessions given are not changed")
+	require.Equal(t, 1, sessions[0].players, "the argument is not changed")
 }
 
-func TestPackOpensOnTheLeastLoadedHostAndSpreads(t *testing.T) {
+func TestPackOpensSessionsOnTheLeastLoadedHosts(t *testing.T) {
 	t.Parallel()
 	hosts := []host{
 		{id: "busy", modes: []string{"duel"}, capacity: 100, freeSlots: 9, load: 0.9},
@@ -35,20 +35,21 @@ func TestPackOpensOnTheLeastLoadedHostAndSpreads(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "a", "b"}, on)
 }
 
-func TestPackNeverPutsAPartyWhereAMemberPlays(t *testing.T) {
+func TestPackNeverSeatsAPartyWhereAMemberPlays(t *testing.T) {
 	t.Parallel()
 	r := packedSession{duel, newID(), 1, alreadyOpen}
 	at, _ := pack([]party{{shape: duel, size: 1, playedIn: []uuid.UUID{r.id}}, {shape: duel, size: 1}}, []packedSession{r}, nil)
 	require.Equal(t, []int{-1, 0}, at)
 }
 
-func TestPackHonoursSessionSlots(t *testing.T) {
+func TestPackRespectsMaxSessions(t *testing.T) {
 	t.Parallel()
 	at, _ := pack(slices.Repeat([]party{{shape: duel, size: 4}}, 2), nil, []host{{id: "a", modes: []string{"duel"}, capacity: 100, freeSlots: 1}})
 	require.Equal(t, []int{0, -1}, at)
 }
 
-// Whatever comes in: nothing over capacity, parties whole, shapes kept, the oldest first, no needless room.
+// For any input: no capacity is exceeded, parties stay together in a session of their shape, no empty session is opened, and no
+// party is refused that fits into a session.
 func TestPackProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,7 +92,7 @@ func TestPackProperties(t *testing.T) {
 				reserved[r.host] += r.maxPlayers
 				opened[r.host]++
 				require.Contains(t, hosts[r.host].modes, r.mode)
-				require.Positive(t, players[i], "a room is opened for somebody")
+				require.Positive(t, players[i], "no session is opened without players")
 			}
 			require.Equal(t, before+players[i], r.players)
 			require.LessOrEqual(t, r.players, r.maxPlayers)
@@ -106,7 +107,7 @@ func TestPackProperties(t *testing.T) {
 			}
 			for j, r := range packed {
 				if r.shape == p.shape {
-					require.Greater(t, r.players+p.size, r.maxPlayers, "party %d was refused though room %d has place", i, j)
+					require.Greater(t, r.players+p.size, r.maxPlayers, "party %d was refused though session %d has free seats", i, j)
 				}
 			}
 		}

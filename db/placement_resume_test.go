@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who asked before, and what that means for asking again: one row a rule.
+// What the seats of an earlier request mean for a new one, a row for each rule.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	s1, s2 := uuid.New(), uuid.New()
@@ -24,7 +24,7 @@ func TestResume(t *testing.T) {
 		party   []string
 		max     int
 		seats   []SeatsAroundRow
-		session uuid.UUID // that is answered
+		session uuid.UUID // the answer
 		giveUp  []seatRef
 		code    string
 		played  []uuid.UUID
@@ -34,9 +34,9 @@ func TestResume(t *testing.T) {
 		"another size":                          {party: alone, max: 2, seats: []SeatsAroundRow{seat(s1, "ann", "ann", "reserved", alone...)}, giveUp: []seatRef{{s1, "ann"}}},
 		"a seat in a dead session":              {party: alone, max: 4, seats: []SeatsAroundRow{dead(seat(s1, "ann", "ann", "reserved", alone...))}, giveUp: []seatRef{{s1, "ann"}}},
 		"reserved by a stranger":                {party: alone, max: 4, seats: []SeatsAroundRow{seat(s1, "ann", "eve", "reserved", "eve", "ann")}, giveUp: []seatRef{{s1, "ann"}}},
-		"the same party, asked by its other":    {party: pair, max: 4, seats: []SeatsAroundRow{seat(s1, "ann", "bob", "reserved", pair...), seat(s1, "bob", "bob", "reserved", pair...)}, session: s1},
+		"the same party, other caller":          {party: pair, max: 4, seats: []SeatsAroundRow{seat(s1, "ann", "bob", "reserved", pair...), seat(s1, "bob", "bob", "reserved", pair...)}, session: s1},
 		"the party, one seat expired":           {party: pair, max: 4, seats: []SeatsAroundRow{seat(s1, "ann", "ann", "reserved", pair...)}, giveUp: []seatRef{{s1, "ann"}}},
-		"the party grew apart":                  {party: alone, max: 4, seats: []SeatsAroundRow{seat(s1, "ann", "ann", "reserved", pair...), seat(s1, "bob", "ann", "reserved", pair...)}, giveUp: []seatRef{{s1, "ann"}, {s1, "bob"}}},
+		"the party got smaller":                 {party: alone, max: 4, seats: []SeatsAroundRow{seat(s1, "ann", "ann", "reserved", pair...), seat(s1, "bob", "ann", "reserved", pair...)}, giveUp: []seatRef{{s1, "ann"}, {s1, "bob"}}},
 		"a friend looks for a game alone":       {party: pair, max: 4, seats: []SeatsAroundRow{seat(s1, "bob", "bob", "reserved", "bob")}, code: "party_conflict"},
 		"a friend resolved a stranger's seat":   {party: pair, max: 4, seats: []SeatsAroundRow{resolved(seat(s1, "bob", "eve", "reserved", "eve", "bob"))}, code: "party_conflict"},
 		"a friend in a stranger's party":        {party: pair, max: 4, seats: []SeatsAroundRow{seat(s1, "bob", "eve", "reserved", "eve", "bob")}, giveUp: []seatRef{{s1, "bob"}}},
@@ -57,7 +57,7 @@ func TestResume(t *testing.T) {
 			if c.session != uuid.Nil {
 				require.NotNil(t, v.answer)
 				require.Equal(t, sessionID("eu", c.session), v.answer.SessionID)
-				require.Empty(t, v.giveUp, "who gets an answer gives nothing up")
+				require.Empty(t, v.giveUp, "a request that is answered gives up no seat")
 				return
 			}
 			require.Nil(t, v.answer)

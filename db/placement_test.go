@@ -12,20 +12,20 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// placeAll places every request at once, spread over the stores, and returns what each got.
-func placeAll(t *testing.T, stores []*db.Store, wishes []db.PlaceRequest) ([]db.Placement, []error) {
+// placeAll places all requests at once, spread over the stores, and returns their answers.
+func placeAll(t *testing.T, stores []*db.Store, requests []db.PlaceRequest) ([]db.Placement, []error) {
 	t.Helper()
-	got, errs := make([]db.Placement, len(wishes)), make([]error, len(wishes))
+	got, errs := make([]db.Placement, len(requests)), make([]error, len(requests))
 	var wg sync.WaitGroup
-	for i, w := range wishes {
+	for i, w := range requests {
 		wg.Go(func() { got[i], errs[i] = stores[i%len(stores)].Place(t.Context(), w) })
 	}
 	wg.Wait()
 	return got, errs
 }
 
-// 32 callers and 4 instances make a plain SKIP LOCKED answer "no capacity" to most; and one replica opens a session
-// while another fills, so that sessions stay half empty. Neither may happen.
+// Pins false "no capacity" answers, which a plain SKIP LOCKED gives to most of 32 callers with 4 instances, and sessions that stay
+// half empty because one replica opens a session while another fills one.
 func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -33,32 +33,32 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 		b.register(id, 32)
 	}
 	stores := []*db.Store{b.Store, b.replica(), b.replica()}
-	var wishes []db.PlaceRequest
+	var requests []db.PlaceRequest
 	for _, sub := range subs(128) {
-		wishes = append(wishes, wish(sub, 8))
+		requests = append(requests, request(sub, 8))
 	}
-	_, errs := placeAll(t, stores, wishes)
+	_, errs := placeAll(t, stores, requests)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
 	require.Equal(t, int64(16), one[int64](b, "SELECT count(*) FROM sessions"), "128 players fill 16 sessions of 8")
 	require.Equal(t, int64(128), one[int64](b, "SELECT sum(player_count) FROM sessions"))
 
-	_, errs = placeAll(t, stores, []db.PlaceRequest{wish("late-1", 8), wish("late-2", 8), wish("late-3", 8)})
+	_, errs = placeAll(t, stores, []db.PlaceRequest{request("late-1", 8), request("late-2", 8), request("late-3", 8)})
 	for _, err := range errs {
 		requireKind(t, db.NoCapacity, "no_capacity", err)
 	}
-	b.requireSound()
+	b.requireInvariants()
 }
 
-// Only the fullest session is a candidate for one player. When it fills up while he waits for it, the others still have
-// room: a fresh look must find them before anybody is told that there is none.
-func TestRoomBeyondTheCandidatesIsFound(t *testing.T) {
+// Only the fullest session is a candidate for one player. When it becomes full while the player waits for it, a second reading
+// must find the other sessions before the call may be refused.
+func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	full := b.place(wish("ann", 8, "bob", "cid", "dan", "eve", "fay", "gus"))
-	roomy := b.place(wish("hal", 8, "ida"))
+	full := b.place(request("ann", 8, "bob", "cid", "dan", "eve", "fay", "gus"))
+	roomy := b.place(request("hal", 8, "ida"))
 	require.NotEqual(t, full.SessionID, roomy.SessionID)
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -69,10 +69,10 @@ func TestRoomBeyondTheCandidatesIsFound(t *testing.T) {
 	var got db.Placement
 	go func() {
 		var err error
-		got, err = b.Place(context.WithoutCancel(t.Context()), wish("jon", 8))
+		got, err = b.Place(context.WithoutCancel(t.Context()), request("jon", 8))
 		placed <- err
 	}()
-	b.eventuallyBlocked(1)
+	b.waitBlocked(1)
 	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", full.SessionID)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -80,25 +80,25 @@ func TestRoomBeyondTheCandidatesIsFound(t *testing.T) {
 	require.Equal(t, roomy.SessionID, got.SessionID)
 }
 
-// Parties stay whole, whatever their sizes; nobody is refused while there is room for him.
+// Parties stay together, and none is refused while a session has free seats for it.
 func TestPartiesAreSeatedTogether(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64)
 	b.register("b", 64)
-	var wishes []db.PlaceRequest
+	var requests []db.PlaceRequest
 	players := subs(96)
 	for i := 0; i < len(players); i += 3 {
-		wishes = append(wishes, wish(players[i], 8, players[i+1], players[i+2]))
+		requests = append(requests, request(players[i], 8, players[i+1], players[i+2]))
 	}
-	got, errs := placeAll(t, []*db.Store{b.Store, b.replica()}, wishes)
-	for i := range wishes {
+	got, errs := placeAll(t, []*db.Store{b.Store, b.replica()}, requests)
+	for i := range requests {
 		require.NoError(t, errs[i])
-		n := one[int64](b, "SELECT count(*) FROM seats WHERE session_id::text = right($1, 36) AND sub = ANY ($2)", got[i].SessionID, wishes[i].Party)
+		n := one[int64](b, "SELECT count(*) FROM seats WHERE session_id::text = right($1, 36) AND sub = ANY ($2)", got[i].SessionID, requests[i].Party)
 		require.Equal(t, int64(3), n)
 	}
 	require.Equal(t, int64(16), one[int64](b, "SELECT count(*) FROM sessions"), "two parties of three in each session of eight")
-	b.requireSound()
+	b.requireInvariants()
 }
 
 func TestPlacementChoosesTheLeastLoaded(t *testing.T) {
@@ -108,14 +108,14 @@ func TestPlacementChoosesTheLeastLoaded(t *testing.T) {
 	b.register("busy", 100, load(0.9))
 	b.register("calm", 100, load(0.30))
 	b.register("calmer", 100, load(0.29))
-	require.Equal(t, "calmer:7777", b.place(wish("ann", 8)).Endpoint)
+	require.Equal(t, "calmer:7777", b.place(request("ann", 8)).Endpoint)
 	now := 0.95
 	_, err := b.Heartbeat(t.Context(), ref("calmer"), &now)
 	require.NoError(t, err)
-	require.Equal(t, "calm:7777", b.place(wish("bob", 4)).Endpoint, "a heartbeat's load counts at once")
+	require.Equal(t, "calm:7777", b.place(request("bob", 4)).Endpoint, "a heartbeat's load counts at once")
 }
 
-func TestPlacementSkipsWhoCannotHost(t *testing.T) {
+func TestPlacementSkipsInstancesThatCannotHost(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(b *bundle){
 		"another region": func(b *bundle) { b.register("a", 8, func(r *db.Registration) { r.Region = "us" }) },
@@ -126,10 +126,10 @@ func TestPlacementSkipsWhoCannotHost(t *testing.T) {
 			_, err := b.SetDrain(b.t.Context(), ref("a"), true)
 			require.NoError(b.t, err)
 		},
-		"lease past": func(b *bundle) {
+		"lease expired": func(b *bundle) {
 			b.register("a", 8)
-			b.steady()
-			b.silence("a", 16*time.Second)
+			b.endAmnesty()
+			b.ageHeartbeat("a", 16*time.Second)
 		},
 		"deregistered": func(b *bundle) {
 			b.register("a", 8)
@@ -138,88 +138,88 @@ func TestPlacementSkipsWhoCannotHost(t *testing.T) {
 		"no session slot": func(b *bundle) {
 			one := 1
 			b.register("a", 100, func(r *db.Registration) { r.MaxSessions = &one })
-			b.place(wish("first", 4))
+			b.place(request("first", 4))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			spoil(b)
-			_, err := b.Place(t.Context(), wish("ann", 8))
+			_, err := b.Place(t.Context(), request("ann", 8))
 			code := map[string]string{"another region": "region_unknown", "another mode": "mode_unknown"}[name]
 			requireKind(t, db.NoCapacity, cmp.Or(code, "no_capacity"), err)
 		})
 	}
 }
 
-// A draining instance's sessions get no new players either, and a drain that ends lets them in again.
+// Sessions of a draining instance get no new players until draining ends.
 func TestDrainedSessionsAreNotFilled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 8)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	_, err := b.SetDrain(t.Context(), ref("a"), true)
 	require.NoError(t, err)
-	_, err = b.Place(t.Context(), wish("bob", 8))
+	_, err = b.Place(t.Context(), request("bob", 8))
 	requireKind(t, db.NoCapacity, "no_capacity", err)
-	require.Equal(t, p.SessionID, b.place(wish("ann", 8)).SessionID, "who has a seat keeps it")
+	require.Equal(t, p.SessionID, b.place(request("ann", 8)).SessionID, "a player keeps a reserved seat")
 	b.resolve(p, "ann")
 	_, err = b.SetDrain(t.Context(), ref("a"), false)
 	require.NoError(t, err)
-	require.Equal(t, p.SessionID, b.place(wish("bob", 8)).SessionID)
+	require.Equal(t, p.SessionID, b.place(request("bob", 8)).SessionID)
 }
 
-// Lowering the capacity closes nothing and opens nothing.
-func TestShrunkInstanceOpensNoSession(t *testing.T) {
+// An instance whose capacity is lowered below its reserved seats keeps its sessions, and opens no more.
+func TestAnInstanceWithLoweredCapacityOpensNoSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	got := b.register("a", 4)
 	require.Zero(t, got.Available)
-	require.Equal(t, p.SessionID, b.place(wish("bob", 8)).SessionID, "the open session is filled still")
-	_, err := b.Place(t.Context(), wish("cid", 4))
+	require.Equal(t, p.SessionID, b.place(request("bob", 8)).SessionID, "the open session is still filled")
+	_, err := b.Place(t.Context(), request("cid", 4))
 	requireKind(t, db.NoCapacity, "no_capacity", err)
-	b.requireSound()
+	b.requireInvariants()
 }
 
-// A retry storm: the same player asks 40 times at once over three replicas and gets one seat.
+// A retry storm: the same player sends 40 requests at once to three replicas, and gets one seat.
 func TestRetryStormsGetOneSeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64)
-	var wishes []db.PlaceRequest
+	var requests []db.PlaceRequest
 	for range 40 {
-		wishes = append(wishes, wish("ann", 8, "bob"))
+		requests = append(requests, request("ann", 8, "bob"))
 	}
-	got, errs := placeAll(t, []*db.Store{b.Store, b.replica(), b.replica()}, wishes)
+	got, errs := placeAll(t, []*db.Store{b.Store, b.replica(), b.replica()}, requests)
 	for i := range got {
 		require.NoError(t, errs[i])
 		require.Equal(t, got[0].SessionHandle, got[i].SessionHandle)
 	}
 	require.Equal(t, int64(2), one[int64](b, "SELECT count(*) FROM seats"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64)
-	r := wish("ann", 8)
+	r := request("ann", 8)
 	r.IdempotencyKey, r.RequestHash = "k1", []byte("body one")
 	first := b.place(r)
 	b.connect("a", first, "ann")
 	b.report(db.SeatReport{Ref: ref("a"), SessionID: first.SessionID, Left: gone("ann")})
-	require.Equal(t, first, b.place(r), "the stored answer, though the session is long closed")
+	require.Equal(t, first, b.place(r), "the stored answer, although the session is closed")
 	other := r
 	other.RequestHash = []byte("body two")
 	_, err := b.Place(t.Context(), other)
 	requireKind(t, db.Mismatch, "idempotency_mismatch", err)
-	bob := wish("bob", 8)
+	bob := request("bob", 8)
 	bob.IdempotencyKey, bob.RequestHash = "k1", []byte("body two")
-	require.NotEqual(t, first.SessionID, b.place(bob).SessionID, "a key is its caller's")
+	require.NotEqual(t, first.SessionID, b.place(bob).SessionID, "a key belongs to its caller")
 
-	none := wish("cid", 99)
+	none := request("cid", 99)
 	none.IdempotencyKey, none.RequestHash = "k2", []byte("x")
 	_, err = b.Place(t.Context(), none)
 	requireKind(t, db.NoCapacity, "no_capacity", err)
@@ -227,58 +227,58 @@ func TestIdempotencyKeys(t *testing.T) {
 	require.NotEmpty(t, b.place(none).SessionID, "a refusal is not stored")
 }
 
-// Other parameters give the unused seat up and place anew, in one transaction: with room for one session only, the
-// emptied one makes room; with none to get, the old seat stays.
-func TestChangedMindGivesTheSeatUp(t *testing.T) {
+// A request with other parameters gives up the unused seat and gets another, in one transaction: when only one session fits, the
+// emptied one is closed first. When there is no other seat, the old one stays.
+func TestAChangedRequestGivesTheSeatUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 8)
-	old := b.place(wish("ann", 8))
-	fresh := b.place(wish("ann", 4))
+	old := b.place(request("ann", 8))
+	fresh := b.place(request("ann", 4))
 	require.NotEqual(t, old.SessionID, fresh.SessionID)
 	_, err := b.Session(t.Context(), old.SessionID)
 	requireKind(t, db.Gone, "session_closed", err)
-	_, err = b.Place(t.Context(), wish("ann", 16))
+	_, err = b.Place(t.Context(), request("ann", 16))
 	requireKind(t, db.NoCapacity, "no_capacity", err)
-	require.Equal(t, fresh.SessionID, b.place(wish("ann", 4)).SessionID, "a seat is not given up for nothing")
-	b.requireSound()
+	require.Equal(t, fresh.SessionID, b.place(request("ann", 4)).SessionID, "the seat is kept when there is no other")
+	b.requireInvariants()
 }
 
-// A give-up that empties one session must close it also when the new seat is in a session that was open already.
+// A session that is empty after a seat was given up must close, even when the new seat is in an open session.
 func TestGivenUpSessionClosesWhenEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64)
-	b.place(wish("bob", 4))
-	old := b.place(wish("ann", 8))
-	fresh := b.place(wish("ann", 4))
+	b.place(request("bob", 4))
+	old := b.place(request("ann", 8))
+	fresh := b.place(request("ann", 4))
 	require.Equal(t, 2, fresh.PlayerCount)
 	_, err := b.Session(t.Context(), old.SessionID)
 	requireKind(t, db.Gone, "session_closed", err)
-	b.requireSound()
+	b.requireInvariants()
 }
 
-func TestSeatsOfOthers(t *testing.T) {
+func TestSeatsReservedByOtherCallers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64)
-	eve := b.place(wish("eve", 8, "ann"))
-	mine := b.place(wish("ann", 4))
-	require.NotEqual(t, eve.SessionID, mine.SessionID, "a stranger's reservation does not hold ann")
+	eve := b.place(request("eve", 8, "ann"))
+	mine := b.place(request("ann", 4))
+	require.NotEqual(t, eve.SessionID, mine.SessionID, "a reservation by another caller does not bind ann")
 	_, err := b.Resolve(t.Context(), eve.SessionHandle, "ann")
 	requireKind(t, db.Forbidden, "no_seat", err)
-	_, err = b.Place(t.Context(), wish("eve", 8, "ann"))
+	_, err = b.Place(t.Context(), request("eve", 8, "ann"))
 	requireKind(t, db.Conflict, "party_conflict", err)
 	b.resolve(mine, "ann")
-	b.requireSound()
+	b.requireInvariants()
 }
 
-func TestReservedPlayersAreCapped(t *testing.T) {
+func TestReservedSeatsOfACallerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.MaxReserved = 4 })
 	b.register("a", 64, func(r *db.Registration) { r.Modes = []string{"duel", "race"} })
-	b.place(wish("eve", 8, "p1", "p2"))
-	more := wish("eve", 8, "p3")
+	b.place(request("eve", 8, "p1", "p2"))
+	more := request("eve", 8, "p3")
 	more.Mode = "race"
 	_, err := b.Place(t.Context(), more)
 	requireKind(t, db.TooMany, "too_many_reserved", err)
@@ -288,42 +288,42 @@ func TestRejoin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 64)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	b.connect("a", p, "ann")
-	again := b.place(wish("ann", 8))
+	again := b.place(request("ann", 8))
 	require.Equal(t, p.SessionHandle, again.SessionHandle)
-	pair := b.place(wish("ann", 8, "bob"))
-	require.NotEqual(t, p.SessionID, pair.SessionID, "a party sits together, and not where a member plays already")
-	b.requireSound()
+	pair := b.place(request("ann", 8, "bob"))
+	require.NotEqual(t, p.SessionID, pair.SessionID, "a party gets a session in which no member plays")
+	b.requireInvariants()
 }
 
-// A caller that leaves, or a request that Postgres refuses, must not take its flight down.
-func TestOneBadMemberHurtsNobody(t *testing.T) {
+// A caller that leaves, or a request that Postgres rejects, must not fail the others of its batch.
+func TestOneBadCallDoesNotFailItsBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 1024)
-	var wishes []db.PlaceRequest
+	var requests []db.PlaceRequest
 	for i, sub := range subs(40) {
-		w := wish(sub, 8)
+		w := request(sub, 8)
 		if i%10 == 3 {
-			w.Caller = "bad\x00sub" // what validation keeps out: Postgres refuses it
+			w.Caller = "bad\x00sub" // Postgres rejects it; servers validate it before
 			w.Party = []string{w.Caller}
 		}
-		wishes = append(wishes, w)
+		requests = append(requests, w)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := b.Place(gone, wish("gone", 8))
+	_, err := b.Place(gone, request("gone", 8))
 	requireKind(t, db.Unavailable, "unavailable", err)
 
-	_, errs := placeAll(t, []*db.Store{b.Store}, wishes)
+	_, errs := placeAll(t, []*db.Store{b.Store}, requests)
 	for i, err := range errs {
 		if i%10 == 3 {
 			require.Error(t, err)
-			require.False(t, db.IsKind(err, db.Unavailable), "its own fault: retrying helps nobody")
+			require.False(t, db.IsKind(err, db.Unavailable), "a retry would not help")
 		} else {
 			require.NoError(t, err)
 		}
 	}
-	b.requireSound()
+	b.requireInvariants()
 }

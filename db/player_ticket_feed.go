@@ -8,20 +8,22 @@ import (
 
 // TicketEventsPage is a part of the feed of ticket_events.
 type TicketEventsPage struct {
-	Tickets []string // that entered other states
-	Next    SettledPoint
-	More    bool // there is more up to the moment at which this reading began
-	Anew    bool // as in [SettledPage]: any ticket may have entered another state
+	Tickets       []string // that entered other states
+	Next          SettledPoint
+	More          bool // there is more up to the moment at which this reading began
+	ServerChanged bool // as in [SettledPage]: any ticket may have entered another state
 }
 
 // TicketEventsSince returns the tickets that entered other states since a point, as [Store.SettledSince] returns those that
 // left the queue. From the zero point on it returns the point of now only. Errors: Unavailable.
 func (s *Store) TicketEventsSince(ctx context.Context, region string, since SettledPoint) (TicketEventsPage, error) {
 	var p tx.Pipeline
-	var now SettledNowRow
+	var now CurrentSnapshotRow
 	var late []EventsLateRow
 	var young []EventsSinceRow
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (SettledNowRow, error) { return q.SettledNow(ctx) }, struct{}{})
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+		return q.CurrentSnapshot(ctx)
+	}, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.after+1)
 		queue(&p, &late, (*Queries).EventsLate, EventsLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
@@ -31,7 +33,7 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 		return TicketEventsPage{Next: since}, classify(err)
 	}
 	if since.read != "" && !since.isOf(now) {
-		return TicketEventsPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, Anew: true}, nil
+		return TicketEventsPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
 	rows := make([]EventsSinceRow, 0, len(late)+len(young))
 	for _, r := range late {

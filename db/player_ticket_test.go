@@ -242,7 +242,7 @@ func TestLeases(t *testing.T) {
 	require.True(t, one[bool](b, "SELECT expires_at = ends_at FROM tickets"), "no lease outlasts the time in the queue")
 
 	b.exec("UPDATE tickets SET expires_at = now() - interval '1 second'")
-	b.steady()
+	b.endAmnesty()
 	n, err = b.SweepTickets(t.Context(), universe, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

@@ -56,13 +56,13 @@ func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult
 		if err != nil {
 			return SeatReportResult{}, classify(err)
 		}
-		return known.reportOnNothing(r)
+		return known.reportOnForeign(r)
 	}
 	return s.groups.seatReports.Do(ctx, region, r)
 }
 
-// reportOnNothing answers a report about a session that is not the instance's.
-func (d directory) reportOnNothing(r SeatReport) (SeatReportResult, error) {
+// reportOnForeign answers a report about a session that is not the instance's, or does not exist.
+func (d directory) reportOnForeign(r SeatReport) (SeatReportResult, error) {
 	if _, err := d.live(r.Ref); err != nil {
 		return SeatReportResult{}, err
 	}

@@ -44,9 +44,9 @@ type ConnectSeatsParams struct {
 	Connections []string
 }
 
-// Players connected: their seats are taken for good. One that was freed is taken again, by a party of one that reserved
-// for itself, in the team of the freed seat, which is in history. From now on the seat is held by the connection of this token, and by
-// any connection where it has no name (empty).
+// Marks seats as connected. A seat that was freed is inserted again, as that of a party of one which reserved it for itself, in the
+// team of the freed seat, which is in history. From now on the connection that redeemed the token holds the seat; when it has no
+// name (empty), any connection of the player does.
 func (q *Queries) ConnectSeats(ctx context.Context, arg ConnectSeatsParams) error {
 	_, err := q.db.Exec(ctx, connectSeats,
 		arg.Region,
@@ -57,6 +57,31 @@ func (q *Queries) ConnectSeats(ctx context.Context, arg ConnectSeatsParams) erro
 		arg.Parties,
 		arg.Connections,
 	)
+	return err
+}
+
+const expireSeatsWithTokens = `-- name: ExpireSeatsWithTokens :exec
+WITH locked AS (
+    SELECT st.session_id, st.sub FROM seats st JOIN sessions s ON s.region = st.region AND s.id = st.session_id
+    WHERE s.region = $2 AND s.instance_id = ANY ($3::text[]) AND st.state <> 'connected' AND st.resolved_at IS NOT NULL
+    FOR NO KEY UPDATE OF st SKIP LOCKED
+)
+UPDATE seats st SET
+    expires_at = least(st.expires_at, now() + $1::interval),
+    look_at = least(st.look_at, now() + $1::interval)
+FROM locked k WHERE st.region = $2 AND st.session_id = k.session_id AND st.sub = k.sub
+`
+
+type ExpireSeatsWithTokensParams struct {
+	TokenHold   time.Duration
+	Region      string
+	InstanceIds []string
+}
+
+// Brings the expiry of resolved seats forward to that of their tokens, once StartReporting has committed. It does not lock the
+// sessions, so it must not wait for seats (as ResolveSeats): a seat that it skips is held for longer than needed.
+func (q *Queries) ExpireSeatsWithTokens(ctx context.Context, arg ExpireSeatsWithTokensParams) error {
+	_, err := q.db.Exec(ctx, expireSeatsWithTokens, arg.TokenHold, arg.Region, arg.InstanceIds)
 	return err
 }
 
@@ -96,31 +121,6 @@ func (q *Queries) ExpiredSeats(ctx context.Context, arg ExpiredSeatsParams) ([]E
 	return items, nil
 }
 
-const holdByToken = `-- name: HoldByToken :exec
-WITH locked AS (
-    SELECT st.session_id, st.sub FROM seats st JOIN sessions s ON s.region = st.region AND s.id = st.session_id
-    WHERE s.region = $2 AND s.instance_id = ANY ($3::text[]) AND st.state <> 'connected' AND st.resolved_at IS NOT NULL
-    FOR NO KEY UPDATE OF st SKIP LOCKED
-)
-UPDATE seats st SET
-    expires_at = least(st.expires_at, now() + $1::interval),
-    look_at = least(st.look_at, now() + $1::interval)
-FROM locked k WHERE st.region = $2 AND st.session_id = k.session_id AND st.sub = k.sub
-`
-
-type HoldByTokenParams struct {
-	TokenHold   time.Duration
-	Region      string
-	InstanceIds []string
-}
-
-// Run it after StartReporting has committed. Like a resolve it must not wait for seats; one it skips is held for longer
-// than needed.
-func (q *Queries) HoldByToken(ctx context.Context, arg HoldByTokenParams) error {
-	_, err := q.db.Exec(ctx, holdByToken, arg.TokenHold, arg.Region, arg.InstanceIds)
-	return err
-}
-
 const lockReportedSessions = `-- name: LockReportedSessions :many
 SELECT s.id, s.instance_id, s.incarnation, s.mode, s.player_count, s.max_players, i.reports_seats,
        (i.incarnation = s.incarnation AND i.status <> 'gone' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS live
@@ -147,7 +147,8 @@ type LockReportedSessionsRow struct {
 	Live         bool
 }
 
-// The sessions that reports are about, held in order; with them what fences the reports.
+// Locks the sessions of a batch of reports, in the order of their ids. The instance, the incarnation and live fence the reports:
+// only that live incarnation may report on the session.
 func (q *Queries) LockReportedSessions(ctx context.Context, arg LockReportedSessionsParams) ([]LockReportedSessionsRow, error) {
 	rows, err := q.db.Query(ctx, lockReportedSessions, arg.Region, arg.Ids)
 	if err != nil {
@@ -211,7 +212,7 @@ func (q *Queries) LockSessionsToLookAt(ctx context.Context, arg LockSessionsToLo
 	return items, nil
 }
 
-const lookLater = `-- name: LookLater :execrows
+const postponeLookAt = `-- name: PostponeLookAt :execrows
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st
     WHERE st.region = $1 AND st.session_id = ANY ($2::uuid[]) AND st.state <> 'connected' AND st.look_at <= now() AND st.expires_at > now()
@@ -221,15 +222,15 @@ UPDATE seats st SET look_at = least(st.expires_at, now() + interval '5 minutes')
 FROM locked k WHERE st.region = $1 AND st.session_id = k.session_id AND st.sub = k.sub
 `
 
-type LookLaterParams struct {
+type PostponeLookAtParams struct {
 	Region     string
 	SessionIds []uuid.UUID
 }
 
-// Moves look_at of seats that were resolved meanwhile and so expire later: by at most five minutes, because an expiry can
-// also become earlier, when an instance begins to report. Like a resolve it skips locked rows.
-func (q *Queries) LookLater(ctx context.Context, arg LookLaterParams) (int64, error) {
-	result, err := q.db.Exec(ctx, lookLater, arg.Region, arg.SessionIds)
+// Postpones look_at of seats that were resolved meanwhile and so expire later: by at most five minutes, because an expiry can
+// also become earlier, when an instance begins to report. It skips locked rows, as ResolveSeats does.
+func (q *Queries) PostponeLookAt(ctx context.Context, arg PostponeLookAtParams) (int64, error) {
+	result, err := q.db.Exec(ctx, postponeLookAt, arg.Region, arg.SessionIds)
 	if err != nil {
 		return 0, err
 	}
@@ -272,7 +273,7 @@ type RedeemTokensParams struct {
 	Subs       []string
 }
 
-// Remembers token ids until no token of that id can be valid; answers those that are new.
+// Stores token ids until no token with that id can be valid, and returns those that are new.
 func (q *Queries) RedeemTokens(ctx context.Context, arg RedeemTokensParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, redeemTokens,
 		arg.Region,
@@ -371,8 +372,8 @@ type ReleaseSeatsRow struct {
 	Sub       string
 }
 
-// Frees seats, and moves them to history. The caller of this holds their sessions. Connected seats are only freed when
-// asked for: a seat that was given up may have been taken meanwhile.
+// Frees seats, in sessions that this transaction has locked, and moves them to history. Connected seats are freed only with
+// @even_connected: a player may have connected meanwhile to a seat that is given up.
 func (q *Queries) ReleaseSeats(ctx context.Context, arg ReleaseSeatsParams) ([]ReleaseSeatsRow, error) {
 	rows, err := q.db.Query(ctx, releaseSeats,
 		arg.SessionIds,
@@ -422,8 +423,8 @@ type ReportedSeatsRow struct {
 	HadOne     bool
 }
 
-// Of the reported players: their seat, and where they have none, whether they ever had one here. The connection is empty
-// where the game server named none, or where a replica of the previous release has connected the seat since.
+// The seats of reported players, and whether a player without a seat had one in this session before. The connection is empty
+// when the game server named none, or when a replica of the previous release has connected the seat since.
 func (q *Queries) ReportedSeats(ctx context.Context, arg ReportedSeatsParams) ([]ReportedSeatsRow, error) {
 	rows, err := q.db.Query(ctx, reportedSeats, arg.Region, arg.SessionIds, arg.Subs)
 	if err != nil {
@@ -461,7 +462,7 @@ type StartReportingParams struct {
 	InstanceIds []string
 }
 
-// The first report of an instance: from now on its resolved seats are held by their tokens only.
+// Marks instances that report seats for the first time. From now on their resolved seats expire with their tokens.
 func (q *Queries) StartReporting(ctx context.Context, arg StartReportingParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, startReporting, arg.Region, arg.InstanceIds)
 	if err != nil {

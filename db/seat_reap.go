@@ -18,19 +18,19 @@ type ReapedSeats struct {
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
 	err = s.inBulkTx(ctx, func(q *Queries) error {
 		done = ReapedSeats{}
-		held, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
-		if err != nil || len(held) == 0 {
+		sessions, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
+		if err != nil || len(sessions) == 0 {
 			return err
 		}
-		if done.Freed, err = q.releaseExpired(ctx, region, held); err != nil {
+		if done.Freed, err = q.releaseExpired(ctx, region, sessions); err != nil {
 			return err
 		}
-		later, err := q.LookLater(ctx, LookLaterParams{Region: region, SessionIds: held})
+		postponed, err := q.PostponeLookAt(ctx, PostponeLookAtParams{Region: region, SessionIds: sessions})
 		if err != nil {
 			return err
 		}
-		done.Looked = done.Freed + int(later)
-		closed, err := q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: region, Ids: held})
+		done.Looked = done.Freed + int(postponed)
+		closed, err := q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: region, Ids: sessions})
 		done.Closed = len(closed)
 		return err
 	})
@@ -53,8 +53,7 @@ func (q *Queries) releaseExpired(ctx context.Context, region string, sessions []
 	return len(freed), err
 }
 
-// PruneRedeemedTokens removes token ids of a region that no valid token can carry any more, at most batch. Errors:
-// Unavailable.
+// PruneRedeemedTokens deletes token ids of a region that no valid token can have any more, at most batch. Errors: Unavailable.
 func (s *Store) PruneRedeemedTokens(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.PruneRedeemedTokens(ctx, PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
 	return int(n), classify(err)

@@ -36,9 +36,9 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 		return err
 	}
 	if len(started) > 0 {
-		err := s.q.HoldByToken(ctx, HoldByTokenParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
+		err := s.q.ExpireSeatsWithTokens(ctx, ExpireSeatsWithTokensParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
 		if err != nil {
-			s.cfg.Log.Warn("seats of instances that began to report are held for longer than needed", slog.Any("error", err))
+			s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed", slog.Any("error", err))
 		}
 	}
 	for _, r := range reports {
@@ -61,7 +61,7 @@ func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 		return err
 	}
 	for _, c := range calls {
-		c.Answer(known.reportOnNothing(c.Req))
+		c.Answer(known.reportOnForeign(c.Req))
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	if len(silent)+len(touched) == 0 {
 		return
 	}
-	queueExec(out, (*Queries).HoldInstances, HoldInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
+	queueExec(out, (*Queries).LockInstances, LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
 	var closed []uuid.UUID
 	if len(ended) > 0 {
 		queue(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Reports about one session that share a flight build on each other; one that would follow what is only decided and not
-// yet written waits, or it would be judged by what is no longer so.
-func TestReportsOfOneFlight(t *testing.T) {
+// Reports about one session in one batch are decided one after the other. A report that needs rows which the batch has not written
+// yet stays for the next batch: the rows that were read are outdated for it.
+func TestReportsOfOneBatch(t *testing.T) {
 	t.Parallel()
 	id, incarnation := uuid.New(), uuid.New()
 	session := sessionID("eu", id)
@@ -42,12 +42,12 @@ func TestReportsOfOneFlight(t *testing.T) {
 		require.Equal(t, want, got[i].result)
 	}
 
-	require.Len(t, decide(ask("ann", "", false), ask("", "ann", false), ask("", "bob", false)), 2, "ann's leaving waits for her joining")
+	require.Len(t, decide(ask("ann", "", false), ask("", "ann", false), ask("", "bob", false)), 2, "ann cannot leave before her join is written")
 
 	got = decide(ask("", "ann", false), ask("", "bob", false), ask("cid", "", false))
-	require.Len(t, got, 2, "the session closes with bob")
+	require.Len(t, got, 2, "the session closes when bob leaves")
 	require.Equal(t, []bool{false, true}, []bool{got[0].result.Closed, got[1].result.Closed})
-	require.Len(t, decide(ask("ann", "", true), ask("", "bob", false)), 1, "nothing follows the end")
+	require.Len(t, decide(ask("ann", "", true), ask("", "bob", false)), 1, "no report is decided after the end")
 
 	row.Live = false
 	reports, foreign := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide([]*reportCall{ask("ann", "", false)})
@@ -55,8 +55,8 @@ func TestReportsOfOneFlight(t *testing.T) {
 	require.Len(t, foreign, 1)
 }
 
-// Joins were written before the leaves that made room for them, so that the database refused a batch of correct reports.
-func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
+// Pins joins that are written before the leaves which free their seats, so that the database rejects a batch of correct reports.
+func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "a")
 	arena := InstanceRef{InstanceID: "a"}
@@ -80,13 +80,13 @@ func TestLeavesMakeRoomForJoinsOfTheirBatch(t *testing.T) {
 		require.Equal(t, []SeatOutcome{outcome}, resultOf(calls[i]).Outcomes)
 	}
 
-	// One report may say that a player came and went. Its seat is free afterwards, and its visit is remembered; the next
-	// report, which needs that seat, is for the next transaction.
-	cameAndWent := join("dan", "t4")
+	// One report may have a join and a leave of the same player. The seat is free afterwards, and history has it as connected. The
+	// next report, which needs that seat, stays for the next batch.
+	joinAndLeave := join("dan", "t4")
 	s.mustRelease(t, full, "bob")
 	s.mustPlace(t, duelFor(2, "dan"))
-	cameAndWent.Left = []Left{{Sub: "dan"}}
-	calls = callsOf[SeatReport, SeatReportResult](t, cameAndWent, join("cid", "t5"))
+	joinAndLeave.Left = []Left{{Sub: "dan"}}
+	calls = callsOf[SeatReport, SeatReportResult](t, joinAndLeave, join("cid", "t5"))
 	require.NoError(t, s.reportBatch(t.Context(), "eu", calls))
 	require.True(t, calls[0].Answered())
 	require.False(t, calls[1].Answered())

@@ -27,42 +27,42 @@ func gone(subs ...string) (left []db.Left) {
 	return left
 }
 
-func TestSeatLife(t *testing.T) {
+func TestSeatLifecycle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 8, "bob"))
+	p := b.place(request("ann", 8, "bob"))
 	b.resolve(p, "ann")
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"), "the retry of a report whose answer was lost")
-	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j2"), "every token still valid may be redeemed")
+	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j2"), "every valid token may be redeemed")
 	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "eve", "j3"))
 	res := b.left("a", p.SessionID, "ann", "bob")
-	require.Equal(t, 2, res.Left, "a seat is freed, joined or not")
-	require.True(t, res.Closed, "nobody is left in it")
+	require.Equal(t, 2, res.Left, "a seat is freed, connected or not")
+	require.True(t, res.Closed, "the session is empty")
 	_, err := b.Session(t.Context(), p.SessionID)
 	requireKind(t, db.Gone, "session_closed", err)
-	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "ann", "j1"), "closed is closed")
-	b.requireSound()
+	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "ann", "j1"), "the session is closed")
+	b.requireInvariants()
 }
 
-// A token is used once: after the player left it is a replay, and so it is anywhere else.
+// A token can be used once: after the player has left, or for another player or session, it is a replay.
 func TestReplays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 2, "bob"))
-	q := b.place(wish("cid", 2))
+	p := b.place(request("ann", 2, "bob"))
+	q := b.place(request("cid", 2))
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
 	require.Equal(t, db.SeatReplay, b.joined("a", p.SessionID, "bob", "j1"))
 	require.Equal(t, db.SeatReplay, b.joined("a", q.SessionID, "cid", "j1"))
 	b.left("a", p.SessionID, "ann")
 	require.Equal(t, db.SeatReplay, b.joined("a", p.SessionID, "ann", "j1"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
-// on is a report about one player's connection: a join with a token, or without one its end.
-func (b *bundle) on(instance, session, sub, jti, connection string) db.SeatResult {
+// reportConnection reports a connection of a player: with a token that it was made, without one that it ended.
+func (b *bundle) reportConnection(instance, session, sub, jti, connection string) db.SeatResult {
 	b.t.Helper()
 	r := db.SeatReport{Ref: ref(instance), SessionID: session}
 	if jti != "" {
@@ -73,12 +73,12 @@ func (b *bundle) on(instance, session, sub, jti, connection string) db.SeatResul
 	return b.report(r).Outcomes[0].Result
 }
 
-// A named connection is what a seat is held by: a token is good for one, and the end of another frees nothing.
+// A named connection holds its seat: a token is valid for one connection, and the end of another one does not free the seat.
 func TestConnectionsHoldSeats(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	session := b.place(wish("ann", 8, "bob")).SessionID
+	session := b.place(request("ann", 8, "bob")).SessionID
 	for _, step := range []struct {
 		jti, connection string
 		want            db.SeatResult
@@ -96,35 +96,36 @@ func TestConnectionsHoldSeats(t *testing.T) {
 		{"", "c2", db.SeatOK},
 		{"", "c2", db.SeatOK}, // a retry
 		{"j3", "c2", db.SeatReplay},
-		{"j4", "c4", db.SeatOK}, // there is room: the seat is taken again
+		{"j4", "c4", db.SeatOK}, // the session has a free seat for the player
 		{"j4", "c5", db.SeatReplay},
 		{"", "c4", db.SeatOK},
 	} {
-		require.Equal(t, step.want, b.on("a", session, "ann", step.jti, step.connection), "%+v", step)
+		require.Equal(t, step.want, b.reportConnection("a", session, "ann", step.jti, step.connection), "%+v", step)
 	}
-	b.requireSound()
+	b.requireInvariants()
 }
 
-// A late retry of an old connection's end must not free the seat that the player has reserved since.
-func TestALateEndFreesNoNewSeat(t *testing.T) {
+// A late retry of a report that a connection ended must not free the seat that the player has reserved since.
+func TestALateRetryDoesNotFreeANewSeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("bob", 8))
-	require.Equal(t, p.SessionID, b.place(wish("ann", 8)).SessionID)
-	require.Equal(t, db.SeatOK, b.on("a", p.SessionID, "ann", "j1", "c1"))
-	require.Equal(t, db.SeatOK, b.on("a", p.SessionID, "ann", "", "c1"))
-	require.Equal(t, p.SessionID, b.place(wish("ann", 8)).SessionID)
-	require.Equal(t, db.SeatNotHolder, b.on("a", p.SessionID, "ann", "", "c1"))
+	p := b.place(request("bob", 8))
+	require.Equal(t, p.SessionID, b.place(request("ann", 8)).SessionID)
+	require.Equal(t, db.SeatOK, b.reportConnection("a", p.SessionID, "ann", "j1", "c1"))
+	require.Equal(t, db.SeatOK, b.reportConnection("a", p.SessionID, "ann", "", "c1"))
+	require.Equal(t, p.SessionID, b.place(request("ann", 8)).SessionID)
+	require.Equal(t, db.SeatNotHolder, b.reportConnection("a", p.SessionID, "ann", "", "c1"))
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
 }
 
-// Both ends of a connection in one report, and two connections of one player: the last one to join holds the seat.
+// The beginning and the end of a connection in one report, and two connections of one player: the last one that joined holds the
+// seat.
 func TestConnectionsInOneReport(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	session := b.place(wish("ann", 8, "bob")).SessionID
+	session := b.place(request("ann", 8, "bob")).SessionID
 	res := b.report(db.SeatReport{
 		Ref: ref("a"), SessionID: session,
 		Joined: []db.Joined{{Sub: "ann", JTI: "j1", Connection: "c1"}, {Sub: "ann", JTI: "j2", Connection: "c2"}, {Sub: "bob", JTI: "j3", Connection: "c3"}},
@@ -136,16 +137,16 @@ func TestConnectionsInOneReport(t *testing.T) {
 	}
 	require.Equal(t, []db.SeatResult{db.SeatOK, db.SeatOK, db.SeatOK, db.SeatNotHolder, db.SeatOK}, got)
 	require.Equal(t, "c2", one[string](b, "SELECT connection FROM seats WHERE jti = 'j2' AND connection_jti = 'j2'"))
-	require.Equal(t, db.SeatOK, b.on("a", session, "ann", "", "c2"))
-	b.requireSound()
+	require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "", "c2"))
+	b.requireInvariants()
 }
 
-// A game server of before names no connection: a second one with the same token is taken for a retry, and the end of
-// any frees the seat. So it is where a seat was joined without a name, or over a replica of the previous release.
+// A game server may name no connections: then a second connection with the same token counts as a retry, and the end of any frees
+// the seat. The same holds for a seat that was connected without a name, or by a replica of the previous release.
 func TestUnnamedConnections(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(b *bundle, session string){
-		"unnamed": func(b *bundle, session string) { b.on("a", session, "ann", "j2", "") },
+		"unnamed": func(b *bundle, session string) { b.reportConnection("a", session, "ann", "j2", "") },
 		"previous release": func(b *bundle, _ string) {
 			b.exec("UPDATE seats SET jti = 'j2' WHERE sub = 'ann'")
 			b.exec("INSERT INTO redeemed_tokens SELECT region, 'j2', session_id, sub, now() + interval '1 minute' FROM seats WHERE sub = 'ann'")
@@ -155,24 +156,24 @@ func TestUnnamedConnections(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.register("a", 16)
-			session := b.place(wish("ann", 8, "bob")).SessionID
-			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "j1", "c1"))
+			session := b.place(request("ann", 8, "bob")).SessionID
+			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "j1", "c1"))
 			connect(b, session)
-			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "j2", ""))
-			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "j2", "c2"))
-			require.Equal(t, db.SeatOK, b.on("a", session, "ann", "", "c3"))
+			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "j2", ""))
+			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "j2", "c2"))
+			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "", "c3"))
 			require.Zero(t, one[int](b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
-			b.requireSound()
+			b.requireInvariants()
 		})
 	}
 }
 
-// A seat that was reaped is taken again while there is room, and refused when there is none.
-func TestReapedSeatIsTakenAgainWithRoom(t *testing.T) {
+// A player whose seat was reaped gets a seat again while the session has a free one, and is refused otherwise.
+func TestAReapedSeatIsConnectedWhileAnotherIsFree(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 2)
-	p := b.place(wish("ann", 2, "bob"))
+	p := b.place(request("ann", 2, "bob"))
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "bob", "jb"))
 	b.exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE state = 'reserved'")
 	reaped, err := b.ReapSeats(t.Context(), "eu", 100)
@@ -180,38 +181,38 @@ func TestReapedSeatIsTakenAgainWithRoom(t *testing.T) {
 	require.Equal(t, db.ReapedSeats{Looked: 1, Freed: 1}, reaped)
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "ja"))
 	b.left("a", p.SessionID, "ann")
-	b.place(wish("cid", 2))
+	b.place(request("cid", 2))
 	require.Equal(t, db.SeatGone, b.joined("a", p.SessionID, "ann", "ja2"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 func TestUnusedSeatsAreFreed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16, func(r *db.Registration) { r.ReportsSeats = true })
-	p := b.place(wish("ann", 8, "bob"))
+	p := b.place(request("ann", 8, "bob"))
 	expiry := func(sub string) time.Duration {
 		return one[time.Duration](b, "SELECT expires_at - reserved_at FROM seats WHERE sub = $1", sub)
 	}
 	require.Equal(t, time.Minute, expiry("ann"))
 	b.resolve(p, "ann")
-	require.InDelta(t, (2*time.Minute + 30*time.Second).Seconds(), expiry("ann").Seconds(), 5, "until its token has expired, and grace")
+	require.InDelta(t, (2*time.Minute + 30*time.Second).Seconds(), expiry("ann").Seconds(), 5, "until its token has expired, plus a grace period")
 	b.exec("UPDATE seats SET reserved_at = reserved_at - interval '9 minutes'")
 	b.resolve(p, "ann")
-	require.Equal(t, 10*time.Minute, expiry("ann"), "at the latest ten minutes after it was reserved")
+	require.Equal(t, 10*time.Minute, expiry("ann"), "ten minutes after the reservation at the latest")
 	b.exec("UPDATE seats SET expires_at = now(), look_at = now()")
 	reaped, err := b.ReapSeats(t.Context(), "eu", 100)
 	require.NoError(t, err)
-	require.Equal(t, db.ReapedSeats{Looked: 2, Freed: 2, Closed: 1}, reaped, "and the session nobody is left in closes")
-	b.requireSound()
+	require.Equal(t, db.ReapedSeats{Looked: 2, Freed: 2, Closed: 1}, reaped, "the empty session closes")
+	b.requireInvariants()
 }
 
-// A legacy server never says who joined: a resolved seat is held for hours, until it does say so for the first time.
-func TestUnreportedSeatsAreHeldLong(t *testing.T) {
+// A legacy server never reports players: resolved seats are held for hours, until the server's first report.
+func TestUnreportedSeatsAreHeldForHours(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 8, "bob"))
+	p := b.place(request("ann", 8, "bob"))
 	b.resolve(p, "ann")
 	hold := func() float64 {
 		return one[time.Duration](b, "SELECT expires_at - now() FROM seats WHERE sub = 'ann'").Minutes()
@@ -225,23 +226,23 @@ func TestEndedSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	in := b.register("a", 16)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	res := b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true})
 	require.True(t, res.Closed)
 	require.Equal(t, "ended", one[string](b, "SELECT reason FROM session_history"))
 	available, err := b.Heartbeat(t.Context(), ref("a"), nil)
 	require.NoError(t, err)
 	require.Equal(t, 16, available)
-	require.True(t, b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true}).Closed, "and again")
-	b.requireSound()
+	require.True(t, b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true}).Closed, "a repeated report")
+	b.requireInvariants()
 }
 
 // A report about another instance's session changes nothing.
-func TestReportsAreFencedByInstance(t *testing.T) {
+func TestReportsOfAnotherInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	b.register("b", 16)
 	require.Equal(t, db.SeatUnknown, b.joined("b", p.SessionID, "ann", "j1"))
 	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, Left: gone("ann"), Ended: true})
@@ -251,11 +252,11 @@ func TestReportsAreFencedByInstance(t *testing.T) {
 	require.Equal(t, 1, got.PlayerCount)
 }
 
-func TestResolvePrecedence(t *testing.T) {
+func TestRefusedResolves(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a", 16)
-	p := b.place(wish("ann", 8))
+	p := b.place(request("ann", 8))
 	for _, handle := range []string{"", "eu", "eu.short", "EU." + p.SessionHandle[3:], "us." + p.SessionHandle[3:], p.SessionHandle[:len(p.SessionHandle)-1] + "!"} {
 		_, err := b.Resolve(t.Context(), handle, "ann")
 		requireKind(t, db.NotFound, "session_unknown", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/db/internal/batch"
 )
 
-// Resolved is how to reach a seat, and the claims of a session token for it. The times are the database's, to the second.
+// Resolved is the endpoint of a seat, and the claims of a session token for it. The times are the database's, to the second.
 type Resolved struct {
 	SessionID     string
 	SessionHandle string
@@ -28,9 +28,9 @@ type Resolved struct {
 
 type resolveRequest struct{ handle, sub string }
 
-// Resolve exchanges a handle for the address of the player's seat, and keeps the seat until the token that is issued with
-// it has expired. Errors: NotFound for a handle that never was (or was closed long ago), Gone for a session that has
-// ended, Forbidden for a player without a seat in it, Unavailable.
+// Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued for it has
+// expired. Errors: NotFound for an unknown handle, also of a session that closed longer ago than Timing.ClosedMemory; Gone for
+// a session that has ended; Forbidden for a player without a seat in it; Unavailable.
 func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, error) {
 	region, ok := parseHandle(handle)
 	if !ok {
@@ -42,7 +42,7 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 func sessionUnknown() error { return newError(NotFound, "session_unknown", "no such session") }
 
 func sessionClosed() error {
-	return newError(Gone, "session_closed", "the session has ended: ask for a match again")
+	return newError(Gone, "session_closed", "the session has ended: request a match again")
 }
 
 func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
@@ -117,7 +117,7 @@ func (r UnresolvedRow) reason() error {
 	}
 }
 
-// Session looks a session up by its id. Errors: NotFound, Gone, Unavailable.
+// Session returns a session by its id. Errors: NotFound, Gone, Unavailable.
 func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	region, uid, ok := parseSessionID(id)
 	if !ok {

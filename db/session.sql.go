@@ -110,10 +110,10 @@ func (q *Queries) GetSession(ctx context.Context, arg GetSessionParams) (GetSess
 const resolveSeats = `-- name: ResolveSeats :many
 WITH asked AS (
     SELECT unnest($5::text[]) AS handle, unnest($6::text[]) AS sub
-), found AS MATERIALIZED ( -- seats are looked up thereafter, by their whole key, however few there seem to be
+), found AS MATERIALIZED ( -- so that seats are looked up by primary key, however few the planner expects
     SELECT a.handle, a.sub, f.id, f.endpoint, f.max_players, f.reports_seats FROM asked a CROSS JOIN LATERAL (
         SELECT v.id, v.endpoint, v.max_players, v.reports_seats FROM live_sessions v WHERE v.region = $4 AND v.handle = a.handle
-        LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one
+        LIMIT 1) f -- a handle is unique; LIMIT makes the planner look up the handles one by one
 ), locked AS (
     SELECT st.session_id, st.sub, f.handle, f.endpoint, f.max_players, f.reports_seats
     FROM found f JOIN seats st ON st.region = $4 AND st.session_id = f.id AND st.sub = f.sub
@@ -153,10 +153,10 @@ type ResolveSeatsRow struct {
 	Team       string
 }
 
-// Gives players the way to their seats, all that asked together. From now on a seat is held until its token is used:
-// where the instance reports seats, until the token has expired and some grace; where it does not, much longer. It
-// does not hold the sessions, so it must not wait for seats: one that is just being changed is skipped, and asked for
-// again.
+// Returns the endpoints of seats, for all calls of a batch, and extends the seats' expiry so that the players can use their
+// tokens: where the instance reports seats, until the token has expired, plus a grace period; where it does not, for much
+// longer. It does not lock the sessions, so it must not wait for seats: it skips locked ones, whose calls stay for the next
+// batch.
 func (q *Queries) ResolveSeats(ctx context.Context, arg ResolveSeatsParams) ([]ResolveSeatsRow, error) {
 	rows, err := q.db.Query(ctx, resolveSeats,
 		arg.TokenHold,
@@ -207,7 +207,7 @@ type SessionEndedParams struct {
 	Memory time.Duration
 }
 
-// Whether a session that does not live any more is remembered: ended within memory, or waiting for the reaper.
+// Whether a session that is not live has existed: it ended within @memory, or the reaper has not closed it yet.
 func (q *Queries) SessionEnded(ctx context.Context, arg SessionEndedParams) (bool, error) {
 	row := q.db.QueryRow(ctx, sessionEnded, arg.Region, arg.ID, arg.Memory)
 	var ended bool
@@ -241,8 +241,8 @@ type UnresolvedRow struct {
 	Ended  bool
 }
 
-// Why a resolve found no seat: the session lives (and the seat may be there after all), has ended (remembered for a
-// while), or never was.
+// Why ResolveSeats returned no row: the session is live and has no seat for the player, or a locked one; it has ended, which is
+// known for @memory; or it never existed.
 func (q *Queries) Unresolved(ctx context.Context, arg UnresolvedParams) ([]UnresolvedRow, error) {
 	rows, err := q.db.Query(ctx, unresolved,
 		arg.Region,

@@ -24,7 +24,7 @@ func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 
 const handleBytes = 18 // 144 random bits
 
-// newHandle makes a session handle, region.secret: a player that knows the secret and holds a seat may enter.
+// newHandle makes a session handle, region.secret. A player who knows it and holds a seat may enter the session.
 func newHandle(region string) string {
 	secret := make([]byte, handleBytes)
 	_, _ = rand.Read(secret) // never fails, by its contract

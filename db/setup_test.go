@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/db/storetest"
 )
 
-// bundle is a database of its own for a test, with a store on it.
+// bundle is a database of a test's own, with a store on it.
 type bundle struct {
 	*db.Store
 	t   *testing.T
@@ -45,29 +45,29 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 	return v
 }
 
-// eventuallyBlocked returns when so many wait for locks of others.
-func (b *bundle) eventuallyBlocked(n int) {
+// waitBlocked waits until n connections wait for locks of other connections.
+func (b *bundle) waitBlocked(n int) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
 		return one[int](b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'") == n
 	}, 30*time.Second, 5*time.Millisecond)
 }
 
-// strict is a replica that Postgres does not help out of a deadlock: it lasts.
-func (b *bundle) strict() *db.Store {
+// withoutDeadlockCheck opens a replica on a database in which Postgres resolves no deadlock within the time of a test.
+func (b *bundle) withoutDeadlockCheck() *db.Store {
 	b.t.Helper()
 	b.exec("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''1h''', current_database()); END $$")
 	return b.replica()
 }
 
-// steady ends the amnesty of a young database: heartbeats could be heard for a long time.
-func (b *bundle) steady() {
+// endAmnesty ends the amnesty of a new database, as after an hour in which heartbeats could be received.
+func (b *bundle) endAmnesty() {
 	b.t.Helper()
 	b.exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
 }
 
-// silence makes instances' last heartbeat older.
-func (b *bundle) silence(id string, d time.Duration) {
+// ageHeartbeat moves the last heartbeat of an instance back by d.
+func (b *bundle) ageHeartbeat(id string, d time.Duration) {
 	b.t.Helper()
 	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - $2::interval WHERE instance_id = $1", id, d)
 }
@@ -83,7 +83,7 @@ func (b *bundle) register(id string, capacity int, change ...func(*db.Registrati
 	return out
 }
 
-func wish(caller string, maxPlayers int, friends ...string) db.PlaceRequest {
+func request(caller string, maxPlayers int, friends ...string) db.PlaceRequest {
 	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...), MaxPlayers: maxPlayers}
 }
 
@@ -108,7 +108,7 @@ func (b *bundle) report(r db.SeatReport) db.SeatReportResult {
 	return res
 }
 
-// connect resolves and joins, as a player and its server would.
+// connect resolves and reports players, as they and their game server do.
 func (b *bundle) connect(instance string, p db.Placement, subs ...string) {
 	b.t.Helper()
 	for _, sub := range subs {
@@ -132,8 +132,8 @@ func requireKind(t *testing.T, want db.Kind, code string, err error) {
 	require.Equal(t, code, e.Code)
 }
 
-// requireSound asks every invariant view: all of them are empty when all is well.
-func (b *bundle) requireSound() {
+// requireInvariants requires that no invariant view has rows.
+func (b *bundle) requireInvariants() {
 	b.t.Helper()
 	rows, err := b.Pool().Query(context.WithoutCancel(b.t.Context()), "SELECT name, violations FROM ops.invariants WHERE violations > 0")
 	require.NoError(b.t, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Random parties, resolves, reports, heartbeats, registrations, drains, reaping and operators, all at once over three
-// replicas: nobody deadlocks, and the books agree at the end. DIRECTOR_SOAK=10m makes it long.
+// Random placements, resolves, reports, heartbeats, registrations, drains and reaping, all at once on three replicas: nothing
+// deadlocks, and the invariants hold at the end. DIRECTOR_SOAK=10m makes it long.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length := 5 * time.Second
@@ -44,10 +44,10 @@ func TestSoak(t *testing.T) {
 	wg.Wait()
 
 	require.Zero(t, one[int64](b, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"))
-	for range 3 { // what a busy reaper skipped
+	for range 3 { // rows that the reaper skipped because they were locked
 		s.reap(t.Context(), b.Store)
 	}
-	b.requireSound()
+	b.requireInvariants()
 	t.Logf("%d placements, %d refused, %d reports", s.placed.Load(), s.refused.Load(), s.reported.Load())
 	require.Positive(t, s.placed.Load())
 	require.Positive(t, s.reported.Load())
@@ -69,7 +69,7 @@ func (s *soak) until(ctx context.Context, step func(context.Context, *db.Store))
 	}
 }
 
-// check lets refusals pass, and every answer that a client could get; a bug is anything internal.
+// check accepts the errors that callers get, such as refusals. An internal error is a bug.
 func (s *soak) check(ctx context.Context, err error) {
 	var e *db.Error
 	var pg *pgconn.PgError
@@ -96,7 +96,7 @@ func (s *soak) play(ctx context.Context, st *db.Store) {
 	}
 	s.placed.Add(1)
 	if rand.IntN(4) == 0 {
-		return // never resolved: the reaper's
+		return // never resolved: the reaper frees it
 	}
 	_, err = st.Resolve(ctx, p.SessionHandle, r.Caller)
 	s.check(ctx, err)

@@ -49,7 +49,7 @@ func (s *Store) Close() {
 // Pool returns the pool of connections, for metrics and for tests.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Timing returns how long things last.
+// Timing returns the durations that the store uses.
 func (s *Store) Timing() Timing { return s.cfg.Timing }
 
 // Ping checks that the database answers. Errors: Unavailable.

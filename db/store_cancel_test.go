@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Pins callers that leave while their query runs: closing the connection under it costs Postgres a new backend each time,
-// so that strangers who reset their requests slow everybody else down.
+// Pins callers that leave while their query runs, and whose connection is closed: each costs Postgres a new backend, so clients
+// that reset their requests slow down all others.
 func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 	t.Parallel()
 	const session = "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10"
@@ -23,7 +23,7 @@ func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 		"drain":      func(ctx context.Context, s *db.Store) error { _, err := s.SetDrain(ctx, ref("a"), true); return err },
 		"deregister": func(ctx context.Context, s *db.Store) error { return s.Deregister(ctx, ref("a")) },
 		"session":    func(ctx context.Context, s *db.Store) error { _, err := s.Session(ctx, session); return err },
-		"stranger's seats": func(ctx context.Context, s *db.Store) error {
+		"report on an unknown session": func(ctx context.Context, s *db.Store) error {
 			_, err := s.ReportSeats(ctx, db.SeatReport{Ref: ref("a"), SessionID: "none"})
 			return err
 		},
@@ -42,15 +42,15 @@ func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 			for range 20 {
 				b.leave(func(ctx context.Context) { _ = call(ctx, s) })
 			}
-			require.LessOrEqual(t, s.Pool().Stat().NewConnsCount()-before, int64(3), "a machine that stands still for a second may cost one")
+			require.LessOrEqual(t, s.Pool().Stat().NewConnsCount()-before, int64(3), "a machine that pauses for a second may cost one")
 			b.register("a", 16)
-			b.requireSound()
+			b.requireInvariants()
 		})
 	}
 }
 
-// Pins work that is begun for a caller that has left already.
-func TestNothingIsBegunForCallersThatHaveLeft(t *testing.T) {
+// Pins a transaction that begins for a caller that has left already.
+func TestNoTransactionBeginsForCallersThatHaveLeft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	gone, leave := context.WithCancel(t.Context())
@@ -60,7 +60,7 @@ func TestNothingIsBegunForCallersThatHaveLeft(t *testing.T) {
 	require.Zero(t, one[int](b, "SELECT count(*) FROM instance_directory"))
 }
 
-// leave makes a call whose caller goes away while a query of it waits for a lock, and waits for its end.
+// leave makes a call, cancels it while one of its queries waits for a lock, and waits until it has returned.
 func (b *bundle) leave(call func(ctx context.Context)) {
 	b.t.Helper()
 	tx, err := b.Pool().Begin(b.t.Context())
@@ -71,7 +71,7 @@ func (b *bundle) leave(call func(ctx context.Context)) {
 	ctx, leave := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); call(ctx) }()
-	b.eventuallyBlocked(1)
+	b.waitBlocked(1)
 	leave()
 	require.NoError(b.t, tx.Rollback(b.t.Context()))
 	<-done

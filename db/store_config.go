@@ -9,18 +9,18 @@ import (
 	"github.com/lattice-director/director/db/internal/batch"
 )
 
-// Timing is how long things last. Replicas of one fleet must agree on it.
+// Timing is how long rows count. All replicas and workers of a fleet must have the same.
 type Timing struct {
-	LeaseTTL          time.Duration // an instance counts as alive this long after a heartbeat
-	SeatTTL           time.Duration // a reserved seat that is not resolved is freed
-	TokenTTL          time.Duration // a session token is valid
-	ConnectGrace      time.Duration // after TokenTTL before a resolved seat is freed: for clock skew and the time to join
-	LongestHold       time.Duration // a seat without a connection is freed at the latest, where the instance reports seats
-	UnreportedSeatTTL time.Duration // a resolved seat is held, where the instance does not report seats
-	ClosedMemory      time.Duration // a closed session is answered as closed; later it is unknown
-	IdempotencyTTL    time.Duration // an answer is replayed to the same Idempotency-Key
-	PendingFor        time.Duration // a matched ticket that is neither assigned nor released stays out of other matches
-	AssignedFor       time.Duration // an assigned ticket is kept, with its assignment
+	LeaseTTL          time.Duration // from a heartbeat until the instance's lease expires
+	SeatTTL           time.Duration // from the reservation of a seat until it is freed when it is not resolved
+	TokenTTL          time.Duration // lifetime of a session token
+	ConnectGrace      time.Duration // from the end of its token until a resolved seat is freed: for clock skew and the time to join
+	LongestHold       time.Duration // from the reservation of a seat until it is freed when no player connects; for instances that report seats
+	UnreportedSeatTTL time.Duration // from a resolve until the seat is freed; for instances that do not report seats
+	ClosedMemory      time.Duration // for how long a closed session is answered as closed; later it is unknown
+	IdempotencyTTL    time.Duration // for how long an answer is repeated for the same Idempotency-Key
+	PendingFor        time.Duration // for how long a matched ticket stays out of other matches unless it is assigned or released
+	AssignedFor       time.Duration // for how long an assigned ticket is kept, with its assignment
 }
 
 // DefaultTiming returns the defaults: 15 s leases, 60 s seats, 2 min tokens with 30 s grace, 10 min longest hold, 2 h

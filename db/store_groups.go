@@ -6,17 +6,17 @@ import (
 	"github.com/lattice-director/director/db/internal/batch"
 )
 
-// groups are the frequent calls: those of one kind that wait together share a transaction. A new group is a field here and
-// a line in newGroups.
+// groups are the frequent calls. Calls of one kind that wait at the same time share a transaction. A new group is a field here
+// and a line in newGroups.
 type groups struct {
-	heartbeats   *batch.Group[beat, int]
-	placements   *batch.Group[PlaceRequest, Placement]
-	openings     *batch.Group[PlaceRequest, Placement] // requests of placements that must wait for locks
-	resolves     *batch.Group[resolveRequest, Resolved]
-	seatReports  *batch.Group[SeatReport, SeatReportResult]
-	newTickets   *batch.Group[*created, Ticket]
-	ticketReads  *batch.Group[string, Ticket]
-	ticketLeaves *batch.Group[string, struct{}]
+	heartbeats    *batch.Group[heartbeat, int]
+	placements    *batch.Group[PlaceRequest, Placement]
+	openings      *batch.Group[PlaceRequest, Placement] // calls of placements that must wait for locks
+	resolves      *batch.Group[resolveRequest, Resolved]
+	seatReports   *batch.Group[SeatReport, SeatReportResult]
+	newTickets    *batch.Group[*ticketDraft, Ticket]
+	ticketReads   *batch.Group[string, Ticket]
+	ticketDeletes *batch.Group[string, struct{}]
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
 	playerTicketReads *batch.Group[ticketReading, PlayerTicket]
@@ -31,14 +31,14 @@ type groups struct {
 func (s *Store) newGroups() (g groups) {
 	placements := batch.Limits[PlaceRequest]{MaxWeight: 256, Weight: PlaceRequest.players, Bytes: PlaceRequest.bytes}
 	tickets := batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}
-	g.heartbeats = addGroup(s, &g, "heartbeat", batch.Limits[beat]{MaxWeight: 2048, Weight: batch.One[beat], Bytes: beat.bytes}, s.heartbeatBatch)
+	g.heartbeats = addGroup(s, &g, "heartbeat", batch.Limits[heartbeat]{MaxWeight: 2048, Weight: batch.One[heartbeat], Bytes: heartbeat.bytes}, s.heartbeatBatch)
 	g.placements = addGroup(s, &g, "placement", placements, s.placeBatch)
 	g.openings = addGroup(s, &g, "opening", placements, s.openBatch)
 	g.resolves = addGroup(s, &g, "resolve", batch.Limits[resolveRequest]{MaxWeight: 512, Weight: batch.One[resolveRequest], Bytes: resolveRequest.bytes}, s.resolveBatch)
 	g.seatReports = addGroup(s, &g, "seats", batch.Limits[SeatReport]{MaxWeight: 512, Weight: SeatReport.entries, Bytes: SeatReport.bytes}, s.reportBatch)
-	g.newTickets = addGroup(s, &g, "ticket", batch.Limits[*created]{MaxWeight: 1024, Weight: (*created).weight, Bytes: (*created).bytes}, s.createBatch)
+	g.newTickets = addGroup(s, &g, "ticket", batch.Limits[*ticketDraft]{MaxWeight: 1024, Weight: (*ticketDraft).weight, Bytes: (*ticketDraft).bytes}, s.createBatch)
 	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
-	g.ticketLeaves = addGroup(s, &g, "ticket leaves", tickets, s.deleteBatch)
+	g.ticketDeletes = addGroup(s, &g, "ticket leaves", tickets, s.deleteBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players, Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
@@ -53,7 +53,7 @@ func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limit
 	return made
 }
 
-// batches is what all groups have in common.
+// batches returns the configuration that all groups share.
 func (c Config) batches() batch.Config {
 	return batch.Config{
 		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer, Log: c.Log,
@@ -88,7 +88,7 @@ func textBytes(texts ...string) (n int) {
 
 func idBytesOf(id string) int { return textBytes(id) }
 
-func (b beat) bytes() int { return textBytes(b.ref.InstanceID) }
+func (h heartbeat) bytes() int { return textBytes(h.ref.InstanceID) }
 
 func (r PlaceRequest) players() int { return len(r.Party) }
 
@@ -112,10 +112,10 @@ func (r SeatReport) bytes() int {
 }
 
 // weight bounds a batch of new tickets to about a mebibyte.
-func (c *created) weight() int { return 1 + len(c.body)/1024 }
+func (d *ticketDraft) weight() int { return 1 + len(d.body)/1024 }
 
-// bytes counts the body twice: as the caller sent it, which stays until the answer, and as it is stored.
-func (c *created) bytes() int {
+// bytes counts the body twice: as the caller sent it, which stays in memory until the answer, and as it is stored.
+func (d *ticketDraft) bytes() int {
 	const term, double = 16, 24
-	return 2*len(c.body) + term*len(c.row.Terms) + double*len(c.row.Doubles)
+	return 2*len(d.body) + term*len(d.row.Terms) + double*len(d.row.Doubles)
 }

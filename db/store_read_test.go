@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Pins a database that "cannot be reached" while it answers everybody else: the connections for readings are taken.
-func TestTakenReadersAreNoOutage(t *testing.T) {
+// Pins the error "cannot be reached" when all connections for large reads are in use.
+func TestReadersInUseAreNoOutage(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "SELECT 1")
 	for range store.readers.Config().MaxConns {

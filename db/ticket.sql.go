@@ -35,7 +35,7 @@ type CancelTicketRow struct {
 	MatchedIn []byte
 }
 
-// Judged under the row's lock, as an acceptance is: either the ticket goes, or it is in a match.
+// Decides under the row's lock, as AcceptMatches does: either the ticket is deleted, or it is in a match.
 func (q *Queries) CancelTicket(ctx context.Context, arg CancelTicketParams) (CancelTicketRow, error) {
 	row := q.db.QueryRow(ctx, cancelTicket, arg.PendingFor, arg.Region, arg.ID)
 	var i CancelTicketRow
@@ -83,6 +83,48 @@ func (q *Queries) CountTickets(ctx context.Context, arg CountTicketsParams) (int
 	return count, err
 }
 
+const createPlainTickets = `-- name: CreatePlainTickets :exec
+INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+SELECT $1, r.id, r.created, ($2::uuid[])[r.terms_from:r.terms_to], ($3::uuid[])[r.doubles_from:r.doubles_to],
+       ($4::float8[])[r.doubles_from:r.doubles_to], r.body
+FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($7::bytea[]) AS body,
+             unnest($8::int[]) AS terms_from, unnest($9::int[]) AS terms_to,
+             unnest($10::int[]) AS doubles_from, unnest($11::int[]) AS doubles_to) r
+`
+
+type CreatePlainTicketsParams struct {
+	Region      string
+	Terms       []uuid.UUID
+	DoubleKeys  []uuid.UUID
+	Doubles     []float64
+	Ids         []string
+	Created     []int64
+	Bodies      [][]byte
+	TermsFrom   []int32
+	TermsTo     []int32
+	DoublesFrom []int32
+	DoublesTo   []int32
+}
+
+// Inserts tickets without a TTL and without a player, all or none. It fails when an id is in use, which is rare; CreateTickets
+// then inserts the others. ON CONFLICT, which looks for duplicates before each row, would cost a fifth of the insert.
+func (q *Queries) CreatePlainTickets(ctx context.Context, arg CreatePlainTicketsParams) error {
+	_, err := q.db.Exec(ctx, createPlainTickets,
+		arg.Region,
+		arg.Terms,
+		arg.DoubleKeys,
+		arg.Doubles,
+		arg.Ids,
+		arg.Created,
+		arg.Bodies,
+		arg.TermsFrom,
+		arg.TermsTo,
+		arg.DoublesFrom,
+		arg.DoublesTo,
+	)
+	return err
+}
+
 const createTickets = `-- name: CreateTickets :many
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, expires_at, kept_alive, player)
 SELECT $1, r.id, r.created, ($2::uuid[])[r.terms_from:r.terms_to], ($3::uuid[])[r.doubles_from:r.doubles_to],
@@ -91,7 +133,7 @@ FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($
              unnest($8::int[]) AS terms_from, unnest($9::int[]) AS terms_to,
              unnest($10::int[]) AS doubles_from, unnest($11::int[]) AS doubles_to,
              unnest($12::interval[]) AS ttl, unnest($13::bool[]) AS keep_alive, unnest($14::text[]) AS player) r
-ORDER BY r.player, r.id -- who comes second waits for a player's ticket that is not committed yet
+ORDER BY r.player, r.id -- an insert waits for an uncommitted ticket of the same player: in one order, so that none deadlock
 ON CONFLICT DO NOTHING
 RETURNING id
 `
@@ -113,7 +155,8 @@ type CreateTicketsParams struct {
 	Players     []string
 }
 
-// Any tickets. A clash of ids makes one row less, which gets another id and comes again.
+// Inserts tickets of any kind, and returns the ids of those inserted. A ticket whose id is in use, or whose player has a ticket,
+// is left out.
 func (q *Queries) CreateTickets(ctx context.Context, arg CreateTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, createTickets,
 		arg.Region,
@@ -169,7 +212,7 @@ func (q *Queries) DeleteAssigned(ctx context.Context, arg DeleteAssignedParams) 
 }
 
 const deleteQueued = `-- name: DeleteQueued :many
-WITH held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
+WITH held AS MATERIALIZED ( -- looked up by primary key: other plans never finish on a long queue
     SELECT l.region, l.id FROM (SELECT unnest($2::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id FOR UPDATE) l
 ), gone AS (
@@ -216,7 +259,7 @@ type ExpiredOfPlayersParams struct {
 	Players []string
 }
 
-// Tickets of these players that are over and still in the way of new ones.
+// Expired tickets of these players, which the unique index counts until they are deleted.
 func (q *Queries) ExpiredOfPlayers(ctx context.Context, arg ExpiredOfPlayersParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, expiredOfPlayers, arg.Region, arg.Players)
 	if err != nil {
@@ -258,8 +301,8 @@ type ExpiredTicketsParams struct {
 	Batch  int32
 }
 
-// Found by the index of those that expire, for which clock_timestamp() would not do; then locked one by one, by the whole key.
-// A player's lease counts only while its ticket could be kept alive for all of it: replicas have served, and Postgres has run.
+// Finds tickets by the index on expires_at, which no comparison with clock_timestamp() can use; then locks each by primary key.
+// A player's lease expires only if its ticket could be kept alive during all of it: replicas have served, and Postgres has run.
 func (q *Queries) ExpiredTickets(ctx context.Context, arg ExpiredTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, expiredTickets, arg.Region, arg.Batch)
 	if err != nil {
@@ -475,9 +518,9 @@ type QueryByTermsRow struct {
 	Body []byte
 }
 
-// A small pool with strings or tags, found by their index, in no order. A row counts 32 bytes and its body; the answer ends with the row
-// that reaches so many bytes, and then it is not known to be whole. The first two ranges are written out: a loop over them takes longer
-// than all the rest.
+// Reads a small pool with strings or tags by their index, in no order, up to the row with which the rows reach @most bytes; the
+// pool may then have more. A row counts 32 bytes and its body. The first two ranges are written out: a loop over them takes
+// longer than everything else.
 func (q *Queries) QueryByTerms(ctx context.Context, arg QueryByTermsParams) ([]QueryByTermsRow, error) {
 	rows, err := q.db.Query(ctx, queryByTerms,
 		arg.Bodies,
@@ -563,8 +606,9 @@ type QueryInOrderRow struct {
 	Body []byte
 }
 
-// Any pool, in the order of the primary key from an id on: as many rows as reach so many bytes, counted as in QueryByTerms. The condition on
-// terms is phrased so that the planner does not choose their index: it would find and sort all of a large pool for each part of it.
+// Reads any pool in the order of the primary key, after the id @after, up to the row with which the rows reach @most bytes, which
+// are counted as in QueryByTerms. The condition on terms is phrased so that the planner does not choose their index: it would
+// find and sort all of a large pool for each part of it.
 func (q *Queries) QueryInOrder(ctx context.Context, arg QueryInOrderParams) ([]QueryInOrderRow, error) {
 	rows, err := q.db.Query(ctx, queryInOrder,
 		arg.Bodies,
@@ -603,46 +647,4 @@ func (q *Queries) QueryInOrder(ctx context.Context, arg QueryInOrderParams) ([]Q
 		return nil, err
 	}
 	return items, nil
-}
-
-const queueTickets = `-- name: QueueTickets :exec
-INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
-SELECT $1, r.id, r.created, ($2::uuid[])[r.terms_from:r.terms_to], ($3::uuid[])[r.doubles_from:r.doubles_to],
-       ($4::float8[])[r.doubles_from:r.doubles_to], r.body
-FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($7::bytea[]) AS body,
-             unnest($8::int[]) AS terms_from, unnest($9::int[]) AS terms_to,
-             unnest($10::int[]) AS doubles_from, unnest($11::int[]) AS doubles_to) r
-`
-
-type QueueTicketsParams struct {
-	Region      string
-	Terms       []uuid.UUID
-	DoubleKeys  []uuid.UUID
-	Doubles     []float64
-	Ids         []string
-	Created     []int64
-	Bodies      [][]byte
-	TermsFrom   []int32
-	TermsTo     []int32
-	DoublesFrom []int32
-	DoublesTo   []int32
-}
-
-// Tickets of frontends that ask for nothing besides, all or none: an id that was given to somebody else fails the statement,
-// and CreateTickets tells whose it is. Looking for it beforehand takes a fifth of what creating takes.
-func (q *Queries) QueueTickets(ctx context.Context, arg QueueTicketsParams) error {
-	_, err := q.db.Exec(ctx, queueTickets,
-		arg.Region,
-		arg.Terms,
-		arg.DoubleKeys,
-		arg.Doubles,
-		arg.Ids,
-		arg.Created,
-		arg.Bodies,
-		arg.TermsFrom,
-		arg.TermsTo,
-		arg.DoublesFrom,
-		arg.DoublesTo,
-	)
-	return err
 }

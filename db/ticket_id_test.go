@@ -16,7 +16,7 @@ import (
 // Open Match's clients check the form of an id.
 var idForm = regexp.MustCompile(`^[0-9a-v]{20}$`)
 
-func TestIDsCertifyThemselves(t *testing.T) {
+func TestIDsHaveAVerifiableDigest(t *testing.T) {
 	t.Parallel()
 	m, now, seen := newIDMint(), time.Now(), map[string]bool{}
 	for range 10_000 {
@@ -30,7 +30,7 @@ func TestIDsCertifyThemselves(t *testing.T) {
 	}
 }
 
-// Pins an id that two processes made: whose comes second gets another, and nobody hears of it.
+// Pins an error for an id that two processes have made: the second one makes another id.
 func TestIDsThatClash(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Config{URL: dbtest.New(t)})
@@ -77,7 +77,7 @@ func TestIDsThatClash(t *testing.T) {
 	}
 }
 
-// An id that differs in any character was never given out.
+// An id that differs in any character was never issued.
 func TestForgedIDs(t *testing.T) {
 	t.Parallel()
 	id := newIDMint().next("global", TicketID, time.Now())
@@ -89,7 +89,7 @@ func TestForgedIDs(t *testing.T) {
 			}
 		}
 	}
-	require.LessOrEqual(t, forged, 1, "a digest of 24 bits may meet by chance")
+	require.LessOrEqual(t, forged, 1, "a digest of 24 bits may be right by chance")
 	rapid.Check(t, func(rt *rapid.T) {
 		require.False(rt, IssuedHere("global", TicketID, rapid.String().Draw(rt, "id")))
 	})

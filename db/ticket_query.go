@@ -6,35 +6,15 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-const (
-	// QueryBytes bounds, in bytes, what one reading of a query returns: the rows, at [QueryRowBytes] and the body each, up to the one
-	// that reaches it. A multiple of it, because a pool that is found by its terms is read in one go if it is no larger than that.
-	QueryBytes = 8 << 20
-	// QueryRowBytes is what a row counts besides its body.
-	QueryRowBytes = 32
-
-	// partBytes bounds the readings in the order of ids, of which a large pool takes many.
-	partBytes = QueryBytes / 2
-)
-
-// QueriedTicket is a ticket that a pool holds. Body is nil where it was not asked for.
+// QueriedTicket is a ticket in a pool. Body is nil when the query leaves bodies out.
 type QueriedTicket struct {
 	ID   string
 	Body []byte
 }
 
-// TicketQuery reads a pool part by part. Each part is a short reading of its own: nothing is held in the database between two,
-// so that a caller may take its time. It is not safe for concurrent use.
-type TicketQuery struct {
-	store   *Store
-	params  QueryInOrderParams
-	indexed bool // to be tried first: the pool may be small
-	over    bool
-}
-
-// QueryTickets returns the query of what the pool, which passed its Check, holds of the tickets that wait and are in no match. Bodies
-// are left out where they are not asked for.
-func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *TicketQuery {
+// QueryTickets returns a query of the queued tickets in a pool, which has passed its Check, without those that are in a match. It
+// leaves their bodies out unless bodies is true.
+func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuery[QueriedTicket] {
 	query, some := p.Query()
 	params := QueryInOrderParams{
 		Region: region, Bodies: bodies, Terms: query.Terms, Present: query.Present, PendingFor: s.cfg.Timing.PendingFor,
@@ -46,42 +26,34 @@ func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *TicketQu
 	if len(query.Ranges) > 1 {
 		params.Key2, params.Low2, params.High2 = &query.Ranges[1].Key, query.Ranges[1].Low, query.Ranges[1].High
 	}
-	params.RangeKeys, params.Lows, params.Highs = queryKeys(query.Ranges[min(2, len(query.Ranges)):])
-	return &TicketQuery{store: s, params: params, indexed: len(query.Terms) > 0, over: !some}
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(query.Ranges[min(2, len(query.Ranges)):])
+	r := &ticketReader{params: params, tryIndex: len(query.Terms) > 0}
+	return &PoolQuery[QueriedTicket]{store: s, read: r.read, over: !some}
 }
 
-// Next returns the next part, nil when there is no more. A ticket is in one part at most. One that is in the pool from the first call
-// to the last is in one; one that comes or goes meanwhile may be. Errors: TooMany when the connections for readings are
-// all taken, Unavailable.
-func (q *TicketQuery) Next(ctx context.Context) (part []QueriedTicket, err error) {
-	if q.over {
-		return nil, nil
-	}
-	err = q.store.read(ctx, func(ctx context.Context, read *Queries) error {
-		part, err = q.next(ctx, read)
-		return err
-	})
-	return part, err
+// ticketReader reads the tickets of a pool for a PoolQuery.
+type ticketReader struct {
+	params   QueryInOrderParams
+	tryIndex bool // read by the index of terms first: the pool may be small
 }
 
-func (q *TicketQuery) next(ctx context.Context, read *Queries) ([]QueriedTicket, error) {
-	if q.indexed {
-		q.indexed = false
-		part, err := read.QueryByTerms(ctx, q.byTerms())
-		if tickets, bytes := queried(part); err != nil || bytes < QueryBytes {
-			q.over = err == nil
-			return tickets, err
+func (r *ticketReader) read(ctx context.Context, q *Queries) (part []QueriedTicket, over bool, err error) {
+	if r.tryIndex {
+		r.tryIndex = false
+		rows, err := q.QueryByTerms(ctx, r.byTerms())
+		if part, bytes := queried(rows); err != nil || bytes < QueryBytes {
+			return part, err == nil, err
 		}
 	}
-	part, err := read.QueryInOrder(ctx, q.params)
-	tickets, bytes := queried(part)
-	if q.over = bytes < partBytes; !q.over {
-		q.params.After = tickets[len(tickets)-1].ID
+	rows, err := q.QueryInOrder(ctx, r.params)
+	part, bytes := queried(rows)
+	if over = bytes < partBytes; !over {
+		r.params.After = part[len(part)-1].ID
 	}
-	return tickets, err
+	return part, over, err
 }
 
-// queried gives the rows, and the bytes that they count.
+// queried returns the rows, and the bytes that they count.
 func queried[R QueryByTermsRow | QueryInOrderRow](rows []R) (tickets []QueriedTicket, bytes int) {
 	tickets = make([]QueriedTicket, 0, len(rows))
 	for _, r := range rows {
@@ -92,9 +64,9 @@ func queried[R QueryByTermsRow | QueryInOrderRow](rows []R) (tickets []QueriedTi
 	return tickets, bytes
 }
 
-// byTerms are the parameters of the same pool found by its terms.
-func (q *TicketQuery) byTerms() QueryByTermsParams {
-	p := q.params
+// byTerms returns the parameters for reading the same pool by the index of terms.
+func (r *ticketReader) byTerms() QueryByTermsParams {
+	p := r.params
 	return QueryByTermsParams{
 		Region: p.Region, Bodies: p.Bodies, Terms: p.Terms, Present: p.Present, PendingFor: p.PendingFor, CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,
 		Key1: p.Key1, Low1: p.Low1, High1: p.High1, Key2: p.Key2, Low2: p.Low2, High2: p.High2, RangeKeys: p.RangeKeys, Lows: p.Lows, Highs: p.Highs,
@@ -111,7 +83,7 @@ func (s *Store) CountTickets(ctx context.Context, region string, p match.Pool) (
 	params := CountTicketsParams{
 		Region: region, Terms: query.Terms, Present: query.Present, PendingFor: s.cfg.Timing.PendingFor, CreatedAfter: query.After, CreatedBefore: query.Before,
 	}
-	params.RangeKeys, params.Lows, params.Highs = queryKeys(query.Ranges)
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(query.Ranges)
 	err = s.read(ctx, func(ctx context.Context, read *Queries) error {
 		n, err = read.CountTickets(ctx, params)
 		return err

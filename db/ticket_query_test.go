@@ -11,7 +11,7 @@ import (
 )
 
 // found reads a query to its end.
-func (b *bundle) found(q *db.TicketQuery) (all []db.QueriedTicket) {
+func (b *bundle) found(q *db.PoolQuery[db.QueriedTicket]) (all []db.QueriedTicket) {
 	b.t.Helper()
 	for {
 		part, err := q.Next(b.t.Context())
@@ -36,7 +36,7 @@ func (b *bundle) fill(n, bytes int) {
 		FROM generate_series(1, $2::int) n`, universe, n, tagged("all"), tagged("all", "some"), bytes)
 }
 
-// all wants the tickets from t00001 to tn, each once.
+// requireEach requires the tickets from t00001 to tn, each once.
 func requireEach(t *testing.T, n int, got []db.QueriedTicket) {
 	t.Helper()
 	times := map[string]int{}
@@ -49,7 +49,7 @@ func requireEach(t *testing.T, n int, got []db.QueriedTicket) {
 	require.Len(t, times, n)
 }
 
-// Pins a query that is built in memory as a whole, and pools whose parts overlap or leave a gap.
+// Pins a query whose whole result is in memory, and parts that overlap or leave a gap.
 func TestLargePoolsAreReadInParts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,7 +79,7 @@ func TestLargePoolsAreReadInParts(t *testing.T) {
 	requireEach(t, n, b.found(b.QueryTickets(universe, match.Pool{}, false)))
 }
 
-// Pins a query that reads on where rows lie on the disk: one that changes moves, and is missed or returned twice.
+// Pins a query that continues by the physical position of rows: an update moves a row, which is then missed or returned twice.
 func TestTicketsThatMoveAreFoundOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -99,13 +99,13 @@ func TestTicketsThatMoveAreFoundOnce(t *testing.T) {
 	requireEach(t, n, all)
 }
 
-// Pins a query that keeps a connection, or a snapshot that stops vacuum, while its client takes its time.
+// Pins a query that keeps a connection, or a snapshot that stops vacuum, while its client is slow.
 func TestQueriesHoldNothingBetweenParts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const n = 300
 	b.fill(n, 40_000)
-	queries := make([]*db.TicketQuery, 20) // far more than there are connections
+	queries := make([]*db.PoolQuery[db.QueriedTicket], 20) // far more than there are connections
 	for i := range queries {
 		queries[i] = b.QueryTickets(universe, match.Pool{}, true)
 		part, err := queries[i].Next(t.Context())

@@ -2,14 +2,14 @@ package db
 
 import "context"
 
-// TicketRegions lists the regions that have tickets, backfills or cycles, or remember some. Errors: Unavailable.
+// TicketRegions returns the regions that have rows of tickets, settled tickets, backfills or cycles. Errors: Unavailable.
 func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.TicketRegions(ctx)
 	return regions, classify(err)
 }
 
-// SweepTickets takes out tickets whose time is over, at most batch. Queries have not found them since. Tickets of players get
-// the final state "expired". Errors: Unavailable.
+// SweepTickets deletes expired tickets, at most batch. Queries ignore these already. Tickets of players get the final state
+// "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTx(ctx, func(q *Queries) error {
 		ids, err := q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: region, Batch: int32(batch)})
@@ -23,18 +23,17 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 	return n, classify(err)
 }
 
-// ForgetSettled forgets tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most batch. Errors:
-// Unavailable.
+// ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most batch.
+// Errors: Unavailable.
 func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.ForgetSettled(ctx, ForgetSettledParams{Region: region, Batch: int32(batch), Keep: s.cfg.Timing.AssignedFor})
 	return int(n), classify(err)
 }
 
-// SweepBackfills takes out backfills that were not heard of for too long, at most batch, and lets their tickets wait again.
-// Errors: Unavailable.
+// SweepBackfills deletes expired backfills, at most batch, and returns their tickets to the queue. Errors: Unavailable.
 func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		ids, err := q.ExpiredBackfills(ctx, ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillFor()})
+		ids, err := q.ExpiredBackfills(ctx, ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}

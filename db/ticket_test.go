@@ -35,7 +35,7 @@ func (b *bundle) ticket(t db.NewTicket) db.Ticket {
 	return out
 }
 
-// waiting are the ids that a pool chooses, by whichever replica.
+// waiting returns the ids of the tickets that a replica finds in a pool.
 func (b *bundle) waiting(s *db.Store, p match.Pool) (ids []string) {
 	b.t.Helper()
 	for _, t := range b.found(s.QueryTickets(universe, p, true)) {
@@ -46,6 +46,7 @@ func (b *bundle) waiting(s *db.Store, p match.Pool) (ids []string) {
 	return ids
 }
 
+// mark puts a ticket into a match that was made some time ago.
 func (b *bundle) mark(id string, ago time.Duration) {
 	b.t.Helper()
 	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - $2::interval, matched_in = 'm' WHERE id = $1", id, ago)
@@ -58,8 +59,7 @@ func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
 	return missing
 }
 
-// Pins pools that SQL reads otherwise than Go does: NaN, infinities, excluded ends, empty texts, texts that Postgres's types
-// cannot hold.
+// Pins pools that SQL and Go filter differently: NaN, infinities, excluded ends, empty texts, texts that Postgres rejects.
 func TestPoolsInSQL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -88,8 +88,8 @@ func TestPoolsInSQL(t *testing.T) {
 	})
 }
 
-// Pins a ticket that another replica does not see at once, and one that it sees when it should not any more.
-func TestTicketsAreSeenByAllReplicasAtOnce(t *testing.T) {
+// Pins a new ticket that another replica does not find at once, and a deleted or assigned one that it still finds.
+func TestAllReplicasSeeTicketsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	other, ctx := b.replica(), t.Context()
@@ -122,8 +122,8 @@ func TestTicketsAreSeenByAllReplicasAtOnce(t *testing.T) {
 	requireKind(t, db.NotFound, "ticket_unknown", err)
 }
 
-// Pins times that hold only when a worker comes by: nothing sweeps here.
-func TestTimesAreExactWhenRead(t *testing.T) {
+// Pins times that count only after a worker has run: none runs here.
+func TestTimesCountWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.Timing.PendingFor, c.Timing.AssignedFor = time.Minute, time.Minute })
 	ctx := t.Context()
@@ -143,7 +143,7 @@ func TestTimesAreExactWhenRead(t *testing.T) {
 	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
 	_, err := b.GetTicket(ctx, universe, id)
 	require.NoError(t, err)
-	require.Empty(t, b.assign(false, id), "its time begins anew")
+	require.Empty(t, b.assign(false, id), "its time restarts")
 	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
 	_, err = b.GetTicket(ctx, universe, id)
 	require.NoError(t, err)
@@ -162,18 +162,18 @@ func TestTimesAreExactWhenRead(t *testing.T) {
 	require.Equal(t, []string{left}, b.assign(false, left))
 }
 
-// Pins a release that waits for an acceptance and does half of it then: the ticket waits, and is its backfill's.
-func TestReleasingWhatIsBeingMatched(t *testing.T) {
+// Pins a release that waits for an acceptance and is then incomplete: the ticket is queued, but associated with its backfill.
+func TestReleasingATicketThatIsBeingMatched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.acceptable(1)[0]
+	id := b.tickets(1)[0]
 	b.mark(id, time.Minute)
 	m := acceptedOf("1", id)
 	m.Backfill = &db.MatchBackfill{Body: []byte("new")}
 	var releasing errgroup.Group
 	final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
 		releasing.Go(func() error { return b.ReleaseTickets(t.Context(), universe, []string{id}) })
-		b.eventuallyBlocked(1)
+		b.waitBlocked(1)
 		return readBackfill(sent, of)
 	})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestReleasingWhatIsBeingMatched(t *testing.T) {
 	require.Empty(t, b.associated(final[0].Created.ID))
 }
 
-// Pins tickets beyond the first page, and the backfill of one that is free.
+// Pins tickets after the first page that are not released, and a released ticket that is associated with a backfill.
 func TestReleasingMoreThanAPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -205,7 +205,7 @@ func TestReleasingMoreThanAPage(t *testing.T) {
 	require.Empty(t, b.associated(backfill.ID))
 }
 
-// Pins a call that assigns half of what it was asked to, and an id that never was.
+// Pins a call with allOrNone that assigns some of its tickets, when another one does not exist.
 func TestAssignAllOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -220,7 +220,7 @@ func TestAssignAllOrNone(t *testing.T) {
 	require.Empty(t, b.assign(true, first), "assigned before")
 }
 
-// Pins two live tickets of one player, of whom one is over, gone or assigned.
+// Pins two live tickets of one player, and a player who is refused although the earlier ticket has expired, is deleted or assigned.
 func TestOneLiveTicketOfAPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -255,15 +255,15 @@ func TestOneLiveTicketOfAPlayer(t *testing.T) {
 	require.Equal(t, 1, made)
 }
 
-// Pins flights of two replicas that wait for each other's players.
+// Pins a deadlock of two replicas' batches, which insert tickets of the same players.
 func TestTicketsOfTheSamePlayersAtTwoReplicas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	stores := []*db.Store{b.strict(), b.strict()}
+	replicas := []*db.Store{b.withoutDeadlockCheck(), b.withoutDeadlockCheck()}
 	const players = 300
 	var crowd errgroup.Group
 	for i := range players {
-		for k, s := range stores {
+		for k, s := range replicas {
 			crowd.Go(func() error {
 				n := ticketOf(match.Fields{}, "")
 				n.Player = fmt.Sprint([]int{i, players - 1 - i}[k])
@@ -279,7 +279,7 @@ func TestTicketsOfTheSamePlayersAtTwoReplicas(t *testing.T) {
 	require.Len(t, b.waiting(b.Store, match.Pool{}), players)
 }
 
-// Pins a player who is told that the ticket is cancelled, and gets a match all the same.
+// Pins a ticket that is answered as cancelled, and is matched nevertheless.
 func TestCancelAndUpdate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -313,8 +313,8 @@ func TestCancelAndUpdate(t *testing.T) {
 	requireKind(t, db.Conflict, "matched", err)
 }
 
-// Pins a ticket that is lost, or cancelled and assigned, where replicas do everything to it at once; and deadlocks.
-func TestTicketsInARace(t *testing.T) {
+// Pins deadlocks, and a ticket that is lost, or cancelled and assigned, when several replicas change it at once.
+func TestConcurrentCallsOfTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	stores := []*db.Store{b.Store, b.replica(), b.replica()}
@@ -324,10 +324,10 @@ func TestTicketsInARace(t *testing.T) {
 	}
 	var mu sync.Mutex
 	cancelled, assigned := map[string]bool{}, map[string]bool{}
-	var racers sync.WaitGroup
+	var callers sync.WaitGroup
 	for n := range 8 {
 		s, ctx := stores[n%len(stores)], t.Context()
-		racers.Go(func() {
+		callers.Go(func() {
 			for range 40 {
 				some := make([]string, 0, 20)
 				for range 20 {
@@ -368,7 +368,7 @@ func TestTicketsInARace(t *testing.T) {
 			}
 		})
 	}
-	racers.Wait()
+	callers.Wait()
 	require.NotEmpty(t, cancelled)
 	require.NotEmpty(t, assigned)
 	left := b.waiting(b.Store, match.Pool{})

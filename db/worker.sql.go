@@ -22,7 +22,7 @@ type RecordRunParams struct {
 	Every time.Duration
 }
 
-// Workers that run the same loop write its row once in 10 seconds together, not each.
+// Writes a loop's row once in 10 seconds, however many workers run the loop.
 func (q *Queries) RecordRun(ctx context.Context, arg RecordRunParams) error {
 	_, err := q.db.Exec(ctx, recordRun, arg.Loop, arg.Every)
 	return err

@@ -20,17 +20,20 @@ WHERE b.region = @region AND b.id = @id;
 SELECT k.ticket_id FROM backfill_tickets k WHERE k.region = @region AND k.backfill_id = ANY (@backfill_ids::text[]) ORDER BY k.ticket_id;
 
 -- name: LockTicketsOfBackfill :exec
--- Before their association is read: who matches one of them elsewhere holds its row, and takes the association away.
+-- Runs before TicketsOfBackfill: a transaction that is matching one of these tickets again holds its lock, and deletes its
+-- association with the backfill.
 SELECT 1 FROM tickets t JOIN backfill_tickets k ON k.region = @region AND k.ticket_id = t.id
 WHERE t.region = @region AND k.backfill_id = ANY (@backfill_ids::text[]) ORDER BY t.id FOR UPDATE OF t;
 
--- name: Associate :exec
+-- name: AssociateTickets :exec
+-- Associates tickets with the backfill of the match that they are in.
 INSERT INTO backfill_tickets (region, ticket_id, backfill_id)
 SELECT @region, a.ticket_id, a.backfill_id FROM (SELECT unnest(@tickets::text[]) AS ticket_id, unnest(@backfills::text[]) AS backfill_id) a ORDER BY a.ticket_id
 ON CONFLICT (region, ticket_id) DO UPDATE SET backfill_id = excluded.backfill_id;
 
 -- name: AckBackfill :exec
--- Keeps which tickets it has assigned at this generation: who asks again was not answered, and is given them again.
+-- Also stores the tickets that were assigned at this generation: a game server that repeats the acknowledgement, because the
+-- answer was lost, gets them again.
 UPDATE backfills b SET acked_at = clock_timestamp(), acknowledged = @acknowledged::text[], acknowledged_generation = b.generation
 WHERE b.region = @region AND b.id = @id;
 
@@ -45,11 +48,12 @@ SELECT b.id FROM backfills b WHERE b.region = @region AND b.acked_at <= clock_ti
 ORDER BY b.id LIMIT @batch FOR UPDATE SKIP LOCKED;
 
 -- name: GetBackfill :one
--- One that has expired is there until it is swept.
+-- Returns an expired backfill, too, until a worker has deleted it.
 SELECT b.id, b.generation, b.created, b.body FROM backfills b WHERE b.region = @region AND b.id = @id;
 
 -- name: QueryBackfills :many
--- In the order of the primary key from an id on: as many rows as reach so many bytes, each counting 32 and its body.
+-- Reads in the order of the primary key, after the id @after, up to the row with which the rows reach @most bytes. A row
+-- counts 32 bytes and its body.
 SELECT q.id, q.generation, q.created, q.body FROM (
     SELECT b.id, b.generation, b.created, b.body, sum(32 + octet_length(b.body)) OVER (ORDER BY b.id ROWS UNBOUNDED PRECEDING) AS upto
     FROM backfills b

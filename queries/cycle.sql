@@ -1,12 +1,12 @@
 -- name: EndDesertedCycle :exec
--- Ends a cycle whose owner is silent and that no other replica can take over, so that another cycle can begin.
+-- Ends a cycle whose lease has expired and that no other replica can take over, so that another cycle can begin.
 UPDATE match_cycles c SET state = 'ended', ended_at = clock_timestamp(), failure = 'the replica that ran the cycle is gone'
 WHERE c.region = @region AND c.state <> 'ended' AND c.lease_until <= clock_timestamp()
   AND NOT EXISTS (SELECT FROM match_callers k WHERE k.region = @region AND k.cycle = c.id AND k.replica <> c.owner
                   AND k.seen_at > clock_timestamp() - sqlc.arg(lease)::interval);
 
 -- name: JoinCycle :many
--- Callers enter the cycle that registers, where there is one.
+-- Adds callers to the cycle that is registering. Returns no row when none is.
 WITH cycle AS (
     SELECT c.id, c.owner, c.state, c.registers_until, c.collects_until FROM match_cycles c
     WHERE c.region = @region AND c.state = 'registering' AND c.registers_until > clock_timestamp() AND c.lease_until > clock_timestamp()
@@ -21,7 +21,7 @@ SELECT c.id, c.owner, c.state, (c.registers_until - clock_timestamp())::interval
 FROM cycle c WHERE EXISTS (SELECT FROM joined);
 
 -- name: OpenCycle :many
--- Whoever comes first owns it, and its callers are in it. None comes back while another one runs.
+-- Opens a cycle that the replica owns, with its callers in it. Returns no row while another cycle runs.
 WITH cycle AS (
     INSERT INTO match_cycles (region, id, owner, lease_until, state, registers_until, collects_until)
     VALUES (@region, @id, @replica, clock_timestamp() + sqlc.arg(lease)::interval,
@@ -42,18 +42,18 @@ UPDATE match_cycles c SET lease_until = clock_timestamp() + sqlc.arg(lease)::int
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp();
 
 -- name: TakeOverCycle :many
--- Judged again under the row's lock, which an owner in the middle of an acceptance holds.
+-- Checks the lease under the row's lock, which the owner holds while it commits matches.
 UPDATE match_cycles c SET owner = @replica, lease_until = clock_timestamp() + sqlc.arg(lease)::interval
 WHERE c.region = @region AND c.id = @id AND c.state <> 'ended' AND c.lease_until <= clock_timestamp()
 RETURNING c.id, c.owner, c.state, (c.registers_until - clock_timestamp())::interval AS registers_in, (c.collects_until - clock_timestamp())::interval AS collects_in;
 
 -- name: ResignCycle :exec
--- Whoever is in it may take over at once.
+-- Expires the lease, so that another replica with callers in the cycle can take it over at once.
 UPDATE match_cycles c SET lease_until = clock_timestamp()
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended';
 
 -- name: AdvanceCycle :execrows
--- Waits for transactions that join or propose: after it, all callers and proposals can be read.
+-- Waits for running transactions that join or propose, so that the statements after it read all callers and proposals.
 UPDATE match_cycles c SET state = @state, lease_until = clock_timestamp() + sqlc.arg(lease)::interval
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp();
 
@@ -61,22 +61,24 @@ WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'e
 UPDATE match_cycles c SET state = 'ended', ended_at = clock_timestamp(), failure = nullif(@failure::text, '')
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended';
 
--- name: CallersOf :many
+-- name: CallersOfCycle :many
+-- A caller is alive while its replica renews it within a lease.
 SELECT k.id, k.replica, k.proposing, (k.seen_at > clock_timestamp() - sqlc.arg(lease)::interval)::bool AS alive
 FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle;
 
--- name: SeeCallers :exec
+-- name: RenewCallers :exec
 UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
 
 -- name: LeaveCycle :exec
--- Deletes their undecided proposals. A running acceptance comes first.
+-- Removes callers, after which their undecided proposals no longer count. Waits for a running acceptance.
 WITH cycle AS MATERIALIZED (
     SELECT c.id FROM match_cycles c WHERE c.region = @region AND c.id = @cycle FOR SHARE
 )
 DELETE FROM match_callers k USING cycle WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
 
 -- name: Propose :one
--- Writes proposals of several callers while the cycle collects them, and which callers have no more.
+-- Inserts proposals, and marks callers that will propose no more. Does nothing and returns false when the cycle takes no more
+-- proposals.
 WITH cycle AS (
     SELECT c.id FROM match_cycles c
     WHERE c.region = @region AND c.id = @cycle AND c.state IN ('registering', 'collecting') FOR SHARE
@@ -86,7 +88,7 @@ WITH cycle AS (
     FROM cycle c, (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq, unnest(@match_ids::bytea[]) AS match_id,
                           unnest(@scores::float8[]) AS score, unnest(@tickets::bytea[]) AS tickets,
                           unnest(@backfills::bytea[]) AS backfill, unnest(@matches::bytea[]) AS match) p
-    ON CONFLICT DO NOTHING -- the same batch once more, after an answer was lost
+    ON CONFLICT DO NOTHING -- a replica sends a batch again when the answer was lost
 ), finished AS (
     UPDATE match_callers k SET proposing = false FROM cycle
     WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@finished::uuid[])
@@ -94,8 +96,8 @@ WITH cycle AS (
 SELECT EXISTS (SELECT FROM cycle) AS collecting;
 
 -- name: ProposalsSince :many
--- What callers of other replicas proposed. Each caller's own batches come one after the other, so counting per caller
--- leaves no gap.
+-- Proposals of other replicas' callers. The batches of one caller commit one after the other, so the numbers of its proposals
+-- are read without a gap.
 SELECT p.caller, p.seq, p.match_id, p.score, p.tickets, p.backfill, p.match, p.accepted
 FROM match_callers k
 LEFT JOIN (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq) w ON w.caller = k.id
@@ -104,13 +106,13 @@ CROSS JOIN LATERAL (
     WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.seq > coalesce(w.seq, 0) ORDER BY r.seq OFFSET 0) p
 WHERE k.region = @region AND k.cycle = @cycle AND k.replica <> @replica;
 
--- name: JudgedProposals :many
--- The verdicts of an earlier owner about proposals of callers.
+-- name: DecidedProposals :many
+-- Proposals of callers that an earlier owner of the cycle has decided about.
 SELECT p.caller, p.seq FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
     SELECT r.caller, r.seq FROM match_proposals r
     WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p;
 
--- name: HoldCycle :one
+-- name: LockCycle :one
 -- The fence of an acceptance: the replica that holds this lock owns the cycle until commit, even when its lease expires.
 SELECT c.state FROM match_cycles c
 WHERE c.region = @region AND c.id = @id AND c.owner = @replica AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
@@ -120,9 +122,10 @@ FOR NO KEY UPDATE;
 -- Waits until no transaction holds the cycle, so that a running acceptance has ended.
 SELECT FROM match_cycles c WHERE c.region = @region AND c.id = @id FOR NO KEY UPDATE;
 
--- name: FreeTickets :many
--- Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is
--- pending, paused, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
+-- name: LockFreeTickets :many
+-- Locks and returns the tickets that may be matched; the others are pending, paused, assigned, deleted or expired. @ids must be
+-- sorted and without duplicates, since rows are locked in their order. The LATERAL subquery makes the planner look up each by
+-- primary key, whatever its statistics say.
 SELECT t.id FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
     SELECT l.id FROM tickets l
     WHERE l.region = @region AND l.id = u.id AND l.paused_at IS NULL
@@ -131,8 +134,8 @@ SELECT t.id FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
     FOR NO KEY UPDATE) t;
 
 -- name: MarkPending :exec
--- Puts tickets, which this transaction holds, into matches. They belong to no backfill of a match before any more. Each is
--- looked up by its key, whatever the planner thinks of the tables.
+-- Puts tickets, which this transaction has locked, into matches, and deletes their associations with backfills of earlier
+-- matches. OFFSET 0 makes the planner look up each by primary key, whatever its statistics say.
 WITH held AS MATERIALIZED (
     SELECT t.region, t.id, w.matched_in FROM (SELECT unnest(@ids::text[]) AS id, unnest(@matched_in::bytea[]) AS matched_in) w
     CROSS JOIN LATERAL (SELECT l.region, l.id FROM tickets l WHERE l.region = @region AND l.id = w.id OFFSET 0) t
@@ -142,23 +145,24 @@ WITH held AS MATERIALIZED (
 UPDATE tickets t SET pending_at = clock_timestamp(), matched_in = h.matched_in
 FROM held h WHERE t.region = h.region AND t.id = h.id;
 
--- name: MarkedIn :many
--- One by one, by the whole key: OFFSET 0 keeps it so.
+-- name: MatchesOfTickets :many
+-- The matches that tickets are in. OFFSET 0 makes the planner look up each by primary key.
 SELECT t.id, t.matched_in FROM unnest(@ids::text[]) AS u(id) CROSS JOIN LATERAL (
     SELECT l.id, l.matched_in FROM tickets l WHERE l.region = @region AND l.id = u.id OFFSET 0) t;
 
--- name: Judge :exec
+-- name: StoreVerdicts :exec
+-- Stores the verdicts on proposals of other replicas' callers.
 UPDATE match_proposals p SET accepted = v.accepted, created_backfill = nullif(v.created_backfill, ''), backfill_created = v.backfill_created
 FROM (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq, unnest(@accepted::bool[]) AS accepted,
              unnest(@created_backfills::text[]) AS created_backfill, unnest(@backfills_created::bigint[]) AS backfill_created) v
 WHERE p.region = @region AND p.cycle = @cycle AND p.caller = v.caller AND p.seq = v.seq;
 
--- name: Verdicts :many
+-- name: AcceptedProposals :many
 SELECT p.caller, p.seq, p.created_backfill, p.backfill_created FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
     SELECT r.* FROM match_proposals r
     WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted ORDER BY r.seq OFFSET 0) p;
 
--- name: CycleNow :many
+-- name: GetCycle :many
 SELECT c.owner, c.state, coalesce(c.failure, '')::text AS failure, (c.lease_until > clock_timestamp())::bool AS alive
 FROM match_cycles c WHERE c.region = @region AND c.id = @id;
 

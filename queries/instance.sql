@@ -1,5 +1,5 @@
--- name: ClaimInstanceID :one
--- Makes or finds the directory row and holds it: two registrations of one id come one after the other.
+-- name: LockInstanceID :one
+-- Inserts or finds the directory row and locks it, so that two registrations of one id run one after the other.
 INSERT INTO instance_directory (instance_id, region, incarnation) VALUES (@instance_id, @region, @incarnation)
 ON CONFLICT (instance_id) DO UPDATE SET instance_id = excluded.instance_id
 RETURNING region, incarnation, (xmax = 0)::bool AS is_new;
@@ -15,8 +15,8 @@ WHERE i.region = @region AND i.id = @id
 FOR NO KEY UPDATE OF i;
 
 -- name: PutInstance :exec
--- Registers an instance, or replaces what it offers. An instance that keeps its incarnation keeps draining; one that
--- shrinks keeps the ceiling its open sessions were promised.
+-- Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
+-- shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number.
 INSERT INTO instances (region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity,
                        seat_ceiling, max_sessions, reports_seats)
 VALUES (@region, @id, @incarnation, sqlc.narg(boot_id), @endpoint, @modes, @labels, sqlc.narg(version), sqlc.narg(cert_digest), @capacity,
@@ -44,7 +44,7 @@ ON CONFLICT (region, instance_id) DO UPDATE SET
     incarnation = excluded.incarnation, heartbeat_at = excluded.heartbeat_at, load = excluded.load;
 
 -- name: PutModes :exec
--- Offers these modes and no others.
+-- Sets the modes that an instance offers, and deletes its others.
 WITH dropped AS (
     DELETE FROM instance_modes m WHERE m.region = @region AND m.instance_id = @instance_id AND NOT m.mode = ANY (@modes::text[])
 )
@@ -61,10 +61,11 @@ INSERT INTO events (region, kind, instance_id, detail) VALUES (@region, @kind, @
 SELECT greatest(0, capacity - reserved_seats)::int AS available FROM instances WHERE region = @region AND id = @id;
 
 -- name: Heartbeats :many
--- One statement for all heartbeats that arrived together, in the order of their ids. The nil incarnation is a legacy
--- server's, judged by its id alone; a load of NaN is none. A beat that is not answered here was refused: FindInstances
--- says why. The modes' load bucket is looked at only for a load that is told, and written only where it changes, so that a
--- heartbeat stays one HOT update, and never waits for a placement: what is skipped now is found different by the next.
+-- One statement for all heartbeats of a batch, in the order of their ids. The nil incarnation means a legacy server, which
+-- is identified by its id alone; a load of NaN means that none was sent. A heartbeat without a row in the result was refused;
+-- FindInstances returns why. The load bucket of a mode is read only when a load was sent, and written only when it changes, so
+-- that a heartbeat is one HOT update. Locked rows of modes are skipped, so that a heartbeat never waits for a placement; the
+-- next one updates them.
 WITH beats AS (
     SELECT d.region, b.instance_id, nullif(b.load, 'NaN') AS load, b.incarnation
     FROM (SELECT unnest(@instance_ids::text[]) AS instance_id, unnest(@loads::float8[]) AS load, unnest(@incarnations::uuid[]) AS incarnation) b
@@ -88,16 +89,15 @@ SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available
 FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id;
 
 -- name: FindInstances :many
--- What the directory and the lease say of ids: why calls for them were refused, and in which region they live. An id that
--- was never registered, or was forgotten, is left out.
+-- The regions, incarnations and leases of instances, to find the reason for which calls were refused. An id that was never
+-- registered, or was deleted since, has no row.
 SELECT d.instance_id, d.region, d.incarnation, coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive
 FROM instance_directory d
 LEFT JOIN instance_leases l ON l.region = d.region AND l.instance_id = d.instance_id
 WHERE d.instance_id = ANY (@instance_ids::text[]);
 
 -- name: KnownModes :many
--- The modes that instances offer, or offered before they ended, for as long as these are remembered. It reads the whole
--- fleet, so it is asked rarely.
+-- The modes of all instances, also of ended ones until they are deleted. It reads the whole table, so call it rarely.
 SELECT DISTINCT i.region, m.mode::text AS mode FROM instances i CROSS JOIN unnest(i.modes) AS m(mode) ORDER BY 1, 2 LIMIT 10000;
 
 -- name: EndInstance :one
@@ -107,7 +107,8 @@ SELECT end_instance(@region, @id, @reason)::int AS closed;
 SELECT close_stranded(@region, @id, @reason)::int AS closed;
 
 -- name: SetDrain :one
--- Lets no new player in (or lets them in again); sessions go on. Answers whether anything changed.
+-- Starts or ends draining, and returns whether the status changed. A draining instance gets no new players; its sessions
+-- continue.
 WITH changed AS (
     UPDATE instances i SET status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END
     WHERE i.region = @region AND i.id = @id AND i.status = CASE WHEN @drain::bool THEN 'ready' ELSE 'draining' END
@@ -122,31 +123,31 @@ SELECT (count(*) > 0)::bool AS changed FROM changed;
 SELECT refresh_shares(@region, @instance_ids::text[]);
 
 -- name: ExpiredInstances :many
--- Judged under the lock: a heartbeat that is just being written holds its lease row, and is not expired.
+-- Skips locked rows: a running heartbeat locks the lease that it renews.
 SELECT i.id
 FROM instances i JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
 WHERE i.region = @region AND l.heartbeat_at <= (SELECT lease_horizon())
 ORDER BY i.id LIMIT @batch
 FOR NO KEY UPDATE OF i, l SKIP LOCKED;
 
--- name: HoldInstances :exec
--- For transactions that change several instances in more than one statement: held first, in order.
+-- name: LockInstances :exec
+-- Locks instances in the order of their ids, for a transaction that then changes them in several statements.
 SELECT 1 FROM instances WHERE region = @region AND id = ANY (@ids::text[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- name: StrandedInstances :many
 SELECT id FROM instances WHERE region = @region AND stranded ORDER BY id LIMIT @batch FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: ForgetInstances :execrows
--- Removes instances that ended long ago, and their directory rows, so that the fleet table stays the fleet.
+-- Deletes instances that ended long ago, and their directory rows, so that the table stays as small as the fleet.
 WITH old AS (
     SELECT x.id, x.incarnation FROM instances x JOIN instance_directory d ON d.instance_id = x.id
     WHERE x.region = @region AND x.status = 'gone' AND x.open_sessions = 0 AND x.ended_at < now() - sqlc.arg(keep)::interval
-    ORDER BY x.id LIMIT @batch FOR UPDATE SKIP LOCKED -- also the directory row: a registration may hold it
+    ORDER BY x.id LIMIT @batch FOR UPDATE SKIP LOCKED -- locks the directory row, too, which a registration may have locked
 ), unlisted AS (
     DELETE FROM instance_directory WHERE (instance_id, incarnation) IN (SELECT o.id, o.incarnation FROM old o)
 )
 DELETE FROM instances i WHERE i.region = @region AND i.id IN (SELECT o.id FROM old o);
 
 -- name: Regions :many
--- Workers go region by region, because locking reads must name one. The last instance of one may have moved to another.
+-- The regions with instances, running or ended. A worker runs region by region, since its locking reads name one.
 SELECT fleet_regions()::text AS region;

@@ -2,11 +2,11 @@
 -- rows that they have read: signer in token/ring.go.
 
 -- name: LockKeys :exec
--- Rotation, tainting and resealing come one after the other, over all replicas and operators.
+-- Serializes rotation and tainting over all replicas, workers and operators.
 SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'));
 
 -- name: PublishedKeys :many
--- What verifiers may still need: the next key, the signing one, those that retire. With them the time they were read at.
+-- The keys that verifiers may need: the next one, the signing one and retiring ones. Each row has the database's time.
 SELECT kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap, tainted_at,
        clock_timestamp()::timestamptz AS now
 FROM signing_keys WHERE verify_until > now() AND tainted_at IS NULL ORDER BY sign_from;
@@ -16,14 +16,14 @@ INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publi
 VALUES (@kid, @alg, @public_jwk, @sealed_private, @sealed_by, @publish_at, @sign_from, @sign_until, @verify_until, @lead, @overlap);
 
 -- name: SetSigningTimes :exec
--- Moves a key's turn. It is published for as long as any of its tokens may be shown.
+-- Moves a key's turn. The key stays published until its last token has expired.
 UPDATE signing_keys SET
     sign_from = @sign_from, sign_until = @sign_until, overlap = greatest(overlap, sqlc.arg(overlap)::interval),
     verify_until = greatest(verify_until, sqlc.arg(sign_until)::timestamptz + greatest(overlap, sqlc.arg(overlap)::interval))
 WHERE kid = @kid;
 
 -- name: RaiseOverlap :exec
--- Tokens live longer than when these keys were made: so do the keys.
+-- Publishes existing keys for longer, after the lifetime of tokens was raised.
 UPDATE signing_keys SET overlap = sqlc.arg(overlap)::interval, verify_until = greatest(verify_until, sign_until + sqlc.arg(overlap)::interval)
 WHERE overlap < sqlc.arg(overlap)::interval AND tainted_at IS NULL AND verify_until > now();
 
@@ -37,5 +37,5 @@ UPDATE signing_keys SET sealed_private = @sealed_private, sealed_by = @sealed_by
 INSERT INTO events (kind, detail) VALUES (@kind, @detail);
 
 -- name: PruneKeys :execrows
--- Deletes keys that verify no valid token any more, after a time for the record.
+-- Deletes keys for which no valid token has existed for @keep. Until then they are kept for the record.
 DELETE FROM signing_keys WHERE verify_until < now() - sqlc.arg(keep)::interval;

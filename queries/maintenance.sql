@@ -1,5 +1,5 @@
 -- name: OldestSnapshotAge :one
--- Seconds vacuum has been kept from cleaning behind the hot tables.
+-- For how many seconds the oldest snapshot has prevented vacuum from removing dead rows.
 SELECT coalesce(extract(epoch FROM max(age)), 0)::float8 AS seconds FROM ops.oldest_snapshot;
 
 -- name: AnalyzeGrown :one

@@ -1,3 +1,3 @@
 -- name: SendNotification :exec
--- Alone in its transaction: those that notify commit one after the other.
+-- Run it in a transaction of its own: transactions that notify commit one after the other.
 SELECT pg_notify('director', @payload);

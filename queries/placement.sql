@@ -100,8 +100,8 @@ SELECT r.id, r.handle, (r.player_count + sqlc.arg(size)::int)::int AS player_cou
 FROM room r JOIN instances i ON i.region = @region AND i.id = r.instance_id;
 
 -- name: WaitForOpenSessions :many
--- FillOpenSessions under the opener lock: it waits for sessions that others are filling, and adds the named ones, whose seats
--- are about to be given up. It returns rows as they are after the wait.
+-- FillOpenSessions under the opener lock: it waits for sessions that others are filling, and adds the sessions @also, in which
+-- seats are about to be given up. It returns rows as they are after the wait.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sizes::int[]) AS size, unnest(@parties::int[]) AS parties
 ), fullest AS (
@@ -122,9 +122,9 @@ WHERE s.region = @region AND s.id = ANY (ARRAY(SELECT f.id FROM fullest f))
 ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: LockHosts :many
--- Instances that could open a session: a bounded scan of the least loaded buckets, of which the exactly least loaded
--- are locked, one for each session that is needed. It adds the named ones, which may get seats back. Instances that
--- another transaction holds are waited for, or left out.
+-- Locks instances that could open a session. It reads a bounded number of instances of the least loaded buckets, and locks the
+-- least loaded of these, one for each session that is needed. It adds the instances @also, whose seats may become free. With
+-- @wait it waits for instances that another transaction has locked; without, it skips them.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sessions::int[]) AS sessions
 ), near AS (
@@ -150,10 +150,10 @@ LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
 ORDER BY i.id;
 
 -- name: StillPlaceable :many
--- Which of these requests a fresh snapshot still shows free seats for, locked or not: "no capacity" is only ever
--- answered to the others. A session in which a member of the party plays does not count for that party: request
--- players[i] plays in session played_in[i]. The order keeps the planner from betting that a scan of the whole fleet will
--- meet a free instance soon; EXISTS would drop it.
+-- Returns the requests for which a fresh snapshot shows free seats, locked or not. Only the others may be answered "no
+-- capacity". A session in which a member of the party plays does not count for that party: a member of request players[i] plays
+-- in session played_in[i]. ORDER BY makes the planner use the indexes. EXISTS would ignore it, and the planner might scan the
+-- whole fleet in the hope of an early match.
 WITH wanted AS (
     SELECT n.*, ARRAY(
         SELECT x.id FROM (SELECT unnest(@players::int[]) AS request, unnest(@played_in::uuid[]) AS id) x
@@ -174,8 +174,8 @@ WHERE (
 );
 
 -- name: OpenSessions :exec
--- Opens sessions on instances that this transaction holds, and counts them there. The match of a session that is not a match's is
--- the id of zeros.
+-- Opens sessions on instances that this transaction has locked, and updates the counters of these instances. The nil UUID means
+-- that a session has no match.
 WITH opened AS (
     INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players, match_id)
     SELECT @region, o.id, o.handle, o.mode, o.instance_id, o.incarnation, o.players, o.max_players,
@@ -197,14 +197,14 @@ INSERT INTO events (region, kind, instance_id, session_id, detail)
 SELECT @region, 'session.opened', o.instance_id, o.id, jsonb_build_object('mode', o.mode, 'max_players', o.max_players) FROM opened o;
 
 -- name: FillSessions :exec
--- Counts new players in sessions that this transaction holds.
+-- Adds new players to the counters of sessions that this transaction has locked.
 UPDATE sessions s SET player_count = s.player_count + f.players
 FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@players::int[]) AS players) f
 WHERE s.region = @region AND s.id = f.id;
 
 -- name: TakeSeats :exec
--- Seats in sessions that this transaction holds. They go in by player, so that two transactions that meet at the index of
--- waiting players meet in the same order.
+-- Inserts seats into sessions that this transaction has locked, in the order of the players. So two transactions that seat the
+-- same players wait for each other at the unique index in one order, and cannot deadlock.
 INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
 SELECT @region, n.session_id, n.sub, n.mode, n.party, n.reserved_by, now() + sqlc.arg(seat_ttl)::interval, now() + sqlc.arg(seat_ttl)::interval
 FROM (SELECT unnest(@sessions::uuid[]) AS session_id, unnest(@subs::text[]) AS sub, unnest(@modes::text[]) AS mode,

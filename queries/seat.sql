@@ -1,6 +1,6 @@
 -- name: ReleaseSeats :many
--- Frees seats, and moves them to history. The caller of this holds their sessions. Connected seats are only freed when
--- asked for: a seat that was given up may have been taken meanwhile.
+-- Frees seats, in sessions that this transaction has locked, and moves them to history. Connected seats are freed only with
+-- @even_connected: a player may have connected meanwhile to a seat that is given up.
 WITH named AS (
     SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub
 ), locked AS (
@@ -24,7 +24,8 @@ WITH named AS (
 SELECT g.session_id, g.sub FROM gone g;
 
 -- name: LockReportedSessions :many
--- The sessions that reports are about, held in order; with them what fences the reports.
+-- Locks the sessions of a batch of reports, in the order of their ids. The instance, the incarnation and live fence the reports:
+-- only that live incarnation may report on the session.
 SELECT s.id, s.instance_id, s.incarnation, s.mode, s.player_count, s.max_players, i.reports_seats,
        (i.incarnation = s.incarnation AND i.status <> 'gone' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS live
 FROM sessions s
@@ -34,8 +35,8 @@ WHERE s.region = @region AND s.id = ANY (@ids::uuid[])
 ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: ReportedSeats :many
--- Of the reported players: their seat, and where they have none, whether they ever had one here. The connection is empty
--- where the game server named none, or where a replica of the previous release has connected the seat since.
+-- The seats of reported players, and whether a player without a seat had one in this session before. The connection is empty
+-- when the game server named none, or when a replica of the previous release has connected the seat since.
 SELECT n.session_id::uuid AS session_id, n.sub::text AS sub, coalesce(st.state, '')::text AS state,
        coalesce(CASE WHEN st.connection_jti = st.jti THEN st.connection END, '')::text AS connection,
        (CASE WHEN st.sub IS NOT NULL THEN true ELSE EXISTS (
@@ -44,7 +45,7 @@ FROM (SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) A
 LEFT JOIN seats st ON st.region = @region AND st.session_id = n.session_id AND st.sub = n.sub;
 
 -- name: RedeemTokens :many
--- Remembers token ids until no token of that id can be valid; answers those that are new.
+-- Stores token ids until no token with that id can be valid, and returns those that are new.
 INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at)
 SELECT @region, n.jti, n.session_id, n.sub, now() + sqlc.arg(memory)::interval
 FROM (SELECT unnest(@jtis::text[]) AS jti, unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub) n
@@ -56,9 +57,9 @@ RETURNING jti;
 SELECT jti, session_id, sub FROM redeemed_tokens WHERE region = @region AND jti = ANY (@jtis::text[]);
 
 -- name: ConnectSeats :exec
--- Players connected: their seats are taken for good. One that was freed is taken again, by a party of one that reserved
--- for itself, in the team of the freed seat, which is in history. From now on the seat is held by the connection of this token, and by
--- any connection where it has no name (empty).
+-- Marks seats as connected. A seat that was freed is inserted again, as that of a party of one which reserved it for itself, in the
+-- team of the freed seat, which is in history. From now on the connection that redeemed the token holds the seat; when it has no
+-- name (empty), any connection of the player does.
 WITH named AS (
     SELECT unnest(@session_ids::uuid[]) AS session_id, unnest(@subs::text[]) AS sub, unnest(@jtis::text[]) AS jti,
            unnest(@modes::text[]) AS mode, unnest(@parties::uuid[]) AS party, nullif(unnest(@connections::text[]), '') AS connection
@@ -80,14 +81,14 @@ FROM (SELECT x.session_id, count(*) AS n FROM seated x WHERE x.again GROUP BY x.
 WHERE s.region = @region AND s.id = f.session_id;
 
 -- name: StartReporting :many
--- The first report of an instance: from now on its resolved seats are held by their tokens only.
+-- Marks instances that report seats for the first time. From now on their resolved seats expire with their tokens.
 UPDATE instances SET reports_seats = true
 WHERE region = @region AND id = ANY (@instance_ids::text[]) AND NOT reports_seats
 RETURNING id;
 
--- name: HoldByToken :exec
--- Run it after StartReporting has committed. Like a resolve it must not wait for seats; one it skips is held for longer
--- than needed.
+-- name: ExpireSeatsWithTokens :exec
+-- Brings the expiry of resolved seats forward to that of their tokens, once StartReporting has committed. It does not lock the
+-- sessions, so it must not wait for seats (as ResolveSeats): a seat that it skips is held for longer than needed.
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st JOIN sessions s ON s.region = st.region AND s.id = st.session_id
     WHERE s.region = @region AND s.instance_id = ANY (@instance_ids::text[]) AND st.state <> 'connected' AND st.resolved_at IS NOT NULL
@@ -111,9 +112,9 @@ ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED;
 SELECT session_id, sub FROM seats
 WHERE region = @region AND session_id = ANY (@session_ids::uuid[]) AND state <> 'connected' AND expires_at <= now();
 
--- name: LookLater :execrows
--- Moves look_at of seats that were resolved meanwhile and so expire later: by at most five minutes, because an expiry can
--- also become earlier, when an instance begins to report. Like a resolve it skips locked rows.
+-- name: PostponeLookAt :execrows
+-- Postpones look_at of seats that were resolved meanwhile and so expire later: by at most five minutes, because an expiry can
+-- also become earlier, when an instance begins to report. It skips locked rows, as ResolveSeats does.
 WITH locked AS (
     SELECT st.session_id, st.sub FROM seats st
     WHERE st.region = @region AND st.session_id = ANY (@session_ids::uuid[]) AND st.state <> 'connected' AND st.look_at <= now() AND st.expires_at > now()

@@ -1,14 +1,14 @@
 -- name: ResolveSeats :many
--- Gives players the way to their seats, all that asked together. From now on a seat is held until its token is used:
--- where the instance reports seats, until the token has expired and some grace; where it does not, much longer. It
--- does not hold the sessions, so it must not wait for seats: one that is just being changed is skipped, and asked for
--- again.
+-- Returns the endpoints of seats, for all calls of a batch, and extends the seats' expiry so that the players can use their
+-- tokens: where the instance reports seats, until the token has expired, plus a grace period; where it does not, for much
+-- longer. It does not lock the sessions, so it must not wait for seats: it skips locked ones, whose calls stay for the next
+-- batch.
 WITH asked AS (
     SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub
-), found AS MATERIALIZED ( -- seats are looked up thereafter, by their whole key, however few there seem to be
+), found AS MATERIALIZED ( -- so that seats are looked up by primary key, however few the planner expects
     SELECT a.handle, a.sub, f.id, f.endpoint, f.max_players, f.reports_seats FROM asked a CROSS JOIN LATERAL (
         SELECT v.id, v.endpoint, v.max_players, v.reports_seats FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle
-        LIMIT 1) f -- a handle names one; said so, the handles are looked up one by one
+        LIMIT 1) f -- a handle is unique; LIMIT makes the planner look up the handles one by one
 ), locked AS (
     SELECT st.session_id, st.sub, f.handle, f.endpoint, f.max_players, f.reports_seats
     FROM found f JOIN seats st ON st.region = @region AND st.session_id = f.id AND st.sub = f.sub
@@ -26,8 +26,8 @@ RETURNING st.session_id, st.sub, st.mode, st.party, locked.handle::text AS handl
           locked.max_players::int AS max_players, now()::timestamptz AS issued_at, st.match_id, coalesce(st.team, '')::text AS team;
 
 -- name: Unresolved :many
--- Why a resolve found no seat: the session lives (and the seat may be there after all), has ended (remembered for a
--- while), or never was.
+-- Why ResolveSeats returned no row: the session is live and has no seat for the player, or a locked one; it has ended, which is
+-- known for @memory; or it never existed.
 SELECT a.handle::text AS handle, a.sub::text AS sub,
        EXISTS (SELECT 1 FROM live_sessions v WHERE v.region = @region AND v.handle = a.handle)::bool AS live,
        EXISTS (SELECT 1 FROM sessions s JOIN seats st ON st.region = s.region AND st.session_id = s.id AND st.sub = a.sub
@@ -41,7 +41,7 @@ FROM (SELECT unnest(@handles::text[]) AS handle, unnest(@subs::text[]) AS sub) a
 SELECT id, handle, endpoint, region, mode, player_count, max_players FROM live_sessions WHERE region = @region AND id = @id;
 
 -- name: SessionEnded :one
--- Whether a session that does not live any more is remembered: ended within memory, or waiting for the reaper.
+-- Whether a session that is not live has existed: it ended within @memory, or the reaper has not closed it yet.
 SELECT (EXISTS (SELECT 1 FROM sessions s WHERE s.region = @region AND s.id = @id)
      OR EXISTS (SELECT 1 FROM session_history h WHERE h.region = @region AND h.id = @id
                 AND h.closed_at > now() - sqlc.arg(memory)::interval))::bool AS ended;

@@ -1,6 +1,6 @@
--- name: QueueTickets :exec
--- Tickets of frontends that ask for nothing besides, all or none: an id that was given to somebody else fails the statement,
--- and CreateTickets tells whose it is. Looking for it beforehand takes a fifth of what creating takes.
+-- name: CreatePlainTickets :exec
+-- Inserts tickets without a TTL and without a player, all or none. It fails when an id is in use, which is rare; CreateTickets
+-- then inserts the others. ON CONFLICT, which looks for duplicates before each row, would cost a fifth of the insert.
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 SELECT @region, r.id, r.created, (@terms::uuid[])[r.terms_from:r.terms_to], (@double_keys::uuid[])[r.doubles_from:r.doubles_to],
        (@doubles::float8[])[r.doubles_from:r.doubles_to], r.body
@@ -9,7 +9,8 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, 
              unnest(@doubles_from::int[]) AS doubles_from, unnest(@doubles_to::int[]) AS doubles_to) r;
 
 -- name: CreateTickets :many
--- Any tickets. A clash of ids makes one row less, which gets another id and comes again.
+-- Inserts tickets of any kind, and returns the ids of those inserted. A ticket whose id is in use, or whose player has a ticket,
+-- is left out.
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, expires_at, kept_alive, player)
 SELECT @region, r.id, r.created, (@terms::uuid[])[r.terms_from:r.terms_to], (@double_keys::uuid[])[r.doubles_from:r.doubles_to],
        (@doubles::float8[])[r.doubles_from:r.doubles_to], r.body, now() + nullif(r.ttl, '0'), CASE WHEN r.keep_alive THEN nullif(r.ttl, '0') END, nullif(r.player, '')
@@ -17,14 +18,14 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, 
              unnest(@terms_from::int[]) AS terms_from, unnest(@terms_to::int[]) AS terms_to,
              unnest(@doubles_from::int[]) AS doubles_from, unnest(@doubles_to::int[]) AS doubles_to,
              unnest(@ttls::interval[]) AS ttl, unnest(@keep_alive::bool[]) AS keep_alive, unnest(@players::text[]) AS player) r
-ORDER BY r.player, r.id -- who comes second waits for a player's ticket that is not committed yet
+ORDER BY r.player, r.id -- an insert waits for an uncommitted ticket of the same player: in one order, so that none deadlock
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: QueryByTerms :many
--- A small pool with strings or tags, found by their index, in no order. A row counts 32 bytes and its body; the answer ends with the row
--- that reaches so many bytes, and then it is not known to be whole. The first two ranges are written out: a loop over them takes longer
--- than all the rest.
+-- Reads a small pool with strings or tags by their index, in no order, up to the row with which the rows reach @most bytes; the
+-- pool may then have more. A row counts 32 bytes and its body. The first two ranges are written out: a loop over them takes
+-- longer than everything else.
 SELECT q.id, q.body FROM (
     SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body,
            sum(32 + CASE WHEN @bodies::bool THEN octet_length(t.body) ELSE 0 END) OVER (ROWS UNBOUNDED PRECEDING) AS upto
@@ -42,8 +43,9 @@ SELECT q.id, q.body FROM (
 ) q WHERE q.upto - 32 - coalesce(octet_length(q.body), 0) < sqlc.arg(most)::bigint;
 
 -- name: QueryInOrder :many
--- Any pool, in the order of the primary key from an id on: as many rows as reach so many bytes, counted as in QueryByTerms. The condition on
--- terms is phrased so that the planner does not choose their index: it would find and sort all of a large pool for each part of it.
+-- Reads any pool in the order of the primary key, after the id @after, up to the row with which the rows reach @most bytes, which
+-- are counted as in QueryByTerms. The condition on terms is phrased so that the planner does not choose their index: it would
+-- find and sort all of a large pool for each part of it.
 SELECT q.id, q.body FROM (
     SELECT t.id, (CASE WHEN @bodies::bool THEN t.body END)::bytea AS body,
            sum(32 + CASE WHEN @bodies::bool THEN octet_length(t.body) ELSE 0 END) OVER (ORDER BY t.id ROWS UNBOUNDED PRECEDING) AS upto
@@ -70,7 +72,7 @@ WHERE s.region = @region AND s.id = ANY (@ids::text[]) AND s.body IS NOT NULL
   AND s.settled_at > statement_timestamp() - sqlc.arg(assigned_for)::interval;
 
 -- name: DeleteQueued :many
-WITH held AS MATERIALIZED ( -- one by one, by the whole key: what else looks good while the queue is short does not end when it is long
+WITH held AS MATERIALIZED ( -- looked up by primary key: other plans never finish on a long queue
     SELECT l.region, l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id FROM tickets o WHERE o.region = @region AND o.id = w.id FOR UPDATE) l
 ), gone AS (
@@ -91,7 +93,7 @@ UPDATE settled_tickets s SET body = NULL, assignment = NULL, settled_at = clock_
 FROM held h WHERE s.region = h.region AND s.id = h.id;
 
 -- name: CancelTicket :one
--- Judged under the row's lock, as an acceptance is: either the ticket goes, or it is in a match.
+-- Decides under the row's lock, as AcceptMatches does: either the ticket is deleted, or it is in a match.
 WITH held AS (
     SELECT t.id, (t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval) AS pending, t.matched_in FROM tickets t
     WHERE t.region = @region AND t.id = @id FOR UPDATE
@@ -103,8 +105,8 @@ WITH held AS (
 SELECT (h.pending IS NOT TRUE)::bool AS cancelled, h.matched_in FROM held h;
 
 -- name: ExpiredTickets :many
--- Found by the index of those that expire, for which clock_timestamp() would not do; then locked one by one, by the whole key.
--- A player's lease counts only while its ticket could be kept alive for all of it: replicas have served, and Postgres has run.
+-- Finds tickets by the index on expires_at, which no comparison with clock_timestamp() can use; then locks each by primary key.
+-- A player's lease expires only if its ticket could be kept alive during all of it: replicas have served, and Postgres has run.
 SELECT l.id FROM (
     SELECT e.id FROM (
         SELECT o.id FROM tickets o WHERE o.region = @region AND o.expires_at <= statement_timestamp()
@@ -154,5 +156,5 @@ UPDATE tickets t SET terms = @terms, double_keys = @double_keys, doubles = @doub
 SELECT t.player::text AS player FROM tickets t WHERE t.region = @region AND t.player = ANY (@players::text[]);
 
 -- name: ExpiredOfPlayers :many
--- Tickets of these players that are over and still in the way of new ones.
+-- Expired tickets of these players, which the unique index counts until they are deleted.
 SELECT t.id FROM tickets t WHERE t.region = @region AND t.player = ANY (@players::text[]) AND coalesce(t.expires_at <= clock_timestamp(), false);

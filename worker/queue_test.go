@@ -46,9 +46,9 @@ func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ref := db.CycleRef{Region: "global", Replica: uuid.New(), Lease: time.Minute}
-	c, in, err := b.EnterCycle(t.Context(), ref.Region, ref.Replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: ref.Lease})
+	c, joined, err := b.JoinCycle(t.Context(), ref.Region, ref.Replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: ref.Lease})
 	require.NoError(t, err)
-	require.True(t, in)
+	require.True(t, joined)
 	ref.ID = c.ID
 	require.NoError(t, b.EndCycle(t.Context(), ref, ""))
 	l := loopOf(t, b.options(), "queue")

@@ -275,7 +275,7 @@ func TestTraces(t *testing.T) {
 
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"/v1/traces ", "POST /matchmake", "ClaimInstanceID", "openmatch.FrontendService/CreateTicket", "QueueTickets", "service.name"} {
+	for _, want := range []string{"/v1/traces ", "POST /matchmake", "LockInstanceID", "openmatch.FrontendService/CreateTicket", "CreatePlainTickets", "service.name"} {
 		require.Contains(t, sent.String(), want)
 	}
 	for _, secret := range []string{testFleetToken, testKEK, handle, strings.TrimPrefix(anna, "Authorization: Bearer ")} {

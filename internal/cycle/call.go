@@ -42,7 +42,7 @@ type call struct {
 	bytes     int
 	mmfErr    error
 	outbox    []Accepted
-	anyMatch  bool // was accepted
+	anyMatch  bool // at least one match was accepted
 	result    error
 }
 

@@ -14,9 +14,9 @@ import (
 type proposer interface {
 	isProposing() bool // more proposals may follow
 	isOver() bool      // the caller waits for no more matches
-	// accept says that a proposal is committed, by its number.
+	// accept reports that the proposal with a number is committed.
 	accept(seq int32, created *db.Backfill)
-	// row names the row of a proposal in which AcceptMatches writes the verdict; zero where there is none.
+	// row returns the key of the row in which AcceptMatches stores the verdict on a proposal; zero when it has no row.
 	row(seq int32) (caller uuid.UUID, rowSeq int32)
 }
 
@@ -95,23 +95,23 @@ func (o *owner) add(c *candidate, decided bool) {
 // readRemote reads the rows of other replicas' calls. A database that cannot be reached is tried again later, until the
 // lease has expired.
 func (o *owner) readRemote(ctx context.Context) error {
-	due := o.remoteChanged && (o.phase == db.CycleRegisters || len(o.remote) > 0)
+	due := o.remoteChanged && (o.phase == db.CycleRegistering || len(o.remote) > 0)
 	if o.remoteChanged = false; !due {
 		return nil
 	}
-	err := o.readNews(ctx)
+	err := o.readChanges(ctx)
 	if db.IsKind(err, db.Unavailable) {
 		return nil
 	}
 	return err
 }
 
-func (o *owner) readNews(ctx context.Context) error {
+func (o *owner) readChanges(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	news, err := o.Store.NewsOfCycle(ctx, o.ref, o.seen())
+	changes, err := o.Store.CycleChanges(ctx, o.ref, o.seen())
 	if err == nil {
-		o.addNews(news)
+		o.addChanges(changes)
 	}
 	return err
 }
@@ -120,11 +120,11 @@ func (o *owner) readNews(ctx context.Context) error {
 func (o *owner) advance(ctx context.Context, phase string) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	news, err := o.Store.AdvanceCycle(ctx, o.ref, phase, o.seen())
+	changes, err := o.Store.AdvanceCycle(ctx, o.ref, phase, o.seen())
 	if err != nil {
 		return err
 	}
-	o.addNews(news)
+	o.addChanges(changes)
 	o.phase = phase
 	return nil
 }
@@ -138,20 +138,20 @@ func (o *owner) seen() map[uuid.UUID]int32 {
 	return seen
 }
 
-// addNews adds the remote calls' states, which are complete, and their new proposals.
-func (o *owner) addNews(news db.CycleNews) {
+// addChanges adds the states of all remote calls, and their new proposals. A remote call that is not listed has left.
+func (o *owner) addChanges(changes db.CycleChanges) {
 	for r := range maps.Values(o.remote) {
 		r.CycleCaller = db.CycleCaller{}
 	}
-	for _, c := range news.Callers {
+	for _, c := range changes.Callers {
 		if c.Replica != o.Replica {
 			o.remoteCall(c.ID).CycleCaller = c
 		}
 	}
-	for _, p := range news.Proposals {
+	for _, p := range changes.Proposals {
 		r := o.remoteCall(p.Caller)
 		r.seen = p.Seq
-		o.add(&candidate{proposalOf(p), r, p.Seq}, p.Judged)
+		o.add(&candidate{proposalOf(p), r, p.Seq}, p.Decided)
 	}
 }
 
@@ -166,29 +166,29 @@ func (o *owner) remoteCall(id uuid.UUID) *remoteCall {
 	return r
 }
 
-// resume learns what the previous owner has decided about the proposals of this replica's calls.
+// resume reads what the previous owner has decided about the proposals of this replica's calls.
 func (o *owner) resume(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	calls := o.byID()
 	ids := slices.Collect(maps.Keys(calls))
-	now, err := o.Store.LookAtCycle(ctx, o.ref, ids)
+	status, err := o.Store.CycleStatus(ctx, o.ref, ids)
 	if err != nil {
 		return err
 	}
-	o.deliverVerdicts(now.Accepted)
-	judged, err := o.Store.JudgedProposals(ctx, o.ref, ids)
+	o.deliverCommitted(status.Committed)
+	decided, err := o.Store.DecidedProposals(ctx, o.ref, ids)
 	if err != nil {
 		return err
 	}
-	for id, seqs := range judged {
+	for id, seqs := range decided {
 		for _, seq := range seqs {
 			calls[id].markDecided(seq)
 		}
 	}
-	if o.phase == db.CycleEvaluates {
+	if o.phase == db.CycleEvaluating {
 		o.cancelFunctions()
 	}
 	o.collect()
-	return o.readNews(ctx)
+	return o.readChanges(ctx)
 }

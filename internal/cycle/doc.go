@@ -10,7 +10,7 @@
 // A region runs one cycle at a time. It is a row of match_cycles, which is the source of truth for its state. The replica
 // that inserts the row owns the cycle; the other replicas with callers in it follow it.
 //
-//	  EnterCycle
+//	  JoinCycle
 //	      │
 //	      ▼
 //	registering    callers join, propose, and receive matches
@@ -52,6 +52,6 @@
 // runs the evaluator, queue.go and match.go commit what it accepts, lease.go holds the row); the round of a follower is
 // follower.go (report.go writes proposals for the owner). Each round is one goroutine.
 //
-// A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after
-// pendingReleaseTimeout.
+// A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after PendingFor of
+// [db.Timing].
 package cycle

@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Caller is one FetchMatches call. [Engine.Fetch] calls its methods, and none of them after it has returned.
+// Caller is one FetchMatches call. [Engine.Fetch] calls its methods, none of them after it has returned.
 type Caller interface {
 	// Run calls the match function, and propose for each match that it proposes. Run ends when propose returns an error, and
 	// soon after ctx ends. Its error is returned to the caller; the proposals before it count.

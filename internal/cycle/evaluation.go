@@ -79,7 +79,7 @@ func (v *evaluation) feed() {
 	}
 }
 
-// closeInput says that no proposals follow.
+// closeInput closes the evaluator's input: no proposals follow.
 func (v *evaluation) closeInput() {
 	if !v.inputClosed {
 		v.inputClosed = true

@@ -40,7 +40,7 @@ func (b *bundle) advance(state string) {
 // Pins a cycle that ends with its owner, in each of its states.
 func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Parallel()
-	for _, state := range []string{db.CycleRegisters, db.CycleCollects, db.CycleEvaluates} {
+	for _, state := range []string{db.CycleRegistering, db.CycleCollecting, db.CycleEvaluating} {
 		for name, die := range map[string]func(*bundle, *replica){
 			"dies":  (*bundle).kill,
 			"stops": func(_ *bundle, r *replica) { r.stop() },
@@ -65,14 +65,14 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 				s, th := second.start(waits), third.start(proposes(proposal("3", 1, ids[2])))
 				b.callers(3)
 				b.eventually("SELECT count(*) = 2 FROM match_proposals")
-				if state == db.CycleEvaluates {
+				if state == db.CycleEvaluating {
 					close(release)
 					b.eventually("SELECT count(*) = 2 FROM match_callers WHERE NOT proposing")
 				}
 				b.advance(state)
 				die(b, first)
 				b.eventually("SELECT EXISTS (SELECT FROM match_cycles WHERE owner <> $1)", first.id)
-				if state != db.CycleEvaluates {
+				if state != db.CycleEvaluating {
 					close(release)
 				}
 				require.NoError(t, s.wait(t))
@@ -104,7 +104,7 @@ func TestMatchesOfADeadOwnerAreDelivered(t *testing.T) {
 		return errors.Join(err, propose(proposal("same", 1, ids[0])), propose(proposal("2", 1, ids[1])))
 	}})
 	b.eventually("SELECT EXISTS (SELECT FROM match_proposals WHERE accepted)")
-	b.advance(db.CycleRegisters)
+	b.advance(db.CycleRegistering)
 	b.kill(first)
 	b.owned(second)
 	close(more)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lookInterval is how often a follower reads the cycle's row when no notification arrives.
-	lookInterval = 100 * time.Millisecond
+	// statusInterval is how often a follower reads the cycle's status when no notification arrives.
+	statusInterval = 100 * time.Millisecond
 	// batchDelay is how long a follower waits for more proposals to write in the same statement.
 	batchDelay = 5 * time.Millisecond
 )
@@ -26,10 +26,10 @@ type follower struct {
 	renewedAt  time.Time // when the rows of live calls were renewed last
 	answeredAt time.Time // when the database answered last
 
-	look     *time.Ticker
-	batch    *time.Timer // fires batchDelay after a proposal that is not urgent
-	batching bool        // batch is set
-	overrun  *time.Timer // fires when match functions have run for too long
+	poll     *time.Ticker // fires each statusInterval
+	batch    *time.Timer  // fires batchDelay after a proposal that is not urgent
+	batching bool         // batch is set
+	overrun  *time.Timer  // fires when match functions have run for too long
 }
 
 func newFollower(r *round, notified <-chan struct{}) *follower {
@@ -38,13 +38,13 @@ func newFollower(r *round, notified <-chan struct{}) *follower {
 	}
 }
 
-var errForgotten = unavailable("the cycle is lost: the database has restarted")
+var errCycleDeleted = unavailable("the cycle is lost: the database has restarted")
 
 // run follows the cycle until it has ended or has no call of this replica; taken is nil then. Otherwise this replica
 // has taken the cycle over.
 func (f *follower) run(ctx context.Context) (taken *db.Cycle, err error) {
-	f.look = time.NewTicker(min(lookInterval, f.Lease/4))
-	defer f.look.Stop()
+	f.poll = time.NewTicker(min(statusInterval, f.Lease/4))
+	defer f.poll.Stop()
 	f.batch = time.NewTimer(batchDelay)
 	defer f.batch.Stop()
 	f.overrun = time.NewTimer(time.Until(f.collectsUntil))
@@ -60,7 +60,7 @@ func (f *follower) run(ctx context.Context) (taken *db.Cycle, err error) {
 
 // step waits for a change and handles it.
 func (f *follower) step(ctx context.Context) (over bool, taken *db.Cycle, err error) {
-	look, err := f.wait(ctx)
+	changed, err := f.wait(ctx)
 	if err != nil {
 		return false, nil, err
 	}
@@ -70,15 +70,15 @@ func (f *follower) step(ctx context.Context) (over bool, taken *db.Cycle, err er
 	if len(f.live()) == 0 && !time.Now().Before(f.registersUntil) {
 		return true, nil, nil
 	}
-	if !look {
+	if !changed {
 		return false, nil, nil
 	}
-	over, taken, err = f.lookAtCycle(ctx)
+	over, taken, err = f.readStatus(ctx)
 	return over, taken, f.tolerate(err)
 }
 
-// wait waits until there is something to report. look says that the cycle's row may have changed.
-func (f *follower) wait(ctx context.Context) (look bool, err error) {
+// wait waits until there is something to report, or until the cycle's status may have changed.
+func (f *follower) wait(ctx context.Context) (changed bool, err error) {
 	for {
 		select {
 		case <-f.changed:
@@ -97,7 +97,7 @@ func (f *follower) wait(ctx context.Context) (look bool, err error) {
 			return false, nil
 		case <-f.notified:
 			return true, nil
-		case <-f.look.C:
+		case <-f.poll.C:
 			return true, nil
 		case <-ctx.Done():
 			return false, ctx.Err()
@@ -105,41 +105,41 @@ func (f *follower) wait(ctx context.Context) (look bool, err error) {
 	}
 }
 
-// tolerate drops the error of a database that has been unavailable for less than the lease: an owner bears as much.
+// tolerate drops the error of a database that has been unavailable for less than the lease, which an owner tolerates as well.
 func (f *follower) tolerate(err error) error {
 	switch {
 	case err == nil:
 		f.answeredAt = time.Now()
-	case db.IsKind(err, db.Unavailable) && !errors.Is(err, errForgotten) && time.Since(f.answeredAt) < f.Lease:
+	case db.IsKind(err, db.Unavailable) && !errors.Is(err, errCycleDeleted) && time.Since(f.answeredAt) < f.Lease:
 		err = nil
 	}
 	return err
 }
 
-// lookAtCycle delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle
+// readStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle
 // over when its lease has expired.
-func (f *follower) lookAtCycle(ctx context.Context) (over bool, taken *db.Cycle, err error) {
+func (f *follower) readStatus(ctx context.Context) (over bool, taken *db.Cycle, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	now, err := f.Store.LookAtCycle(ctx, f.ref, f.live())
+	status, err := f.Store.CycleStatus(ctx, f.ref, f.live())
 	switch {
 	case err != nil:
 		return false, nil, err
-	case !now.Known:
-		return false, nil, errForgotten
+	case !status.Exists:
+		return false, nil, errCycleDeleted
 	}
-	f.deliverVerdicts(now.Accepted)
+	f.deliverCommitted(status.Committed)
 	switch {
-	case now.State == db.CycleEnded:
+	case status.State == db.CycleEnded:
 		var failure error
-		if now.Failure != "" {
-			failure = errors.New(now.Failure)
+		if status.Failure != "" {
+			failure = errors.New(status.Failure)
 		}
 		f.endCalls(failure)
 		return true, nil, nil
-	case now.Silent:
+	case status.LeaseExpired:
 		return f.takeOver(ctx)
-	case now.State == db.CycleEvaluates && f.collecting:
+	case status.State == db.CycleEvaluating && f.collecting:
 		f.collecting = false
 		f.cancelFunctions()
 	}
@@ -162,7 +162,7 @@ func (f *follower) renewCalls(ctx context.Context) error {
 	if time.Since(f.renewedAt) < f.Lease/4 {
 		return nil
 	}
-	err := f.Store.SeeCallers(ctx, f.ref, f.live())
+	err := f.Store.RenewCallers(ctx, f.ref, f.live())
 	if err == nil {
 		f.renewedAt = time.Now()
 	}

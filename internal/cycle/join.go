@@ -75,7 +75,7 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	if len(calls) == 0 {
 		return true
 	}
-	c, joined, err := e.enterCycle(ctx, ids)
+	c, joined, err := e.joinCycle(ctx, ids)
 	switch {
 	case err != nil:
 		e.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle", slog.Int("calls", len(calls)), slog.Any("error", err))
@@ -99,12 +99,12 @@ func (e *Engine) awaitJoining() {
 	e.joining.Unlock() //nolint:gocritic,staticcheck // nothing to do under the lock
 }
 
-func (e *Engine) enterCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
+func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	err = e.Guard.Do("cycles", func() error {
 		var err error
-		c, joined, err = e.Store.EnterCycle(ctx, e.Region, e.Replica, ids, db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease})
+		c, joined, err = e.Store.JoinCycle(ctx, e.Region, e.Replica, ids, db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease})
 		return err
 	})
 	return c, joined, err

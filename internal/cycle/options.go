@@ -36,8 +36,8 @@ type Options struct {
 	Memory int64
 
 	Evaluator Evaluator // nil: match.Evaluate
-	// Backfill computes a backfill's contents after a match; nil: matches with a backfill are dropped.
-	Backfill db.ReadBackfill
+	// Backfill returns the contents of a backfill after a match; nil: matches with a backfill are dropped.
+	Backfill db.BackfillFunc
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: no metrics
@@ -47,18 +47,18 @@ type Options struct {
 // Store is what an engine needs of the database; [db.Store] implements it.
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
-	EnterCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n db.NewCycle) (c db.Cycle, in bool, err error)
+	JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n db.NewCycle) (c db.Cycle, joined bool, err error)
 	LeaveCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
-	LookAtCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (db.CycleNow, error)
+	CycleStatus(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (db.CycleStatus, error)
 	ownerStore
 	followerStore
 }
 
 type ownerStore interface {
-	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, seen map[uuid.UUID]int32) (db.CycleNews, error)
-	NewsOfCycle(ctx context.Context, ref db.CycleRef, seen map[uuid.UUID]int32) (db.CycleNews, error)
-	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch, read db.ReadBackfill) ([]db.FinalMatch, error)
-	JudgedProposals(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error)
+	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, seen map[uuid.UUID]int32) (db.CycleChanges, error)
+	CycleChanges(ctx context.Context, ref db.CycleRef, seen map[uuid.UUID]int32) (db.CycleChanges, error)
+	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch, read db.BackfillFunc) ([]db.FinalMatch, error)
+	DecidedProposals(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error)
 	RenewCycle(ctx context.Context, ref db.CycleRef) error
 	EndCycle(ctx context.Context, ref db.CycleRef, failure string) error
 	ResignCycle(ctx context.Context, ref db.CycleRef) error
@@ -67,7 +67,7 @@ type ownerStore interface {
 
 type followerStore interface {
 	Propose(ctx context.Context, ref db.CycleRef, proposals []db.CycleProposal, finished []uuid.UUID) (collecting bool, err error)
-	SeeCallers(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
+	RenewCallers(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
 	TakeOverCycle(ctx context.Context, ref db.CycleRef) (c db.Cycle, taken bool, err error)
 }
 

@@ -112,9 +112,9 @@ func (o *owner) wait(ctx context.Context, t timers) error {
 // deadline returns when the phase ends at the latest.
 func (o *owner) deadline() time.Time {
 	switch o.phase {
-	case db.CycleRegisters:
+	case db.CycleRegistering:
 		return o.registersUntil
-	case db.CycleCollects:
+	case db.CycleCollecting:
 		return o.collectsUntil
 	}
 	return o.evaluatesUntil
@@ -130,7 +130,7 @@ func (o *owner) step(ctx context.Context) (result string, err error) {
 		}
 	}
 	o.evaluation.feed()
-	if o.phase == db.CycleEvaluates && len(o.evaluation.queue) == 0 {
+	if o.phase == db.CycleEvaluating && len(o.evaluation.queue) == 0 {
 		o.evaluation.closeInput()
 	}
 	ended, fault := o.evaluation.state() // before commitBatch: once the evaluator has ended, no acceptance follows
@@ -154,9 +154,9 @@ func (o *owner) result(evaluated bool) string {
 	switch {
 	case o.failure != nil:
 		return "failed"
-	case o.phase == db.CycleRegisters:
+	case o.phase == db.CycleRegistering:
 		return ""
-	case evaluated && o.phase == db.CycleEvaluates:
+	case evaluated && o.phase == db.CycleEvaluating:
 		return "ok"
 	case o.isDeserted():
 		return "deserted"
@@ -174,10 +174,10 @@ func (o *owner) releaseFailing() {
 
 // closeRegistration ends the phase in which callers join, when its time is over.
 func (o *owner) closeRegistration(ctx context.Context) error {
-	if o.phase != db.CycleRegisters || time.Now().Before(o.registersUntil) {
+	if o.phase != db.CycleRegistering || time.Now().Before(o.registersUntil) {
 		return nil
 	}
-	if err := o.advance(ctx, db.CycleCollects); err != nil {
+	if err := o.advance(ctx, db.CycleCollecting); err != nil {
 		return err
 	}
 	o.awaitJoining()
@@ -194,13 +194,13 @@ func (o *owner) closeCollection(ctx context.Context) error {
 	}
 	now := time.Now()
 	switch o.phase {
-	case db.CycleCollects:
+	case db.CycleCollecting:
 		if evaluated || o.allComplete() || !now.Before(o.collectsUntil) {
 			o.cancelFunctions()
 			o.collect()
 			return o.evaluateAll(ctx, now)
 		}
-	case db.CycleEvaluates:
+	case db.CycleEvaluating:
 		if !evaluated && !now.Before(o.evaluatesUntil) {
 			o.failure = errSlow
 		}
@@ -213,8 +213,8 @@ func (o *owner) closeCollection(ctx context.Context) error {
 func (o *owner) evaluateAll(ctx context.Context, now time.Time) error {
 	o.evaluatesUntil = now.Add(o.Evaluation)
 	if len(o.remote) > 0 {
-		return o.advance(ctx, db.CycleEvaluates)
+		return o.advance(ctx, db.CycleEvaluating)
 	}
-	o.phase = db.CycleEvaluates
+	o.phase = db.CycleEvaluating
 	return nil
 }

@@ -130,7 +130,7 @@ func (b *bundle) trapped(method string) func(*cycle.Options) {
 func TestAPanicOfACycleEndsItsCallersOnly(t *testing.T) {
 	t.Parallel()
 	for method, goroutine := range map[string]string{
-		"EnterCycle":    "cycles", // puts callers into cycles
+		"JoinCycle":     "cycles", // puts callers into cycles
 		"AdvanceCycle":  "cycle",  // runs one
 		"AcceptMatches": "cycle",
 		"EndCycle":      "cycle",

@@ -8,7 +8,7 @@ const (
 	maxMarks     = 16 << 20 // bytes that the tickets of a match store: one transaction writes them all
 )
 
-// propose adds a match that the match function proposes. An error means that the call takes no more.
+// propose adds a match that the match function proposes. After an error the call takes no more proposals.
 func (c *call) propose(p Proposal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

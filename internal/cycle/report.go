@@ -17,7 +17,7 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
-// report is what the rows say of a call of this replica.
+// report is what this replica has written of one of its calls.
 type report struct {
 	proposals int       // how many are written
 	state     callState // proposed: no more follow; left: its row is deleted
@@ -27,7 +27,7 @@ type report struct {
 type proposalBatch struct {
 	proposals []db.CycleProposal
 	complete  []uuid.UUID      // calls of which no more follow
-	reports   map[*call]report // that hold once the batch is written
+	reports   map[*call]report // of these calls, once the batch is written
 	bytes     int
 }
 
@@ -88,11 +88,11 @@ func (f *follower) reportOver(ctx context.Context) error {
 	if err := f.Store.LeaveCycle(ctx, f.ref, ids); err != nil {
 		return err
 	}
-	now, err := f.Store.LookAtCycle(ctx, f.ref, ids)
+	status, err := f.Store.CycleStatus(ctx, f.ref, ids)
 	if err != nil {
 		return err
 	}
-	f.deliverVerdicts(now.Accepted)
+	f.deliverCommitted(status.Committed)
 	for _, c := range over {
 		f.reports[c] = report{state: left}
 		c.release()

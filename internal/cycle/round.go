@@ -133,28 +133,28 @@ func (r *round) endCalls(failure error) {
 	}
 }
 
-// deliverVerdicts delivers the committed matches of this replica's calls. Verdicts that were delivered before are skipped.
-func (r *round) deliverVerdicts(verdicts []db.CycleVerdict) {
+// deliverCommitted delivers matches of this replica's calls that are committed, each once.
+func (r *round) deliverCommitted(committed []db.CommittedProposal) {
 	calls := r.byID()
-	for _, v := range verdicts {
-		c := calls[v.Caller]
+	for _, m := range committed {
+		c := calls[m.Caller]
 		if c == nil {
 			continue
 		}
-		if p, ok := c.undecided(v.Seq); ok {
-			c.accept(v.Seq, r.createdBackfill(p, v))
+		if p, ok := c.undecided(m.Seq); ok {
+			c.accept(m.Seq, r.createdBackfill(p, m))
 		}
 	}
 }
 
 // createdBackfill computes the backfill that the owner created for a proposal. Every replica computes the same contents.
-func (r *round) createdBackfill(p Proposal, v db.CycleVerdict) *db.Backfill {
-	if v.CreatedBackfill == "" {
+func (r *round) createdBackfill(p Proposal, m db.CommittedProposal) *db.Backfill {
+	if m.CreatedBackfill == "" {
 		return nil
 	}
 	created, err := r.Backfill(p.BackfillBody, nil)
 	if err != nil {
 		return nil
 	}
-	return &db.Backfill{ID: v.CreatedBackfill, Body: created.Encode(v.CreatedBackfill, v.BackfillCreated), Generation: 1, Created: v.BackfillCreated}
+	return &db.Backfill{ID: m.CreatedBackfill, Body: created.Encode(m.CreatedBackfill, m.BackfillCreated), Generation: 1, Created: m.BackfillCreated}
 }

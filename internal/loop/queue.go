@@ -91,7 +91,7 @@ func (q *queue) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if page.Anew {
+		if page.ServerChanged {
 			return errAnew
 		}
 		for _, c := range page.Candidates {
@@ -104,7 +104,7 @@ func (q *queue) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if page.Anew {
+		if page.ServerChanged {
 			return errAnew
 		}
 		for _, s := range page.Settled {

@@ -139,7 +139,7 @@ func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if h.events.IsZero() || page.Anew {
+	if h.events.IsZero() || page.ServerChanged {
 		h.wakeAll()
 	}
 	h.events = page.Next
@@ -166,7 +166,7 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	if first {
 		close(h.ready)
 	}
-	if page.Anew {
+	if page.ServerChanged {
 		h.invalidate()
 	}
 	h.deliver(page.Settled)

@@ -41,7 +41,7 @@ func TestAChangeWhileTheHubSkips(t *testing.T) {
 	b := stepwise(t)
 	id, looked := b.create(), make(chan struct{})
 	var w *watching
-	b.asked.before.set("SettledNow", func() {
+	b.asked.before.set("CurrentSnapshot", func() {
 		b.asked.after.set("GetTickets", func() { close(looked) })
 		w = b.watch(id)
 		<-looked

@@ -24,7 +24,7 @@ type ticketStore interface {
 	UpdateTicket(ctx context.Context, region, id string, t db.NewTicket) (db.Ticket, error)
 	CancelTicket(ctx context.Context, region, id string) (db.Cancelled, error)
 	DeleteTicket(ctx context.Context, region, id string) error
-	QueryTickets(region string, p match.Pool, bodies bool) *db.TicketQuery
+	QueryTickets(region string, p match.Pool, bodies bool) *db.PoolQuery[db.QueriedTicket]
 	CountTickets(ctx context.Context, region string, p match.Pool) (n int64, err error)
 }
 
@@ -40,5 +40,5 @@ type backfillStore interface {
 	UpdateBackfill(ctx context.Context, region, id string, change func(old db.Backfill) (db.NewBackfill, error)) (db.Backfill, error)
 	AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b db.Backfill, assigned []db.Ticket, err error)
 	DeleteBackfill(ctx context.Context, region, id string) error
-	QueryBackfills(region string, p match.Pool) *db.BackfillQuery
+	QueryBackfills(region string, p match.Pool) *db.PoolQuery[db.Backfill]
 }

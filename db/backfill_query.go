@@ -1,0 +1,35 @@
+package db
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/match"
+)
+
+// QueryBackfills returns a query of the backfills in a pool, which has passed its Check, without expired ones.
+func (s *Store) QueryBackfills(region string, p match.Pool) *PoolQuery[Backfill] {
+	query, some := p.Query()
+	params := QueryBackfillsParams{
+		Region: region, Terms: query.Terms, Present: query.Present, AckedFor: s.cfg.Timing.backfillTTL(),
+		CreatedAfter: query.After, CreatedBefore: query.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
+	}
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(query.Ranges)
+	r := &backfillReader{params}
+	return &PoolQuery[Backfill]{store: s, read: r.read, over: !some}
+}
+
+// backfillReader reads the backfills of a pool for a PoolQuery.
+type backfillReader struct{ params QueryBackfillsParams }
+
+func (r *backfillReader) read(ctx context.Context, q *Queries) (part []Backfill, over bool, err error) {
+	rows, err := q.QueryBackfills(ctx, r.params)
+	bytes := 0
+	for _, row := range rows {
+		part = append(part, storedBackfill(row.ID, row.Body, row.Generation, row.Created))
+		bytes += QueryRowBytes + len(row.Body)
+	}
+	if over = bytes < partBytes; !over {
+		r.params.After = part[len(part)-1].ID
+	}
+	return part, over, err
+}

@@ -1,0 +1,78 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not when COMMIT reported a
+// rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by then.
+func outcomeUnknown(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return !errors.Is(err, pgx.ErrTxCommitRollback)
+	}
+	return pg.Code == "25P04" || strings.HasPrefix(pg.Code, "57") || strings.HasPrefix(pg.Code, "08")
+}
+
+// wasCommitted finds out whether the decision was committed. It waits for the lost transaction, which holds its lock on the cycle
+// until it ends. When the decision was not committed, it is safe to decide again.
+func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
+	// Postgres ends the lost transaction within the hold timeout.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.HoldTimeout+time.Second)
+	defer cancel()
+	for {
+		done, err = a.findCommit(ctx)
+		if err == nil || ctx.Err() != nil {
+			return done, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// findCommit looks for rows that only the lost transaction can have written.
+func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
+	if err := a.q.AwaitAcceptance(ctx, AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
+		return false, err
+	}
+	if len(a.marks.Ids) > 0 {
+		rows, err := a.q.MatchesOfTickets(ctx, MatchesOfTicketsParams{Region: a.ref.Region, Ids: a.marks.Ids})
+		if err != nil {
+			return false, err
+		}
+		marked := make(map[string]string, len(rows))
+		for _, r := range rows {
+			marked[r.ID] = string(r.MatchedIn)
+		}
+		for i, id := range a.marks.Ids {
+			if marked[id] == string(a.marks.MatchedIn[i]) {
+				return true, nil
+			}
+		}
+	}
+	ids := make([]string, 0, len(a.changed))
+	for id := range a.changed {
+		ids = append(ids, id)
+	}
+	rows, err := a.q.LockBackfills(ctx, LockBackfillsParams{Region: a.ref.Region, Ids: ids, AckedFor: a.cfg.Timing.backfillTTL()})
+	for _, r := range rows {
+		done = done || a.provesCommit(r)
+	}
+	return done, err
+}
+
+// provesCommit reports whether a backfill proves that this decision was committed. A created one does. An existing one may have
+// reached the same generation by another change, so it counts only when there are no tickets, whose marks are proof enough.
+func (a *acceptance) provesCommit(r LockBackfillsRow) bool {
+	f := a.changed[r.ID]
+	return f.Generation == 1 || len(a.marks.Ids) == 0 && r.Generation == f.Generation && bytes.Equal(r.Body, f.Body)
+}

@@ -1,0 +1,100 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/batch"
+)
+
+type heartbeat struct {
+	ref  InstanceRef
+	load *float64
+}
+
+type heartbeatCall = batch.Call[heartbeat, int]
+
+// Heartbeat renews the lease of an instance, and returns how many seats of its capacity no open session has reserved. Heartbeats
+// that wait at the same time share one statement. load is as in Registration; nil keeps the last one. Errors: NotFound when the
+// instance is unknown or its lease has expired (register again), Superseded, Unavailable.
+func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (available int, err error) {
+	return s.groups.heartbeats.Do(ctx, "", heartbeat{ref, load})
+}
+
+func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeatCall) error {
+	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second stays for
+	// the next batch.
+	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *heartbeatCall) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
+	seen := make(map[string]bool, len(calls))
+	var p HeartbeatsParams
+	var decided, refused []*heartbeatCall
+	for _, c := range calls {
+		id := c.Req.ref.InstanceID
+		switch {
+		case c.Req.ref.isNil():
+			refused = append(refused, c)
+		case !seen[id]:
+			seen[id] = true
+			p.add(c.Req)
+			decided = append(decided, c)
+		}
+	}
+	rows, err := s.q.Heartbeats(ctx, p)
+	if err != nil {
+		return err
+	}
+	available := make(map[string]int, len(rows))
+	for _, r := range rows {
+		available[r.ID] = int(r.Available)
+	}
+	for _, c := range decided {
+		if n, ok := available[c.Req.ref.InstanceID]; ok {
+			c.Answer(n, nil)
+		} else {
+			refused = append(refused, c)
+		}
+	}
+	return s.refuseHeartbeats(ctx, refused)
+}
+
+// isNil reports whether the caller sent the nil incarnation, which no instance has. The statement Heartbeats must not get it
+// from a caller: there it means a legacy server.
+func (r InstanceRef) isNil() bool { return r.Incarnation != nil && *r.Incarnation == uuid.Nil }
+
+// refuseHeartbeats answers refused heartbeats with the reason.
+func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) error {
+	refs := make([]InstanceRef, len(calls))
+	for i, c := range calls {
+		refs[i] = c.Req.ref
+	}
+	known, err := s.q.findInstances(ctx, refs...)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		_, err := known.live(c.Req.ref)
+		if err == nil {
+			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
+			err = unavailable("the instance was being registered", nil)
+		}
+		c.Answer(0, err)
+	}
+	return nil
+}
+
+func (p *HeartbeatsParams) add(h heartbeat) {
+	load, incarnation := math.NaN(), uuid.Nil
+	if h.load != nil {
+		load = *h.load
+	}
+	if h.ref.Incarnation != nil {
+		incarnation = *h.ref.Incarnation
+	}
+	p.InstanceIds = append(p.InstanceIds, h.ref.InstanceID)
+	p.Loads = append(p.Loads, load)
+	p.Incarnations = append(p.Incarnations, incarnation)
+}

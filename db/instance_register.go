@@ -1,0 +1,164 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Registration is what an instance offers. Each registration replaces the one before as a whole.
+type Registration struct {
+	InstanceID   string
+	Endpoint     string
+	Region       string
+	Modes        []string
+	Capacity     int      // player seats
+	Load         *float64 // any measure that grows with the load, best the share in use (0 to 1); nil means 0
+	Labels       map[string]string
+	MaxSessions  *int // nil means as many as the capacity allows
+	Version      string
+	BootID       string // of the process; empty means a legacy server, identified by its id alone
+	CertDigest   string
+	ReportsSeats bool
+	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never registered. The
+	// registration is refused when another incarnation is current. nil, as legacy servers send, means no check.
+	Replaces *uuid.UUID
+}
+
+// Registered is the answer to a registration.
+type Registered struct {
+	InstanceID  string
+	Incarnation uuid.UUID // sent with later calls, so that a process that was replaced while it was frozen changes nothing
+	Available   int       // seats of its capacity that no open session has reserved
+}
+
+// Register registers an instance, for the first time or again. With the same boot id, endpoint and region, and while its lease is
+// live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the sessions of the old
+// one close. Errors: Superseded or Conflict when Replaces is not the current incarnation, Unavailable.
+func (s *Store) Register(ctx context.Context, r Registration) (Registered, error) {
+	var out Registered
+	err := s.inTx(ctx, func(q *Queries) error {
+		incarnation, err := q.chooseIncarnation(ctx, r)
+		if err != nil {
+			return err
+		}
+		if err := q.putRegistration(ctx, r, incarnation); err != nil {
+			return err
+		}
+		available, err := q.Available(ctx, AvailableParams{Region: r.Region, ID: r.InstanceID})
+		out = Registered{InstanceID: r.InstanceID, Incarnation: incarnation, Available: int(available)}
+		return err
+	})
+	if err == nil {
+		s.Notify(TopicCapacity, "")
+	}
+	return out, classify(err)
+}
+
+// chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not.
+func (q *Queries) chooseIncarnation(ctx context.Context, r Registration) (uuid.UUID, error) {
+	fresh := uuid.New()
+	known, err := q.LockInstanceID(ctx, LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: fresh})
+	if err != nil || known.IsNew {
+		return fresh, err
+	}
+	old, err := q.LockInstance(ctx, LockInstanceParams{Region: known.Region, ID: r.InstanceID})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fresh, q.pointDirectory(ctx, r, fresh)
+	case err != nil:
+		return fresh, err
+	}
+	same := known.Region == r.Region && continues(old, r)
+	if err := fence(r, known.Incarnation, sameBoot(old, r), same); err != nil {
+		return fresh, err
+	}
+	switch {
+	case same:
+		return old.Incarnation, nil
+	case old.Status != "gone":
+		if err := q.endInstance(ctx, known.Region, r.InstanceID, "superseded"); err != nil {
+			return fresh, err
+		}
+	}
+	return fresh, q.pointDirectory(ctx, r, fresh)
+}
+
+func (q *Queries) pointDirectory(ctx context.Context, r Registration, incarnation uuid.UUID) error {
+	return q.PointDirectory(ctx, PointDirectoryParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: incarnation})
+}
+
+func continues(old LockInstanceRow, r Registration) bool {
+	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) && old.Endpoint == r.Endpoint
+}
+
+func sameBoot(old LockInstanceRow, r Registration) bool {
+	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
+}
+
+// fence refuses a registration that arrives after another one has changed the incarnation. A registration by the process of the
+// current incarnation (own) that keeps that incarnation (same) may be a retry after a lost answer, and is allowed. The refusal is
+// a Conflict, after which the process may register again with the current incarnation in Replaces, when that incarnation is its
+// own, or when it has never been registered. Else the process is superseded.
+func fence(r Registration, current uuid.UUID, own, same bool) error {
+	switch {
+	case r.Replaces == nil || *r.Replaces == current || own && same:
+		return nil
+	case own || *r.Replaces == uuid.Nil:
+		err := newError(Conflict, "instance_taken", "instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
+		err.Incarnation = current.String()
+		return err
+	}
+	return superseded(InstanceRef{InstanceID: r.InstanceID})
+}
+
+func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnation uuid.UUID) error {
+	load := 0.0
+	if r.Load != nil {
+		load = *r.Load
+	}
+	if r.Labels == nil {
+		r.Labels = map[string]string{}
+	}
+	if err := q.PutInstance(ctx, PutInstanceParams{
+		Region: r.Region, ID: r.InstanceID, Incarnation: incarnation, BootID: orNull(r.BootID), Endpoint: r.Endpoint,
+		Modes: r.Modes, Labels: r.Labels, Version: orNull(r.Version), CertDigest: orNull(r.CertDigest),
+		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats,
+	}); err != nil {
+		return err
+	}
+	if err := q.PutLease(ctx, PutLeaseParams{Region: r.Region, InstanceID: r.InstanceID, Incarnation: incarnation, Load: load}); err != nil {
+		return err
+	}
+	if err := q.PutModes(ctx, PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load}); err != nil {
+		return err
+	}
+	detail, err := json.Marshal(map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation, "capacity": r.Capacity})
+	if err != nil {
+		return err
+	}
+	return q.LogInstance(ctx, LogInstanceParams{Region: r.Region, Kind: "instance.registered", InstanceID: &r.InstanceID, Detail: detail})
+}
+
+func (q *Queries) endInstance(ctx context.Context, region, id, reason string) error {
+	_, err := q.EndInstance(ctx, EndInstanceParams{Region: region, ID: id, Reason: reason})
+	return err
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func toInt32(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	v := int32(*n)
+	return &v
+}

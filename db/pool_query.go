@@ -1,0 +1,51 @@
+package db
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/match"
+)
+
+const (
+	// QueryBytes bounds, in bytes, what one reading of a query returns: the rows, at [QueryRowBytes] and the body each, up to the one
+	// with which they reach it. A pool of tickets that an index finds is read at once up to this size.
+	QueryBytes = 8 << 20
+	// QueryRowBytes is what a row counts besides its body.
+	QueryRowBytes = 32
+
+	// partBytes bounds a reading in the order of ids; a large pool takes many.
+	partBytes = QueryBytes / 2
+)
+
+// PoolQuery reads what a pool holds, part by part. Each part is one short statement: nothing is locked or kept open in the
+// database between two parts, so callers may take their time. It is not safe for concurrent use.
+type PoolQuery[T any] struct {
+	store *Store
+	read  func(ctx context.Context, q *Queries) (part []T, over bool, err error)
+	over  bool
+}
+
+// Next returns the next part, nil when there is no more. No row is in two parts. A row that is in the pool from the first call
+// to the last is in one part; a row that comes or goes meanwhile may be. Errors: TooMany when all connections for large reads
+// are in use, Unavailable.
+func (q *PoolQuery[T]) Next(ctx context.Context) (part []T, err error) {
+	if q.over {
+		return nil, nil
+	}
+	err = q.store.read(ctx, func(ctx context.Context, read *Queries) error {
+		part, q.over, err = q.read(ctx, read)
+		return err
+	})
+	return part, err
+}
+
+// rangeParams returns the ranges of a query as parameters of the statements.
+func rangeParams(ranges []match.QueryRange) (keys []uuid.UUID, lows, highs []float64) {
+	keys, lows, highs = []uuid.UUID{}, []float64{}, []float64{}
+	for _, r := range ranges {
+		keys, lows, highs = append(keys, r.Key), append(lows, r.Low), append(highs, r.High)
+	}
+	return keys, lows, highs
+}

@@ -1,0 +1,153 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/match"
+)
+
+// NewTicket is a ticket to create.
+type NewTicket struct {
+	Fields match.Fields // that pools filter by; the store fills in Created
+	// Encode returns the body. It is called again, with another id, when the first id is in use.
+	Encode    func(id string, created time.Time) []byte
+	TTL       time.Duration // how long after its creation it expires; 0: never
+	KeepAlive bool          // [Store.KeepAlive] extends its life by another TTL
+	Player    string        // may have one live ticket; "" for no limit
+}
+
+// ticketDraft is a new ticket that is not stored yet.
+type ticketDraft struct {
+	NewTicket
+
+	id   string
+	at   time.Time
+	row  match.Row
+	body []byte
+}
+
+type createCall = batch.Call[*ticketDraft, Ticket]
+
+// CreateTicket adds a ticket to the queue of a region. Queries that begin afterwards find it. Its time of creation is the
+// database's as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", when the player has a live ticket;
+// Unavailable.
+func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (Ticket, error) {
+	return s.groups.newTickets.Do(ctx, region, s.draftTicket(region, t))
+}
+
+func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
+	d := &ticketDraft{NewTicket: t, at: s.Now().UTC()}
+	d.id = s.ids.next(region, TicketID, d.at)
+	d.Fields.Created = match.MomentOf(d.at)
+	d.row = d.Fields.Row()
+	d.body = d.Encode(d.id, d.at)
+	return d
+}
+
+func (s *Store) createBatch(ctx context.Context, region string, calls []*createCall) error {
+	ids, err := s.insertTickets(ctx, region, calls)
+	if err != nil {
+		return err
+	}
+	inserted := setOf(ids)
+	var left []*createCall
+	for _, c := range calls {
+		if inserted[c.Req.id] {
+			c.Answer(Ticket{ID: c.Req.id, Body: c.Req.body}, nil)
+			continue
+		}
+		left = append(left, c)
+	}
+	return s.answerConflicts(ctx, region, left)
+}
+
+// insertTickets inserts the tickets whose ids and players are free, and returns their ids.
+func (s *Store) insertTickets(ctx context.Context, region string, calls []*createCall) (ids []string, err error) {
+	p, players, plain := createParams(region, calls)
+	if plain {
+		err := s.q.CreatePlainTickets(ctx, CreatePlainTicketsParams{
+			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom, TermsTo: p.TermsTo,
+			DoubleKeys: p.DoubleKeys, Doubles: p.Doubles, DoublesFrom: p.DoublesFrom, DoublesTo: p.DoublesTo,
+		})
+		if !isConflict(err) {
+			return p.Ids, err
+		}
+	}
+	if players == nil {
+		return s.q.CreateTickets(ctx, p)
+	}
+	err = s.inTx(ctx, func(q *Queries) error {
+		expired, err := q.ExpiredOfPlayers(ctx, ExpiredOfPlayersParams{Region: region, Players: players})
+		if err != nil {
+			return err
+		}
+		if len(expired) > 0 {
+			if _, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: expired}); err != nil {
+				return err
+			}
+		}
+		ids, err = q.CreateTickets(ctx, p)
+		return err
+	})
+	return ids, err
+}
+
+// createParams returns the parameters of the statements, and the players of the tickets. plain means that no ticket has a TTL or
+// a player.
+func createParams(region string, calls []*createCall) (p CreateTicketsParams, players []string, plain bool) {
+	n, terms, doubles := len(calls), 0, 0
+	plain = true
+	for _, c := range calls {
+		terms, doubles = terms+len(c.Req.row.Terms), doubles+len(c.Req.row.Doubles)
+		plain = plain && c.Req.TTL == 0 && c.Req.Player == ""
+	}
+	p = CreateTicketsParams{
+		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
+		TermsFrom: make([]int32, 0, n), TermsTo: make([]int32, 0, n), DoublesFrom: make([]int32, 0, n), DoublesTo: make([]int32, 0, n),
+		Terms: make([]uuid.UUID, 0, terms), DoubleKeys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
+	}
+	for _, c := range calls {
+		t := c.Req
+		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
+		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom, int32(len(p.Doubles)+1))
+		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys, t.row.Keys...), append(p.Doubles, t.row.Doubles...)
+		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
+		if plain {
+			continue
+		}
+		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players, t.Player)
+		if t.Player != "" {
+			players = append(players, t.Player)
+		}
+	}
+	return p, players, plain
+}
+
+// answerConflicts refuses tickets of players that have one already. The ids of the other tickets were in use: they get new ids,
+// and stay for the next batch.
+func (s *Store) answerConflicts(ctx context.Context, region string, left []*createCall) error {
+	if len(left) == 0 {
+		return nil
+	}
+	var players []string
+	for _, c := range left {
+		players = append(players, c.Req.Player)
+	}
+	waiting, err := s.q.PlayersWaiting(ctx, PlayersWaitingParams{Region: region, Players: players})
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		if slices.Contains(waiting, c.Req.Player) {
+			c.Answer(Ticket{}, newError(Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
+			continue
+		}
+		c.Req = s.draftTicket(region, c.Req.NewTicket)
+	}
+	return nil
+}
