@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
@@ -20,10 +19,7 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// A private test cluster keeps a goroutine of its own for as long as the process lives.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/lattice-director/director/internal/pglocal.(*process).run"))
-}
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 const (
 	universe = "global"
