@@ -528,23 +528,6 @@ func (q *Queries) OwnedProfiles(ctx context.Context, region string) ([]OwnedProf
 	return items, nil
 }
 
-const profileDocument = `-- name: ProfileDocument :one
-SELECT v.document FROM profile_versions v WHERE v.region = $1 AND v.name = $2 AND v.version = $3
-`
-
-type ProfileDocumentParams struct {
-	Region  string
-	Name    string
-	Version int32
-}
-
-func (q *Queries) ProfileDocument(ctx context.Context, arg ProfileDocumentParams) (string, error) {
-	row := q.db.QueryRow(ctx, profileDocument, arg.Region, arg.Name, arg.Version)
-	var document string
-	err := row.Scan(&document)
-	return document, err
-}
-
 const putDemand = `-- name: PutDemand :exec
 WITH wanted AS (
     SELECT unnest($1::text[]) AS region, unnest($2::text[]) COLLATE "C" AS mode, unnest($3::text[]) COLLATE "C" AS key,

@@ -75,9 +75,3 @@ func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.U
 func (s *Store) GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error {
 	return classify(s.q.GiveUpProfile(ctx, GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
 }
-
-// ProfileDocument returns a version of a profile as its author wrote it. Errors: NotFound; Unavailable.
-func (s *Store) ProfileDocument(ctx context.Context, universe, name string, version int) ([]byte, error) {
-	text, err := s.q.ProfileDocument(ctx, ProfileDocumentParams{Region: universe, Name: name, Version: int32(version)})
-	return []byte(text), classify(err)
-}

@@ -127,6 +127,3 @@ JOIN sessions s ON s.region = m.region AND s.id = m.session_id AND s.player_coun
 WHERE m.universe = @universe AND m.profile = ANY (@profiles::text[]) AND m.state = 'playing'
   AND EXISTS (SELECT FROM live_sessions v WHERE v.region = s.region AND v.id = s.id AND v.instance_status = 'ready')
 ORDER BY m.profile, s.opened_at, m.id LIMIT @most;
-
--- name: ProfileDocument :one
-SELECT v.document FROM profile_versions v WHERE v.region = @region AND v.name = @name AND v.version = @version;

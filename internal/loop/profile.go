@@ -17,6 +17,8 @@ import (
 
 var errAnew = errors.New("Postgres was restarted or replaced: the queue is read anew")
 
+var errFunction = errors.New("match functions of profiles are not called by this release")
+
 // owned is a profile that this worker decides for.
 type owned struct {
 	name    string
@@ -54,11 +56,14 @@ func (p *owned) size() int {
 // load reads a version of a profile and lets it decide about the whole queue. Matches that were decided by the version before
 // are committed as they are.
 func (l *Loop) load(ctx context.Context, p *owned, version int) error {
-	document, err := l.Store.ProfileDocument(ctx, l.Universe, p.name, version)
+	stored, err := l.Store.Profile(ctx, l.Universe, p.name, version)
 	if err != nil {
 		return err
 	}
-	read, err := profile.Parse(document)
+	read, err := profile.Parse([]byte(stored.Document))
+	if err == nil && read.Function != nil {
+		err = errFunction
+	}
 	if err != nil {
 		l.cannotRead(ctx, p.name, version, err)
 		return nil

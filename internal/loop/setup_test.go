@@ -62,10 +62,7 @@ func (b *bundle) store() *db.Store {
 // profile makes a document the live version of a profile.
 func (b *bundle) profile(name, document string) {
 	b.t.Helper()
-	_, err := b.sql.Exec(b.t.Context(), `
-		WITH p AS (INSERT INTO profiles (region, name, live) VALUES ($1, $2, 1))
-		INSERT INTO profile_versions (region, name, version, document, canonical, author) VALUES ($1, $2, 1, $3, '', 'test')`,
-		universe, name, "name: "+name+"\n"+document)
+	_, err := b.ApplyProfile(b.t.Context(), db.ProfileEdit{Region: universe, Author: "test"}, []byte("name: "+name+"\n"+document), false)
 	require.NoError(b.t, err)
 }
 

@@ -27,7 +27,7 @@ type owners interface {
 	ProfileOwners(ctx context.Context, universe string) ([]db.ProfileOwner, error)
 	TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error)
 	GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error
-	ProfileDocument(ctx context.Context, universe, name string, version int) ([]byte, error)
+	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
 
 type tickets interface {
