@@ -38,7 +38,7 @@ func TestACommitLocksInOrder(t *testing.T) {
 	for i, o := range order {
 		tx, err := m.Pool().Begin(t.Context())
 		require.NoError(t, err)
-		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+		t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
 		_, err = tx.Exec(t.Context(), "SELECT FROM "+o.table+" WHERE "+o.row+" FOR UPDATE")
 		require.NoError(t, err)
 		held[i], holders[tx.Conn().PgConn().PID()] = tx, o.table

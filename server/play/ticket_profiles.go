@@ -23,7 +23,7 @@ const (
 // ProfileStore is the part of db.Store that [LiveProfiles] calls.
 type ProfileStore interface {
 	ProfileOwners(ctx context.Context, universe string) ([]db.ProfileOwner, error)
-	ProfileDocument(ctx context.Context, universe, name string, version int) ([]byte, error)
+	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
 
 // LiveProfiles implements [Profiles]: it keeps the live versions in memory, and reads the list again at most once a second,
@@ -95,11 +95,11 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 }
 
 func (l *LiveProfiles) parse(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {
-	document, err := l.store.ProfileDocument(ctx, l.region, o.Profile, o.Live)
+	stored, err := l.store.Profile(ctx, l.region, o.Profile, o.Live)
 	if err != nil {
 		return liveProfile{}, err
 	}
-	p, err := profile.Parse(document)
+	p, err := profile.Parse([]byte(stored.Document))
 	if err != nil {
 		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.Live, o.Profile, err)
 	}
