@@ -67,37 +67,20 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 	if err := s.q.send(ctx, &p); err != nil {
 		return SettledPage{Next: since}, classify(err)
 	}
-	if since.read == "" || since.isOf(now) {
-		return since.advance(now.Snapshot, now.Server, late, newer), nil
+	if since.read != "" && !since.isOf(now) {
+		return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
-	return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
+	rows := make([]SettledSinceRow, 0, len(late)+len(newer))
+	for _, r := range late {
+		rows = append(rows, SettledSinceRow(r))
+	}
+	rows, next, more := advance(since, now, rows, newer, settledPage, func(r SettledSinceRow) uint64 { return r.Tx })
+	return SettledPage{Settled: settledOf(rows), Next: next, More: more}, nil
 }
 
 // isOf reports whether the point is from the server that answered, which has not lost transactions since.
 func (p SettledPoint) isOf(now CurrentSnapshotRow) bool {
 	return p.server.Equal(now.Server) && snapshotEnd(now.Snapshot) >= snapshotEnd(p.read)
-}
-
-// advance makes a page of rows. It takes rows of later transactions only when all rows of late ones are in the page.
-func (p SettledPoint) advance(now string, server time.Time, late []SettledLateRow, newer []SettledSinceRow) SettledPage {
-	if p.target == "" {
-		p.target = now
-	}
-	var rows []SettledSinceRow
-	for _, r := range late {
-		rows = append(rows, SettledSinceRow(r))
-	}
-	full := len(late) >= settledPage
-	if !full {
-		rows = append(rows, newer...)
-		// Transactions after the target belong to the next reading: otherwise a reading would never end under load.
-		full = len(newer) >= settledPage && newer[len(newer)-1].Tx < snapshotEnd(p.target)
-	}
-	page := SettledPage{Settled: settledOf(rows), More: full, Next: SettledPoint{server: server, read: p.target}}
-	if full {
-		page.Next = SettledPoint{server: server, read: p.read, target: p.target, after: rows[len(rows)-1].Tx}
-	}
-	return page
 }
 
 func settledOf(rows []SettledSinceRow) []Settled {

@@ -14,91 +14,91 @@ import (
 	"github.com/lattice-director/director/internal/logtest"
 )
 
-// ears is a store that listens, and what it logged.
-type ears struct {
+// listener is a store that listens for notifications, and its log.
+type listener struct {
 	*Store
 	logged *logtest.Buffer
 }
 
-func newEars(t *testing.T, url string, change ...func(*Config)) ears {
+func newListener(t *testing.T, url string, change ...func(*Config)) listener {
 	t.Helper()
-	e := ears{logged: &logtest.Buffer{}}
-	cfg := Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(e.logged, nil))}
+	l := listener{logged: &logtest.Buffer{}}
+	cfg := Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(l.logged, nil))}
 	for _, c := range change {
 		c(&cfg)
 	}
 	var err error
-	e.Store, err = Open(t.Context(), cfg)
+	l.Store, err = Open(t.Context(), cfg)
 	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
+	t.Cleanup(l.Close)
+	return l
 }
 
-// hears waits until notices of others arrive. The wake that comes with a new connection is swallowed.
-func (e ears) hears(t *testing.T, wake <-chan struct{}) {
+// awaitConnection waits until notifications of other replicas arrive, and takes the signal that a new connection gives.
+func (l listener) awaitConnection(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
-	require.Eventually(t, func() bool { return e.logged.Count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.logged.Count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
 	<-wake
 }
 
-func TestReplicasHearEachOther(t *testing.T) {
+func TestReplicasNotifyEachOther(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	here, there := newEars(t, url), newEars(t, url)
+	here, there := newListener(t, url), newListener(t, url)
 	eu, stop := there.Subscribe(TopicTickets, "eu")
 	us, _ := there.Subscribe(TopicTickets, "us")
 	cycle, _ := there.Subscribe(TopicCycle, "eu")
-	there.hears(t, eu)
+	there.awaitConnection(t, eu)
 	drained(us)
 	drained(cycle)
 
 	here.Notify(TopicTickets, "eu")
-	notifytest.RequireWoken(t, eu, "another replica has news")
+	notifytest.RequireWoken(t, eu, "notified by another replica")
 	here.Notify(TopicCycle, "eu")
-	notifytest.RequireWoken(t, cycle, "another topic's notices come by the same connection")
-	notifytest.RequireAsleep(t, us, "nothing happened in this region")
-	notifytest.RequireAsleep(t, eu, "its news came once")
+	notifytest.RequireWoken(t, cycle, "notifications of another topic arrive by the same connection")
+	notifytest.RequireAsleep(t, us, "no notification for this region")
+	notifytest.RequireAsleep(t, eu, "notified once")
 
 	there.Notify(TopicTickets, "us")
-	notifytest.RequireWoken(t, us, "a replica hears itself")
+	notifytest.RequireWoken(t, us, "notified by the same replica")
 	stop()
 	here.Notify(TopicTickets, "eu")
 	here.Notify(TopicCycle, "eu")
-	notifytest.RequireWoken(t, cycle, "the others go on")
-	notifytest.RequireAsleep(t, eu, "this one has stopped")
-	require.Equal(t, 1, listening(t, url), "one connection a replica, where somebody subscribed")
+	notifytest.RequireWoken(t, cycle, "the other subscriptions continue")
+	notifytest.RequireAsleep(t, eu, "this subscription has stopped")
+	require.Equal(t, 1, listening(t, url), "one connection for each replica with subscribers")
 }
 
-// A replica that shuts down right after a commit must not leave the others to their slow look.
-func TestTheLastNoticeIsHeard(t *testing.T) {
+// A replica that shuts down right after a commit must still notify the others, which would find the change by polling only.
+func TestCloseSendsTheLastNotification(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	here, there := newEars(t, url), newEars(t, url)
+	here, there := newListener(t, url), newListener(t, url)
 	wake, _ := there.Subscribe(TopicTickets, "eu")
-	there.hears(t, wake)
+	there.awaitConnection(t, wake)
 	here.Notify(TopicTickets, "eu")
 	here.Close()
 	notifytest.RequireWoken(t, wake, "")
 }
 
-// What is notified of while nobody listens must not be lost.
-func TestAKilledListenerComesBack(t *testing.T) {
+// Pins notifications that are lost while the listening connection is down.
+func TestAKilledListenerReconnects(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	here, there := newEars(t, url), newEars(t, url)
+	here, there := newListener(t, url), newListener(t, url)
 	wake, _ := there.Subscribe(TopicTickets, "eu")
-	there.hears(t, wake)
+	there.awaitConnection(t, wake)
 	for range 3 {
 		n := there.logged.Count("notifications arrive")
 		require.Equal(t, 1, kill(t, url))
-		here.Notify(TopicTickets, "eu") // perhaps to nobody
-		notifytest.RequireWoken(t, wake, "what was missed is read after each new connection")
+		here.Notify(TopicTickets, "eu") // the listener may be down
+		notifytest.RequireWoken(t, wake, "each new connection wakes the subscribers")
 		require.Eventually(t, func() bool { return there.logged.Count("notifications arrive") > n }, 20*time.Second, time.Millisecond)
 		drained(wake)
 		here.Notify(TopicTickets, "eu")
 		notifytest.RequireWoken(t, wake, "the new connection listens")
 	}
-	require.Equal(t, 3, there.logged.Count("notifications do not arrive"), "each outage is told once")
+	require.Equal(t, 3, there.logged.Count("notifications do not arrive"), "each outage is logged once")
 }
 
 func drained(wake <-chan struct{}) {
@@ -108,31 +108,31 @@ func drained(wake <-chan struct{}) {
 	}
 }
 
-// A pooler that lends sessions passes no notices on: LISTEN would only look as if it worked.
-func TestBehindAPoolerNobodyListens(t *testing.T) {
+// A transaction pooler passes no notifications on: LISTEN would succeed without effect.
+func TestBehindAPoolerNoReplicaListens(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	here, there := newEars(t, url, pooled), newEars(t, url, pooled)
+	here, there := newListener(t, url, pooled), newListener(t, url, pooled)
 	mine, _ := here.Subscribe(TopicTickets, "eu")
 	others, _ := there.Subscribe(TopicTickets, "eu")
 	_, _ = there.Subscribe(TopicCycle, "eu")
 	here.Notify(TopicTickets, "eu")
-	notifytest.RequireWoken(t, mine, "its own news take no way over the database")
+	notifytest.RequireWoken(t, mine, "a replica's own notifications do not need the database")
 	require.Eventually(t, func() bool { return there.logged.Count("level=WARN") == 1 }, 5*time.Second, time.Millisecond)
 	here.Close()
 	there.Close()
 	notifytest.RequireAsleep(t, others, "")
-	require.Equal(t, 1, there.logged.Count("DATABASE_URL_DIRECT"), "said once")
+	require.Equal(t, 1, there.logged.Count("DATABASE_URL_DIRECT"), "logged once")
 	require.Zero(t, listening(t, url))
 }
 
-func TestAroundAPoolerItListens(t *testing.T) {
+func TestReplicasListenByTheDirectURL(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	here := newEars(t, url, pooled)
-	there := newEars(t, url, pooled, func(c *Config) { c.DirectURL = url })
+	here := newListener(t, url, pooled)
+	there := newListener(t, url, pooled, func(c *Config) { c.DirectURL = url })
 	wake, _ := there.Subscribe(TopicTickets, "eu")
-	there.hears(t, wake)
+	there.awaitConnection(t, wake)
 	here.Notify(TopicTickets, "eu")
 	notifytest.RequireWoken(t, wake, "")
 	require.Zero(t, there.logged.Count("level=WARN"))
@@ -140,7 +140,7 @@ func TestAroundAPoolerItListens(t *testing.T) {
 
 func pooled(c *Config) { c.Pooler = "pgbouncer" }
 
-func TestAWrongDirectURLIsToldAtOnce(t *testing.T) {
+func TestOpenRejectsAnInvalidDirectURL(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.Context(), Config{URL: "postgres://h/d", DirectURL: "postgres://h:port/d"})
 	require.ErrorContains(t, err, "DATABASE_URL_DIRECT")
@@ -149,17 +149,17 @@ func TestAWrongDirectURLIsToldAtOnce(t *testing.T) {
 // listening counts the connections that listen in a database.
 func listening(t *testing.T, url string) (n int) {
 	t.Helper()
-	askDirectly(t, url, "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
+	queryDirectly(t, url, "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
 	return n
 }
 
 func kill(t *testing.T, url string) (n int) {
 	t.Helper()
-	askDirectly(t, url, "SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
+	queryDirectly(t, url, "SELECT count(pg_terminate_backend(pid))::int FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'", &n)
 	return n
 }
 
-func askDirectly(t *testing.T, url, sql string, into any) {
+func queryDirectly(t *testing.T, url, sql string, into any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)

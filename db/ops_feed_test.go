@@ -25,7 +25,7 @@ func (d *opsDB) follow() *follower {
 	return &follower{d: d, tx: "0", id: "00000000-0000-0000-0000-000000000000"}
 }
 
-// read takes what is there, a few at a time, and returns the kinds of all events seen so far.
+// read reads the feed to its end, a few events at a time, and returns the kinds of all events read so far.
 func (f *follower) read() []string {
 	for {
 		page := f.d.table(`SELECT tx, id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 3`, f.tx, f.id)
@@ -40,7 +40,7 @@ func (f *follower) read() []string {
 	}
 }
 
-// until reads on until n events were seen. Transactions of other tests on the same server may hold the feed back for a while.
+// until reads until n events were read. Transactions of other tests on the same server may delay the feed.
 func (f *follower) until(n int) {
 	f.d.t.Helper()
 	for deadline := time.Now().Add(time.Minute); len(f.read()) < n; {
@@ -48,7 +48,8 @@ func (f *follower) until(n int) {
 	}
 }
 
-// The younger transaction commits first. A reader by time or id would move its cursor past the older one and never see it.
+// The later transaction commits first. A reader in the order of time or id would move its cursor past the rows of the earlier one,
+// and never return them.
 func TestEventFeedWaitsForTheOlderTransaction(t *testing.T) {
 	t.Parallel()
 	d, ctx := newOpsDB(t), context.Background()
@@ -100,8 +101,8 @@ func TestEventFeedHasNoGapsNorRepeatsUnderConcurrentCommits(t *testing.T) {
 	require.ElementsMatch(t, want, f.seen)
 }
 
-// write commits transactions of two events each. They overlap in random ways with those of other writers, and others
-// fail between them after they wrote.
+// write commits transactions of two events each, and rolls others back after they have written. They overlap at random with those
+// of other writers.
 func (d *opsDB) write(writer, rounds int) error {
 	for r := range rounds {
 		kinds := []string{fmt.Sprintf("%d-%d-a", writer, r), fmt.Sprintf("%d-%d-b", writer, r)}

@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 )
 
-// opsDB is a database whose rows the test writes itself, in SQL. Leases last an hour in it, so that no slow machine
-// expires one, and there is no amnesty.
+// opsDB is a database whose rows the test writes in SQL. Its leases last an hour, so that none expires on a slow machine, and there
+// is no amnesty.
 type opsDB struct {
 	t    *testing.T
 	pool *pgxpool.Pool
@@ -37,7 +37,7 @@ func (d *opsDB) exec(sql string, args ...any) {
 	require.NoError(d.t, err, sql)
 }
 
-// table is what a query answers, a string for each row: its values as psql writes them, with | between them.
+// table returns the result of a query, a string for each row: its values as psql writes them, with | between them.
 func (d *opsDB) table(sql string, args ...string) []string {
 	d.t.Helper()
 	conn, err := d.pool.Acquire(context.Background())
@@ -61,7 +61,7 @@ func tableOf(conn *pgx.Conn, sql string, args ...string) ([]string, error) {
 	return rows, result.Err
 }
 
-// refused demands that the statement fails with the SQLSTATE, and returns what it says.
+// refused requires that err has the SQLSTATE, and returns its message.
 func refused(t *testing.T, state string, err error) string {
 	t.Helper()
 	var pg *pgconn.PgError
@@ -70,7 +70,7 @@ func refused(t *testing.T, state string, err error) string {
 	return pg.Message
 }
 
-// instance registers one with 16 seats that was last heard so long ago (an interval), and offers the modes.
+// instance registers an instance with 16 seats, which offers the modes and has sent its last heartbeat some time ago (an interval).
 func (d *opsDB) instance(region, id, heard string, modes ...string) {
 	d.t.Helper()
 	incarnation := uuid.New()
@@ -82,8 +82,7 @@ func (d *opsDB) instance(region, id, heard string, modes ...string) {
 	d.exec(`INSERT INTO instance_modes (region, instance_id, mode) SELECT $1, $2, unnest($3::text[])`, region, id, modes)
 }
 
-// session opens one for 4 players on the instance, ten minutes ago, with reserved seats, and returns its id as
-// callers know it.
+// session opens a session for 4 players on the instance, as of ten minutes ago, with reserved seats, and returns its public id.
 func (d *opsDB) session(region, instance, mode string, players ...string) string {
 	d.t.Helper()
 	id := uuid.New()
@@ -96,22 +95,22 @@ func (d *opsDB) session(region, instance, mode string, players ...string) string
 	return region + "." + id.String()
 }
 
-// connect lets the player into the session, with the token of that id.
+// connect connects a player to the session, with the token of that id.
 func (d *opsDB) connect(session, player, jti string) {
 	d.t.Helper()
 	d.exec(`UPDATE seats SET state = 'connected', connected_at = now(), expires_at = NULL, jti = $3
 		WHERE region || '.' || session_id = $1 AND sub = $2`, session, player, jti)
 }
 
-// leave writes the history of a seat in a session of its own, which the player took at one time and left at another.
+// leave writes the history of a seat in a session of its own, with the times at which the player took it and left it.
 func (d *opsDB) leave(player string, taken, left time.Time) {
 	d.t.Helper()
 	d.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
 		VALUES ('eu', gen_random_uuid(), $1, 'duel', gen_random_uuid(), $1, $2, $3, 'left')`, player, taken, left)
 }
 
-// key makes one that signs between the two offsets (intervals from now). It was published an hour before that, with a
-// lead and an overlap of an hour.
+// key makes a key that signs between two offsets (intervals from now). It was published an hour before, with a lead and an overlap
+// of an hour.
 func (d *opsDB) key(kid, from, until string) {
 	d.t.Helper()
 	d.exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
@@ -122,7 +121,7 @@ func (d *opsDB) key(kid, from, until string) {
 // opsRoles are the roles of ops/grants.sql, each logged in as itself.
 type opsRoles struct{ reader, operator *pgx.Conn }
 
-// roles applies the script under names of the test's own, because roles belong to the whole server.
+// roles runs the script with role names of the test's own, because roles belong to the whole server.
 func (d *opsDB) roles() opsRoles {
 	d.t.Helper()
 	script, err := os.ReadFile("../ops/grants.sql")

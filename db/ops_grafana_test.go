@@ -43,8 +43,8 @@ func readDashboard(t *testing.T) (d grafanaDashboard, text string) {
 	return d, string(file)
 }
 
-// Every query of the dashboard runs with the rights and limits of the role it is meant for, and shows something of a
-// fleet at work: a view that is changed under it, or a filter that matches nothing, fails here.
+// Every query of the dashboard runs with the rights and limits of its role, and returns rows for a working fleet. A changed view or
+// a filter that matches nothing fails here.
 func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
@@ -82,8 +82,8 @@ func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	}
 }
 
-// Grafana moves a panel that overlaps another, and mixes up panels of one id; a data source of its author's own is in
-// no other Grafana.
+// Grafana moves a panel that overlaps another one, and confuses panels with the same id. A data source of the author's Grafana does
+// not exist in another one.
 func TestGrafanaDashboardCanBeImported(t *testing.T) {
 	t.Parallel()
 	dashboard, text := readDashboard(t)
@@ -109,7 +109,7 @@ var (
 	timeGroup  = regexp.MustCompile(`\$__timeGroupAlias\(([^,)]*), '([^']*)'(, [^)]*)?\)`)
 )
 
-// expandMacros does what Grafana's Postgres source does with the macros and variables that the dashboard uses.
+// expandMacros replaces the macros and variables that the dashboard uses, as Grafana's Postgres data source does.
 func expandMacros(t *testing.T, sql string, regions ...string) string {
 	t.Helper()
 	quoted := make([]string, len(regions))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newFleetAtWork is a fleet with all that is odd and yet no violation.
+// newFleetAtWork makes a fleet in unusual states that violate no invariant.
 func newFleetAtWork(t *testing.T) *opsDB {
 	t.Helper()
 	d := newOpsDB(t)
@@ -42,7 +42,7 @@ var invariants = []string{
 	"double seat|0", "over capacity|0", "reserved drift|0", "seat count drift|0", "session without live instance|0", "signing key|0", "ticket in two places|0",
 }
 
-func TestInvariantsAreEmptyWhenAllIsWell(t *testing.T) {
+func TestInvariantsOfAWorkingFleetAreEmpty(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
 	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
@@ -50,8 +50,8 @@ func TestInvariantsAreEmptyWhenAllIsWell(t *testing.T) {
 	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
 }
 
-// Each row is one bug that the view must not be blind to, and what it says of it; ops.invariants counts that one alone.
-func TestInvariantsSeeViolations(t *testing.T) {
+// Each row is a bug that the view must show, with the rows that it returns; ops.invariants counts only that violation.
+func TestInvariantsShowViolations(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, plant, invariant, show, want string }{
 		{
@@ -112,8 +112,8 @@ func TestInvariantsSeeViolations(t *testing.T) {
 	}
 }
 
-// An alarm that an outage of ours sets off is one that people learn to ignore.
-func TestInvariantsAreSilentDuringAnAmnestyAndUntilTheReaperHadItsTime(t *testing.T) {
+// Pins a false alarm after an outage of the director.
+func TestInvariantsAreEmptyDuringAnAmnestyAndUntilTheReaperHasRun(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
 	d.exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '5 hours' WHERE instance_id = 'silent'`)

@@ -27,8 +27,8 @@ func TestOpsRoleReadsEveryView(t *testing.T) {
 	}
 }
 
-// Postgres shows a role the transactions of its own logins only. A dashboard that sees none of the others says that
-// all is well while vacuum is stuck.
+// Postgres shows a role only the transactions of its own logins. Pins a dashboard that shows no old snapshot while another login's
+// transaction blocks vacuum.
 func TestOpsRoleSeesTheSnapshotsOfOthers(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
@@ -39,7 +39,7 @@ func TestOpsRoleSeesTheSnapshotsOfOthers(t *testing.T) {
 	require.Equal(t, []string{"1|t"}, rows)
 }
 
-func TestOpsRoleDoesNothingElse(t *testing.T) {
+func TestOpsRoleHasNoOtherRights(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	roles := d.roles()
@@ -63,7 +63,7 @@ func TestOpsRoleDoesNothingElse(t *testing.T) {
 	}
 }
 
-// The read-only default is only a default. It is the missing rights that hold.
+// The role can turn off its default of read-only transactions: the missing rights must prevent writes.
 func TestOpsRoleCannotWrite(t *testing.T) {
 	t.Parallel()
 	reader, ctx := newOpsDB(t).roles().reader, context.Background()
@@ -81,7 +81,7 @@ func TestOpsRoleCannotWrite(t *testing.T) {
 	}
 }
 
-func TestOpsRolesCannotStayLong(t *testing.T) {
+func TestTransactionsOfOpsRolesEndSoon(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	roles := d.roles()
@@ -94,7 +94,7 @@ func TestOpsRolesCannotStayLong(t *testing.T) {
 	require.Equal(t, []string{"5s|1s|10s|off"}, mine)
 }
 
-func TestOpsOperatorSteersUnderTheirName(t *testing.T) {
+func TestEventsNameTheOperator(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")
@@ -117,9 +117,8 @@ func TestOpsOperatorSteersUnderTheirName(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A function with its owner's rights that looked into the caller's temporary schema would run the caller's triggers
-// with these rights.
-func TestOpsFunctionsIgnoreWhatTheCallerPutsInTheirWay(t *testing.T) {
+// Pins a function that uses tables in the caller's temporary schema, and so runs the caller's triggers with its owner's rights.
+func TestOpsFunctionsIgnoreTheCallersTemporarySchema(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")

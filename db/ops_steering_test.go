@@ -17,7 +17,7 @@ const (
 	lockTimeout  = "55P03"
 )
 
-func TestOpsDrainStopsPlacementOnceAndSaysWhoDidIt(t *testing.T) {
+func TestOpsDrainStopsPlacementAndNamesTheOperator(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel", "raid")
@@ -33,7 +33,7 @@ func TestOpsDrainStopsPlacementOnceAndSaysWhoDidIt(t *testing.T) {
 		d.table(`SELECT region, kind, actor = 'sql:' || session_user, instance FROM ops.events ORDER BY at`))
 }
 
-func TestOpsDrainRefusesWhatIsNotThere(t *testing.T) {
+func TestOpsDrainRefusesUnknownAndEndedInstances(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")
@@ -46,9 +46,8 @@ func TestOpsDrainRefusesWhatIsNotThere(t *testing.T) {
 	require.Empty(t, d.table(`SELECT kind FROM ops.events WHERE kind ~ 'drain'`))
 }
 
-// What is judged before the lock is held may be wrong once it is: an instance that ended meanwhile must not come back
-// to life as a draining one.
-func TestOpsDrainJudgesUnderTheLock(t *testing.T) {
+// The status must be read under the lock: an instance that ended meanwhile must not become a draining one.
+func TestOpsDrainChecksUnderTheLock(t *testing.T) {
 	t.Parallel()
 	d, ctx := newOpsDB(t), context.Background()
 	d.instance("eu", "arena", "1 minute", "duel")
@@ -65,7 +64,7 @@ func TestOpsDrainJudgesUnderTheLock(t *testing.T) {
 	require.Equal(t, "instance 'arena' is gone", refused(t, wrongState, <-drained))
 }
 
-// untilBlocked returns once the statement waits for a lock of another connection.
+// untilBlocked waits until the statement waits for a lock of another connection.
 func (d *opsDB) untilBlocked(sql string) {
 	d.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -76,7 +75,7 @@ func (d *opsDB) untilBlocked(sql string) {
 	}
 }
 
-func TestOpsCloseSessionGivesTheRoomBack(t *testing.T) {
+func TestOpsCloseSessionFreesTheReservation(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")
@@ -91,7 +90,7 @@ func TestOpsCloseSessionGivesTheRoomBack(t *testing.T) {
 	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
 }
 
-func TestOpsCloseSessionRefusesWhatIsNotOpen(t *testing.T) {
+func TestOpsCloseSessionRefusesSessionsThatAreNotOpen(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")
@@ -128,7 +127,7 @@ func TestOpsTaintKeyHandsTheTurnToTheNextKey(t *testing.T) {
 	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
 }
 
-// A key that signs before every verifier could have fetched it makes tokens that good game servers refuse.
+// Pins a key that signs before every verifier can have fetched it: game servers would refuse its tokens.
 func TestOpsTaintKeyLetsNoKeySignBeforeVerifiersKnowIt(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
@@ -163,7 +162,7 @@ func TestOpsTaintKeyLeavesTheTurnAloneWhenAnotherKeySigns(t *testing.T) {
 		FROM ops.keys WHERE state = 'tainted' ORDER BY kid`), "verified not a moment longer, and no row that contradicts itself")
 }
 
-func TestOpsTaintKeyIsPoliteAndClear(t *testing.T) {
+func TestErrorsAndNoticesOfOpsTaintKey(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.key("only", "-1 day", "1 day")
@@ -182,7 +181,7 @@ func TestOpsTaintKeyIsPoliteAndClear(t *testing.T) {
 	require.Equal(t, []string{"key.tainted"}, d.table(`SELECT kind FROM ops.events`))
 }
 
-// Rotation decides under this lock; a taint beside it could leave two keys signing, or none.
+// Rotation holds this lock; a taint at the same time could leave two signing keys, or none.
 func TestOpsTaintKeyWaitsForRotation(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
@@ -191,7 +190,7 @@ func TestOpsTaintKeyWaitsForRotation(t *testing.T) {
 	refused(t, lockTimeout, d.fail(`SELECT set_config('lock_timeout', '1ms', true), ops.taint_key('a')`))
 }
 
-// hold runs the statement in a transaction that stays open until the test ends.
+// hold runs a statement in a transaction that stays open until the test ends.
 func (d *opsDB) hold(sql string) {
 	d.t.Helper()
 	tx, err := d.pool.Begin(context.Background())
@@ -212,7 +211,7 @@ type listener struct {
 	notices *[]string
 }
 
-// notices is a connection, with what the server says on it beside its answers.
+// notices is a connection, and the notices that the server sends on it.
 func (d *opsDB) notices() listener {
 	d.t.Helper()
 	var said []string

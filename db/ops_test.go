@@ -18,7 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
-func TestOpsFleetTellsTheLivingFromTheDead(t *testing.T) {
+func TestOpsFleetShowsLiveAndEndedInstances(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "alive", "1 minute", "duel", "raid")
@@ -38,7 +38,7 @@ func TestOpsFleetTellsTheLivingFromTheDead(t *testing.T) {
 		lease_age < '1 hour', registered_at < now(), ended_at IS NOT NULL FROM ops.fleet ORDER BY instance`))
 }
 
-func TestOpsSessionsAndSeatsShowWhoPlaysWhere(t *testing.T) {
+func TestOpsSessionsAndSeats(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "alive", "1 minute", "duel")
@@ -101,7 +101,7 @@ func TestOpsPlacementsCountSeatsThatLeft(t *testing.T) {
 		d.table(`SELECT extract(epoch FROM minute)::bigint, region, mode, placements FROM ops.placements_per_minute ORDER BY minute`))
 }
 
-// A dashboard that asks every few seconds must not read the whole history.
+// Pins a dashboard that reads the whole history every few seconds.
 func TestOpsHistoryViewsReadNoOldPartition(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
@@ -115,7 +115,7 @@ func TestOpsHistoryViewsReadNoOldPartition(t *testing.T) {
 	}
 }
 
-func TestOpsSeatOutcomesTellWhySeatsWereLeft(t *testing.T) {
+func TestOpsSeatOutcomesShowReasons(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	minute := time.Now().Truncate(time.Minute).Add(-time.Hour)
@@ -140,7 +140,7 @@ func TestOpsSessionLifetimesCoverADay(t *testing.T) {
 		lifetime BETWEEN '10 minutes' AND '1 hour', players, max_players, reason, closed_at - opened_at = lifetime FROM ops.session_lifetimes`))
 }
 
-func TestOpsKeysTellWhoseTurnItIs(t *testing.T) {
+func TestOpsKeysShowStates(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.key("expired", "-9 days", "-8 days")
@@ -155,7 +155,7 @@ func TestOpsKeysTellWhoseTurnItIs(t *testing.T) {
 			AND sign_until < verify_until AND created_at IS NOT NULL ORDER BY kid`))
 }
 
-// Whoever reads a dashboard must not be able to act as a player, a game server or the director.
+// A person who reads a dashboard must not be able to act as a player, a game server or the director.
 func TestOpsViewsShowNoSecret(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
@@ -165,7 +165,7 @@ func TestOpsViewsShowNoSecret(t *testing.T) {
 		AND column_name IN ('handle', 'sealed_private', 'cert_digest', 'boot_id')`), "not even under another name")
 }
 
-func TestOpsEventsNameWhatTheyConcern(t *testing.T) {
+func TestOpsEventsNameInstanceAndSession(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.exec(`INSERT INTO events (region, kind, instance_id, session_id, detail) VALUES ('eu', 'session.closed', 'arena', '7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10', '{"n": 1}')`)
@@ -177,7 +177,7 @@ func TestOpsEventsNameWhatTheyConcern(t *testing.T) {
 	}, d.table(`SELECT region, kind, actor, instance, session, detail, at <= now() AND id IS NOT NULL FROM ops.events ORDER BY kind`))
 }
 
-func TestOpsAmnestyTellsSinceWhenAndUntilWhen(t *testing.T) {
+func TestOpsAmnestyShowsItsBeginningAndEnd(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	for _, c := range []struct{ name, pulse, steady, want string }{
@@ -193,7 +193,7 @@ func TestOpsAmnestyTellsSinceWhenAndUntilWhen(t *testing.T) {
 	}
 }
 
-func TestOpsPartitionsTellHowFarAheadTheyReach(t *testing.T) {
+func TestOpsPartitionsShowDaysAhead(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	for _, part := range d.table(`SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^(events|seat_history|session_history)_[0-9]'`) {
@@ -207,7 +207,7 @@ func TestOpsPartitionsTellHowFarAheadTheyReach(t *testing.T) {
 		first_day - (now() AT TIME ZONE 'UTC')::date, days_ahead, last_day - first_day, default_bytes > 0 FROM ops.partitions ORDER BY table_name`))
 }
 
-func TestOpsOldestSnapshotFindsWhoHoldsVacuumBack(t *testing.T) {
+func TestOpsOldestSnapshotShowsWhatBlocksVacuum(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	require.Equal(t, []string{"prepared transaction", "replication slot", "transaction"}, d.table(`SELECT kind FROM ops.oldest_snapshot ORDER BY kind`))
@@ -226,8 +226,8 @@ func TestOpsOldestSnapshotFindsWhoHoldsVacuumBack(t *testing.T) {
 	require.Equal(t, []string{"1|t|t|t"}, d.table(transactions))
 }
 
-// Postgres 18 shows who is logging in, wherever to, with a snapshot that keeps vacuum from nothing.
-func TestOpsOldestSnapshotPassesOverWhoIsLoggingIn(t *testing.T) {
+// Postgres 18 lists clients that are logging in to any database, with a snapshot that does not block vacuum.
+func TestOpsOldestSnapshotIgnoresClientsThatLogIn(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
 	pool, err := pgxpool.New(t.Context(), cluster.URL("postgres"))
@@ -255,7 +255,7 @@ func beginLogin(t *testing.T, url string) {
 	require.IsType(t, &pgproto3.AuthenticationSASL{}, asked)
 }
 
-// What a column means has to be found in the database: \d+ is what an operator has at three in the morning.
+// An operator must be able to look up the meaning of each column in the database, with \d+.
 func TestOpsViewsAndColumnsAreCommented(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a pooler that is set up differently than the director was told, which was an internal error without a word of the cause.
+// Pins a pooler whose mode the director's settings do not match: an internal error that does not name the cause.
 func TestPoolerErrorsAreUnavailableWithAHint(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ code, message, hint string }{
@@ -31,7 +31,7 @@ func TestPoolerErrorsAreUnavailableWithAHint(t *testing.T) {
 		require.ErrorContains(t, err, row.message, "for the log")
 		var e *Error
 		require.ErrorAs(t, err, &e)
-		require.NotContains(t, e.Detail, "DIRECTOR_POOLER", "callers are not told how we are set up")
+		require.NotContains(t, e.Detail, "DIRECTOR_POOLER", "callers do not get the director's settings")
 	}
 	require.Empty(t, PoolerHint(errors.New("26000")))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server that does not know a statement looks to the director as behind a pooler that does not track it.
-func TestPoolerTroubleIsRemembered(t *testing.T) {
+// An unknown prepared statement is the error that a pooler causes which does not track prepared statements.
+func TestPoolerTroubleIsKept(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Empty(t, b.PoolerTrouble())

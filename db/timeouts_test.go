@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// hasty is a store whose transactions Postgres ends soon. It has one connection.
-func hasty(t *testing.T, databaseURL string) *Store {
+// withShortHold opens a store with one connection, whose transactions Postgres ends after 200 ms.
+func withShortHold(t *testing.T, databaseURL string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{URL: databaseURL, MaxConns: 1, HoldTimeout: 200 * time.Millisecond})
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func hasty(t *testing.T, databaseURL string) *Store {
 	return s
 }
 
-// poolerURL leads to the database by way of something that tells clients another process id than the server's, as a
+// poolerURL returns the URL of the database through a proxy that reports another process id than the server's to clients, as a
 // transaction pooler does.
 func poolerURL(t *testing.T, databaseURL string) string {
 	t.Helper()
@@ -62,9 +62,8 @@ func setting(t *testing.T, q interface {
 	return value
 }
 
-// Pins a process that stands still in the middle of a transaction and keeps its locks for as long as the operator's Postgres
-// lets it.
-func TestAStandstillLosesItsLocks(t *testing.T) {
+// Pins a process that freezes in the middle of a transaction, and keeps its locks as long as the settings of Postgres allow.
+func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]func(*testing.T, string) string{
 		"direct": func(_ *testing.T, u string) string { return u }, "by way of a pooler": poolerURL,
@@ -83,11 +82,11 @@ func TestAStandstillLosesItsLocks(t *testing.T) {
 				other, err := pgxpool.New(t.Context(), direct)
 				require.NoError(t, err)
 				t.Cleanup(other.Close)
-				err = hasty(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error {
+				err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error {
 					if err := first(t.Context(), q); err != nil {
 						return err
 					}
-					// It stands still until somebody else has its lock.
+					// It is idle until another connection gets its lock.
 					_, err := other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 					require.NoError(t, err)
 					queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{2})
@@ -99,8 +98,8 @@ func TestAStandstillLosesItsLocks(t *testing.T) {
 	}
 }
 
-// Pins a frozen process whose transactions wait for each other: the second one gets its lock when the first one is ended, and
-// would keep it for as long again.
+// Pins a frozen process whose transactions wait for each other: when Postgres ends the first one, the second one gets its lock, and
+// would hold it for as long again.
 func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]func(*testing.T, string) string{
@@ -114,7 +113,7 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 			t.Cleanup(func() { _ = other.Close(context.Background()) })
 			_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 			require.NoError(t, err)
-			err = hasty(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
+			err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
 			var pg *pgconn.PgError
 			require.ErrorAs(t, err, &pg)
 			require.Equal(t, "57014", pg.Code)
@@ -124,10 +123,10 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 }
 
 // Pins settings that reach other clients of a pooler.
-func TestSessionsBehindAPoolerStayAsTheyAre(t *testing.T) {
+func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 	t.Parallel()
 	database := dbtest.New(t)
-	direct, pooled := hasty(t, database), hasty(t, poolerURL(t, database))
+	direct, pooled := withShortHold(t, database), withShortHold(t, poolerURL(t, database))
 	for name, want := range map[string]string{
 		"idle_in_transaction_session_timeout": "75ms", "statement_timeout": "5min", "client_connection_check_interval": "500ms",
 	} {
@@ -141,7 +140,7 @@ func TestSessionsBehindAPoolerStayAsTheyAre(t *testing.T) {
 			require.Equal(t, "100ms", setting(t, q.db, "statement_timeout"))
 			var version int
 			require.NoError(t, q.db.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int / 10000").Scan(&version))
-			if version >= 17 { // older ones do not know it
+			if version >= 17 { // the setting is new there
 				require.Equal(t, "200ms", setting(t, q.db, "transaction_timeout"))
 			}
 			return nil
@@ -152,18 +151,17 @@ func TestSessionsBehindAPoolerStayAsTheyAre(t *testing.T) {
 			return nil
 		}))
 	}
-	require.Equal(t, "5min", setting(t, direct.pool, "statement_timeout"), "a transaction's own end with it")
+	require.Equal(t, "5min", setting(t, direct.pool, "statement_timeout"), "the timeouts of a transaction end with it")
 	require.Equal(t, "0", setting(t, pooled.pool, "statement_timeout"))
 }
 
-// Pins an error that a transaction took no notice of: Postgres answers its COMMIT with ROLLBACK, and the caller was told that
-// it was committed.
+// Pins a transaction that ignores the error of a statement: Postgres answers COMMIT with ROLLBACK, and the caller gets success.
 func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	t.Parallel()
-	s := hasty(t, dbtest.New(t))
+	s := withShortHold(t, dbtest.New(t))
 	for name, last := range map[string]func(q *Queries){
-		"alone":                func(*Queries) {},
-		"behind what is asked": func(q *Queries) { queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{1}) },
+		"alone":            func(*Queries) {},
+		"with a statement": func(q *Queries) { queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{1}) },
 	} {
 		err := s.inTx(t.Context(), func(q *Queries) error {
 			_, err := q.db.Exec(t.Context(), "SELECT 1/0")
@@ -182,10 +180,10 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	require.True(t, IsKind(classify(err), Unavailable))
 }
 
-// What is put off goes ahead of COMMIT: where it fails, nothing is committed.
-func TestAPutOffStatementThatFailsCommitsNothing(t *testing.T) {
+// Deferred statements run before COMMIT: when one fails, nothing is committed.
+func TestAFailedDeferredStatementCommitsNothing(t *testing.T) {
 	t.Parallel()
-	s := hasty(t, dbtest.New(t))
+	s := withShortHold(t, dbtest.New(t))
 	_, err := s.pool.Exec(t.Context(), "CREATE TABLE notes (n int)")
 	require.NoError(t, err)
 	err = s.inTx(t.Context(), func(q *Queries) error {
@@ -203,7 +201,7 @@ func TestAPutOffStatementThatFailsCommitsNothing(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// Where it is certain that nothing was committed, it is not looked for.
+// Pins a search for a commit after an error with which nothing can have been committed.
 func TestOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for code, unknown := range map[string]bool{
@@ -213,7 +211,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		err := &pgconn.PgError{Code: code}
 		require.Equal(t, unknown, outcomeUnknown(err), code)
 	}
-	require.False(t, isDataError(&pgconn.PgError{Code: "25P03"}), "what the database ended is not tried again by halves")
+	require.False(t, isDataError(&pgconn.PgError{Code: "25P03"}), "a transaction that Postgres ended is not retried by halves")
 	require.False(t, outcomeUnknown(pgx.ErrTxCommitRollback))
 	require.True(t, outcomeUnknown(io.ErrUnexpectedEOF))
 }

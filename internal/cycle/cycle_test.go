@@ -45,7 +45,7 @@ func TestNothingToMatchEndsAfterTheWindow(t *testing.T) {
 }
 
 // Pins a registration interval of zero that still waits.
-func TestWithoutAWindowNobodyWaits(t *testing.T) {
+func TestWithoutARegistrationWindowCallsDoNotWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.replica(window(0))
@@ -317,7 +317,7 @@ func TestMatchFunctionsAreBounded(t *testing.T) {
 }
 
 // Pins cycles that wait for a director that reads its matches slowly, or not at all.
-func TestASlowDirectorDelaysNobody(t *testing.T) {
+func TestASlowDirectorDelaysNoOtherCalls(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.replica(window(0))

@@ -14,21 +14,21 @@ import (
 	"github.com/lattice-director/director/internal/cycle"
 )
 
-// patient sets a long lease, which only bury ends early: machines that run tests are slow at times.
-func patient(o *cycle.Options) { o.Lease = time.Minute }
+// longLease sets a lease that only expireLeases ends early: machines that run tests are slow at times.
+func longLease(o *cycle.Options) { o.Lease = time.Minute }
 
-// bury makes a replica's leases expire.
-func (b *bundle) bury(r *replica) {
+// expireLeases expires a replica's leases.
+func (b *bundle) expireLeases(r *replica) {
 	b.t.Helper()
 	b.exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
 	b.exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
 }
 
-// kill cuts a replica off from the database, and makes its leases expire.
+// kill cuts a replica off from the database, and expires its leases.
 func (b *bundle) kill(r *replica) {
 	b.t.Helper()
 	r.store.Close()
-	b.bury(r)
+	b.expireLeases(r)
 }
 
 // advance moves the cycle's row to a state.
@@ -53,8 +53,8 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 					<-ctx.Done()
 					return ctx.Err()
 				})
-				first := b.replica(patient, window(time.Hour), by(hang))
-				second, third := b.replica(patient, window(time.Hour), by(stream{})), b.replica(patient, window(time.Hour), by(stream{}))
+				first := b.replica(longLease, window(time.Hour), by(hang))
+				second, third := b.replica(longLease, window(time.Hour), by(stream{})), b.replica(longLease, window(time.Hour), by(stream{}))
 				lost := first.start(proposesThenWaits(proposal("lost", 1, ids[0])))
 				b.owned(first)
 				release := make(chan struct{})
@@ -94,7 +94,7 @@ func TestMatchesOfADeadOwnerAreDelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(2)
-	first, second := b.replica(patient, window(time.Hour), by(stream{})), b.replica(patient, window(time.Hour), by(stream{}))
+	first, second := b.replica(longLease, window(time.Hour), by(stream{})), b.replica(longLease, window(time.Hour), by(stream{}))
 	first.start(proposesThenWaits())
 	b.owned(first)
 	more := make(chan struct{})
@@ -132,7 +132,7 @@ func TestAPausedOwnerCommitsNothing(t *testing.T) {
 				<-resume
 				return accept(p.ID)
 			})
-			r := b.replica(window(0), by(judge), patient)
+			r := b.replica(window(0), by(judge), longLease)
 			f := r.start(proposes(proposal("1", 1, ids[0])))
 			<-paused
 			b.exec(sql)
@@ -145,12 +145,12 @@ func TestAPausedOwnerCommitsNothing(t *testing.T) {
 	}
 }
 
-// Pins a region without matches for ever, because the only replica in a cycle is gone.
+// Pins a region that gets no more matches after the only replica in a cycle has died.
 func TestTheNextCycleBeginsAfterADeadOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(1)
-	first, second := b.replica(patient, window(0)), b.replica(patient, window(0))
+	first, second := b.replica(longLease, window(0)), b.replica(longLease, window(0))
 	first.start(proposesThenWaits())
 	b.owned(first)
 	b.kill(first)
@@ -277,10 +277,10 @@ func TestNothingIsCommittedForACallThatHasFailed(t *testing.T) {
 					}
 					return nil
 				})
-				first := b.replica(patient, window(2*time.Second), by(judge))
+				first := b.replica(longLease, window(2*time.Second), by(judge))
 				second := first
 				if replicas == 2 {
-					second = b.replica(patient, window(2*time.Second), by(judge))
+					second = b.replica(longLease, window(2*time.Second), by(judge))
 				}
 				stays := first.start(proposes())
 				b.owned(first)

@@ -208,7 +208,7 @@ func (o *owner) closeCollection(ctx context.Context) error {
 	return nil
 }
 
-// evaluateAll begins the last phase. The row stays as it is where no other replica has callers in the cycle: nobody reads
+// evaluateAll begins the last phase. It leaves the row unchanged when no other replica has callers in the cycle, since nobody reads
 // it then.
 func (o *owner) evaluateAll(ctx context.Context, now time.Time) error {
 	o.evaluatesUntil = now.Add(o.Evaluation)

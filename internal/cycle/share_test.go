@@ -44,10 +44,10 @@ func TestACallerWithVeryManyMatchesDoesNotDelayOthers(t *testing.T) {
 			b, metrics := setup(t), prometheus.NewRegistry()
 			ids := b.tickets(1)
 			brief := func(o *cycle.Options) { o.Acceptance = 1 }
-			first := b.replica(patient, window(time.Second), by(b.acceptsAtOnce()), brief, func(o *cycle.Options) { o.Metrics = metrics })
+			first := b.replica(longLease, window(time.Second), by(b.acceptsAtOnce()), brief, func(o *cycle.Options) { o.Metrics = metrics })
 			second := first
 			if replicas == 2 {
-				second = b.replica(patient, window(time.Second), by(b.acceptsAtOnce()), brief)
+				second = b.replica(longLease, window(time.Second), by(b.acceptsAtOnce()), brief)
 			}
 			var best []cycle.Proposal
 			for i := range many {

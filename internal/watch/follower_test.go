@@ -94,13 +94,13 @@ func TestIdleFollowersSendNoStatements(t *testing.T) {
 		b.follow(id)
 	}
 	b.settle()
-	before := b.asked.n.Load()
+	before := b.statements.n.Load()
 	b.idle(0)
-	require.Equal(t, before, b.asked.n.Load())
+	require.Equal(t, before, b.statements.n.Load())
 	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{id}))
 	f := b.follow(id)
 	b.changes(f)
-	require.LessOrEqual(t, b.asked.n.Load()-before, int64(12), "two feeds, read after each of two notifications")
+	require.LessOrEqual(t, b.statements.n.Load()-before, int64(12), "two feeds, read after each of two notifications")
 }
 
 // A state that an older transaction commits after a younger one was read is not skipped.

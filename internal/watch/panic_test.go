@@ -19,7 +19,7 @@ func TestAHubRetriesAfterAPanic(t *testing.T) {
 			b := setupOn(t, dbtest.New(t))
 			b.hub.poll = 20 * time.Millisecond
 			panicked := make(chan struct{})
-			b.asked.connecting.set(method, func() { close(panicked); panic("in " + method) })
+			b.statements.connecting.set(method, func() { close(panicked); panic("in " + method) })
 			b.run()
 			id := b.create(func(n *db.NewTicket) { n.TTL, n.KeepAlive = time.Hour, true })
 			w := b.watch(id)

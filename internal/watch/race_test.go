@@ -28,7 +28,7 @@ func TestAChangeRightAfterTheLook(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id := b.create()
-	b.asked.after.set("GetTickets", func() {
+	b.statements.after.set("GetTickets", func() {
 		b.assign("a", id)
 		b.read()
 	})
@@ -41,8 +41,8 @@ func TestAChangeWhileTheHubSkips(t *testing.T) {
 	b := stepwise(t)
 	id, looked := b.create(), make(chan struct{})
 	var w *watching
-	b.asked.before.set("CurrentSnapshot", func() {
-		b.asked.after.set("GetTickets", func() { close(looked) })
+	b.statements.before.set("CurrentSnapshot", func() {
+		b.statements.after.set("GetTickets", func() { close(looked) })
 		w = b.watch(id)
 		<-looked
 		b.assign("a", id)
@@ -57,7 +57,7 @@ func TestAChangeOlderThanTheLook(t *testing.T) {
 	t.Parallel()
 	b := stepwise(t)
 	id := b.create()
-	b.asked.before.set("GetTickets", func() {
+	b.statements.before.set("GetTickets", func() {
 		b.assign("old", id)
 		b.read()
 		b.assign("new", id)

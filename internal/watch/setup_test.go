@@ -24,12 +24,12 @@ const region = "eu"
 
 // bundle is two replicas on one database: here watches tickets, there assigns them.
 type bundle struct {
-	t     *testing.T
-	url   string
-	here  *db.Store
-	there *db.Store
-	hub   *Hub
-	asked *counter // the statements of here
+	t          *testing.T
+	url        string
+	here       *db.Store
+	there      *db.Store
+	hub        *Hub
+	statements *counter // that here has sent
 }
 
 // counter counts statements and pipelines. Its hooks run once, before or after a statement, or when a method of the store
@@ -110,8 +110,8 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 
 func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: url, asked: &counter{}}
-	b.here = b.store(append(change, func(c *db.Config) { c.Tracer = b.asked })...)
+	b := &bundle{t: t, url: url, statements: &counter{}}
+	b.here = b.store(append(change, func(c *db.Config) { c.Tracer = b.statements })...)
 	b.there = b.store(change...)
 	b.hub = New(b.here, region, 5000, nil, nil)
 	return b
@@ -192,7 +192,7 @@ func (b *bundle) idle(watchers int) {
 	var last int64
 	since := time.Now()
 	require.Eventually(b.t, func() bool {
-		if n := b.asked.n.Load(); n != last || b.hub.Watching() != watchers {
+		if n := b.statements.n.Load(); n != last || b.hub.Watching() != watchers {
 			last, since = n, time.Now()
 		}
 		return time.Since(since) > 300*time.Millisecond

@@ -125,16 +125,16 @@ func TestIdleWatchersSendNoStatements(t *testing.T) {
 	}
 	b.idle(n)
 
-	before := b.asked.n.Load()
+	before := b.statements.n.Load()
 	b.assign("a", ids[0])
 	all[0].gets("a")
-	require.LessOrEqual(t, b.asked.n.Load()-before, int64(3), "statements when one ticket is assigned")
-	before = b.asked.n.Load()
+	require.LessOrEqual(t, b.statements.n.Load()-before, int64(3), "statements when one ticket is assigned")
+	before = b.statements.n.Load()
 	b.assign("b", ids...)
 	for _, w := range all {
 		w.gets("b")
 	}
-	require.LessOrEqual(t, b.asked.n.Load()-before, int64(3), "statements when all tickets are assigned")
+	require.LessOrEqual(t, b.statements.n.Load()-before, int64(3), "statements when all tickets are assigned")
 }
 
 // A ticket may be assigned at any moment around the call of Watch, while other watchers join and leave: each watcher must get
