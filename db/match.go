@@ -2,6 +2,7 @@ package db
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -164,4 +165,4 @@ func (m *NewMatch) bytes() int {
 }
 
 // loopMark is what a ticket in a proposed match stores of it. Marks of cycles begin with the id of the cycle.
-func loopMark(match uuid.UUID) []byte { return append([]byte("loop"), match[:]...) }
+func loopMark(match uuid.UUID) []byte { return append(slices.Clone(readyCheckMark), match[:]...) }

@@ -579,6 +579,7 @@ type LockProposalRow struct {
 	Roster   []byte
 }
 
+// The ready check, while nobody else answers or ends it.
 func (q *Queries) LockProposal(ctx context.Context, arg LockProposalParams) ([]LockProposalRow, error) {
 	rows, err := q.db.Query(ctx, lockProposal, arg.Universe, arg.ID)
 	if err != nil {
@@ -865,48 +866,6 @@ func (q *Queries) ProposeMatches(ctx context.Context, arg ProposeMatchesParams) 
 		arg.DecidedAt,
 	)
 	return err
-}
-
-const readProposal = `-- name: ReadProposal :many
-SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
-WHERE m.region = $1 AND m.id = $2 AND m.state <> 'playing'
-`
-
-type ReadProposalParams struct {
-	Universe string
-	ID       uuid.UUID
-}
-
-type ReadProposalRow struct {
-	State    string
-	Deadline time.Time
-	Open     bool
-	Roster   []byte
-}
-
-func (q *Queries) ReadProposal(ctx context.Context, arg ReadProposalParams) ([]ReadProposalRow, error) {
-	rows, err := q.db.Query(ctx, readProposal, arg.Universe, arg.ID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ReadProposalRow{}
-	for rows.Next() {
-		var i ReadProposalRow
-		if err := rows.Scan(
-			&i.State,
-			&i.Deadline,
-			&i.Open,
-			&i.Roster,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const recordMatches = `-- name: RecordMatches :exec

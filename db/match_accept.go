@@ -27,7 +27,7 @@ type ReadyCheck struct {
 // "too_late", where the ticket is in no ready check any more; Unavailable.
 func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub string, accept bool) (ReadyCheck, error) {
 	var check ReadyCheck
-	match, err := s.readyCheckOf(ctx, universe, ticketID, sub)
+	match, err := s.askedIn(ctx, universe, ticketID, sub)
 	if err != nil {
 		return check, err
 	}
@@ -42,19 +42,8 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub st
 	return check, classify(err)
 }
 
-// ReadReadyCheck returns the ready check that the ticket of a player is in. Errors: as of [Store.AnswerReadyCheck].
-func (s *Store) ReadReadyCheck(ctx context.Context, universe, ticketID, sub string) (ReadyCheck, error) {
-	match, err := s.readyCheckOf(ctx, universe, ticketID, sub)
-	if err != nil {
-		return ReadyCheck{}, err
-	}
-	a := answering{Queries: s.q, universe: universe, match: match, ticket: ticketID, sub: sub}
-	p, err := a.read(ctx)
-	return p.check(a), classify(err)
-}
-
-// readyCheckOf returns the match that a ticket is in, if the player is of its party.
-func (s *Store) readyCheckOf(ctx context.Context, universe, ticketID, sub string) (uuid.UUID, error) {
+// askedIn returns the match that a ticket is in, if the player is of its party.
+func (s *Store) askedIn(ctx context.Context, universe, ticketID, sub string) (uuid.UUID, error) {
 	if !IssuedHere(universe, TicketID, ticketID) {
 		return uuid.Nil, ticketUnknown(ticketID)
 	}
@@ -62,7 +51,7 @@ func (s *Store) readyCheckOf(ctx context.Context, universe, ticketID, sub string
 	if err != nil {
 		return uuid.Nil, classify(err)
 	}
-	id, marked := matchOfMark(row.Mark)
+	id, marked := readyCheckOf(row.Mark)
 	switch {
 	case !row.Member:
 		return uuid.Nil, ticketUnknown(ticketID)
@@ -134,22 +123,6 @@ func (a answering) write(p proposal, accept bool) {
 	}
 }
 
-func (a answering) read(ctx context.Context) (proposal, error) {
-	rows, err := a.ReadProposal(ctx, ReadProposalParams{Universe: a.universe, ID: a.match})
-	if err != nil {
-		return proposal{}, err
-	}
-	answers, err := a.MatchAnswers(ctx, MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
-	if err != nil {
-		return proposal{}, err
-	}
-	locked := make([]LockProposalRow, len(rows))
-	for i, r := range rows {
-		locked[i] = LockProposalRow(r)
-	}
-	return a.proposal(locked, answers)
-}
-
 // proposal decodes a ready check that the player is asked in.
 func (a answering) proposal(rows []LockProposalRow, answers []MatchAnswersRow) (p proposal, err error) {
 	if len(rows) == 0 {
@@ -179,12 +152,4 @@ func (p proposal) check(a answering) ReadyCheck {
 		c.You = &you
 	}
 	return c
-}
-
-// matchOfMark returns the match of a mark that loopMark made.
-func matchOfMark(mark []byte) (id uuid.UUID, ok bool) {
-	if len(mark) != len("loop")+len(id) || string(mark[:4]) != "loop" {
-		return id, false
-	}
-	return uuid.UUID(mark[4:]), true
 }

@@ -68,7 +68,7 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 			return m.newcomers(m.place(request("zoe", 4)), nil, "eve")
 		},
 		"roster": func(m *matches, p db.Placement) db.NewMatch {
-			m.exec(`UPDATE matches SET roster = roster || jsonb_build_array(jsonb_build_object('sub', $1::text))`, strings.Repeat("x", 65536-300))
+			m.exec(`UPDATE matches SET roster = roster || jsonb_build_array(jsonb_build_object('sub', 'ann', 'attributes', $1::text))`, strings.Repeat("x", 65536-300))
 			return m.newcomers(p, nil, strings.Repeat("e", 255))
 		},
 		db.RefusedSeated: func(m *matches, p db.Placement) db.NewMatch {

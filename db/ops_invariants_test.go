@@ -30,6 +30,8 @@ func newFleetAtWork(t *testing.T) *opsDB {
 	d.exec(`UPDATE instances SET status = 'gone', ended_at = now() - interval '50 minutes' WHERE id = 'gone'`)
 	d.exec(`DELETE FROM instance_leases WHERE instance_id = 'gone'`)
 
+	d.matches()
+
 	d.key("retiring", "-2 days", "-1 minute")
 	d.key("tainted", "-1 minute", "1 day")
 	d.exec(`UPDATE signing_keys SET tainted_at = now(), verify_until = now() WHERE kid = 'tainted'`)
@@ -38,8 +40,32 @@ func newFleetAtWork(t *testing.T) *opsDB {
 	return d
 }
 
+// matches are one that plays, which a player has left and another has joined, and one whose players are asked.
+func (d *opsDB) matches() {
+	d.t.Helper()
+	d.instance("eu", "league", "1 minute", "league")
+	d.session("eu", "league", "league", "fay", "gus")
+	d.script(`
+		UPDATE sessions SET match_id = '00000000-0000-0000-0000-00000000cafe' WHERE mode = 'league';
+		UPDATE seats SET match_id = '00000000-0000-0000-0000-00000000cafe', team = 'red' WHERE mode = 'league';
+		INSERT INTO matches (region, id, universe, profile, version, state, session_id, roster, tickets)
+		SELECT 'eu', match_id, 'global', 'duels', 1, 'playing', id, '[{"sub": "hal"}, {"sub": "fay"}, {"sub": "gus"}]', '{hal,fay,gus}' FROM sessions WHERE mode = 'league';
+		INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, reason)
+		SELECT region, id, 'hal', mode, id, 'hal', now(), 'left' FROM sessions WHERE mode = 'league';
+		INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at)
+		VALUES ('global', '00000000-0000-0000-0000-00000000cafe', 'duels', 1, 1, 1, '{hal,fay}', 2, '{}', now());
+		INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, joined)
+		VALUES ('global', gen_random_uuid(), 'duels', 1, 1, 1, '{gus}', 1, '{}', now(), true);
+		INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body) SELECT 'global', n, 1, '{}', '{}', '{}', '' FROM unnest('{ivy,jon}'::text[]) n;
+		INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ivy', 'duels', 'ivy', ''), ('global', 'ivy', 'lobby', 'jon', '');
+		INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
+		VALUES ('global', '00000000-0000-0000-0000-00000000beef', 'global', 'duels', 1, 'proposed', now(), '[{"sub": "ivy"}]', '{ivy}', '{}');
+		UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || '\x0000000000000000000000000000beef' WHERE id = 'ivy'`)
+}
+
 var invariants = []string{
-	"double seat|0", "over capacity|0", "reserved drift|0", "seat count drift|0", "session without live instance|0", "signing key|0", "ticket in two places|0",
+	"assigned without seat|0", "double seat|0", "matched never assigned|0", "over capacity|0", "player waiting twice|0", "reserved drift|0", "seat count drift|0",
+	"seat without match|0", "session without live instance|0", "signing key|0", "ticket in two matches|0", "ticket in two places|0",
 }
 
 func TestInvariantsOfAWorkingFleetAreEmpty(t *testing.T) {
@@ -94,6 +120,35 @@ func TestInvariantsShowViolations(t *testing.T) {
 		}, {
 			"a session not given back", `UPDATE instances SET open_sessions = 2 WHERE id = 'shrunk'`,
 			"reserved drift", `region, instance, reserved_seats, seats, open_sessions, sessions FROM ops.invariant_reserved_drift`, "eu|shrunk|4|4|2|1",
+		}, {
+			"a ticket in two matches", `INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at)
+				VALUES ('global', '00000000-0000-0000-0000-00000000dead', 'duels', 1, 1, 1, '{fay}', 1, '{}', now())`,
+			"ticket in two matches", `region, ticket, cardinality(matches) FROM ops.invariant_ticket_in_two_matches`, "global|fay|2",
+		}, {
+			"a player in a roster who was never seated", `UPDATE matches SET roster = roster || '[{"sub": "zoe"}]' WHERE state = 'playing'`,
+			"assigned without seat", `region, right(match::text, 4), session LIKE 'eu.%', player FROM ops.invariant_assigned_without_seat`, "eu|cafe|t|zoe",
+		}, {
+			"a seat of a match that plays elsewhere", `UPDATE seats SET match_id = '00000000-0000-0000-0000-00000000dead' WHERE sub = 'fay'`,
+			"seat without match", `region, right(match::text, 4), session LIKE 'eu.%', player FROM ops.invariant_seat_without_match`, "eu|dead|t|fay",
+		}, {
+			"a session of a match that is gone", `UPDATE sessions SET match_id = '00000000-0000-0000-0000-00000000dead' WHERE mode = 'league'`,
+			"seat without match", `region, right(match::text, 4), session LIKE 'eu.%', player FROM ops.invariant_seat_without_match`, "eu|dead|t|",
+		}, {
+			"a match whose session is gone", `INSERT INTO matches (region, id, universe, profile, version, state, session_id, roster, tickets)
+				VALUES ('us', '00000000-0000-0000-0000-00000000dead', 'global', 'duels', 1, 'playing', gen_random_uuid(), '[]', '{}')`,
+			"seat without match", `region, right(match::text, 4), session LIKE 'us.%', player FROM ops.invariant_seat_without_match`, "us|dead|t|",
+		}, {
+			"a mark whose match is gone", `UPDATE tickets SET matched_in = 'loop'::bytea || '\x0000000000000000000000000000dead' WHERE id = 'ivy'`,
+			"matched never assigned", `region, ticket, right(match::text, 4), reason FROM ops.invariant_matched_never_assigned`, "global|ivy|dead|marked for a match that is gone",
+		}, {
+			"a ticket that plays and waits", `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body) VALUES ('global', 'gus', 1, '{}', '{}', '{}', '')`,
+			"matched never assigned", `region, ticket, right(match::text, 4), reason FROM ops.invariant_matched_never_assigned`, "global|gus|cafe|queued, and in a match that plays",
+		}, {
+			"a ready check that nobody judges", `UPDATE matches SET deadline = now() - interval '2 minutes' WHERE state = 'proposed'`,
+			"matched never assigned", `region, ticket, right(match::text, 4), reason FROM ops.invariant_matched_never_assigned`, "global||beef|ready check past its deadline",
+		}, {
+			"a player with two tickets", `ALTER TABLE ticket_players DROP CONSTRAINT ticket_players_pkey; UPDATE ticket_players SET profile = 'duels'`,
+			"player waiting twice", `region, profile, player, tickets FROM ops.invariant_player_waiting_twice`, "global|duels|ivy|{ivy,jon}",
 		}, {
 			"no key signs", `DELETE FROM signing_keys WHERE kid = 'signing'`,
 			"signing key", `signing, kids FROM ops.invariant_signing_key`, "0|",

@@ -193,6 +193,16 @@ func TestOpsAmnestyShowsItsBeginningAndEnd(t *testing.T) {
 	}
 }
 
+func TestOpsMatchesShowWhatPlaysAndWhoIsAsked(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.matches()
+	d.exec(`UPDATE seats SET state = 'connected', expires_at = NULL WHERE sub = 'fay'`)
+	require.Equal(t, []string{"eu|cafe|global|duels|1|playing|t|league|3|3|1|t|t", "global|beef|global|duels|1|proposed|f||1|1|0|t|f"},
+		d.table(`SELECT region, right(match::text, 4), universe, profile, version, state, session IS NOT NULL, mode, tickets, players, connected,
+			decided_at <= now(), deadline IS NULL FROM ops.matches ORDER BY region`))
+}
+
 func TestOpsPartitionsShowDaysAhead(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)

@@ -963,6 +963,48 @@ COMMENT ON COLUMN ops.fleet.registered_at IS 'When its present incarnation began
 
 COMMENT ON COLUMN ops.fleet.ended_at IS 'When it deregistered, was replaced or was given up; NULL while it runs.';
 
+CREATE TABLE public.matches (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    universe text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    state text NOT NULL,
+    session_id uuid,
+    deadline timestamp with time zone,
+    chosen jsonb DEFAULT '{}'::jsonb NOT NULL,
+    roster jsonb NOT NULL,
+    data jsonb,
+    tickets text[] NOT NULL,
+    decision jsonb,
+    decided_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_match_is_proposed_accepted_or_playing CHECK ((state = ANY (ARRAY['proposed'::text, 'accepted'::text, 'playing'::text]))),
+    CONSTRAINT a_playing_match_has_a_session CHECK (((state = 'playing'::text) = (session_id IS NOT NULL))),
+    CONSTRAINT a_proposed_match_has_a_deadline CHECK (((state = 'playing'::text) = (deadline IS NULL))),
+    CONSTRAINT a_proposed_match_knows_its_decision CHECK (((state = 'playing'::text) = (decision IS NULL))),
+    CONSTRAINT a_roster_fits_in_64_kib CHECK ((octet_length((roster)::text) <= 65536))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.matches ALTER COLUMN region SET (n_distinct=1);
+
+CREATE TABLE public.seat_history (
+    region text NOT NULL,
+    session_id uuid NOT NULL,
+    sub text NOT NULL,
+    mode text NOT NULL,
+    party uuid NOT NULL,
+    reserved_by text NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    resolved_at timestamp with time zone,
+    connected_at timestamp with time zone,
+    jti text,
+    left_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL,
+    match_id uuid,
+    team text
+)
+PARTITION BY RANGE (left_at);
+
 CREATE TABLE public.seats (
     region text NOT NULL,
     session_id uuid NOT NULL,
@@ -987,6 +1029,29 @@ CREATE TABLE public.seats (
 )
 WITH (fillfactor='75', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.seats ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_assigned_without_seat AS
+ SELECT m.region,
+    m.id AS match,
+    ((m.region || '.'::text) || m.session_id) AS session,
+    p.sub AS player
+   FROM (public.matches m
+     CROSS JOIN LATERAL ( SELECT (jsonb_array_elements(m.roster) ->> 'sub'::text) AS sub) p)
+  WHERE ((m.state = 'playing'::text) AND (NOT (EXISTS ( SELECT
+           FROM public.seats t
+          WHERE ((t.region = m.region) AND (t.session_id = m.session_id) AND (t.sub = p.sub))))) AND (NOT (EXISTS ( SELECT
+           FROM public.seat_history h
+          WHERE ((h.region = m.region) AND (h.session_id = m.session_id) AND (h.sub = p.sub))))));
+
+COMMENT ON VIEW ops.invariant_assigned_without_seat IS 'Players of matches that play who never had a seat there.';
+
+COMMENT ON COLUMN ops.invariant_assigned_without_seat.region IS 'The region of the session.';
+
+COMMENT ON COLUMN ops.invariant_assigned_without_seat.match IS 'The id of the match.';
+
+COMMENT ON COLUMN ops.invariant_assigned_without_seat.session IS 'The session of the match.';
+
+COMMENT ON COLUMN ops.invariant_assigned_without_seat.player IS 'Who has no seat.';
 
 CREATE VIEW ops.invariant_double_seat AS
  SELECT 'reserved twice'::text AS violation,
@@ -1034,6 +1099,70 @@ COMMENT ON COLUMN ops.invariant_double_seat.player IS 'The player, or players.';
 
 COMMENT ON COLUMN ops.invariant_double_seat.sessions IS 'Where the seats are.';
 
+CREATE TABLE public.tickets (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    created bigint NOT NULL,
+    terms uuid[] NOT NULL,
+    double_keys uuid[] NOT NULL,
+    doubles double precision[] NOT NULL,
+    body bytea NOT NULL,
+    pending_at timestamp with time zone,
+    matched_in bytea,
+    expires_at timestamp with time zone,
+    kept_alive interval,
+    player text,
+    paused_at timestamp with time zone,
+    version integer DEFAULT 1 NOT NULL,
+    tx xid8 DEFAULT pg_current_xact_id(),
+    ends_at timestamp with time zone
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_insert_scale_factor='0.1');
+ALTER TABLE ONLY public.tickets ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_matched_never_assigned AS
+ SELECT t.region,
+    t.id AS ticket,
+    t.match,
+    'marked for a match that is gone'::text AS reason
+   FROM ( SELECT o.region,
+            o.id,
+                CASE
+                    WHEN ((octet_length(o.matched_in) = 20) AND (substr(o.matched_in, 1, 4) = '\x6c6f6f70'::bytea)) THEN (encode(substr(o.matched_in, 5), 'hex'::text))::uuid
+                    ELSE NULL::uuid
+                END AS match
+           FROM public.tickets o
+          WHERE (o.pending_at IS NOT NULL)) t
+  WHERE ((t.match IS NOT NULL) AND (NOT (EXISTS ( SELECT
+           FROM public.matches m
+          WHERE ((m.region = t.region) AND (m.id = t.match) AND (m.state <> 'playing'::text))))))
+UNION ALL
+ SELECT m.universe AS region,
+    k.id AS ticket,
+    m.id AS match,
+    'queued, and in a match that plays'::text AS reason
+   FROM ((public.matches m
+     CROSS JOIN LATERAL unnest(m.tickets) w(id))
+     JOIN public.tickets k ON (((k.region = m.universe) AND (k.id = w.id))))
+  WHERE (m.state = 'playing'::text)
+UNION ALL
+ SELECT m.universe AS region,
+    NULL::text AS ticket,
+    m.id AS match,
+    'ready check past its deadline'::text AS reason
+   FROM public.matches m
+  WHERE ((m.state <> 'playing'::text) AND (m.deadline < (statement_timestamp() - '00:01:00'::interval)));
+
+COMMENT ON VIEW ops.invariant_matched_never_assigned IS 'Tickets and matches that are stuck between a decision and the assignment: no worker runs, or there is a bug.';
+
+COMMENT ON COLUMN ops.invariant_matched_never_assigned.region IS 'The region that is the universe of these tickets.';
+
+COMMENT ON COLUMN ops.invariant_matched_never_assigned.ticket IS 'The ticket; NULL where it is a ready check.';
+
+COMMENT ON COLUMN ops.invariant_matched_never_assigned.match IS 'The id of the match.';
+
+COMMENT ON COLUMN ops.invariant_matched_never_assigned.reason IS 'What is wrong.';
+
 CREATE VIEW ops.invariant_over_capacity AS
  SELECT i.region,
     i.id AS instance,
@@ -1059,6 +1188,38 @@ COMMENT ON COLUMN ops.invariant_over_capacity.capacity IS 'Seats it offers now.'
 COMMENT ON COLUMN ops.invariant_over_capacity.seat_ceiling IS 'Seats that could be promised: the capacity, or what was taken when it was lowered.';
 
 COMMENT ON COLUMN ops.invariant_over_capacity.reserved_seats IS 'Seats taken, by its counter or by the sum over its sessions, whichever is more.';
+
+CREATE TABLE public.ticket_players (
+    region text NOT NULL,
+    sub text NOT NULL COLLATE pg_catalog."C",
+    profile text NOT NULL COLLATE pg_catalog."C",
+    ticket_id text NOT NULL COLLATE pg_catalog."C",
+    request_hash bytea NOT NULL,
+    joined_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.ticket_players ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_player_waiting_twice AS
+ SELECT p.region,
+    p.profile,
+    p.sub AS player,
+    array_agg(DISTINCT p.ticket_id ORDER BY p.ticket_id) AS tickets
+   FROM (public.ticket_players p
+     JOIN public.tickets t ON (((t.region = p.region) AND (t.id = p.ticket_id))))
+  GROUP BY p.region, p.profile, p.sub
+ HAVING (count(DISTINCT p.ticket_id) > 1);
+
+COMMENT ON VIEW ops.invariant_player_waiting_twice IS 'Players who wait with two tickets for one profile.';
+
+COMMENT ON COLUMN ops.invariant_player_waiting_twice.region IS 'The region that is the universe of these tickets.';
+
+COMMENT ON COLUMN ops.invariant_player_waiting_twice.profile IS 'The profile; empty for a ticket that names none.';
+
+COMMENT ON COLUMN ops.invariant_player_waiting_twice.player IS 'Who waits.';
+
+COMMENT ON COLUMN ops.invariant_player_waiting_twice.tickets IS 'The ids of the tickets.';
 
 CREATE VIEW ops.invariant_reserved_drift AS
  SELECT i.region,
@@ -1112,6 +1273,44 @@ COMMENT ON COLUMN ops.invariant_seat_count_drift.session IS 'The session, region
 COMMENT ON COLUMN ops.invariant_seat_count_drift.player_count IS 'What it counts.';
 
 COMMENT ON COLUMN ops.invariant_seat_count_drift.seats IS 'The seats there are.';
+
+CREATE VIEW ops.invariant_seat_without_match AS
+ SELECT t.region,
+    ((t.region || '.'::text) || t.session_id) AS session,
+    t.match_id AS match,
+    t.sub AS player
+   FROM public.seats t
+  WHERE ((t.match_id IS NOT NULL) AND (NOT (EXISTS ( SELECT
+           FROM public.matches m
+          WHERE ((m.region = t.region) AND (m.id = t.match_id) AND (m.state = 'playing'::text) AND (m.session_id = t.session_id))))))
+UNION ALL
+ SELECT s.region,
+    ((s.region || '.'::text) || s.id) AS session,
+    s.match_id AS match,
+    NULL::text AS player
+   FROM public.sessions s
+  WHERE ((s.match_id IS NOT NULL) AND (NOT (EXISTS ( SELECT
+           FROM public.matches m
+          WHERE ((m.region = s.region) AND (m.id = s.match_id) AND (m.state = 'playing'::text) AND (m.session_id = s.id))))))
+UNION ALL
+ SELECT m.region,
+    ((m.region || '.'::text) || m.session_id) AS session,
+    m.id AS match,
+    NULL::text AS player
+   FROM public.matches m
+  WHERE ((m.state = 'playing'::text) AND (NOT (EXISTS ( SELECT
+           FROM public.sessions s
+          WHERE ((s.region = m.region) AND (s.id = m.session_id))))));
+
+COMMENT ON VIEW ops.invariant_seat_without_match IS 'Seats and sessions of matches that do not play there, and playing matches whose session is gone.';
+
+COMMENT ON COLUMN ops.invariant_seat_without_match.region IS 'The region of the session.';
+
+COMMENT ON COLUMN ops.invariant_seat_without_match.session IS 'The session.';
+
+COMMENT ON COLUMN ops.invariant_seat_without_match.match IS 'The match that it is said to be of.';
+
+COMMENT ON COLUMN ops.invariant_seat_without_match.player IS 'Whose seat it is; NULL where it is the session or the match.';
 
 CREATE VIEW ops.invariant_session_without_live_instance AS
  WITH dead AS (
@@ -1227,26 +1426,50 @@ COMMENT ON COLUMN ops.invariant_signing_key.signing IS 'How many sign now. With 
 
 COMMENT ON COLUMN ops.invariant_signing_key.kids IS 'Which.';
 
-CREATE TABLE public.tickets (
+CREATE TABLE public.match_history (
     region text NOT NULL,
-    id text NOT NULL COLLATE pg_catalog."C",
-    created bigint NOT NULL,
-    terms uuid[] NOT NULL,
-    double_keys uuid[] NOT NULL,
-    doubles double precision[] NOT NULL,
-    body bytea NOT NULL,
-    pending_at timestamp with time zone,
-    matched_in bytea,
-    expires_at timestamp with time zone,
-    kept_alive interval,
-    player text,
-    paused_at timestamp with time zone,
-    version integer DEFAULT 1 NOT NULL,
-    tx xid8 DEFAULT pg_current_xact_id(),
-    ends_at timestamp with time zone
+    id uuid NOT NULL,
+    profile text NOT NULL,
+    version integer NOT NULL,
+    epoch bigint NOT NULL,
+    seed bigint NOT NULL,
+    game_region text,
+    mode text,
+    session_id uuid,
+    joined boolean DEFAULT false NOT NULL,
+    tickets text[] NOT NULL,
+    players integer NOT NULL,
+    why jsonb NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    committed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT an_explanation_fits_in_4_kib CHECK ((octet_length((why)::text) <= 8192))
 )
-WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_insert_scale_factor='0.1');
-ALTER TABLE ONLY public.tickets ALTER COLUMN region SET (n_distinct=1);
+PARTITION BY RANGE (committed_at);
+
+CREATE VIEW ops.invariant_ticket_in_two_matches AS
+ SELECT k.region,
+    k.ticket,
+    array_agg(DISTINCT k.match ORDER BY k.match) AS matches
+   FROM ( SELECT m.universe AS region,
+            unnest(m.tickets) AS ticket,
+            m.id AS match
+           FROM public.matches m
+        UNION ALL
+         SELECT h.region,
+            unnest(h.tickets) AS unnest,
+            h.id
+           FROM public.match_history h
+          WHERE ((NOT h.joined) AND (h.committed_at > (statement_timestamp() - '00:05:00'::interval)))) k
+  GROUP BY k.region, k.ticket
+ HAVING (count(DISTINCT k.match) > 1);
+
+COMMENT ON VIEW ops.invariant_ticket_in_two_matches IS 'Tickets that are in two matches, of those that play, those that are proposed, and those that were committed in the last five minutes.';
+
+COMMENT ON COLUMN ops.invariant_ticket_in_two_matches.region IS 'The region that is the universe of these tickets.';
+
+COMMENT ON COLUMN ops.invariant_ticket_in_two_matches.ticket IS 'Its id.';
+
+COMMENT ON COLUMN ops.invariant_ticket_in_two_matches.matches IS 'The ids of the matches.';
 
 CREATE VIEW ops.invariant_ticket_in_two_places AS
  SELECT t.region,
@@ -1287,7 +1510,27 @@ UNION ALL
 UNION ALL
  SELECT 'ticket in two places'::text AS name,
     count(*) AS violations
-   FROM ops.invariant_ticket_in_two_places;
+   FROM ops.invariant_ticket_in_two_places
+UNION ALL
+ SELECT 'ticket in two matches'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_ticket_in_two_matches
+UNION ALL
+ SELECT 'assigned without seat'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_assigned_without_seat
+UNION ALL
+ SELECT 'seat without match'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_seat_without_match
+UNION ALL
+ SELECT 'matched never assigned'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_matched_never_assigned
+UNION ALL
+ SELECT 'player waiting twice'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_player_waiting_twice;
 
 COMMENT ON VIEW ops.invariants IS 'All invariants at a glance: every count is 0 while all is well. The rows are in ops.invariant_<name>, with underscores.';
 
@@ -1356,6 +1599,56 @@ COMMENT ON COLUMN ops.match_cycles.failure IS 'Why it failed for all of its call
 
 COMMENT ON COLUMN ops.match_cycles.callers IS 'How many joined.';
 
+CREATE VIEW ops.matches AS
+ SELECT m.region,
+    m.id AS match,
+    m.universe,
+    m.profile,
+    m.version,
+    m.state,
+        CASE
+            WHEN (m.session_id IS NOT NULL) THEN ((m.region || '.'::text) || m.session_id)
+            ELSE NULL::text
+        END AS session,
+    s.mode,
+    cardinality(m.tickets) AS tickets,
+    jsonb_array_length(m.roster) AS players,
+    ( SELECT count(*) AS count
+           FROM public.seats t
+          WHERE ((t.region = m.region) AND (t.session_id = m.session_id) AND (t.state = 'connected'::text))) AS connected,
+    m.decided_at,
+    m.deadline
+   FROM (public.matches m
+     LEFT JOIN public.sessions s ON (((s.region = m.region) AND (s.id = m.session_id))));
+
+COMMENT ON VIEW ops.matches IS 'Matches that profiles made: those that play, and those whose players are asked or wait for a server. Matches that ended are in match_history.';
+
+COMMENT ON COLUMN ops.matches.region IS 'Of a match that plays, the region of its session; of others, the region that is the universe of its tickets.';
+
+COMMENT ON COLUMN ops.matches.match IS 'Its id, the claim mid of session tokens.';
+
+COMMENT ON COLUMN ops.matches.universe IS 'The region that is the universe of its tickets.';
+
+COMMENT ON COLUMN ops.matches.profile IS 'The profile that made it.';
+
+COMMENT ON COLUMN ops.matches.version IS 'The version of the profile.';
+
+COMMENT ON COLUMN ops.matches.state IS 'proposed: its players are asked whether they accept; accepted: all did, and it waits for a server; playing.';
+
+COMMENT ON COLUMN ops.matches.session IS 'The session that it plays in.';
+
+COMMENT ON COLUMN ops.matches.mode IS 'The mode of the session.';
+
+COMMENT ON COLUMN ops.matches.tickets IS 'How many tickets it is made of, those of players who joined later included.';
+
+COMMENT ON COLUMN ops.matches.players IS 'How many players were matched into it, those who have left included.';
+
+COMMENT ON COLUMN ops.matches.connected IS 'How many of them are connected.';
+
+COMMENT ON COLUMN ops.matches.decided_at IS 'When it was decided.';
+
+COMMENT ON COLUMN ops.matches.deadline IS 'Until when its players can accept, or until when an accepted match keeps its tickets unless its worker renews that.';
+
 CREATE VIEW ops.oldest_snapshot AS
  SELECT k.kind,
     count(h.kind) AS holders,
@@ -1381,44 +1674,6 @@ COMMENT ON COLUMN ops.oldest_snapshot.age IS 'How long the one that began first 
 COMMENT ON COLUMN ops.oldest_snapshot.transactions IS 'How many transactions have begun since, on the whole server.';
 
 COMMENT ON COLUMN ops.oldest_snapshot.oldest IS 'Which one holds back the most.';
-
-CREATE TABLE public.match_history (
-    region text NOT NULL,
-    id uuid NOT NULL,
-    profile text NOT NULL,
-    version integer NOT NULL,
-    epoch bigint NOT NULL,
-    seed bigint NOT NULL,
-    game_region text,
-    mode text,
-    session_id uuid,
-    joined boolean DEFAULT false NOT NULL,
-    tickets text[] NOT NULL,
-    players integer NOT NULL,
-    why jsonb NOT NULL,
-    decided_at timestamp with time zone NOT NULL,
-    committed_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT an_explanation_fits_in_4_kib CHECK ((octet_length((why)::text) <= 8192))
-)
-PARTITION BY RANGE (committed_at);
-
-CREATE TABLE public.seat_history (
-    region text NOT NULL,
-    session_id uuid NOT NULL,
-    sub text NOT NULL,
-    mode text NOT NULL,
-    party uuid NOT NULL,
-    reserved_by text NOT NULL,
-    reserved_at timestamp with time zone NOT NULL,
-    resolved_at timestamp with time zone,
-    connected_at timestamp with time zone,
-    jti text,
-    left_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL,
-    match_id uuid,
-    team text
-)
-PARTITION BY RANGE (left_at);
 
 CREATE TABLE public.session_history (
     region text NOT NULL,
@@ -1845,30 +2100,6 @@ CREATE UNLOGGED TABLE public.match_proposals (
 )
 WITH (fillfactor='70');
 
-CREATE TABLE public.matches (
-    region text NOT NULL,
-    id uuid NOT NULL,
-    universe text NOT NULL,
-    profile text NOT NULL COLLATE pg_catalog."C",
-    version integer NOT NULL,
-    state text NOT NULL,
-    session_id uuid,
-    deadline timestamp with time zone,
-    chosen jsonb DEFAULT '{}'::jsonb NOT NULL,
-    roster jsonb NOT NULL,
-    data jsonb,
-    tickets text[] NOT NULL,
-    decision jsonb,
-    decided_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT a_match_is_proposed_accepted_or_playing CHECK ((state = ANY (ARRAY['proposed'::text, 'accepted'::text, 'playing'::text]))),
-    CONSTRAINT a_playing_match_has_a_session CHECK (((state = 'playing'::text) = (session_id IS NOT NULL))),
-    CONSTRAINT a_proposed_match_has_a_deadline CHECK (((state = 'playing'::text) = (deadline IS NULL))),
-    CONSTRAINT a_proposed_match_knows_its_decision CHECK (((state = 'playing'::text) = (decision IS NULL))),
-    CONSTRAINT a_roster_fits_in_64_kib CHECK ((octet_length((roster)::text) <= 65536))
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
-ALTER TABLE ONLY public.matches ALTER COLUMN region SET (n_distinct=1);
-
 CREATE VIEW public.open_hosts AS
  SELECT m.region,
     m.mode,
@@ -2008,18 +2239,6 @@ CREATE TABLE public.ticket_history_default (
     profile text,
     match_id uuid
 );
-
-CREATE TABLE public.ticket_players (
-    region text NOT NULL,
-    sub text NOT NULL COLLATE pg_catalog."C",
-    profile text NOT NULL COLLATE pg_catalog."C",
-    ticket_id text NOT NULL COLLATE pg_catalog."C",
-    request_hash bytea NOT NULL,
-    joined_at timestamp with time zone DEFAULT now() NOT NULL,
-    seen_at timestamp with time zone
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
-ALTER TABLE ONLY public.ticket_players ALTER COLUMN region SET (n_distinct=1);
 
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
 
@@ -2170,6 +2389,10 @@ CREATE INDEX instances_gone ON public.instances USING btree (region, ended_at) W
 
 CREATE INDEX instances_stranded ON public.instances USING btree (region, id) WHERE stranded;
 
+CREATE INDEX match_history_by_time ON ONLY public.match_history USING brin (committed_at);
+
+CREATE INDEX match_history_default_committed_at_idx ON public.match_history_default USING brin (committed_at);
+
 CREATE INDEX match_history_of_profile ON ONLY public.match_history USING btree (region, profile, committed_at);
 
 CREATE INDEX match_history_default_region_profile_committed_at_idx ON public.match_history_default USING btree (region, profile, committed_at);
@@ -2229,6 +2452,8 @@ CREATE INDEX tickets_to_expire ON public.tickets USING btree (expires_at) WHERE 
 ALTER INDEX public.events_pkey ATTACH PARTITION public.events_default_pkey;
 
 ALTER INDEX public.events_in_commit_order ATTACH PARTITION public.events_default_tx_id_idx;
+
+ALTER INDEX public.match_history_by_time ATTACH PARTITION public.match_history_default_committed_at_idx;
 
 ALTER INDEX public.match_history_pkey ATTACH PARTITION public.match_history_default_pkey;
 

@@ -162,6 +162,7 @@ CREATE TABLE match_history (
 ) PARTITION BY RANGE (committed_at);
 CREATE INDEX match_history_of_profile ON match_history (region, profile, committed_at);
 CREATE INDEX match_history_of_session ON match_history (region, session_id);
+CREATE INDEX match_history_by_time ON match_history USING brin (committed_at);
 CREATE TABLE match_history_default PARTITION OF match_history DEFAULT;
 
 -- A row for each ticket, written when it leaves the queue.

@@ -204,12 +204,9 @@ UPDATE ticket_players p SET seen_at = clock_timestamp()
 WHERE p.region = @universe AND p.sub = @sub AND p.ticket_id = @ticket AND p.seen_at IS NULL;
 
 -- name: LockProposal :many
+-- The ready check, while nobody else answers or ends it.
 SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
 WHERE m.region = @universe AND m.id = @id AND m.state <> 'playing' FOR NO KEY UPDATE;
-
--- name: ReadProposal :many
-SELECT m.state, m.deadline::timestamptz AS deadline, (m.deadline > clock_timestamp())::bool AS open, m.roster FROM matches m
-WHERE m.region = @universe AND m.id = @id AND m.state <> 'playing';
 
 -- name: MatchAnswers :many
 SELECT a.match_id, a.sub, a.accepted FROM match_accepts a WHERE a.region = @universe AND a.match_id = ANY (@ids::uuid[]);

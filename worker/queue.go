@@ -10,6 +10,12 @@ import (
 
 const queueBatch = 1000
 
+// Ready checks whose profile has an owner are ended by it. The sweeper ends those that are past their deadline for longer.
+const (
+	judgeAfter = 5 * time.Second
+	judgeBatch = 100
+)
+
 // lostEvery is the interval at which the sweeper compares all players in the queue with the tickets.
 const lostEvery = 20 * time.Second
 
@@ -40,6 +46,11 @@ func (s *sweeper) region(ctx context.Context, region string, sweeps map[string]f
 			return n, err
 		}))
 	}
+	failed = errors.Join(failed, drain(judgeBatch, func() (int, error) {
+		judged, err := s.store.JudgeReadyChecks(ctx, region, nil, judgeAfter, judgeBatch)
+		done.add("ready_checks_ended", len(judged.Matches))
+		return len(judged.Matches), err
+	}))
 	cycles, err := s.store.ForgetCycles(ctx, region)
 	done.add("cycles_forgotten", cycles)
 	return errors.Join(failed, err)

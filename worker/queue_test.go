@@ -57,3 +57,26 @@ func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
 	require.Equal(t, Done{"cycles_forgotten": 1}, once(t, l))
 	require.Zero(t, one[int](b, "SELECT (SELECT count(*) FROM match_cycles) + (SELECT count(*) FROM match_callers)"))
 }
+
+// Pins ready checks of a profile that has lost its owner, whose players wait for ever.
+func TestReadyChecksWithoutAnOwnerEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	owner := db.MatchOwner{Universe: "global", Worker: uuid.New(), Profile: "duels"}
+	require.NoError(t, b.RenewLoopWorker(t.Context(), db.LoopWorker{ID: owner.Worker}, time.Hour))
+	epochs, err := b.TakeProfiles(t.Context(), "global", owner.Worker, []string{"duels"})
+	require.NoError(t, err)
+	owner.Epoch = epochs["duels"]
+	ticket, err := b.CreateTicket(t.Context(), "global", db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+	require.NoError(t, err)
+	m := db.NewMatch{ID: uuid.New(), Profile: "duels", Version: 1, Tickets: []db.MatchTicket{{ID: ticket.ID, Players: []db.MatchPlayer{{Sub: "ann"}}}}}
+	out, err := b.ProposeMatches(t.Context(), "global", []db.MatchOwner{owner}, []db.NewMatch{m}, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, db.MatchProposed, out[0].Kind)
+	l := loopOf(t, b.options(), "queue")
+	b.exec("UPDATE matches SET deadline = now()")
+	require.Empty(t, once(t, l), "its owner has a while to do it")
+	b.exec("UPDATE matches SET deadline = now() - interval '5 seconds'")
+	require.Equal(t, Done{"ready_checks_ended": 1}, once(t, l))
+	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ticket_events WHERE state = 'declined'"))
+}

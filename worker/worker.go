@@ -9,7 +9,8 @@
 //	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an old
 //	         key-encryption key.
 //	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is over.
-//	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire.
+//	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
+//	         no owner of their profile ends are ended.
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.

@@ -26,8 +26,8 @@ func (p *program) invariants() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invariants",
 		Short: "Check the invariants of the data",
-		Long: "Checks the invariants: capacity, double seats, sessions without a server, counters, the signing key. Prints the number of\n" +
-			"violations of each, and their first rows. The same in SQL: ops.invariants and ops.invariant_….\n\n" +
+		Long: "Checks the invariants: capacity, double seats, sessions without a server, counters, the signing key, tickets\n" +
+			"and matches. Prints the number of violations of each, and their first rows. The same in SQL: ops.invariants and ops.invariant_….\n\n" +
 			"Exit code 1 when any is violated. Repeat it after ten seconds: a violation that remains is a bug.",
 		Example: "  director invariants\n  director invariants -o json | jq '.[] | select(.violations > 0)'",
 		Args:    cli.Exactly(0),
