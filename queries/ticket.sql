@@ -113,9 +113,9 @@ SELECT l.id FROM (
           AND (o.ends_at IS NULL OR o.ends_at <= statement_timestamp() OR EXISTS (
             SELECT FROM fleet_clock c WHERE c.pulse_at > greatest(pg_postmaster_start_time(), statement_timestamp() - c.lease_ttl)
               AND c.steady_since <= statement_timestamp() - o.kept_alive))
-          AND (o.ends_at IS NULL OR o.matched_in IS NULL OR NOT EXISTS ( -- players that are asked whether they accept a match may answer
-            SELECT FROM matches m WHERE m.region = o.region AND m.state || '' = 'proposed' -- an expression, so that no partial index attracts it
-              AND m.id = CASE WHEN octet_length(o.matched_in) = 20 THEN encode(substring(o.matched_in FROM 5), 'hex')::uuid END))
+          AND (o.ends_at IS NULL OR o.matched_in IS NULL OR ( -- players that are asked whether they accept a match may answer
+            SELECT m.state FROM matches m WHERE m.region = o.region -- its value, because the planner may read all of matches for EXISTS
+              AND m.id = CASE WHEN octet_length(o.matched_in) = 20 THEN encode(substring(o.matched_in FROM 5), 'hex')::uuid END) IS DISTINCT FROM 'proposed')
         ORDER BY o.expires_at LIMIT @batch) e
     ORDER BY e.id
 ) w CROSS JOIN LATERAL (
