@@ -21,7 +21,8 @@ type commits struct {
 	store    Store
 	universe string
 	outcomes chan outcomes
-	returned []outcomes // taken from the channel, not handled yet
+	ended    chan struct{} // closed when nobody takes outcomes any more
+	returned []outcomes    // taken from the channel, not handled yet
 	lines    map[line]*lineState
 	under    int // jobs that were sent and are not handled yet
 }
@@ -46,8 +47,8 @@ type outcomes struct {
 	took     time.Duration
 }
 
-func newCommits(store Store, universe string) commits {
-	return commits{store: store, universe: universe, outcomes: make(chan outcomes, 64), lines: map[line]*lineState{}}
+func newCommits(store Store, universe string) *commits {
+	return &commits{store: store, universe: universe, outcomes: make(chan outcomes, 64), ended: make(chan struct{}), lines: map[line]*lineState{}}
 }
 
 // add queues a match: the oldest first.
@@ -77,7 +78,15 @@ func (c *commits) send(ctx context.Context) {
 		}
 		s.sent = s.batch()
 		c.under++
-		go func(jobs []*job) { c.outcomes <- c.transact(ctx, to, jobs) }(s.sent)
+		go c.report(ctx, to, s.sent)
+	}
+}
+
+// report runs the transaction of a batch and hands in its outcomes.
+func (c *commits) report(ctx context.Context, to line, jobs []*job) {
+	select {
+	case c.outcomes <- c.transact(ctx, to, jobs):
+	case <-c.ended:
 	}
 }
 

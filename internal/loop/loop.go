@@ -50,7 +50,7 @@ type Loop struct {
 	queue      *queue
 	profiles   map[string]*owned
 	holds      holds
-	commits    commits
+	commits    *commits
 	waiting    waiting
 	hosts      hosts
 	unreadable map[string]int // versions of profiles that this release cannot read
@@ -111,6 +111,7 @@ func (l *Loop) guarded(ctx context.Context) error {
 func (l *Loop) reset() {
 	l.profiles, l.freeFor, l.bad = map[string]*owned{}, map[string]int{}, map[string]int{}
 	l.queue = newQueue(l.Store, l.Universe, l.MaxCandidates, l)
+	close(l.commits.ended)
 	l.commits = newCommits(l.Store, l.Universe)
 	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
 }
