@@ -11,7 +11,7 @@ import (
 // Pins findings that compare with a wrong trial, or report a target as missed that is met.
 func TestOpenMatchFindings(t *testing.T) {
 	t.Parallel()
-	beside := result(9_000, 100, 13)
+	beside := result(9_000, 100, 17)
 	beside.Watchers = 5000
 	whole := result(1, 100, 700)
 	whole.Steps = []bench.Step{{Name: "matched", Figures: bench.Figures{Latency: bench.Latency{P50: 600}}}}
@@ -22,7 +22,7 @@ func TestOpenMatchFindings(t *testing.T) {
 	}
 	all := rounds{r}
 	got, missed := values(all.openMatch(10_000))
-	require.Equal(t, []string{"11,000/s", "10.00 ms", "700.00 ms", "45.00 ms", "390.00 ms", "20.00 ms", "1.30 ×", "0"}, got)
+	require.Equal(t, []string{"11,000/s", "10.00 ms", "700.00 ms", "45.00 ms", "390.00 ms", "20.00 ms", "1.70 ×", "0"}, got)
 	require.Equal(t, []int{3, 6}, missed)
 	require.Equal(t, "with a window of 250 ms; matched 600.00 ms; 10,000 single-row commits take 2000.00 ms", all.openMatch(10_000)[2].Note)
 }
