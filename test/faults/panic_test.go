@@ -137,7 +137,7 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 		{"resolve", "ResolveSeats", internalProblem, func() error {
 			return refusal(r.play("ann", "/resolve", fields{"session_handle": seat["session_handle"]}))
 		}},
-		{"ticket", "QueueTickets", internalStatus, func() error {
+		{"ticket", "CreatePlainTickets", internalStatus, func() error {
 			_, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 			return err
 		}},
