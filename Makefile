@@ -11,7 +11,7 @@ SHELL       := bash
 BIN          := .bin
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
-# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 24 MB instead of 38.
+# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 36 MB instead of 42.
 TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
 TEST_TIMEOUT ?= 25m
@@ -35,7 +35,7 @@ help: ## List the targets
 ##@ Start here
 
 .PHONY: demo
-demo: postgres ## Run game servers and players, and kill a game server and a replica; takes about a minute
+demo: postgres ## Run game servers and players, start servers where players come, and kill a game server, two workers and a replica; takes about a minute
 	@echo "building the demo: two minutes the first time, seconds after that"
 	@go run ./examples/demo
 

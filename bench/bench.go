@@ -31,6 +31,7 @@ const (
 	MaxModes     = 32      // of a game server, by the API
 	MaxCapacity  = 100_000 // of a game server, by the API
 	MaxPlayers   = 1024    // of a session, by the API
+	MaxTickets   = 1_000_000
 )
 
 // Options of a run. FleetToken, and all fields from Rate on except Duration, have usable zero values.
@@ -38,6 +39,7 @@ type Options struct {
 	Scenario    string   // one of Scenarios, or the name of Turn
 	URLs        []string // base URLs of replicas; callers are spread over them
 	FleetToken  string   // sent as X-Fleet-Token; "" sends none
+	OpsToken    string   // an operator's, sent where scenarios apply profiles; "" sends none
 	AccessToken MintFunc
 	Callers     int // concurrent callers, 1 to MaxCallers; in an open loop the most calls in flight, up to MaxInFlight
 	Instances   int // game servers to register, 1 to MaxInstances; raised to one a region, and for heartbeat to one a caller
@@ -49,6 +51,7 @@ type Options struct {
 	HotShare float64       // share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
 	Capacity int           // seats of each game server, up to MaxCapacity; 0 is MaxCapacity: game servers do not become full
 	Players  int           // most players of a session, up to MaxPlayers; 0 is the mode's default. Ignored by resolve, which seats parties
+	Tickets  int           // queued before each turn, in scenarios that queue tickets, up to MaxTickets; 0: the scenario's default
 	Turns    int           // of a closed loop, the warm-up included, without pauses after failures; 0: as many as Duration permits
 	Run      string        // part of the names of its regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random
 	WarmUp   time.Duration // of load before the measurement
@@ -96,6 +99,7 @@ func (o *Options) maxCallers() int {
 // checkLoad validates the shape of the load, and sets defaults.
 func (o *Options) checkLoad() error {
 	o.Regions, o.Modes = max(o.Regions, 1), max(o.Modes, 1)
+	o.Tickets = cmp.Or(o.Tickets, o.scenario().usual.Tickets)
 	switch {
 	case !(o.Rate >= 0 && o.Rate <= 1_000_000): // nor NaN
 		return fmt.Errorf("a rate of %g: there must be up to 1,000,000 a second", o.Rate)
@@ -107,6 +111,9 @@ func (o *Options) checkLoad() error {
 		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.HotShare)
 	case o.HotShare > 0 && o.Modes == 1:
 		return errors.New("a hot mode needs others beside it: ask for several modes")
+	}
+	if err := o.checkTickets(); err != nil {
+		return err
 	}
 	return o.checkSizes()
 }
@@ -148,6 +155,8 @@ type run struct {
 	period   atomic.Pointer[period] // nil before the load
 	schedule *schedule              // nil in a closed loop
 	turns    atomic.Int64           // that began, when Turns limits them
+	matches  matches
+	crowds   atomic.Int64 // of match-queue and match-servers
 }
 
 // period is the time of the measurement.
@@ -175,10 +184,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	defer stop()
 	helpers.Go(func() { r.reportProgress(background) })
 	defer r.fleet.deregister(ctx)
+	defer r.matches.retire(ctx)
 	if err := r.prepare(ctx); err != nil {
 		return Result{}, err
 	}
 	helpers.Go(func() { r.fleet.keepAlive(background) })
+	if err := r.prepareMatches(ctx); err != nil {
+		return Result{}, err
+	}
 	return r.measure(ctx)
 }
 
@@ -186,11 +199,12 @@ func newRun(ctx context.Context, o Options) *run {
 	id := cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
 	r := &run{
 		Options: o, scenario: o.scenario(), id: id, record: newRecord(), players: newPlayers(o.AccessToken),
-		client: newClient(ctx, o.FleetToken, o.Callers+2*maxConcurrent),
+		client: newClient(ctx, o.FleetToken, 2*o.Callers+2*maxConcurrent),
 	}
 	r.enter("preparing")
 	r.places = newPlaces(id, o)
 	r.fleet = newFleet(r.client, o.URLs, r.places, o.Capacity)
+	r.matches.run = r
 	for n := range o.Callers {
 		r.callers = append(r.callers, r.caller(n))
 	}

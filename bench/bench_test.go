@@ -33,7 +33,7 @@ type fakeDirector struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	subs  map[string]int // calls of players, by path and token
+	subs  map[string]int // calls of players, by method, path and token
 	seen  map[string]int // bodies of matchmake and register, by region and modes
 }
 
@@ -45,7 +45,11 @@ func startFakeDirector(t *testing.T, handlers map[string]http.HandlerFunc) *fake
 		if other := handlers[path]; other != nil {
 			handler = other
 		}
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { d.note(r); handler(w, r) })
+		method := "POST "
+		if strings.Contains(path, " ") {
+			method = ""
+		}
+		mux.HandleFunc(method+path, func(w http.ResponseWriter, r *http.Request) { d.note(r); handler(w, r) })
 	}
 	d.Server = httptest.NewServer(mux)
 	t.Cleanup(d.Close)
@@ -57,7 +61,7 @@ func (d *fakeDirector) note(r *http.Request) {
 	defer d.mu.Unlock()
 	d.calls[r.URL.Path]++
 	if who := r.Header.Get("Authorization"); who != "" {
-		d.subs[r.URL.Path+" "+who]++
+		d.subs[r.Method+" "+r.URL.Path+" "+who]++
 	}
 }
 
@@ -85,7 +89,30 @@ func (d *fakeDirector) defaults() map[string]http.HandlerFunc {
 			d.saw("matchmake", body.Region, body.Mode)
 			fmt.Fprintf(w, `{"session_id":"s","session_handle":"h","endpoint":%q}`, endpoint.Load())
 		},
-		"/resolve": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"session_token":%q}`, jwt) },
+		"PUT /ops/profiles/{name}": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
+		"DELETE /ops/profiles/{name}": func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Content-Type") == "" {
+				d.saw("retired", r.PathValue("name"))
+			}
+			fmt.Fprint(w, `{}`)
+		},
+		"/tickets": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, `{"ticket_id":%q,"state":"queued","version":1}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		},
+		"GET /tickets/{id}": d.moveTicket(),
+		"/resolve":          func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"session_token":%q}`, jwt) },
+	}
+}
+
+// moveTicket answers polls of a ticket: matches wait for a game server before they are assigned.
+func (d *fakeDirector) moveTicket() http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("version") == "1" {
+			fmt.Fprint(w, `{"state":"waiting_for_server","version":2}`)
+			return
+		}
+		fmt.Fprint(w, `{"state":"assigned","version":3}`)
 	}
 }
 
@@ -97,8 +124,12 @@ func (d *fakeDirector) saw(what, region string, modes ...string) {
 }
 
 func options(d *fakeDirector, scenario string) Options {
+	tickets := 0
+	if Usual(scenario).Tickets > 0 {
+		tickets = 200
+	}
 	return Options{
-		Scenario: scenario, URLs: []string{d.URL}, Callers: 4, Instances: 2, WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
+		Scenario: scenario, URLs: []string{d.URL}, Callers: 4, Instances: 2, Tickets: tickets, WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
 		AccessToken: func(sub string) (string, error) { return sub, nil },
 	}
 }
@@ -108,7 +139,7 @@ func options(d *fakeDirector, scenario string) Options {
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	identity := []string{matchmake, resolve, "joined", "left"}
-	steps := map[string][]string{sessionLife: identity, mixed: append([]string{heartbeat}, identity...)}
+	steps := map[string][]string{matchLife: {"create", "and assigned"}, sessionLife: identity, mixed: append([]string{heartbeat}, identity...)}
 	paths := map[string]string{
 		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop",
 	}
@@ -121,8 +152,8 @@ func TestScenarios(t *testing.T) {
 			res, err := Run(t.Context(), o)
 			require.NoError(t, err)
 			require.Positive(t, res.Calls)
-			require.Zero(t, res.Failed)
 			require.Empty(t, res.Errors)
+			require.Zero(t, res.Failed)
 			require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, 0.01)
 			require.Equal(t, d.calls["/fleet/register"], d.calls["/fleet/deregister"])
 			var names []string
@@ -133,13 +164,15 @@ func TestScenarios(t *testing.T) {
 			switch scenario {
 			case register:
 				require.EqualValues(t, d.calls["/fleet/register"], res.Calls+2)
+			case matchQueue, matchServers, matchLife, matchSteady, matchIdle:
+				d.requireMatches(t, res)
 			case mixed:
 				require.EqualValues(t, d.calls["/fleet/heartbeat"]+d.calls["/matchmake"], res.Calls)
 			default:
 				require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
 				require.Equal(t, res.Instances, d.calls["/fleet/register"])
 			}
-			if scenario != resolve { // whose party has a leader that also asked for the seats
+			if scenario != resolve && !strings.HasPrefix(scenario, "match-") { // which have operators and polls; whose party has a leader that also asked for the seats
 				for who, n := range d.subs {
 					require.Equal(t, 1, n, who)
 				}
@@ -338,7 +371,7 @@ func TestImpossibleOptions(t *testing.T) {
 	t.Parallel()
 	good := Options{Scenario: matchmake, URLs: []string{"http://127.0.0.1:1"}, Callers: 1, Instances: 1, Duration: time.Second}
 	for says, spoil := range map[string]func(*Options){
-		"there are fleet-noop, heartbeat, matchmake, mixed, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
+		"there are fleet-noop, heartbeat, match-idle, match-life, match-queue, match-servers, match-steady, matchmake, mixed, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
 		"no URL":          func(o *Options) { o.URLs = nil },
 		"0 callers":       func(o *Options) { o.Callers = 0 },
 		"2049 callers":    func(o *Options) { o.Callers = MaxCallers + 1 },
@@ -352,6 +385,8 @@ func TestImpossibleOptions(t *testing.T) {
 		"needs others":    func(o *Options) { o.HotShare = 0.5 },
 		"capacity of -1":  func(o *Options) { o.Capacity = -1 },
 		"of 1025 players": func(o *Options) { o.Players = MaxPlayers + 1 },
+		"1000001 tickets": func(o *Options) { o.Tickets = MaxTickets + 1 },
+		"multiple of 100": func(o *Options) { o.Scenario, o.Tickets = matchQueue, 150 },
 		"at a rate they":  func(o *Options) { o.Turns, o.Rate = 1, 1 },
 	} {
 		o := good

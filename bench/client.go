@@ -90,6 +90,11 @@ type reader func(answer) error
 // ignoreAnswer is the reader of calls whose status is all that matters.
 func ignoreAnswer(answer) error { return nil }
 
+// asOperator calls with the token of an operator.
+func (c *client) asOperator(method, url, token string, body []byte) error {
+	return c.call(request{method: method, url: url, header: fasthttp.HeaderAuthorization, value: "Bearer " + token, body: body, take: ignoreAnswer})
+}
+
 // asFleet calls with the fleet token.
 func (c *client) asFleet(url string, body []byte, take reader) error {
 	if c.fleetToken == "" {
@@ -104,23 +109,44 @@ func (c *client) asPlayer(url, token string, body []byte, take reader) error {
 }
 
 func (c *client) post(url, header, value string, body []byte, take reader) error {
+	return c.call(request{method: http.MethodPost, url: url, header: header, value: value, body: body, take: take})
+}
+
+// poll makes a player's long poll. Its timeout is callTimeout plus the time that the director may wait.
+func (c *client) poll(url, token string, wait time.Duration, take reader) error {
+	return c.call(request{method: http.MethodGet, url: url, header: fasthttp.HeaderAuthorization, value: "Bearer " + token, wait: wait, take: take})
+}
+
+// request is a call. Its zero header and body send none.
+type request struct {
+	method, url   string
+	header, value string
+	body          []byte
+	wait          time.Duration // how long the director may wait before it answers
+	take          reader
+}
+
+func (c *client) call(r request) error {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
-	req.SetRequestURI(url)
-	req.Header.SetMethod(http.MethodPost)
-	req.Header.SetContentType("application/json")
-	if header != "" {
-		req.Header.Set(header, value)
+	req.SetRequestURI(r.url)
+	req.Header.SetMethod(r.method)
+	req.Header.SetNoDefaultContentType(true) // a director refuses a type that is not JSON, even without a body
+	if r.header != "" {
+		req.Header.Set(r.header, r.value)
 	}
-	req.SetBodyRaw(body)
-	if err := c.http.DoTimeout(req, resp, callTimeout); err != nil {
+	if r.body != nil {
+		req.Header.SetContentType("application/json")
+		req.SetBodyRaw(r.body)
+	}
+	if err := c.http.DoTimeout(req, resp, r.wait+callTimeout); err != nil {
 		return unanswered(err)
 	}
 	if resp.StatusCode() >= http.StatusMultipleChoices {
 		return refusal(resp)
 	}
-	return take(answer(resp.Body()))
+	return r.take(answer(resp.Body()))
 }
 
 func unanswered(err error) error {

@@ -50,6 +50,7 @@ type registration struct {
 // fleet is the game servers of a run.
 type fleet struct {
 	client *client
+	kind   string // part of the names of its game servers, beside other fleets of the run; "" is the usual one
 	urls   []string
 	places places
 	seats  int          // of each game server
@@ -75,7 +76,7 @@ func (f *fleet) instance(kind string, n int) *instance {
 // register registers n game servers. Between chunks it sends the heartbeats of those that have waited long.
 func (f *fleet) register(ctx context.Context, n int) error {
 	for i := range n {
-		one := f.instance("", i)
+		one := f.instance(f.kind, i)
 		f.all = append(f.all, one)
 		f.byEndpoint[one.endpoint] = one
 	}

@@ -23,7 +23,7 @@ func (r *run) prepare(ctx context.Context) error {
 func (r *run) prepareData(ctx context.Context) error {
 	turns := r.turnsAhead()
 	r.enter("making access tokens")
-	if err := r.players.prepare(ctx, int(float64(turns)*r.scenario.players)); err != nil {
+	if err := r.players.prepare(ctx, int(r.players.next.Load())+int(float64(turns)*r.scenario.players)); err != nil {
 		return err
 	}
 	if r.Scenario == resolve {

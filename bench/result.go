@@ -22,6 +22,7 @@ type Result struct {
 	Connections int `json:"connections,omitempty"` // shared by callers, if they are
 	Tickets     int `json:"tickets,omitempty"`     // that wait at the start of a turn, in scenarios with a fixed number
 	Watchers    int `json:"watchers,omitempty"`    // streams that are open during the run
+	Agents      int `json:"agents,omitempty"`      // game servers that are connected to an orchestrator
 
 	Figures // of whole turns: the one call, or all calls of a session-life together
 
@@ -63,7 +64,7 @@ func (r *run) result(at period, took time.Duration, costs *Costs) Result {
 	res := Result{
 		Scenario: r.Scenario, Run: r.id, Replicas: len(r.URLs), Callers: r.Callers, Instances: len(r.fleet.all),
 		Regions: r.Regions, Modes: r.Modes, HotShare: r.HotShare, WarmUp: r.WarmUp.Seconds(), Seconds: took.Seconds(),
-		Figures: r.record.whole.figures(took), Steps: r.record.figures(took), Costs: costs,
+		Tickets: r.scenario.waiting(r.Options), Figures: r.record.whole.figures(took), Steps: r.record.figures(took), Costs: costs,
 	}
 	if r.schedule != nil {
 		res.Open = r.schedule.figures(at)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"maps"
 	"slices"
 )
@@ -19,10 +20,30 @@ const (
 
 // scenario describes the turns of a scenario.
 type scenario struct {
-	turn      func(*caller) error // calls made with [caller.timed] are measured
-	calls     int                 // per turn
-	players   float64             // per turn
-	fleetless bool                // it needs no game servers
+	turn      func(*caller) error               // calls made with [caller.timed] are measured
+	calls     int                               // per turn
+	players   float64                           // per turn
+	fleetless bool                              // it needs no game servers
+	usual     Load                              // zero: any
+	prepare   func(*run, context.Context) error // after its game servers have registered; nil: nothing
+}
+
+// Load is the size of a load.
+type Load struct {
+	Callers int
+	Rate    float64 // 0 is a closed loop
+	Tickets int     // tickets in the queue at the start of a turn; 0: the scenario queues none in advance
+}
+
+// Usual returns the default load of a scenario; the zero value if it has none of its own.
+func Usual(scenario string) Load { return scenarios[scenario].usual }
+
+// waiting returns the number of tickets in the queue at the start of a turn.
+func (s scenario) waiting(o Options) int {
+	if s.usual.Tickets == 0 {
+		return 0
+	}
+	return o.Tickets
 }
 
 var scenarios = map[string]scenario{
@@ -34,6 +55,12 @@ var scenarios = map[string]scenario{
 	mixed:       {turn: (*caller).mixed, calls: 2, players: 1.0 / sessionLifeShare},
 	noop:        {turn: (*caller).noop, calls: 1, players: 1, fleetless: true},
 	fleetNoop:   {turn: (*caller).fleetNoop, calls: 1, fleetless: true},
+
+	matchQueue:   {turn: (*caller).matchQueue, calls: 1, fleetless: true, usual: Load{Callers: 1, Tickets: 10_000}},
+	matchServers: {turn: (*caller).matchServers, calls: 1, fleetless: true, usual: Load{Callers: 1, Tickets: 10_000}},
+	matchLife:    {turn: (*caller).matchLife, calls: 4, players: 2, usual: Load{Callers: 64, Rate: 100}, prepare: (*run).applyDuels},
+	matchSteady:  {turn: (*caller).matchSteady, calls: 1, players: 1, usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}, prepare: (*run).queueStrangers},
+	matchIdle:    {turn: (*caller).matchIdle, calls: 1, usual: Load{Callers: 1, Tickets: 50_000}, prepare: (*run).queueStrangers},
 }
 
 // Scenarios returns the names of all scenarios, sorted.

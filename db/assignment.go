@@ -80,13 +80,15 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 	if len(ids) == 0 {
 		return nil
 	}
-	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
 		if err := q.LockMatchedTickets(ctx, LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}
 		queueExec(q.deferred(), (*Queries).ReleaseTickets, ReleaseTicketsParams{Region: region, Ids: ids})
 		return nil
-	}))
+	})
+	s.notifyQueue(region, err == nil, false)
+	return classify(err)
 }
 
 // releasePage is how many tickets one transaction releases. It holds their locks for about 50 ms.

@@ -122,6 +122,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		})
 		return nil
 	})
+	s.notifyQueue(region, err == nil, false)
 	return out, classify(err)
 }
 
@@ -209,13 +210,15 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, BackfillID, id) {
 		return nil
 	}
-	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
 		locked, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
 		if err != nil || len(locked) == 0 {
 			return err
 		}
 		return q.deleteBackfills(ctx, region, id)
-	}))
+	})
+	s.notifyQueue(region, err == nil, false)
+	return classify(err)
 }
 
 func (q *Queries) deleteBackfills(ctx context.Context, region string, ids ...string) error {

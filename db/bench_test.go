@@ -44,3 +44,37 @@ func BenchmarkPlace(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkResolve resolves seats on game servers that people started. The name says how many callers resolve at once.
+func BenchmarkResolve(b *testing.B) {
+	for _, callers := range []int{1, 256} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			store, err := db.Open(b.Context(), db.Config{URL: dbtest.New(b), Timing: db.DefaultTiming()})
+			require.NoError(b, err)
+			b.Cleanup(store.Close)
+			_, err = store.Register(b.Context(), db.Registration{InstanceID: "i", Endpoint: "i:1", Region: "eu", Modes: []string{"duel"}, Capacity: 100_000})
+			require.NoError(b, err)
+			var handles []string
+			for i := range 2000 {
+				placed, err := store.Place(b.Context(), request(fmt.Sprintf("p%d", i), 8))
+				require.NoError(b, err)
+				handles = append(handles, placed.SessionHandle)
+			}
+			_, err = store.Pool().Exec(b.Context(), "ANALYZE")
+			require.NoError(b, err)
+			var n atomic.Int64
+			b.SetParallelism((callers + 1) / 2) // of GOMAXPROCS goroutines each
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					i := int(n.Add(1)) % len(handles)
+					if _, err := store.Resolve(b.Context(), handles[i], fmt.Sprintf("p%d", i)); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "resolves/s")
+		})
+	}
+}

@@ -28,6 +28,15 @@ func (s *Store) Now() time.Time {
 	return now
 }
 
+// virtualNow is the time of statements of provisioning: nil, which means the database's, except in tests.
+func (s *Store) virtualNow() *time.Time {
+	if s.cfg.VirtualClock == nil {
+		return nil
+	}
+	now := s.cfg.VirtualClock()
+	return &now
+}
+
 // ClockReading returns the last measurement; ok is false before the first.
 func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	if p := s.clock.reading.Load(); p != nil {

@@ -42,6 +42,9 @@ type CycleRef struct {
 	Lease   time.Duration
 }
 
+// Mark returns the mark that the tickets of a match store: the cycle and the match_id, since two cycles may have the same match_id.
+func (r CycleRef) Mark(matchID string) []byte { return append(r.ID[:], matchID...) }
+
 // cycleLost is the error when another replica owns the cycle, or the cycle has ended.
 func cycleLost() error { return newError(Superseded, "cycle_lost", "another replica runs the cycle") }
 
@@ -75,51 +78,63 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 type CycleStatus struct {
 	Exists       bool // false: its row was deleted, or lost in a crash of Postgres
 	State        string
-	Failure      string              // why it ended for all callers; empty: it did not fail
-	LeaseExpired bool                // another replica may take it over
-	Committed    []CommittedProposal // the callers' proposals that are committed as matches
+	Failure      string            // why it ended for all callers; empty: it did not fail
+	LeaseExpired bool              // another replica may take it over
+	Decided      []DecidedProposal // the callers' proposals that an owner has decided about
 }
 
-// CommittedProposal is a proposal that is committed as a match.
-type CommittedProposal struct {
+// DecidedProposal is the verdict on a proposal of a follower.
+type DecidedProposal struct {
 	Caller          uuid.UUID
 	Seq             int32
+	Kept            bool      // it is committed as a match; false: it was dropped
 	CreatedBackfill string    // the id of the backfill that was created for it; empty: none was
 	BackfillCreated time.Time // when
 }
 
-// CycleStatus reads a cycle and the proposals of callers that are committed. Errors: Unavailable.
-func (s *Store) CycleStatus(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
+// FollowCycle reads a cycle and the verdicts on proposals of callers. It renews the callers, which count as gone a lease after
+// the last renewal. Errors: Unavailable.
+func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
 	var p tx.Pipeline
 	var cycles []GetCycleRow
-	var committed []AcceptedProposalsRow
+	queueExec(&p, (*Queries).RenewCallers, RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
 	queue(&p, &cycles, (*Queries).GetCycle, GetCycleParams{Region: ref.Region, ID: ref.ID})
-	// After the cycle: if it has ended, no more proposals are committed.
-	queue(&p, &committed, (*Queries).AcceptedProposals, AcceptedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
-	if err := s.q.send(ctx, &p); err != nil {
-		return status, classify(err)
-	}
+	// The verdicts are read after the cycle: if it has ended, no more follow.
+	status.Decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	for _, row := range cycles {
-		status = CycleStatus{Exists: true, State: row.State, Failure: row.Failure, LeaseExpired: !row.Alive}
+		status.Exists, status.State, status.Failure, status.LeaseExpired = true, row.State, row.Failure, !row.Alive
 	}
-	for _, row := range committed {
-		c := CommittedProposal{Caller: row.Caller, Seq: row.Seq}
-		if row.CreatedBackfill != nil && row.BackfillCreated != nil {
-			c.CreatedBackfill, c.BackfillCreated = *row.CreatedBackfill, time.Unix(0, *row.BackfillCreated).UTC()
-		}
-		status.Committed = append(status.Committed, c)
-	}
-	return status, nil
+	return status, err
 }
 
-// TakeOverCycle makes the replica the owner of a cycle whose lease has expired. taken is false when it has not, or when another
-// replica was first. Errors: Unavailable.
-func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef) (c Cycle, taken bool, err error) {
-	rows, err := s.q.TakeOverCycle(ctx, TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
-	for _, row := range rows {
-		return Cycle(row), true, nil
+// decidedProposals runs a pipeline, and then reads the verdicts on proposals of callers.
+func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID, p *tx.Pipeline) (decided []DecidedProposal, err error) {
+	var rows []DecidedProposalsRow
+	queue(p, &rows, (*Queries).DecidedProposals, DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
+	if err := s.q.send(ctx, p); err != nil {
+		return nil, classify(err)
 	}
-	return Cycle{}, false, classify(err)
+	for _, row := range rows {
+		d := DecidedProposal{Caller: row.Caller, Seq: row.Seq, Kept: row.Accepted}
+		if row.CreatedBackfill != nil && row.BackfillCreated != nil {
+			d.CreatedBackfill, d.BackfillCreated = *row.CreatedBackfill, time.Unix(0, *row.BackfillCreated).UTC()
+		}
+		decided = append(decided, d)
+	}
+	return decided, nil
+}
+
+// TakeOverCycle makes the replica the owner of a cycle whose lease has expired, and returns the verdicts of earlier owners on
+// proposals of callers. c is nil when the lease has not expired, or when another replica has taken the cycle over. Errors: Unavailable.
+func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (c *Cycle, decided []DecidedProposal, err error) {
+	var p tx.Pipeline
+	var rows []TakeOverCycleRow
+	queue(&p, &rows, (*Queries).TakeOverCycle, TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
+	decided, err = s.decidedProposals(ctx, ref, callers, &p)
+	if err != nil || len(rows) == 0 {
+		return nil, nil, err
+	}
+	return new(Cycle(rows[0])), decided, nil
 }
 
 // RenewCycle renews the owner's lease. Errors: Superseded when the replica is no longer the owner, Unavailable.
@@ -145,28 +160,18 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 	return nil
 }
 
-// ResignCycle gives up the owner's lease: another replica with callers in the cycle may take it over at once; without one, the
-// next cycle may begin. Errors: Unavailable.
-func (s *Store) ResignCycle(ctx context.Context, ref CycleRef) error {
-	err := s.q.ResignCycle(ctx, ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
+// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on the others. If the
+// replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without one, the next
+// cycle may begin. Errors: Unavailable.
+func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (decided []DecidedProposal, err error) {
+	var p tx.Pipeline
+	queueExec(&p, (*Queries).LeaveCycle, LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
+	queueExec(&p, (*Queries).ResignCycle, ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
+	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err == nil {
 		s.Notify(TopicCycle, ref.Region)
 	}
-	return classify(err)
-}
-
-// RenewCallers renews callers, which count as gone a lease after the last renewal. Errors: Unavailable.
-func (s *Store) RenewCallers(ctx context.Context, ref CycleRef, callers []uuid.UUID) error {
-	return classify(s.q.RenewCallers(ctx, RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers}))
-}
-
-// LeaveCycle removes callers, with their undecided proposals, from a cycle. Errors: Unavailable.
-func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) error {
-	err := s.q.LeaveCycle(ctx, LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
-	if err == nil {
-		s.Notify(TopicCycle, ref.Region)
-	}
-	return classify(err)
+	return decided, err
 }
 
 // ForgetCycles deletes cycles of a region that ended at least 30 seconds ago. Errors: Unavailable.

@@ -12,50 +12,6 @@ import (
 	"time"
 )
 
-const acceptedProposals = `-- name: AcceptedProposals :many
-SELECT p.caller, p.seq, p.created_backfill, p.backfill_created FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
-    SELECT r.region, r.cycle, r.caller, r.seq, r.match_id, r.score, r.tickets, r.backfill, r.match, r.accepted, r.created_backfill, r.backfill_created FROM match_proposals r
-    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted ORDER BY r.seq OFFSET 0) p
-`
-
-type AcceptedProposalsParams struct {
-	Callers []uuid.UUID
-	Region  string
-	Cycle   uuid.UUID
-}
-
-type AcceptedProposalsRow struct {
-	Caller          uuid.UUID
-	Seq             int32
-	CreatedBackfill *string
-	BackfillCreated *int64
-}
-
-func (q *Queries) AcceptedProposals(ctx context.Context, arg AcceptedProposalsParams) ([]AcceptedProposalsRow, error) {
-	rows, err := q.db.Query(ctx, acceptedProposals, arg.Callers, arg.Region, arg.Cycle)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []AcceptedProposalsRow{}
-	for rows.Next() {
-		var i AcceptedProposalsRow
-		if err := rows.Scan(
-			&i.Caller,
-			&i.Seq,
-			&i.CreatedBackfill,
-			&i.BackfillCreated,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const advanceCycle = `-- name: AdvanceCycle :execrows
 UPDATE match_cycles c SET state = $1, lease_until = clock_timestamp() + $2::interval
 WHERE c.region = $3 AND c.id = $4 AND c.owner = $5 AND c.state <> 'ended' AND c.lease_until > clock_timestamp()
@@ -144,9 +100,9 @@ func (q *Queries) CallersOfCycle(ctx context.Context, arg CallersOfCycleParams) 
 }
 
 const decidedProposals = `-- name: DecidedProposals :many
-SELECT p.caller, p.seq FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
-    SELECT r.caller, r.seq FROM match_proposals r
-    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p
+SELECT p.caller, p.seq, p.accepted::bool AS accepted, p.created_backfill, p.backfill_created FROM unnest($1::uuid[]) AS k(id) CROSS JOIN LATERAL (
+    SELECT r.region, r.cycle, r.caller, r.seq, r.match_id, r.score, r.tickets, r.backfill, r.match, r.accepted, r.created_backfill, r.backfill_created FROM match_proposals r
+    WHERE r.region = $2 AND r.cycle = $3 AND r.caller = k.id AND r.accepted IS NOT NULL ORDER BY r.seq OFFSET 0) p
 `
 
 type DecidedProposalsParams struct {
@@ -156,11 +112,14 @@ type DecidedProposalsParams struct {
 }
 
 type DecidedProposalsRow struct {
-	Caller uuid.UUID
-	Seq    int32
+	Caller          uuid.UUID
+	Seq             int32
+	Accepted        bool
+	CreatedBackfill *string
+	BackfillCreated *int64
 }
 
-// Proposals of callers that an earlier owner of the cycle has decided about.
+// Proposals of callers that an owner of the cycle has decided about.
 func (q *Queries) DecidedProposals(ctx context.Context, arg DecidedProposalsParams) ([]DecidedProposalsRow, error) {
 	rows, err := q.db.Query(ctx, decidedProposals, arg.Callers, arg.Region, arg.Cycle)
 	if err != nil {
@@ -170,7 +129,13 @@ func (q *Queries) DecidedProposals(ctx context.Context, arg DecidedProposalsPara
 	items := []DecidedProposalsRow{}
 	for rows.Next() {
 		var i DecidedProposalsRow
-		if err := rows.Scan(&i.Caller, &i.Seq); err != nil {
+		if err := rows.Scan(
+			&i.Caller,
+			&i.Seq,
+			&i.Accepted,
+			&i.CreatedBackfill,
+			&i.BackfillCreated,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -668,17 +633,25 @@ func (q *Queries) Propose(ctx context.Context, arg ProposeParams) (bool, error) 
 }
 
 const renewCallers = `-- name: RenewCallers :exec
-UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($3::uuid[])
+UPDATE match_callers k SET seen_at = clock_timestamp()
+WHERE k.region = $1 AND k.cycle = $2 AND k.id = ANY ($3::uuid[]) AND k.seen_at < clock_timestamp() - $4::interval / 4
 `
 
 type RenewCallersParams struct {
 	Region string
 	Cycle  uuid.UUID
 	Ids    []uuid.UUID
+	Lease  time.Duration
 }
 
+// Renews callers that were not renewed for a quarter of the lease: a caller counts as gone a lease after the last renewal.
 func (q *Queries) RenewCallers(ctx context.Context, arg RenewCallersParams) error {
-	_, err := q.db.Exec(ctx, renewCallers, arg.Region, arg.Cycle, arg.Ids)
+	_, err := q.db.Exec(ctx, renewCallers,
+		arg.Region,
+		arg.Cycle,
+		arg.Ids,
+		arg.Lease,
+	)
 	return err
 }
 

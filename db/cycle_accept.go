@@ -114,7 +114,7 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 			continue
 		}
 		for _, t := range a.tickets[i] {
-			a.marks.Ids, a.marks.MatchedIn = append(a.marks.Ids, t), append(a.marks.MatchedIn, a.mark(m))
+			a.marks.Ids, a.marks.MatchedIn = append(a.marks.Ids, t), append(a.marks.MatchedIn, a.ref.Mark(m.ID))
 			if id != "" {
 				associate.Tickets, associate.Backfills = append(associate.Tickets, t), append(associate.Backfills, id)
 			}
@@ -187,9 +187,6 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 	}
 	return claims, of
 }
-
-// mark returns what a ticket stores of its match: the cycle and the match_id, since two cycles may have the same match_id.
-func (a *acceptance) mark(m AcceptedMatch) []byte { return append(a.ref.ID[:], m.ID...) }
 
 // fillBackfill creates or changes the backfill of a match and returns its id, or drops the match when the backfill cannot be
 // decoded.

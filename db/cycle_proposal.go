@@ -106,16 +106,6 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 	return changes, nil
 }
 
-// DecidedProposals returns the proposals of callers that an earlier owner has decided about. Errors: Unavailable.
-func (s *Store) DecidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error) {
-	rows, err := s.q.DecidedProposals(ctx, DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
-	decided := map[uuid.UUID][]int32{}
-	for _, row := range rows {
-		decided[row.Caller] = append(decided[row.Caller], row.Seq)
-	}
-	return decided, classify(err)
-}
-
 func proposalOf(row ProposalsSinceRow) (CycleProposal, error) {
 	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match, Decided: row.Accepted != nil}
 	if row.Score != nil {

@@ -10,5 +10,5 @@
 // (placement_resume.go, pure), choose a session for each party (placement_candidates.go, placement_pack.go, pure), write.
 //
 // Frequent calls go through a group: the calls that are waiting at one time share one transaction. Protocols live in
-// server/, loops in worker/, tokens in token/; this package knows none of them.
+// server/, loops in worker/, tokens in token/, what runs game servers in provider/; this package knows none of them.
 package db

@@ -36,11 +36,12 @@ type Error struct {
 	Code       string
 	Detail     string
 	Field      string        // for Invalid: the field that is outside its limits
-	RetryAfter time.Duration // for Unavailable and TooMany: when another try makes sense
+	RetryAfter time.Duration // for Unavailable and TooMany, and NoCapacity with an Outlook: when another try makes sense
 	Err        error
 
-	Incarnation string // for instance_taken: the one that is registered
-	TicketID    string // for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
+	Incarnation string   // for instance_taken: the one that is registered
+	Outlook     *Outlook // for NoCapacity: of the pool of the mode; nil where no pool serves it, or the request waits for none
+	TicketID    string   // for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
 }
 
 // Error implements error.

@@ -1,5 +1,28 @@
 package db
 
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// FeedEnd returns a point from which a feed returns all later changes. A caller can therefore read everything, and then the changes made in the
+// meantime. Errors: Unavailable.
+func (s *Store) FeedEnd(ctx context.Context) (SettledPoint, error) {
+	now, err := s.q.CurrentSnapshot(ctx)
+	return SettledPoint{server: now.Server, read: now.Snapshot}, classify(err)
+}
+
+// Includes reports whether all writes of a transaction are before the point. The transaction must have ended.
+func (p SettledPoint) Includes(tx uint64) bool {
+	if p.read == "" || tx >= snapshotEnd(p.read) {
+		return false
+	}
+	running := strings.Split(p.read[strings.LastIndexByte(p.read, ':')+1:], ",")
+	return !slices.Contains(running, strconv.FormatUint(tx, 10))
+}
+
 // advance makes a page of the rows that two statements returned: late are of transactions that were in progress at since, newer
 // are of later transactions, and are taken only when all late rows are in the page. size is how many rows a statement returns, not
 // counting further rows of its last transaction, and tx returns the transaction of a row. The results are the rows of the page,

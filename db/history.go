@@ -8,7 +8,7 @@ import (
 )
 
 // historyTables are partitioned by day.
-var historyTables = []string{"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history"}
+var historyTables = []string{"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history", "deployment_history"}
 
 // historyPruneBatch is how many rows of a default partition one statement deletes, which takes about 50 ms.
 const historyPruneBatch = 5000
@@ -21,15 +21,28 @@ type HistoryTurn struct {
 	Pruned   int // rows past retention, deleted from default partitions
 }
 
+// Retention is how long history is kept.
+type Retention struct {
+	Matches time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
+	Others  time.Duration
+}
+
+func (r Retention) of(table string) time.Duration {
+	if table == "match_history" || table == "ticket_history" {
+		return r.Matches
+	}
+	return r.Others
+}
+
 // TurnHistory makes the day partitions of the history tables from today to ahead days later, and drops partitions whose last row
 // is older than keep. A default partition that got rows while no worker ran becomes an ordinary partition of the days it holds.
 // Each step is a transaction of its own that blocks other users of a table for about 250 ms at most. Any number of workers may
 // call it at once. Errors: Unavailable, also when a step did not get its lock in that time; the other tables are done then.
-func (s *Store) TurnHistory(ctx context.Context, ahead int, keep time.Duration) (HistoryTurn, error) {
+func (s *Store) TurnHistory(ctx context.Context, ahead int, keep Retention) (HistoryTurn, error) {
 	var turn HistoryTurn
 	var failed []error
 	for _, table := range historyTables {
-		if err := s.turnTable(ctx, table, ahead, keep, &turn); err != nil {
+		if err := s.turnTable(ctx, table, ahead, keep.of(table), &turn); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", table, classify(err)))
 		}
 	}

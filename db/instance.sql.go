@@ -7,9 +7,9 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 )
 
 const available = `-- name: Available :one
@@ -183,8 +183,13 @@ WITH beats AS (
     ) n
     WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
 )
-SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available
+SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available, i.status, i.endpoint,
+       (i.deployment_id IS NOT NULL)::bool AS deployed, coalesce(d.ending, true)::bool AS ending, d.ends_at
 FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id
+LEFT JOIN LATERAL ( -- LIMIT makes this one lookup for each deployed instance, and none for others
+    SELECT x.ends_at, x.desired = 'stopped' OR x.phase IN ('draining', 'failed', 'stopping') AS ending
+    FROM deployments x WHERE x.region = i.region AND x.id = i.deployment_id LIMIT 1
+) d ON i.deployment_id IS NOT NULL
 `
 
 type HeartbeatsParams struct {
@@ -196,6 +201,11 @@ type HeartbeatsParams struct {
 type HeartbeatsRow struct {
 	ID        string
 	Available int32
+	Status    string
+	Endpoint  string
+	Deployed  bool
+	Ending    bool
+	EndsAt    *time.Time
 }
 
 // One statement for all heartbeats of a batch, in the order of their ids. The nil incarnation means a legacy server, which
@@ -212,7 +222,15 @@ func (q *Queries) Heartbeats(ctx context.Context, arg HeartbeatsParams) ([]Heart
 	items := []HeartbeatsRow{}
 	for rows.Next() {
 		var i HeartbeatsRow
-		if err := rows.Scan(&i.ID, &i.Available); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.Available,
+			&i.Status,
+			&i.Endpoint,
+			&i.Deployed,
+			&i.Ending,
+			&i.EndsAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -368,9 +386,9 @@ func (q *Queries) PointDirectory(ctx context.Context, arg PointDirectoryParams) 
 
 const putInstance = `-- name: PutInstance :exec
 INSERT INTO instances (region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity,
-                       seat_ceiling, max_sessions, reports_seats)
+                       seat_ceiling, max_sessions, reports_seats, creates_rooms, deployment_id, status)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-        $10, $11, $12)
+        $10, $11, $12, $13, $14, $15)
 ON CONFLICT (region, id) DO UPDATE SET
     incarnation   = excluded.incarnation,
     boot_id       = coalesce(excluded.boot_id, instances.boot_id),
@@ -382,8 +400,10 @@ ON CONFLICT (region, id) DO UPDATE SET
     capacity      = excluded.capacity,
     seat_ceiling  = greatest(excluded.capacity, instances.reserved_seats),
     max_sessions  = excluded.max_sessions,
-    status        = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.status ELSE 'ready' END,
+    status        = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.status ELSE excluded.status END,
+    deployment_id = excluded.deployment_id,
     reports_seats = excluded.reports_seats OR (instances.reports_seats AND instances.incarnation = excluded.incarnation),
+    creates_rooms = excluded.creates_rooms OR (instances.creates_rooms AND instances.incarnation = excluded.incarnation),
     registered_at = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.registered_at ELSE now() END,
     ended_at      = NULL
 `
@@ -401,10 +421,13 @@ type PutInstanceParams struct {
 	Capacity     int32
 	MaxSessions  *int32
 	ReportsSeats bool
+	CreatesRooms bool
+	DeploymentID *uuid.UUID
+	Status       string
 }
 
 // Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
-// shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number.
+// shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation.
 func (q *Queries) PutInstance(ctx context.Context, arg PutInstanceParams) error {
 	_, err := q.db.Exec(ctx, putInstance,
 		arg.Region,
@@ -419,6 +442,9 @@ func (q *Queries) PutInstance(ctx context.Context, arg PutInstanceParams) error 
 		arg.Capacity,
 		arg.MaxSessions,
 		arg.ReportsSeats,
+		arg.CreatesRooms,
+		arg.DeploymentID,
+		arg.Status,
 	)
 	return err
 }
@@ -519,6 +545,9 @@ const setDrain = `-- name: SetDrain :one
 WITH changed AS (
     UPDATE instances i SET status = CASE WHEN $1::bool THEN 'draining' ELSE 'ready' END
     WHERE i.region = $2 AND i.id = $3 AND i.status = CASE WHEN $1::bool THEN 'ready' ELSE 'draining' END
+      AND ($1::bool OR i.deployment_id IS NULL OR EXISTS (
+          SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running'
+            AND d.incarnation = i.incarnation))
     RETURNING 1
 ), logged AS (
     INSERT INTO events (region, kind, instance_id)
@@ -534,7 +563,7 @@ type SetDrainParams struct {
 }
 
 // Starts or ends draining, and returns whether the status changed. A draining instance gets no new players; its sessions
-// continue.
+// continue. The instance of a deployment takes players again only while the deployment is ready.
 func (q *Queries) SetDrain(ctx context.Context, arg SetDrainParams) (bool, error) {
 	row := q.db.QueryRow(ctx, setDrain, arg.Drain, arg.Region, arg.ID)
 	var changed bool

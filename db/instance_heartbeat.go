@@ -16,12 +16,17 @@ type heartbeat struct {
 	load *float64
 }
 
-type heartbeatCall = batch.Call[heartbeat, int]
+type heartbeatCall = batch.Call[heartbeat, Alive]
 
-// Heartbeat renews the lease of an instance, and returns how many seats of its capacity no open session has reserved. Heartbeats
-// that wait at the same time share one statement. load is as in Registration; nil keeps the last one. Errors: NotFound when the
-// instance is unknown or its lease has expired (register again), Superseded, Unavailable.
-func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (available int, err error) {
+// Alive is the answer to a heartbeat.
+type Alive struct {
+	Available int       // seats of its capacity that no open session has reserved
+	Deployed  *Deployed // nil for an instance that belongs to no deployment
+}
+
+// Heartbeat renews the lease of an instance. Heartbeats that wait at the same time share one statement. load is as in Registration; nil
+// keeps the last one. Errors: NotFound when the instance is unknown or its lease has expired (register again), Superseded, Unavailable.
+func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (Alive, error) {
 	return s.groups.heartbeats.Do(ctx, "", heartbeat{ref, load})
 }
 
@@ -47,18 +52,26 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	if err != nil {
 		return err
 	}
-	available := make(map[string]int, len(rows))
+	alive := make(map[string]Alive, len(rows))
 	for _, r := range rows {
-		available[r.ID] = int(r.Available)
+		alive[r.ID] = r.alive()
 	}
 	for _, c := range decided {
-		if n, ok := available[c.Req.ref.InstanceID]; ok {
-			c.Answer(n, nil)
+		if a, ok := alive[c.Req.ref.InstanceID]; ok {
+			c.Answer(a, nil)
 		} else {
 			refused = append(refused, c)
 		}
 	}
 	return s.refuseHeartbeats(ctx, refused)
+}
+
+func (r HeartbeatsRow) alive() Alive {
+	a := Alive{Available: int(r.Available)}
+	if r.Deployed {
+		a.Deployed = &Deployed{Ready: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt, Ending: r.Ending}
+	}
+	return a
 }
 
 // isNil reports whether the caller sent the nil incarnation, which no instance has. The statement Heartbeats must not get it
@@ -81,7 +94,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
 			err = unavailable("the instance was being registered", nil)
 		}
-		c.Answer(0, err)
+		c.Answer(Alive{}, err)
 	}
 	return nil
 }

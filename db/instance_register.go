@@ -23,9 +23,13 @@ type Registration struct {
 	BootID       string // of the process; empty means a legacy server, identified by its id alone
 	CertDigest   string
 	ReportsSeats bool
+	CreatesRooms bool // the instance is an agent's process, whose process_uid is the id: the agent creates a room for each session
 	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never registered. The
 	// registration is refused when another incarnation is current. nil, as legacy servers send, means no check.
 	Replaces *uuid.UUID
+	// Joining is set when a deployment's own server registers: its id, region, modes and capacity must lie within its app version, its
+	// endpoint comes from the provider, and it gets players once it is ready. nil: somebody else started the server.
+	Joining *Joining
 }
 
 // Registered is the answer to a registration.
@@ -33,29 +37,48 @@ type Registered struct {
 	InstanceID  string
 	Incarnation uuid.UUID // sent with later calls, so that a process that was replaced while it was frozen changes nothing
 	Available   int       // seats of its capacity that no open session has reserved
+	Deployed    *Deployed // nil without Registration.Joining
 }
 
 // Register registers an instance, for the first time or again. With the same boot id, endpoint and region, and while its lease is
 // live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the sessions of the old
-// one close. Errors: Superseded or Conflict when Replaces is not the current incarnation, Unavailable.
-func (s *Store) Register(ctx context.Context, r Registration) (Registered, error) {
-	var out Registered
-	err := s.inTx(ctx, func(q *Queries) error {
-		incarnation, err := q.chooseIncarnation(ctx, r)
-		if err != nil {
-			return err
-		}
-		if err := q.putRegistration(ctx, r, incarnation); err != nil {
-			return err
-		}
-		available, err := q.Available(ctx, AvailableParams{Region: r.Region, ID: r.InstanceID})
-		out = Registered{InstanceID: r.InstanceID, Incarnation: incarnation, Available: int(available)}
+// one close. The endpoint of a deployment's server is the director's and decides nothing. Errors: Superseded or Conflict when Replaces
+// is not the current incarnation; Gone, Forbidden or Invalid for a deployment; Unavailable.
+func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		out, err = q.register(ctx, r)
 		return err
 	})
 	if err == nil {
 		s.Notify(TopicCapacity, "")
+		err = out.refused(r)
 	}
 	return out, classify(err)
+}
+
+func (q *Queries) register(ctx context.Context, r Registration) (Registered, error) {
+	if r.Joining != nil {
+		var err error
+		if r, err = q.within(ctx, r); err != nil {
+			return Registered{}, err
+		}
+	}
+	incarnation, err := q.chooseIncarnation(ctx, r)
+	if err != nil {
+		return Registered{}, err
+	}
+	if err := q.putRegistration(ctx, r, incarnation); err != nil {
+		return Registered{}, err
+	}
+	out := Registered{InstanceID: r.InstanceID, Incarnation: incarnation}
+	if r.Joining != nil {
+		if out.Deployed, err = q.join(ctx, r, incarnation); err != nil {
+			return Registered{}, err
+		}
+	}
+	available, err := q.Available(ctx, AvailableParams{Region: r.Region, ID: r.InstanceID})
+	out.Available = int(available)
+	return out, err
 }
 
 // chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not.
@@ -92,7 +115,7 @@ func (q *Queries) pointDirectory(ctx context.Context, r Registration, incarnatio
 }
 
 func continues(old LockInstanceRow, r Registration) bool {
-	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) && old.Endpoint == r.Endpoint
+	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) && (r.Joining != nil || old.Endpoint == r.Endpoint)
 }
 
 func sameBoot(old LockInstanceRow, r Registration) bool {
@@ -123,10 +146,15 @@ func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnati
 	if r.Labels == nil {
 		r.Labels = map[string]string{}
 	}
+	status, deployment := "ready", (*uuid.UUID)(nil)
+	if r.Joining != nil {
+		status, deployment = "starting", &r.Joining.ID
+	}
 	if err := q.PutInstance(ctx, PutInstanceParams{
 		Region: r.Region, ID: r.InstanceID, Incarnation: incarnation, BootID: orNull(r.BootID), Endpoint: r.Endpoint,
 		Modes: r.Modes, Labels: r.Labels, Version: orNull(r.Version), CertDigest: orNull(r.CertDigest),
-		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats,
+		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats, CreatesRooms: r.CreatesRooms,
+		DeploymentID: deployment, Status: status,
 	}); err != nil {
 		return err
 	}

@@ -12,6 +12,19 @@ import (
 	"github.com/google/uuid"
 )
 
+const anyOwner = `-- name: AnyOwner :one
+SELECT EXISTS (SELECT FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > clock_timestamp()
+    WHERE o.region = $1)::bool AS any
+`
+
+// Reports whether a worker decides for a profile of the region.
+func (q *Queries) AnyOwner(ctx context.Context, region string) (bool, error) {
+	row := q.db.QueryRow(ctx, anyOwner, region)
+	var any bool
+	err := row.Scan(&any)
+	return any, err
+}
+
 const candidateIDsAfter = `-- name: CandidateIDsAfter :many
 SELECT t.id, coalesce(t.tx, '0')::xid8 AS tx FROM tickets t
 WHERE t.region = $1 AND t.id > $2::text AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
@@ -29,7 +42,7 @@ type CandidateIDsAfterRow struct {
 	Tx uint64
 }
 
-// The same page without what a decision needs, to compare with what a worker knows.
+// Returns the same page without bodies, to compare it with the tickets in a worker's memory.
 func (q *Queries) CandidateIDsAfter(ctx context.Context, arg CandidateIDsAfterParams) ([]CandidateIDsAfterRow, error) {
 	rows, err := q.db.Query(ctx, candidateIDsAfter, arg.Region, arg.After, arg.Page)
 	if err != nil {
@@ -75,7 +88,7 @@ type CandidatesAfterRow struct {
 	MatchedIn    []byte
 }
 
-// A page of the queue, in the order of ids.
+// Returns a page of the queue, by id.
 func (q *Queries) CandidatesAfter(ctx context.Context, arg CandidatesAfterParams) ([]CandidatesAfterRow, error) {
 	rows, err := q.db.Query(ctx, candidatesAfter,
 		arg.PendingFor,
@@ -188,8 +201,8 @@ type CandidatesLateRow struct {
 	MatchedIn    []byte
 }
 
-// A page of what became a candidate by transactions that were in progress in the snapshot @before and have committed since.
-// Each is looked up on its own, so that one that stays open for hours costs a lookup and not a scan of all that is younger. The
+// Returns a page of the tickets that became candidates in transactions that were in progress in the snapshot @before and have
+// committed since. Each transaction is looked up by itself, so that one that stays open for hours costs one lookup. The
 // region is compared as an expression, here and below, so that the planner never chooses the primary key.
 func (q *Queries) CandidatesLate(ctx context.Context, arg CandidatesLateParams) ([]CandidatesLateRow, error) {
 	rows, err := q.db.Query(ctx, candidatesLate,
@@ -249,7 +262,7 @@ type CandidatesSinceRow struct {
 	MatchedIn    []byte
 }
 
-// A page of what became a candidate by the transactions that began to write at @since or later, all of each transaction.
+// Returns a page of the tickets that became candidates in transactions from @since on. A page has all tickets of a transaction.
 func (q *Queries) CandidatesSince(ctx context.Context, arg CandidatesSinceParams) ([]CandidatesSinceRow, error) {
 	rows, err := q.db.Query(ctx, candidatesSince,
 		arg.PendingFor,
@@ -287,7 +300,7 @@ const endLoopWorker = `-- name: EndLoopWorker :exec
 DELETE FROM loop_workers WHERE id = $1 OR lease_until < clock_timestamp() - interval '1 minute'
 `
 
-// Without a lease, so that others take its profiles at once.
+// Without the row, other workers take its profiles at once.
 func (q *Queries) EndLoopWorker(ctx context.Context, id uuid.UUID) error {
 	_, err := q.db.Exec(ctx, endLoopWorker, id)
 	return err
@@ -304,29 +317,35 @@ type GiveUpProfileParams struct {
 	Worker uuid.UUID
 }
 
-// The row stays, since its epoch must only grow.
+// The row is kept, since its epoch must never decrease.
 func (q *Queries) GiveUpProfile(ctx context.Context, arg GiveUpProfileParams) error {
 	_, err := q.db.Exec(ctx, giveUpProfile, arg.Region, arg.Name, arg.Worker)
 	return err
 }
 
 const hostRegions = `-- name: HostRegions :many
-SELECT m.region, m.mode, coalesce(max(i.capacity - i.reserved_seats) FILTER (WHERE m.bucket < 99 AND i.status = 'ready'
-        AND (i.max_sessions IS NULL OR i.open_sessions < i.max_sessions) AND l.heartbeat_at > (SELECT lease_horizon())), 0)::int AS free_seats
-FROM instance_modes m
-JOIN instances i ON i.region = m.region AND i.id = m.instance_id AND i.status <> 'gone'
-LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
-WHERE m.mode = ANY ($1::text[])
-GROUP BY m.region, m.mode ORDER BY m.region, m.mode
+SELECT f.region, f.mode, max(f.free)::int AS free_seats, sum(f.free)::bigint AS all_free_seats FROM (
+    SELECT m.region, m.mode, CASE WHEN m.bucket < 99 AND i.status = 'ready' AND (i.max_sessions IS NULL OR i.open_sessions < i.max_sessions)
+               AND l.heartbeat_at > (SELECT lease_horizon()) THEN greatest(i.capacity - i.reserved_seats, 0) ELSE 0 END AS free
+    FROM instance_modes m
+    JOIN instances i ON i.region = m.region AND i.id = m.instance_id AND i.status <> 'gone'
+    LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+    WHERE m.mode = ANY ($1::text[])
+    UNION ALL
+    SELECT m.region, m.mode, 0 FROM pool_modes m JOIN pools p ON p.region = m.region AND p.app = m.app AND p.version = m.version
+    WHERE m.mode = ANY ($1::text[]) AND p.max_servers > 0) f
+GROUP BY f.region, f.mode ORDER BY f.region, f.mode
 `
 
 type HostRegionsRow struct {
-	Region    string
-	Mode      string
-	FreeSeats int32
+	Region       string
+	Mode         string
+	FreeSeats    int32
+	AllFreeSeats int64
 }
 
-// Game regions that have instances of a mode, and the free seats of the instance that has most.
+// Returns the game regions that have instances of a mode, with the free seats of the instance that has most, and of all of them. A region
+// whose pool could start some is one of them, without free seats: matches wait there, and their demand starts servers.
 func (q *Queries) HostRegions(ctx context.Context, modes []string) ([]HostRegionsRow, error) {
 	rows, err := q.db.Query(ctx, hostRegions, modes)
 	if err != nil {
@@ -336,7 +355,12 @@ func (q *Queries) HostRegions(ctx context.Context, modes []string) ([]HostRegion
 	items := []HostRegionsRow{}
 	for rows.Next() {
 		var i HostRegionsRow
-		if err := rows.Scan(&i.Region, &i.Mode, &i.FreeSeats); err != nil {
+		if err := rows.Scan(
+			&i.Region,
+			&i.Mode,
+			&i.FreeSeats,
+			&i.AllFreeSeats,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -356,7 +380,7 @@ type LoopWorkersRow struct {
 	Weight int32
 }
 
-// Every worker whose lease runs.
+// Returns every worker whose lease has not expired.
 func (q *Queries) LoopWorkers(ctx context.Context) ([]LoopWorkersRow, error) {
 	rows, err := q.db.Query(ctx, loopWorkers)
 	if err != nil {
@@ -397,8 +421,7 @@ type MoveTicketsParams struct {
 	Reasons []string
 }
 
-// Tickets that enter a state without leaving the queue: their version grows, and an event tells their players. Tickets that are
-// gone are left out.
+// Records a state of tickets that stay in the queue: increments their version and inserts an event. It skips tickets that have left.
 func (q *Queries) MoveTickets(ctx context.Context, arg MoveTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, moveTickets,
 		arg.Region,
@@ -425,18 +448,21 @@ func (q *Queries) MoveTickets(ctx context.Context, arg MoveTicketsParams) ([]str
 }
 
 const openMatches = `-- name: OpenMatches :many
-SELECT m.region, m.id, m.profile, m.session_id::uuid AS session_id, m.roster, s.mode, s.opened_at,
-       ARRAY(SELECT st.sub FROM seats st WHERE st.region = m.region AND st.session_id = m.session_id ORDER BY st.sub)::text[] AS seated
-FROM matches m
-JOIN sessions s ON s.region = m.region AND s.id = m.session_id AND s.player_count < s.max_players
-WHERE m.universe = $1 AND m.profile = ANY ($2::text[]) AND m.state = 'playing'
-  AND EXISTS (SELECT FROM live_sessions v WHERE v.region = s.region AND v.id = s.id AND v.instance_status = 'ready')
-ORDER BY m.profile, s.opened_at, m.id LIMIT $3
+SELECT o.region, o.id, o.profile, o.session_id, o.roster, o.mode, o.opened_at, o.seated
+FROM unnest($1::text[]) AS p(name) CROSS JOIN LATERAL (
+    SELECT m.region, m.id, m.profile, m.session_id::uuid AS session_id, m.roster, s.mode, s.opened_at,
+           ARRAY(SELECT st.sub FROM seats st WHERE st.region = m.region AND st.session_id = m.session_id ORDER BY st.sub)::text[] AS seated
+    FROM matches m
+    JOIN sessions s ON s.region = m.region AND s.id = m.session_id AND s.player_count < s.max_players
+    WHERE m.universe = $2 AND m.profile = p.name AND m.state = 'playing'
+      AND EXISTS (SELECT FROM live_sessions v WHERE v.region = s.region AND v.id = s.id AND v.instance_status = 'ready')
+    ORDER BY s.opened_at, m.id LIMIT $3) o
+ORDER BY o.profile, o.opened_at, o.id
 `
 
 type OpenMatchesParams struct {
-	Universe string
 	Profiles []string
+	Universe string
 	Most     int32
 }
 
@@ -451,9 +477,9 @@ type OpenMatchesRow struct {
 	Seated    []string
 }
 
-// Playing matches of these profiles that have free seats on a server which takes players, with the players whose seats they are.
+// Returns the oldest @most playing matches of each profile that have free seats on a server that accepts players, and the players with seats.
 func (q *Queries) OpenMatches(ctx context.Context, arg OpenMatchesParams) ([]OpenMatchesRow, error) {
-	rows, err := q.db.Query(ctx, openMatches, arg.Universe, arg.Profiles, arg.Most)
+	rows, err := q.db.Query(ctx, openMatches, arg.Profiles, arg.Universe, arg.Most)
 	if err != nil {
 		return nil, err
 	}
@@ -500,7 +526,7 @@ type OwnedProfilesRow struct {
 	Owned  bool
 }
 
-// Every profile that is not retired, and whether a worker whose lease runs decides for it.
+// Returns every profile that is not retired, and whether a worker whose lease has not expired owns it.
 func (q *Queries) OwnedProfiles(ctx context.Context, region string) ([]OwnedProfilesRow, error) {
 	rows, err := q.db.Query(ctx, ownedProfiles, region)
 	if err != nil {
@@ -535,7 +561,9 @@ WITH wanted AS (
 ), gone AS (
     DELETE FROM demand d USING (
         SELECT o.region, o.mode, o.key FROM demand o
-        WHERE split_part(o.key, '/', 1) = ANY ($7::text[])
+        WHERE (split_part(o.key, '/', 1) = ANY ($7::text[])
+               OR NOT EXISTS (SELECT FROM profiles p WHERE p.region = $8::text AND p.name = split_part(o.key, '/', 1) AND p.retired_at IS NULL))
+          AND o.source = 'loop' AND split_part(o.key, '/', 3) IN ('', $8::text)
           AND NOT EXISTS (SELECT FROM wanted w WHERE w.region = o.region AND w.mode = o.mode AND w.key = o.key)
         ORDER BY o.region, o.mode, o.key FOR UPDATE) g
     WHERE d.region = g.region AND d.mode = g.mode AND d.key = g.key
@@ -553,9 +581,11 @@ type PutDemandParams struct {
 	Players  []int32
 	Waits    []time.Duration
 	Profiles []string
+	Universe string
 }
 
-// What matches of some profiles wait for, in place of what they waited for before. since is kept while a row stays.
+// Replaces the demand of these profiles. A row that remains keeps its since. Rows of retired profiles, which have no owner, are
+// deleted too. A key is profile/seats/universe; the previous release wrote no universe; a row of any universe replaces such a row.
 func (q *Queries) PutDemand(ctx context.Context, arg PutDemandParams) error {
 	_, err := q.db.Exec(ctx, putDemand,
 		arg.Regions,
@@ -565,6 +595,51 @@ func (q *Queries) PutDemand(ctx context.Context, arg PutDemandParams) error {
 		arg.Players,
 		arg.Waits,
 		arg.Profiles,
+		arg.Universe,
+	)
+	return err
+}
+
+const putProfileStats = `-- name: PutProfileStats :exec
+WITH wanted AS (
+    SELECT unnest($2::text[]) COLLATE "C" AS profile, unnest($3::smallint[]) AS decile, unnest($4::float8[]) AS upto,
+           unnest($5::interval[]) AS p50, unnest($6::interval[]) AS p90, unnest($7::int[]) AS samples
+), gone AS (
+    DELETE FROM profile_stats s USING (
+        SELECT o.profile, o.decile FROM profile_stats o
+        WHERE o.region = $1 AND o.profile = ANY ($8::text[])
+          AND NOT EXISTS (SELECT FROM wanted w WHERE w.profile = o.profile AND w.decile = o.decile)
+        ORDER BY o.profile, o.decile FOR UPDATE) g
+    WHERE s.region = $1 AND s.profile = g.profile AND s.decile = g.decile
+)
+INSERT INTO profile_stats (region, profile, decile, upto, p50, p90, samples)
+SELECT $1, w.profile, w.decile, w.upto, w.p50, w.p90, w.samples FROM wanted w ORDER BY w.profile, w.decile
+ON CONFLICT (region, profile, decile) DO UPDATE SET upto = excluded.upto, p50 = excluded.p50, p90 = excluded.p90, samples = excluded.samples,
+    updated_at = now()
+`
+
+type PutProfileStatsParams struct {
+	Region   string
+	Profiles []string
+	Deciles  []int16
+	Upto     []float64
+	P50      []time.Duration
+	P90      []time.Duration
+	Samples  []int32
+	All      []string
+}
+
+// Replaces the waiting times of the profiles @all.
+func (q *Queries) PutProfileStats(ctx context.Context, arg PutProfileStatsParams) error {
+	_, err := q.db.Exec(ctx, putProfileStats,
+		arg.Region,
+		arg.Profiles,
+		arg.Deciles,
+		arg.Upto,
+		arg.P50,
+		arg.P90,
+		arg.Samples,
+		arg.All,
 	)
 	return err
 }
@@ -581,9 +656,9 @@ type RenewLoopWorkerParams struct {
 	Weight int32
 }
 
-// Who decides for which profile, and which tickets are candidates. What a decision writes is in match.sql.
-// The one row that a worker writes while no profile changes hands. weight is what the worker has to decide about, for the
-// share that others leave to it.
+// Owners of profiles, and the candidates that they decide about. What a decision writes is in match.sql.
+// The only row that a worker writes while no profile changes hands. weight is the number of its candidates and profiles, by which
+// workers share the profiles.
 func (q *Queries) RenewLoopWorker(ctx context.Context, arg RenewLoopWorkerParams) error {
 	_, err := q.db.Exec(ctx, renewLoopWorker, arg.ID, arg.Lease, arg.Weight)
 	return err
@@ -608,7 +683,7 @@ type TakeProfilesRow struct {
 	Epoch   int64
 }
 
-// Takes those of the profiles that no worker with a running lease owns. It waits for a commit of the former owner, which has
+// Takes the profiles that no worker with an unexpired lease owns. It waits for a commit of the former owner, which has
 // locked the row; the commits that follow find the new epoch and fail.
 func (q *Queries) TakeProfiles(ctx context.Context, arg TakeProfilesParams) ([]TakeProfilesRow, error) {
 	rows, err := q.db.Query(ctx, takeProfiles, arg.Region, arg.Worker, arg.Names)

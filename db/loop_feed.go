@@ -40,13 +40,6 @@ const (
 	changesPage = 2000
 )
 
-// BeginCandidates returns the point from which [Store.CandidatesSince] finds what changes while the queue is being read.
-// Errors: Unavailable.
-func (s *Store) BeginCandidates(ctx context.Context) (SettledPoint, error) {
-	now, err := s.q.CurrentSnapshot(ctx)
-	return SettledPoint{server: now.Server, read: now.Snapshot}, classify(err)
-}
-
 // CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000 tickets.
 // Errors: Unavailable.
 func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {

@@ -20,13 +20,16 @@ type OpenMatch struct {
 	Tickets []string      // of the players, in the same order
 }
 
-// openMatchesPage bounds how many matches one reading returns: the oldest of each profile come first.
-const openMatchesPage = 1000
+// Limits of one read of open matches.
+const (
+	openMatchesPage = 1000 // matches of all profiles together, in equal shares
+	openMatchesMin  = 10   // the smallest share of a profile
+)
 
-// OpenMatches returns the playing matches of profiles that have free seats, by profile and age: at most 1,000. Errors:
-// Unavailable.
+// OpenMatches returns playing matches of profiles with free seats, ordered by profile and age. It returns the oldest matches of each profile:
+// 1,000 for a single profile; for several profiles equal shares of 1,000, but at least 10 each. Errors: Unavailable.
 func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []string) ([]OpenMatch, error) {
-	rows, err := s.q.OpenMatches(ctx, OpenMatchesParams{Universe: universe, Profiles: profiles, Most: openMatchesPage})
+	rows, err := s.q.OpenMatches(ctx, OpenMatchesParams{Universe: universe, Profiles: profiles, Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
 	if err != nil {
 		return nil, classify(err)
 	}

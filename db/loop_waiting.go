@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -9,6 +11,7 @@ import (
 type HostRegion struct {
 	Region, Mode string
 	FreeSeats    int // of the instance that has most; 0 where no instance takes a session
+	AllFreeSeats int // of all instances
 }
 
 // HostRegions returns the game regions that have instances of the modes, by region and mode. Errors: Unavailable.
@@ -16,7 +19,7 @@ func (s *Store) HostRegions(ctx context.Context, modes []string) ([]HostRegion, 
 	rows, err := s.q.HostRegions(ctx, modes)
 	regions := make([]HostRegion, 0, len(rows))
 	for _, r := range rows {
-		regions = append(regions, HostRegion{r.Region, r.Mode, int(r.FreeSeats)})
+		regions = append(regions, HostRegion{r.Region, r.Mode, int(r.FreeSeats), int(r.AllFreeSeats)})
 	}
 	return regions, classify(err)
 }
@@ -24,20 +27,32 @@ func (s *Store) HostRegions(ctx context.Context, modes []string) ([]HostRegion, 
 // Demand is what matches of a profile wait for in a game region.
 type Demand struct {
 	Region, Mode string
-	Key          string // the profile, "/" and the seats of its sessions
+	Key          string // the profile, "/", the seats of its sessions, "/", the universe
 	Matches      int
 	Players      int
 	Waits        time.Duration // of the match that has waited longest
 }
 
-// PutDemand replaces what matches of these profiles wait for. Errors: Unavailable.
-func (s *Store) PutDemand(ctx context.Context, profiles []string, demand []Demand) error {
-	p := PutDemandParams{Profiles: profiles}
+// PutDemand replaces what matches of these profiles of a universe wait for. Errors: Unavailable.
+func (s *Store) PutDemand(ctx context.Context, universe string, profiles []string, demand []Demand) error {
+	p := PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {
 		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
 		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players, int32(d.Players)), append(p.Waits, d.Waits)
 	}
 	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.PutDemand(ctx, p) }))
+}
+
+// PutWaitingTimes replaces the waiting times of these profiles. Errors: Unavailable.
+func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[string][]WaitingTime) error {
+	p := PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
+	for _, name := range p.All {
+		for i, t := range times[name] {
+			p.Profiles, p.Deciles, p.Upto = append(p.Profiles, name), append(p.Deciles, int16(i)), append(p.Upto, t.UpTo)
+			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples, int32(t.Samples))
+		}
+	}
+	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.PutProfileStats(ctx, p) }))
 }
 
 // MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.

@@ -30,8 +30,10 @@ type NewMatch struct {
 	Beside []string `json:"beside,omitempty"`
 	// Accepted says that the players accepted this match in a ready check: the marks of its proposal are free for it.
 	Accepted bool `json:"-"`
-	// Served are rows of demand that nobody waits for once this match is committed.
-	Served []DemandKey `json:"-"`
+	// Mark is the mark that a cycle has put on the tickets of this match ([CycleRef.Mark]): they may be committed in it. Nil: none.
+	Mark []byte `json:"-"`
+	// Demand is the row of demand, in the game region of the commit, that counts this match; zero for none.
+	Demand DemandKey `json:"-"`
 }
 
 // MatchTicket is a ticket of a match.
@@ -124,6 +126,14 @@ const (
 	maxBatchPlayers = 2048
 	maxBatchBytes   = 1 << 20
 )
+
+// mark returns the mark of tickets that are already in this match; nil if none are.
+func (m *NewMatch) mark() []byte {
+	if m.Accepted {
+		return loopMark(m.ID)
+	}
+	return m.Mark
+}
 
 // players returns all players of a match.
 func (m *NewMatch) players() (subs []string) {

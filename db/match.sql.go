@@ -24,7 +24,7 @@ type AnswerMatchParams struct {
 	Accepted bool
 }
 
-// A player who accepted may still decline, and not the other way round.
+// A player that accepted may still decline; a player that declined cannot accept.
 func (q *Queries) AnswerMatch(ctx context.Context, arg AnswerMatchParams) error {
 	_, err := q.db.Exec(ctx, answerMatch,
 		arg.Universe,
@@ -44,7 +44,7 @@ type AwaitTicketParams struct {
 	ID       string
 }
 
-// Waits until no transaction holds the ticket.
+// Waits until no other transaction has locked the ticket.
 func (q *Queries) AwaitTicket(ctx context.Context, arg AwaitTicketParams) error {
 	_, err := q.db.Exec(ctx, awaitTicket, arg.Universe, arg.ID)
 	return err
@@ -52,8 +52,8 @@ func (q *Queries) AwaitTicket(ctx context.Context, arg AwaitTicketParams) error 
 
 const declineTickets = `-- name: DeclineTickets :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id, w.match_id, w.subs_from, w.subs_to
-    FROM (SELECT unnest($3::text[]) AS id, unnest($4::uuid[]) AS match_id, unnest($5::int[]) AS subs_from, unnest($6::int[]) AS subs_to) w
+    SELECT l.region, l.id, w.match_id, w.party
+    FROM (SELECT unnest($2::text[]) AS id, unnest($3::uuid[]) AS match_id, unnest($4::text[]) AS party) w
     CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id OFFSET 0) l
 ), gone AS (
     DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.version
@@ -63,35 +63,31 @@ WITH held AS MATERIALIZED (
     DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM gone g)
 )
 INSERT INTO ticket_events (region, ticket_id, n, state, reason, match_id, party)
-SELECT $1, g.id, g.version + 1, 'declined', 'not_accepted', h.match_id, ($2::text[])[h.subs_from:h.subs_to]
+SELECT $1, g.id, g.version + 1, 'declined', 'not_accepted', h.match_id, h.party::text[]
 FROM gone g JOIN held h ON h.id = g.id
 `
 
 type DeclineTicketsParams struct {
 	Universe string
-	Subs     []string
 	Ids      []string
 	Matches  []uuid.UUID
-	SubsFrom []int32
-	SubsTo   []int32
+	Parties  []string
 }
 
-// Tickets, which this transaction holds, leave the queue for good.
+// Takes tickets, which this transaction has locked, out of the queue as declined.
 func (q *Queries) DeclineTickets(ctx context.Context, arg DeclineTicketsParams) error {
 	_, err := q.db.Exec(ctx, declineTickets,
 		arg.Universe,
-		arg.Subs,
 		arg.Ids,
 		arg.Matches,
-		arg.SubsFrom,
-		arg.SubsTo,
+		arg.Parties,
 	)
 	return err
 }
 
 const dueMatches = `-- name: DueMatches :many
 SELECT m.id, m.tickets FROM matches m
-WHERE m.region = $1 AND m.state <> 'playing' AND m.deadline <= clock_timestamp() - $2::interval
+WHERE m.region || '' = $1::text AND m.state <> 'playing' AND m.deadline <= clock_timestamp() - $2::interval
   AND (cardinality($3::text[]) = 0 OR m.profile = ANY ($3::text[]))
 ORDER BY m.deadline LIMIT $4
 `
@@ -108,7 +104,8 @@ type DueMatchesRow struct {
 	Tickets []string
 }
 
-// Matches that do not play and whose deadline has passed, of these profiles or, without any, of all.
+// Returns proposed and accepted matches whose deadline has passed, of these profiles or, if @profiles is empty, of all.
+// The region is compared as an expression, as in OpenProposals.
 func (q *Queries) DueMatches(ctx context.Context, arg DueMatchesParams) ([]DueMatchesRow, error) {
 	rows, err := q.db.Query(ctx, dueMatches,
 		arg.Universe,
@@ -134,26 +131,6 @@ func (q *Queries) DueMatches(ctx context.Context, arg DueMatchesParams) ([]DueMa
 	return items, nil
 }
 
-const endDemand = `-- name: EndDemand :exec
-WITH held AS (
-    SELECT d.mode, d.key FROM demand d
-    JOIN (SELECT unnest($2::text[]) AS mode, unnest($3::text[]) AS key) n ON n.mode = d.mode AND n.key = d.key
-    WHERE d.region = $1 ORDER BY d.mode, d.key FOR UPDATE OF d
-)
-DELETE FROM demand d USING held h WHERE d.region = $1 AND d.mode = h.mode AND d.key = h.key
-`
-
-type EndDemandParams struct {
-	Region string
-	Modes  []string
-	Keys   []string
-}
-
-func (q *Queries) EndDemand(ctx context.Context, arg EndDemandParams) error {
-	_, err := q.db.Exec(ctx, endDemand, arg.Region, arg.Modes, arg.Keys)
-	return err
-}
-
 const endProposals = `-- name: EndProposals :exec
 WITH answers AS (
     DELETE FROM match_accepts a WHERE a.region = $1 AND a.match_id = ANY ($2::uuid[])
@@ -166,7 +143,7 @@ type EndProposalsParams struct {
 	Ids      []uuid.UUID
 }
 
-// Of matches that this transaction holds.
+// Deletes proposed and accepted matches, which this transaction has locked, with their answers.
 func (q *Queries) EndProposals(ctx context.Context, arg EndProposalsParams) error {
 	_, err := q.db.Exec(ctx, endProposals, arg.Universe, arg.Ids)
 	return err
@@ -185,7 +162,7 @@ type EndReadyCheckParams struct {
 	ID       uuid.UUID
 }
 
-// All have answered. An accepted match keeps its tickets for a while, and one that somebody declined can be judged at once.
+// Ends a ready check before its deadline. An accepted match keeps its tickets for @hold; a declined one is due at once.
 func (q *Queries) EndReadyCheck(ctx context.Context, arg EndReadyCheckParams) error {
 	_, err := q.db.Exec(ctx, endReadyCheck,
 		arg.Accepted,
@@ -210,7 +187,7 @@ type ForgetTicketPlayersParams struct {
 	Universe string
 }
 
-// Of tickets that this transaction holds.
+// Deletes the players of tickets that this transaction has locked.
 func (q *Queries) ForgetTicketPlayers(ctx context.Context, arg ForgetTicketPlayersParams) error {
 	_, err := q.db.Exec(ctx, forgetTicketPlayers, arg.Tickets, arg.Universe)
 	return err
@@ -234,11 +211,13 @@ type HoldProfilesParams struct {
 	Universe string
 }
 
-// Where is a decided match committed? Here, in db/match_commit.go, which runs these in one transaction for all matches of a batch.
+// db/match_commit.go commits a batch of decided matches: it runs these statements in one transaction.
 // Tickets, their players and matches that do not play yet are of the universe; sessions, seats and playing matches of the game
-// region. The order of locks stands in migrations/00017_director_loop.sql.
-// The fence: of these profiles, those that their worker owns at these epochs while its lease lasts. A takeover waits until this
-// transaction ends, and other game regions of the same profile commit beside it.
+// region. The lock order is in migrations/00017_director_loop.sql.
+// Lists of a row (its tickets, its party) are parameters in the text form of an array: a slice of one long array would be found by
+// stepping over all elements before it, again for each row.
+// Fences the owner: returns the profiles that their worker still owns, at these epochs and with a lease that has not expired. The
+// share lock makes a takeover wait until this transaction ends; commits of other game regions run concurrently.
 func (q *Queries) HoldProfiles(ctx context.Context, arg HoldProfilesParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, holdProfiles,
 		arg.Profiles,
@@ -265,78 +244,65 @@ func (q *Queries) HoldProfiles(ctx context.Context, arg HoldProfilesParams) ([]s
 }
 
 const joinMatches = `-- name: JoinMatches :exec
-UPDATE matches m SET roster = m.roster || n.roster::jsonb, tickets = m.tickets || ($1::text[])[n.tickets_from:n.tickets_to]
-FROM (SELECT unnest($3::uuid[]) AS id, unnest($4::text[]) AS roster,
-             unnest($5::int[]) AS tickets_from, unnest($6::int[]) AS tickets_to) n
-WHERE m.region = $2 AND m.id = n.id
+UPDATE matches m SET roster = m.roster || n.roster::jsonb, tickets = m.tickets || n.tickets::text[]
+FROM (SELECT unnest($2::uuid[]) AS id, unnest($3::text[]) AS roster,
+             unnest($4::text[]) AS tickets) n
+WHERE m.region = $1 AND m.id = n.id
 `
 
 type JoinMatchesParams struct {
-	Tickets     []string
-	Region      string
-	Ids         []uuid.UUID
-	Rosters     []string
-	TicketsFrom []int32
-	TicketsTo   []int32
+	Region  string
+	Ids     []uuid.UUID
+	Rosters []string
+	Tickets []string
 }
 
-// Newcomers of matches whose sessions this transaction holds.
+// Adds newcomers to matches whose sessions this transaction has locked.
 func (q *Queries) JoinMatches(ctx context.Context, arg JoinMatchesParams) error {
 	_, err := q.db.Exec(ctx, joinMatches,
-		arg.Tickets,
 		arg.Region,
 		arg.Ids,
 		arg.Rosters,
-		arg.TicketsFrom,
-		arg.TicketsTo,
+		arg.Tickets,
 	)
 	return err
 }
 
 const keepTickets = `-- name: KeepTickets :exec
 INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, profile, match_id)
-SELECT $1, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), ($2::text[])[k.profiles_from:k.profiles_to],
-       ($3::text[])[k.parties_from:k.parties_to], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, $4,
+SELECT $1, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), k.profiles::text[], k.party::text[],
+       nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, $2,
        k.decided_by, k.match_id
-FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS created, unnest($7::timestamptz[]) AS seen_at,
-             unnest($8::int[]) AS profiles_from, unnest($9::int[]) AS profiles_to,
-             unnest($10::int[]) AS parties_from, unnest($11::int[]) AS parties_to,
-             unnest($12::text[]) AS attributes, unnest($13::text[]) AS latencies,
-             unnest($14::text[]) AS decided_by, unnest($15::uuid[]) AS match_id) k
+FROM (SELECT unnest($3::text[]) AS id, unnest($4::bigint[]) AS created, unnest($5::timestamptz[]) AS seen_at,
+             unnest($6::text[]) AS profiles, unnest($7::text[]) AS party,
+             unnest($8::text[]) AS attributes, unnest($9::text[]) AS latencies,
+             unnest($10::text[]) AS decided_by, unnest($11::uuid[]) AS match_id) k
 `
 
 type KeepTicketsParams struct {
-	Universe     string
-	Profiles     []string
-	Parties      []string
-	Outcome      string
-	Ids          []string
-	Created      []int64
-	SeenAt       []time.Time
-	ProfilesFrom []int32
-	ProfilesTo   []int32
-	PartiesFrom  []int32
-	PartiesTo    []int32
-	Attributes   []string
-	Latencies    []string
-	DecidedBy    []string
-	Matches      []uuid.UUID
+	Universe   string
+	Outcome    string
+	Ids        []string
+	Created    []int64
+	SeenAt     []time.Time
+	Profiles   []string
+	Parties    []string
+	Attributes []string
+	Latencies  []string
+	DecidedBy  []string
+	Matches    []uuid.UUID
 }
 
-// The history of tickets that leave the queue. A ticket that was never seen has the epoch as that time.
+// Inserts the history of tickets that leave the queue. @seen_at is the Unix epoch for a ticket that no worker has seen.
 func (q *Queries) KeepTickets(ctx context.Context, arg KeepTicketsParams) error {
 	_, err := q.db.Exec(ctx, keepTickets,
 		arg.Universe,
-		arg.Profiles,
-		arg.Parties,
 		arg.Outcome,
 		arg.Ids,
 		arg.Created,
 		arg.SeenAt,
-		arg.ProfilesFrom,
-		arg.ProfilesTo,
-		arg.PartiesFrom,
-		arg.PartiesTo,
+		arg.Profiles,
+		arg.Parties,
 		arg.Attributes,
 		arg.Latencies,
 		arg.DecidedBy,
@@ -436,7 +402,7 @@ type LockMarkedTicketsRow struct {
 	Created int64
 }
 
-// Holds the tickets that are still in these matches, in the order of @ids, which is theirs.
+// Locks the tickets that are still in these matches. @ids is sorted.
 func (q *Queries) LockMarkedTickets(ctx context.Context, arg LockMarkedTicketsParams) ([]LockMarkedTicketsRow, error) {
 	rows, err := q.db.Query(ctx, lockMarkedTickets, arg.Ids, arg.Marks, arg.Universe)
 	if err != nil {
@@ -483,7 +449,7 @@ type LockMatchSessionsRow struct {
 	TakesPlayers bool
 }
 
-// Sessions that matches join, and those in which their players give seats up.
+// Locks the sessions that matches join, and those in which their players give up seats.
 func (q *Queries) LockMatchSessions(ctx context.Context, arg LockMatchSessionsParams) ([]LockMatchSessionsRow, error) {
 	rows, err := q.db.Query(ctx, lockMatchSessions, arg.Region, arg.Ids)
 	if err != nil {
@@ -535,8 +501,8 @@ type LockMatchTicketsRow struct {
 	Tx      uint64
 }
 
-// Holds those that may be matched, in the order of @ids, which is theirs, each once. One that is missing in the answer is pending in
-// another match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the planner thinks of the table.
+// Locks the tickets that may be matched. @ids is sorted and has no duplicates. A ticket that is not returned is pending in another
+// match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the table's statistics say.
 func (q *Queries) LockMatchTickets(ctx context.Context, arg LockMatchTicketsParams) ([]LockMatchTicketsRow, error) {
 	rows, err := q.db.Query(ctx, lockMatchTickets,
 		arg.Ids,
@@ -579,7 +545,7 @@ type LockProposalRow struct {
 	Roster   []byte
 }
 
-// The ready check, while nobody else answers or ends it.
+// Locks a ready check, so that no other transaction answers or ends it.
 func (q *Queries) LockProposal(ctx context.Context, arg LockProposalParams) ([]LockProposalRow, error) {
 	rows, err := q.db.Query(ctx, lockProposal, arg.Universe, arg.ID)
 	if err != nil {
@@ -607,12 +573,12 @@ func (q *Queries) LockProposal(ctx context.Context, arg LockProposalParams) ([]L
 
 const lockTicketPlayers = `-- name: LockTicketPlayers :exec
 SELECT FROM (
-    SELECT f.sub, f.profile FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
+    SELECT f.sub, f.profile, u.id FROM unnest($1::text[]) AS u(id) CROSS JOIN LATERAL (
         SELECT q.sub, q.profile FROM ticket_players q WHERE q.region || '' = $2::text AND q.ticket_id = u.id OFFSET 0) f
     ORDER BY 1, 2) w
 CROSS JOIN LATERAL (
     SELECT FROM ticket_players p
-    WHERE p.region = $2 AND p.sub = w.sub AND p.profile = w.profile AND p.ticket_id = ANY ($1::text[]) FOR UPDATE) l
+    WHERE p.region = $2 AND p.sub = w.sub AND p.profile = w.profile AND p.ticket_id = w.id FOR UPDATE) l
 `
 
 type LockTicketPlayersParams struct {
@@ -620,7 +586,7 @@ type LockTicketPlayersParams struct {
 	Universe string
 }
 
-// The players of tickets. The region is compared as an expression so that the planner finds them by the index of tickets.
+// Locks the players of tickets. The region is compared as an expression so that the planner finds them by the index of tickets.
 func (q *Queries) LockTicketPlayers(ctx context.Context, arg LockTicketPlayersParams) error {
 	_, err := q.db.Exec(ctx, lockTicketPlayers, arg.Tickets, arg.Universe)
 	return err
@@ -648,7 +614,7 @@ type MarkProposedParams struct {
 	Marks    [][]byte
 }
 
-// Puts tickets, which this transaction holds, into proposed matches. tx stays: a mark says nothing about the ticket.
+// Marks tickets, which this transaction has locked, as being in proposed matches. tx does not change, since the ticket does not.
 func (q *Queries) MarkProposed(ctx context.Context, arg MarkProposedParams) error {
 	_, err := q.db.Exec(ctx, markProposed,
 		arg.Universe,
@@ -657,6 +623,46 @@ func (q *Queries) MarkProposed(ctx context.Context, arg MarkProposedParams) erro
 		arg.Marks,
 	)
 	return err
+}
+
+const markedByFunctions = `-- name: MarkedByFunctions :many
+SELECT t.id, t.matched_in FROM tickets t
+WHERE t.region = $1 AND t.pending_at IS NOT NULL
+  AND EXISTS (SELECT FROM unnest($2::bytea[]) AS p(prefix) WHERE substr(t.matched_in, 17, length(p.prefix)) = p.prefix)
+LIMIT $3
+`
+
+type MarkedByFunctionsParams struct {
+	Universe string
+	Prefixes [][]byte
+	Most     int32
+}
+
+type MarkedByFunctionsRow struct {
+	ID        string
+	MatchedIn []byte
+}
+
+// Returns tickets in matches of cycles whose match_id, which follows the 16 bytes of the cycle's id, begins with one of @prefixes.
+// It scans the whole queue, but only once for each takeover. With an index instead, marking a ticket would no longer be a HOT update.
+func (q *Queries) MarkedByFunctions(ctx context.Context, arg MarkedByFunctionsParams) ([]MarkedByFunctionsRow, error) {
+	rows, err := q.db.Query(ctx, markedByFunctions, arg.Universe, arg.Prefixes, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MarkedByFunctionsRow{}
+	for rows.Next() {
+		var i MarkedByFunctionsRow
+		if err := rows.Scan(&i.ID, &i.MatchedIn); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const matchAnswers = `-- name: MatchAnswers :many
@@ -710,25 +716,9 @@ func (q *Queries) MatchProposed(ctx context.Context, arg MatchProposedParams) (b
 	return proposed, err
 }
 
-const matchRecorded = `-- name: MatchRecorded :one
-SELECT EXISTS (SELECT FROM match_history h WHERE h.region = $1 AND h.id = $2)::bool AS recorded
-`
-
-type MatchRecordedParams struct {
-	Universe string
-	ID       uuid.UUID
-}
-
-func (q *Queries) MatchRecorded(ctx context.Context, arg MatchRecordedParams) (bool, error) {
-	row := q.db.QueryRow(ctx, matchRecorded, arg.Universe, arg.ID)
-	var recorded bool
-	err := row.Scan(&recorded)
-	return recorded, err
-}
-
 const openProposals = `-- name: OpenProposals :many
 SELECT m.id, m.state, m.deadline::timestamptz AS deadline, m.decision::jsonb AS decision FROM matches m
-WHERE m.region = $1 AND m.universe = $1 AND m.profile = $2 AND m.state <> 'playing' AND m.id > $3
+WHERE m.region || '' = $1::text AND m.profile || '' = $2::text AND m.state <> 'playing' AND m.id > $3
 ORDER BY m.id LIMIT $4
 `
 
@@ -746,7 +736,8 @@ type OpenProposalsRow struct {
 	Decision []byte
 }
 
-// A page of the matches of a profile that are proposed or accepted, for the worker that takes it over.
+// Returns a page of the proposed and accepted matches of a profile. The region and the profile are compared as expressions so that
+// the planner does not read all playing matches, but takes the index of those that do not play.
 func (q *Queries) OpenProposals(ctx context.Context, arg OpenProposalsParams) ([]OpenProposalsRow, error) {
 	rows, err := q.db.Query(ctx, openProposals,
 		arg.Universe,
@@ -795,7 +786,7 @@ type PlayingMatchesRow struct {
 	Subs        []string
 }
 
-// The matches of sessions that this transaction holds, and who has seats in them.
+// Returns the matches of sessions that this transaction has locked, and the players with seats in them.
 func (q *Queries) PlayingMatches(ctx context.Context, arg PlayingMatchesParams) ([]PlayingMatchesRow, error) {
 	rows, err := q.db.Query(ctx, playingMatches, arg.Region, arg.Sessions)
 	if err != nil {
@@ -824,44 +815,40 @@ func (q *Queries) PlayingMatches(ctx context.Context, arg PlayingMatchesParams) 
 const proposeMatches = `-- name: ProposeMatches :exec
 INSERT INTO matches (region, id, universe, profile, version, state, deadline, chosen, roster, data, tickets, decision, decided_at)
 SELECT $1, n.id, $1, n.profile, n.version, 'proposed', clock_timestamp() + $2::interval, n.chosen::jsonb,
-       n.roster::jsonb, nullif(n.data, '')::jsonb, ($3::text[])[n.tickets_from:n.tickets_to], n.decision::jsonb, n.decided_at
-FROM (SELECT unnest($4::uuid[]) AS id, unnest($5::text[]) AS profile, unnest($6::int[]) AS version,
-             unnest($7::text[]) AS chosen, unnest($8::text[]) AS roster, unnest($9::text[]) AS data,
-             unnest($10::int[]) AS tickets_from, unnest($11::int[]) AS tickets_to, unnest($12::text[]) AS decision,
-             unnest($13::timestamptz[]) AS decided_at) n
+       n.roster::jsonb, nullif(n.data, '')::jsonb, n.tickets::text[], n.decision::jsonb, n.decided_at
+FROM (SELECT unnest($3::uuid[]) AS id, unnest($4::text[]) AS profile, unnest($5::int[]) AS version,
+             unnest($6::text[]) AS chosen, unnest($7::text[]) AS roster, unnest($8::text[]) AS data,
+             unnest($9::text[]) AS tickets, unnest($10::text[]) AS decision,
+             unnest($11::timestamptz[]) AS decided_at) n
 ORDER BY n.id
 `
 
 type ProposeMatchesParams struct {
-	Universe    string
-	Within      time.Duration
-	Tickets     []string
-	Ids         []uuid.UUID
-	Profiles    []string
-	Versions    []int32
-	Chosen      []string
-	Rosters     []string
-	Data        []string
-	TicketsFrom []int32
-	TicketsTo   []int32
-	Decisions   []string
-	DecidedAt   []time.Time
+	Universe  string
+	Within    time.Duration
+	Ids       []uuid.UUID
+	Profiles  []string
+	Versions  []int32
+	Chosen    []string
+	Rosters   []string
+	Data      []string
+	Tickets   []string
+	Decisions []string
+	DecidedAt []time.Time
 }
 
-// Matches whose players are asked, and whose tickets this transaction holds.
+// Inserts matches that wait for their players to accept. This transaction has locked their tickets.
 func (q *Queries) ProposeMatches(ctx context.Context, arg ProposeMatchesParams) error {
 	_, err := q.db.Exec(ctx, proposeMatches,
 		arg.Universe,
 		arg.Within,
-		arg.Tickets,
 		arg.Ids,
 		arg.Profiles,
 		arg.Versions,
 		arg.Chosen,
 		arg.Rosters,
 		arg.Data,
-		arg.TicketsFrom,
-		arg.TicketsTo,
+		arg.Tickets,
 		arg.Decisions,
 		arg.DecidedAt,
 	)
@@ -869,49 +856,48 @@ func (q *Queries) ProposeMatches(ctx context.Context, arg ProposeMatchesParams) 
 }
 
 const recordMatches = `-- name: RecordMatches :exec
-WITH kept AS (
+WITH committed AS (
+    SELECT $1::text AS region, n.id, n.profile, n.version, n.epoch, n.seed, CASE WHEN n.mode <> '' THEN $2::text END AS game_region,
+           nullif(n.mode, '') AS mode, nullif(n.session_id, '00000000-0000-0000-0000-000000000000') AS session_id, n.joined,
+           n.tickets::text[] AS tickets, n.players, n.why::jsonb AS why, n.decided_at
+    FROM (SELECT unnest($3::uuid[]) AS id, unnest($4::text[]) AS profile, unnest($5::int[]) AS version,
+                 unnest($6::bigint[]) AS epoch, unnest($7::bigint[]) AS seed, unnest($8::text[]) AS mode,
+                 unnest($9::uuid[]) AS session_id, unnest($10::bool[]) AS joined, unnest($11::text[]) AS tickets,
+                 unnest($12::int[]) AS players, unnest($13::text[]) AS why,
+                 unnest($14::timestamptz[]) AS decided_at) n
+), kept AS (
     INSERT INTO match_history (region, id, profile, version, epoch, seed, game_region, mode, session_id, joined, tickets, players, why, decided_at)
-    SELECT $1, n.id, n.profile, n.version, n.epoch, n.seed, CASE WHEN n.mode <> '' THEN $2::text END, nullif(n.mode, ''),
-           nullif(n.session_id, '00000000-0000-0000-0000-000000000000'), n.joined, ($3::text[])[n.tickets_from:n.tickets_to], n.players,
-           n.why::jsonb, n.decided_at
-    FROM (SELECT unnest($4::uuid[]) AS id, unnest($5::text[]) AS profile, unnest($6::int[]) AS version,
-                 unnest($7::bigint[]) AS epoch, unnest($8::bigint[]) AS seed, unnest($9::text[]) AS mode,
-                 unnest($10::uuid[]) AS session_id, unnest($11::bool[]) AS joined, unnest($12::int[]) AS tickets_from,
-                 unnest($13::int[]) AS tickets_to, unnest($14::int[]) AS players, unnest($15::text[]) AS why,
-                 unnest($16::timestamptz[]) AS decided_at) n
-    RETURNING region, id, profile, version, epoch, seed, game_region, mode, session_id, joined, tickets, players, why, decided_at, committed_at
+    SELECT region, id, profile, version, epoch, seed, game_region, mode, session_id, joined, tickets, players, why, decided_at FROM committed WHERE $15::bool
 )
 INSERT INTO events (region, kind, session_id, detail)
 SELECT coalesce(k.game_region, k.region), 'match.committed', k.session_id, jsonb_strip_nulls(jsonb_build_object('match', k.id, 'profile', k.profile,
     'version', k.version, 'tickets', cardinality(k.tickets), 'players', k.players, 'mode', k.mode, 'joined', nullif(k.joined, false)))
-FROM kept k
+FROM committed k
 `
 
 type RecordMatchesParams struct {
-	Universe    string
-	Region      string
-	Tickets     []string
-	Ids         []uuid.UUID
-	Profiles    []string
-	Versions    []int32
-	Epochs      []int64
-	Seeds       []int64
-	Modes       []string
-	Sessions    []uuid.UUID
-	Joined      []bool
-	TicketsFrom []int32
-	TicketsTo   []int32
-	Players     []int32
-	Why         []string
-	DecidedAt   []time.Time
+	Universe  string
+	Region    string
+	Ids       []uuid.UUID
+	Profiles  []string
+	Versions  []int32
+	Epochs    []int64
+	Seeds     []int64
+	Modes     []string
+	Sessions  []uuid.UUID
+	Joined    []bool
+	Tickets   []string
+	Players   []int32
+	Why       []string
+	DecidedAt []time.Time
+	Keep      bool
 }
 
-// The history of committed matches, and an event for each.
+// Inserts an event for each committed match and, with @keep, its history.
 func (q *Queries) RecordMatches(ctx context.Context, arg RecordMatchesParams) error {
 	_, err := q.db.Exec(ctx, recordMatches,
 		arg.Universe,
 		arg.Region,
-		arg.Tickets,
 		arg.Ids,
 		arg.Profiles,
 		arg.Versions,
@@ -920,11 +906,11 @@ func (q *Queries) RecordMatches(ctx context.Context, arg RecordMatchesParams) er
 		arg.Modes,
 		arg.Sessions,
 		arg.Joined,
-		arg.TicketsFrom,
-		arg.TicketsTo,
+		arg.Tickets,
 		arg.Players,
 		arg.Why,
 		arg.DecidedAt,
+		arg.Keep,
 	)
 	return err
 }
@@ -943,7 +929,7 @@ type RenewAcceptedParams struct {
 	Ids      []uuid.UUID
 }
 
-// Accepted matches that wait on. Those that are missing in the answer have ended.
+// Extends the deadlines of accepted matches that still wait for a server. Matches that are not returned have ended.
 func (q *Queries) RenewAccepted(ctx context.Context, arg RenewAcceptedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, renewAccepted, arg.Hold, arg.Universe, arg.Ids)
 	if err != nil {
@@ -973,7 +959,7 @@ type RenewMarksParams struct {
 	Ids      []string
 }
 
-// Of tickets that this transaction holds.
+// Renews the marks of tickets that this transaction has locked.
 func (q *Queries) RenewMarks(ctx context.Context, arg RenewMarksParams) error {
 	_, err := q.db.Exec(ctx, renewMarks, arg.Universe, arg.Ids)
 	return err
@@ -997,7 +983,7 @@ type RequeueTicketsParams struct {
 	Matches  []uuid.UUID
 }
 
-// Gives tickets of proposed matches, which this transaction holds, back to the queue, at their place.
+// Returns tickets of proposed matches, which this transaction has locked, to their place in the queue.
 func (q *Queries) RequeueTickets(ctx context.Context, arg RequeueTicketsParams) error {
 	_, err := q.db.Exec(ctx, requeueTickets, arg.Universe, arg.Ids, arg.Matches)
 	return err
@@ -1014,55 +1000,85 @@ type SeeTicketParams struct {
 	Ticket   string
 }
 
-// The player has seen the ticket itself.
+// Records that the player has read or answered the ticket.
 func (q *Queries) SeeTicket(ctx context.Context, arg SeeTicketParams) error {
 	_, err := q.db.Exec(ctx, seeTicket, arg.Universe, arg.Sub, arg.Ticket)
 	return err
 }
 
+const serveDemand = `-- name: ServeDemand :exec
+WITH served AS (
+    SELECT n.mode, n.key, count(*)::int AS matches, sum(n.players)::int AS players
+    FROM (SELECT unnest($2::text[]) COLLATE "C" AS mode, unnest($3::text[]) COLLATE "C" AS key, unnest($4::int[]) AS players) n
+    GROUP BY n.mode, n.key
+), held AS MATERIALIZED (
+    SELECT l.mode, l.key, l.matches - w.matches AS matches, l.players - w.players AS players
+    FROM (SELECT mode, key, matches, players FROM served ORDER BY mode, key) w CROSS JOIN LATERAL (
+        SELECT o.mode, o.key, o.matches, o.players FROM demand o WHERE o.region = $1 AND o.mode = w.mode AND o.key = w.key FOR UPDATE) l
+), less AS (
+    UPDATE demand d SET matches = h.matches, players = greatest(1, h.players), updated_at = now()
+    FROM held h WHERE d.region = $1 AND d.mode = h.mode AND d.key = h.key AND h.matches > 0
+)
+DELETE FROM demand d USING held h WHERE d.region = $1 AND d.mode = h.mode AND d.key = h.key AND h.matches <= 0
+`
+
+type ServeDemandParams struct {
+	Region  string
+	Modes   []string
+	Keys    []string
+	Players []int32
+}
+
+// Subtracts committed matches from the demand that counted them while they waited for a server. A row at zero is deleted.
+func (q *Queries) ServeDemand(ctx context.Context, arg ServeDemandParams) error {
+	_, err := q.db.Exec(ctx, serveDemand,
+		arg.Region,
+		arg.Modes,
+		arg.Keys,
+		arg.Players,
+	)
+	return err
+}
+
 const settleMatched = `-- name: SettleMatched :exec
 WITH held AS MATERIALIZED (
-    SELECT l.region, l.id, w.match, w.detail, w.subs_from, w.subs_to
-    FROM (SELECT unnest($4::text[]) AS id, unnest($5::int[]) AS match, unnest($6::text[]) AS detail,
-                 unnest($7::int[]) AS subs_from, unnest($8::int[]) AS subs_to) w
+    SELECT l.region, l.id, w.match, w.detail, w.party
+    FROM (SELECT unnest($3::text[]) AS id, unnest($4::int[]) AS match, unnest($5::text[]) AS detail,
+                 unnest($6::text[]) AS party) w
     CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id OFFSET 0) l
 ), gone AS (
     DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.body, t.version
 ), settled AS (
     INSERT INTO settled_tickets (region, id, body, assignment)
-    SELECT $1, g.id, g.body, coalesce(($9::bytea[])[h.match], '') FROM gone g JOIN held h ON h.id = g.id
+    SELECT $1, g.id, g.body, coalesce(($7::bytea[])[h.match], '') FROM gone g JOIN held h ON h.id = g.id
 ), unmatched AS (
     DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM gone g)
 )
 INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
-SELECT $1, g.id, g.version + 1, 'assigned', ($2::uuid[])[h.match], h.detail::jsonb, ($3::text[])[h.subs_from:h.subs_to]
+SELECT $1, g.id, g.version + 1, 'assigned', ($2::uuid[])[h.match], h.detail::jsonb, h.party::text[]
 FROM gone g JOIN held h ON h.id = g.id
 `
 
 type SettleMatchedParams struct {
 	Universe    string
 	Playing     []uuid.UUID
-	Subs        []string
 	Ids         []string
 	Match       []int32
 	Details     []string
-	SubsFrom    []int32
-	SubsTo      []int32
+	Parties     []string
 	Assignments [][]byte
 }
 
-// Assigns tickets that this transaction holds: they leave the queue with their last state. It does not ask again whether a ticket
-// has expired, which may have happened since.
+// Assigns tickets that this transaction has locked: moves them out of the queue and records their last state. It does not check again
+// whether a ticket has expired since it was locked.
 func (q *Queries) SettleMatched(ctx context.Context, arg SettleMatchedParams) error {
 	_, err := q.db.Exec(ctx, settleMatched,
 		arg.Universe,
 		arg.Playing,
-		arg.Subs,
 		arg.Ids,
 		arg.Match,
 		arg.Details,
-		arg.SubsFrom,
-		arg.SubsTo,
+		arg.Parties,
 		arg.Assignments,
 	)
 	return err
@@ -1071,36 +1087,33 @@ func (q *Queries) SettleMatched(ctx context.Context, arg SettleMatchedParams) er
 const startMatches = `-- name: StartMatches :exec
 INSERT INTO matches (region, id, universe, profile, version, state, session_id, chosen, roster, data, tickets, decided_at)
 SELECT $1, n.id, $2, n.profile, n.version, 'playing', n.session_id, n.chosen::jsonb, n.roster::jsonb, nullif(n.data, '')::jsonb,
-       ($3::text[])[n.tickets_from:n.tickets_to], n.decided_at
-FROM (SELECT unnest($4::uuid[]) AS id, unnest($5::text[]) AS profile, unnest($6::int[]) AS version,
-             unnest($7::uuid[]) AS session_id, unnest($8::text[]) AS chosen, unnest($9::text[]) AS roster,
-             unnest($10::text[]) AS data, unnest($11::int[]) AS tickets_from, unnest($12::int[]) AS tickets_to,
-             unnest($13::timestamptz[]) AS decided_at) n
+       n.tickets::text[], n.decided_at
+FROM (SELECT unnest($3::uuid[]) AS id, unnest($4::text[]) AS profile, unnest($5::int[]) AS version,
+             unnest($6::uuid[]) AS session_id, unnest($7::text[]) AS chosen, unnest($8::text[]) AS roster,
+             unnest($9::text[]) AS data, unnest($10::text[]) AS tickets,
+             unnest($11::timestamptz[]) AS decided_at) n
 ORDER BY n.id
 `
 
 type StartMatchesParams struct {
-	Region      string
-	Universe    string
-	Tickets     []string
-	Ids         []uuid.UUID
-	Profiles    []string
-	Versions    []int32
-	Sessions    []uuid.UUID
-	Chosen      []string
-	Rosters     []string
-	Data        []string
-	TicketsFrom []int32
-	TicketsTo   []int32
-	DecidedAt   []time.Time
+	Region    string
+	Universe  string
+	Ids       []uuid.UUID
+	Profiles  []string
+	Versions  []int32
+	Sessions  []uuid.UUID
+	Chosen    []string
+	Rosters   []string
+	Data      []string
+	Tickets   []string
+	DecidedAt []time.Time
 }
 
-// Matches that play from now on, in sessions that this transaction opens.
+// Inserts playing matches, in sessions that this transaction opens.
 func (q *Queries) StartMatches(ctx context.Context, arg StartMatchesParams) error {
 	_, err := q.db.Exec(ctx, startMatches,
 		arg.Region,
 		arg.Universe,
-		arg.Tickets,
 		arg.Ids,
 		arg.Profiles,
 		arg.Versions,
@@ -1108,8 +1121,7 @@ func (q *Queries) StartMatches(ctx context.Context, arg StartMatchesParams) erro
 		arg.Chosen,
 		arg.Rosters,
 		arg.Data,
-		arg.TicketsFrom,
-		arg.TicketsTo,
+		arg.Tickets,
 		arg.DecidedAt,
 	)
 	return err
@@ -1135,8 +1147,8 @@ type TakeMatchSeatsParams struct {
 	Teams    []string
 }
 
-// As TakeSeats: in sessions that this transaction holds or opens, by player. Players of a match reserve for themselves, so that no
-// other party takes them away.
+// As TakeSeats, in sessions that this transaction has locked or opens, sorted by player. Each player of a match reserves its own
+// seat, so that no other party can take it.
 func (q *Queries) TakeMatchSeats(ctx context.Context, arg TakeMatchSeatsParams) error {
 	_, err := q.db.Exec(ctx, takeMatchSeats,
 		arg.Region,
@@ -1149,6 +1161,26 @@ func (q *Queries) TakeMatchSeats(ctx context.Context, arg TakeMatchSeatsParams) 
 		arg.Teams,
 	)
 	return err
+}
+
+const ticketAssigned = `-- name: TicketAssigned :one
+SELECT EXISTS (SELECT FROM ticket_events e
+    WHERE e.region = $1 AND e.ticket_id = $2 AND e.state = 'assigned' AND e.match_id = $3::uuid
+      AND e.at > statement_timestamp() - interval '1 hour' AND e.at < statement_timestamp() + interval '1 day')::bool AS assigned
+`
+
+type TicketAssignedParams struct {
+	Universe string
+	Ticket   string
+	MatchID  uuid.UUID
+}
+
+// Reports whether a ticket was assigned to a match within the last hour, which is longer than any transaction lasts.
+func (q *Queries) TicketAssigned(ctx context.Context, arg TicketAssignedParams) (bool, error) {
+	row := q.db.QueryRow(ctx, ticketAssigned, arg.Universe, arg.Ticket, arg.MatchID)
+	var assigned bool
+	err := row.Scan(&assigned)
+	return assigned, err
 }
 
 const ticketMark = `-- name: TicketMark :one
@@ -1169,7 +1201,7 @@ type TicketMarkRow struct {
 	Member bool
 }
 
-// The match that a ticket is in, and whether the player is of its party: while it waits, or by its last state.
+// Returns the mark of the match that a ticket is in, and whether the player is a member of its party, now or in its last state.
 func (q *Queries) TicketMark(ctx context.Context, arg TicketMarkParams) (TicketMarkRow, error) {
 	row := q.db.QueryRow(ctx, ticketMark, arg.Universe, arg.Ticket, arg.Sub)
 	var i TicketMarkRow

@@ -18,12 +18,13 @@ type ReadyCheck struct {
 	Players  int
 	Accepted int   // players that accepted
 	You      *bool // whether the player accepted; nil before it answered
-	// Done says that all players have answered.
+	// Done means that the ready check has ended: all players have answered, or one declined.
 	Done bool
 }
 
 // AnswerReadyCheck stores whether a player accepts the match that its ticket is in. Each member answers for itself, and may
-// repeat its answer; one that accepted may still decline. Errors: NotFound where the player is of no such ticket; Conflict,
+// repeat its answer; one that accepted may still decline. The first that declines ends the ready check, as does the last that
+// accepts: nobody waits for the deadline of a match that cannot be. Errors: NotFound where the player is of no such ticket; Conflict,
 // "too_late", where the ticket is in no ready check any more; Unavailable.
 func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub string, accept bool) (ReadyCheck, error) {
 	var check ReadyCheck
@@ -36,7 +37,7 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub st
 		check, err = a.run(ctx, accept)
 		return err
 	})
-	if err == nil {
+	if err == nil && check.Done {
 		s.Notify(TopicMatches, universe)
 	}
 	return check, classify(err)
@@ -62,7 +63,7 @@ func (s *Store) askedIn(ctx context.Context, universe, ticketID, sub string) (uu
 }
 
 func tooLate() *Error {
-	return newError(Conflict, "too_late", "the ready check has ended")
+	return newError(Conflict, "too_late", "no ready check waits for your answer")
 }
 
 // acceptedHold is how long an accepted match keeps its tickets before its worker renews the marks. A ready check ends that much
@@ -85,7 +86,7 @@ type proposal struct {
 	answers map[string]bool
 }
 
-// run stores the answer under the lock of the match. The last one ends the ready check.
+// run stores the answer under the lock of the match. The last one, or one that declines, ends the ready check.
 func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	var out tx.Pipeline
 	var rows []LockProposalRow
@@ -107,7 +108,7 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	case p.row.State != "proposed" || !p.row.Open:
 		return ReadyCheck{}, tooLate()
 	case answered && !before:
-		return p.check(a), nil // it declined, and that stands
+		return p.check(a), nil // it declined on a replica of the previous release, which waits for the deadline
 	}
 	p.answers[a.sub] = accept
 	a.write(p, accept)
@@ -142,12 +143,13 @@ func (a answering) proposal(rows []LockProposalRow, answers []MatchAnswersRow) (
 }
 
 func (p proposal) check(a answering) ReadyCheck {
-	c := ReadyCheck{MatchID: a.match, Until: p.row.Deadline, Players: len(p.roster), Done: len(p.roster) > 0 && len(p.answers) == len(p.roster)}
+	c := ReadyCheck{MatchID: a.match, Until: p.row.Deadline, Players: len(p.roster)}
 	for _, accepted := range p.answers {
 		if accepted {
 			c.Accepted++
 		}
 	}
+	c.Done = c.Accepted < len(p.answers) || c.Accepted == c.Players && c.Players > 0
 	if you, ok := p.answers[a.sub]; ok {
 		c.You = &you
 	}

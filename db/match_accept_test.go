@@ -50,11 +50,15 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	check := m.answer(d.Tickets[0], "ann", true)
 	require.Equal(t, db.ReadyCheck{MatchID: d.ID, Until: check.Until, Players: 4, Accepted: 1, You: &yes}, check)
 	require.Equal(t, check, m.answer(d.Tickets[0], "ann", true), "repeated")
+	until := m.sees("ann", d.Tickets[0].ID).ReadyCheck.Until
 	for _, sub := range []string{"bob", "cid", "dan"} {
 		check = m.answer(d.Tickets[map[string]int{"bob": 0, "cid": 1, "dan": 1}[sub]], sub, true)
 	}
 	require.True(t, check.Done)
 	require.Equal(t, 4, check.Accepted)
+	seen := m.sees("ann", d.Tickets[0].ID)
+	require.Equal(t, db.TicketAccepting, seen.State, "until the match is committed, and not queued again")
+	require.Equal(t, db.PlayerReadyCheck{Until: until, Players: 4, Accepted: 4, You: true}, *seen.ReadyCheck)
 	require.Equal(t, 4, one[int](m.bundle, "SELECT count(*) FROM ticket_players WHERE seen_at IS NOT NULL"))
 
 	open, err := m.OpenReadyChecks(t.Context(), universe, "duels")
@@ -87,49 +91,76 @@ func (m *matches) commitAccepted(d db.NewMatch) db.MatchOutcome {
 	return m.commit(d)[0]
 }
 
-// A party of which one declined or was silent leaves; a party that accepted is back at its place.
-func TestAReadyCheckThatFails(t *testing.T) {
+// A decline ends the ready check at once. The declining party leaves the queue; the other parties return to their place, even if they had not
+// answered yet.
+func TestADeclineEndsAReadyCheck(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	accepted, declined, silent := m.queued("red", "ann"), m.queued("red", "bob", "cid"), m.queued("blue", "dan", "eve")
 	created := one[int64](m.bundle, "SELECT created FROM tickets WHERE id = $1", accepted.ID)
-	d := matchOf(accepted, declined, silent)
-	m.propose(d)
+	m.propose(matchOf(accepted, declined, silent))
 	m.answer(accepted, "ann", true)
 	m.answer(declined, "bob", true)
-	m.answer(declined, "cid", false)
 	m.answer(silent, "dan", true)
 	require.Empty(t, m.rows("SELECT FROM matches WHERE deadline <= now()"))
 	none, err := m.JudgeReadyChecks(t.Context(), universe, nil, 0, 100)
 	require.NoError(t, err)
 	require.Empty(t, none)
+	first := m.answer(declined, "cid", false)
+	require.True(t, first.Done)
+	again := m.answer(declined, "cid", false)
+	first.Until, again.Until = time.Time{}, time.Time{} // the first has ended the check
+	require.Equal(t, first, again)
+	_, err = m.AnswerReadyCheck(t.Context(), universe, silent.ID, "eve", true)
+	requireKind(t, db.Conflict, "too_late", err)
+
+	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{accepted.ID, silent.ID}, done.Returned)
+	require.Equal(t, []string{declined.ID}, done.Declined)
+	require.Equal(t, "queued others_declined", m.state(accepted.ID))
+	require.Equal(t, "queued others_declined", m.state(silent.ID))
+	require.Equal(t, "declined not_accepted", m.state(declined.ID))
+	require.Equal(t, created, one[int64](m.bundle, "SELECT created FROM tickets WHERE id = $1", accepted.ID))
+	m.requireInvariants()
+}
+
+// At the deadline a party with a silent player leaves the queue; a party that accepted returns to its place.
+func TestAReadyCheckThatFails(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	accepted, silent, half := m.queued("red", "ann"), m.queued("red", "bob", "cid"), m.queued("blue", "dan", "eve")
+	created := one[int64](m.bundle, "SELECT created FROM tickets WHERE id = $1", accepted.ID)
+	m.propose(matchOf(accepted, silent, half))
+	m.answer(accepted, "ann", true)
+	m.answer(half, "dan", true)
 
 	done := m.judge(m.owner)
 	require.Equal(t, []string{accepted.ID}, done.Returned)
-	require.ElementsMatch(t, []string{declined.ID, silent.ID}, done.Declined)
+	require.ElementsMatch(t, []string{silent.ID, half.ID}, done.Declined)
 	require.Equal(t, "queued others_declined", m.state(accepted.ID))
-	require.Equal(t, "declined not_accepted", m.state(declined.ID))
+	require.Equal(t, "declined not_accepted", m.state(silent.ID))
 	require.Equal(t, []string{accepted.ID}, m.waiting(m.Store, match.Pool{}))
 	require.Equal(t, created, one[int64](m.bundle, "SELECT created FROM tickets"))
 	require.Equal(t, []string{"0|0|1|2|2"}, m.rows(`SELECT (SELECT count(*) FROM matches), (SELECT count(*) FROM match_accepts), (SELECT count(*) FROM ticket_players),
 		(SELECT count(*) FROM settled_tickets WHERE body IS NULL), (SELECT count(*) FROM ticket_history WHERE outcome = 'declined')`))
-	_, err = m.AnswerReadyCheck(t.Context(), universe, declined.ID, "bob", true)
+	_, err := m.AnswerReadyCheck(t.Context(), universe, silent.ID, "bob", true)
 	requireKind(t, db.Conflict, "too_late", err)
 	accepted.Tx = one[uint64](m.bundle, "SELECT tx FROM tickets")
 	m.requireCommitted(m.commit(matchOf(accepted, m.queued("blue", "fay")))[0])
 	m.requireInvariants()
 }
 
-// Nobody has to wait for the deadline once all have answered. Who accepted may still decline, and that stands.
-func TestTheLastAnswerEndsAReadyCheck(t *testing.T) {
+// A player that accepted may still decline, and the decline is final.
+func TestADeclineStands(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	m.propose(d)
 	m.answer(d.Tickets[0], "ann", true)
 	require.False(t, *m.answer(d.Tickets[0], "ann", false).You)
-	require.False(t, *m.answer(d.Tickets[0], "ann", true).You)
-	require.True(t, m.answer(d.Tickets[1], "bob", true).Done)
+	_, err := m.AnswerReadyCheck(t.Context(), universe, d.Tickets[0].ID, "ann", true)
+	requireKind(t, db.Conflict, "too_late", err)
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
 	require.NoError(t, err)
 	require.Equal(t, []string{d.Tickets[1].ID}, done.Returned)

@@ -33,9 +33,20 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, owne
 		s.Notify(TopicTicketEvents, universe)
 		if region != "" {
 			s.Notify(TopicMatches, region)
+			s.bus.Notify(topicSessions, region, endpointsOf(outcomes)...)
 		}
 	}
 	return outcomes, err
+}
+
+// endpointsOf returns where players of committed matches were seated.
+func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
+	for _, o := range outcomes {
+		if o.Kind == MatchCommitted {
+			endpoints = append(endpoints, o.Session.Endpoint)
+		}
+	}
+	return endpoints
 }
 
 // committer commits or proposes matches of a universe.
@@ -136,7 +147,7 @@ const matchTries = 3
 func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx) (alone []*matchCall, err error) {
 	for range matchTries {
 		t := how
-		t.committer, t.calls = c, calls
+		t.committer, t.calls, t.sessions = c, calls, newOpening(c.region)
 		err = t.try(ctx)
 		if err == nil {
 			return t.mustBeAlone, nil
@@ -179,8 +190,9 @@ type matchTx struct {
 	ended       []*matchCall  // accepted matches that lost a ticket
 	unplaced    []*matchCall
 	joinable    map[string]*joinedMatch // by session
-	sessions    OpenSessionsParams
-	placeable   []int32 // of unplaced, those that a snapshot from after the writes shows room for
+	sessions    opening
+	senders     []uuid.UUID // see opening
+	placeable   []int32     // the part of unplaced for which a snapshot from after the writes shows free capacity
 	proposed    []*matchCall
 	written     bool
 }
@@ -205,6 +217,7 @@ func (t *matchTx) try(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return err
 	}
+	t.notifySenders(t.region, t.senders)
 	t.answer(verdicts)
 	return nil
 }

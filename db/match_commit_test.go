@@ -20,8 +20,8 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 	d.Tickets[0].Players[0].Role = "tank"
 	d.Tickets[0].Players[0].Told = json.RawMessage(`{"skill": 7}`)
 	d.Data = json.RawMessage(`{"ranked": true}`)
-	m.exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/2', 1, 2), ('eu', 'duel', 'other/2', 1, 2)")
-	d.Served = []db.DemandKey{{Mode: "duel", Key: "duels/2"}}
+	m.exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/2', 2, 4), ('eu', 'duel', 'other/2', 1, 2)")
+	d.Demand = db.DemandKey{Mode: "duel", Key: "duels/2"}
 	out := m.commit(d)[0]
 	p := m.requireCommitted(out)
 	require.Equal(t, d.ID, out.MatchID)
@@ -49,6 +49,10 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 	require.Equal(t, []string{"eu|{\"mode\": \"duel\", \"match\": \"" + d.ID.String() + "\", \"players\": 2, \"profile\": \"duels\", \"tickets\": 2, \"version\": 3}"},
 		m.rows(`SELECT region, detail FROM events WHERE kind = 'match.committed' AND session_id IS NOT NULL`))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM ticket_players"))
+	require.Equal(t, []string{"duels/2|1|2", "other/2|1|2"}, m.rows("SELECT key, matches, players FROM demand ORDER BY key"))
+	last := m.duel("cid", "dan")
+	last.Demand = d.Demand
+	m.requireCommitted(m.commit(last)[0])
 	require.Equal(t, []string{"other/2"}, m.rows("SELECT key FROM demand"))
 	m.requireInvariants()
 }
@@ -64,6 +68,26 @@ func TestAMatchWithoutModesHasNoSeats(t *testing.T) {
 	require.Zero(t, m.requireCommitted(out[0]))
 	require.Equal(t, []string{"0|0|2|1|1"}, m.rows(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM matches), (SELECT count(*) FROM settled_tickets),
 		(SELECT count(*) FROM match_history WHERE mode IS NULL AND session_id IS NULL), (SELECT count(*) FROM events WHERE kind = 'match.committed' AND region = 'global')`))
+	m.requireInvariants()
+}
+
+// With a history of zero, nothing that leaves the queue is remembered, and all else is as before.
+func TestNoHistory(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t, func(c *db.Config) {
+		c.NoHistory = true
+		c.Describe = func(_ []byte, party []string) db.TicketFacts { return db.TicketFacts{Party: party} }
+	})
+	m.requireCommitted(m.commit(m.duel("ann", "bob"))[0])
+	d := m.duel("cid", "dan")
+	m.propose(d)
+	m.answer(d.Tickets[0], "cid", false)
+	require.Len(t, m.judge().Declined, 1, "the other player is back in the queue")
+	id := m.queues(asks("eve", []string{"eve"}, "duels"))
+	_, err := m.CancelPlayerTicket(t.Context(), universe, id, "eve")
+	require.NoError(t, err)
+	require.Equal(t, []string{"0|0|1|4"}, m.rows(`SELECT (SELECT count(*) FROM match_history), (SELECT count(*) FROM ticket_history),
+		(SELECT count(*) FROM events WHERE kind = 'match.committed'), (SELECT count(*) FROM ticket_events WHERE party IS NOT NULL)`))
 	m.requireInvariants()
 }
 

@@ -104,3 +104,25 @@ func TestOneJoinATransaction(t *testing.T) {
 	require.Equal(t, db.RefusedRoster, m.commit(m.newcomers(p, beside, "eve"))[0].Reason)
 	m.requireInvariants()
 }
+
+// Pins a bug: the open matches of a profile were not read because another profile, earlier by name, had a thousand.
+func TestEachProfileHasItsShareOfOpenMatches(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	d, _ := m.playing(4, "ann", "bob")
+	m.exec(`WITH copies AS (
+			INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('id', i.id, 'handle', i.id, 'match_id', i.id, 'opened_at', now()))).*
+			FROM sessions s, (SELECT gen_random_uuid() AS id FROM generate_series(1, 1100)) i RETURNING id)
+		INSERT INTO matches SELECT (jsonb_populate_record(m, jsonb_build_object('id', c.id, 'session_id', c.id, 'profile', 'crowd'))).* FROM matches m, copies c`)
+	names := func(profiles ...string) map[string]int {
+		open, err := m.OpenMatches(t.Context(), universe, profiles)
+		require.NoError(t, err)
+		n := map[string]int{}
+		for _, o := range open {
+			n[o.Profile]++
+		}
+		return n
+	}
+	require.Equal(t, map[string]int{"crowd": 1000}, names("crowd"))
+	require.Equal(t, map[string]int{"crowd": 500, d.Profile: 1}, names("crowd", d.Profile))
+}

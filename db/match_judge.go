@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,13 +16,14 @@ import (
 type JudgedReadyChecks struct {
 	Matches  []uuid.UUID // ready checks that ended without a match
 	Returned []string    // tickets that are back in the queue, at their place
-	Declined []string    // tickets that left it: a player of their party declined, or did not answer
+	Declined []string    // tickets that left it: a player of their party declined, or did not answer in time
 }
 
-// JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first: a party of
-// which a player declined or was silent leaves the queue, and the others are back at their place. So do the tickets of
-// accepted matches that nobody commits or renews. With owners, it judges those of their profiles and is refused as Superseded
-// where one is lost; without, all: any worker may. Errors: Superseded, Unavailable.
+// JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first. If players declined, their
+// parties leave the queue; if none declined, the parties with a player that did not answer leave it. The other parties return to their
+// place, as do the tickets of accepted matches that are neither committed nor renewed. With owners, it judges only matches of their
+// profiles, and fails as Superseded if one of the owners is lost. Without owners, which any worker may use, it judges all matches.
+// Errors: Superseded, Unavailable.
 func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration, batch int) (done JudgedReadyChecks, err error) {
 	arg := DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
 	for _, o := range owners {
@@ -75,11 +77,13 @@ func (j *judgement) run(ctx context.Context, q *Queries) error {
 		for _, k := range decision.Tickets {
 			switch {
 			case j.held[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
-			case j.acceptedBy(m, k):
+			case j.stays(m, k):
 				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
 			default:
 				leave.add(m.ID, k)
-				kept.add(&decision, k, j.created[k.ID])
+				if !j.cfg.NoHistory {
+					kept.add(&decision, k, j.created[k.ID])
+				}
 			}
 		}
 	}
@@ -136,16 +140,19 @@ func (j *judgement) lock(ctx context.Context, q *Queries) error {
 	return nil
 }
 
-// acceptedBy reports whether the whole party accepted.
-func (j *judgement) acceptedBy(m LockDueMatchesRow, k MatchTicket) bool {
-	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool { return !j.answers[m.ID][p.Sub] })
+// stays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players that had not answered by
+// then do not count as silent.
+func (j *judgement) stays(m LockDueMatchesRow, k MatchTicket) bool {
+	ended := slices.Contains(slices.Collect(maps.Values(j.answers[m.ID])), false)
+	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool {
+		accepted, answered := j.answers[m.ID][p.Sub]
+		return !accepted && (answered || !ended)
+	})
 }
 
 func (p *DeclineTicketsParams) add(match uuid.UUID, k MatchTicket) {
 	p.Ids, p.Matches = append(p.Ids, k.ID), append(p.Matches, match)
-	p.SubsFrom = append(p.SubsFrom, int32(len(p.Subs)+1))
-	p.Subs = append(p.Subs, k.subs()...)
-	p.SubsTo = append(p.SubsTo, int32(len(p.Subs)))
+	p.Parties = append(p.Parties, textArray(k.subs()))
 }
 
 func (j *judgement) write(out *tx.Pipeline, back RequeueTicketsParams, leave DeclineTicketsParams, kept KeepTicketsParams) {

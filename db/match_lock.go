@@ -92,13 +92,9 @@ func (t *matchTx) queueTickets(out *tx.Pipeline) {
 func (t *matchTx) ticketsOf(calls []*matchCall) LockMatchTicketsParams {
 	marks := map[string][]byte{}
 	for _, m := range calls {
-		var mark []byte
-		if m.Accepted {
-			mark = loopMark(m.ID)
-		}
 		for _, k := range m.Tickets {
 			if IssuedHere(t.universe, TicketID, k.ID) && marks[k.ID] == nil {
-				marks[k.ID] = mark
+				marks[k.ID] = m.mark()
 			}
 		}
 	}
@@ -252,8 +248,8 @@ func seatedElsewhere(m *matchCall, seats map[string][]SeatsAroundRow, tickets ma
 		queued := time.Unix(0, tickets[k.ID].Created)
 		for _, sub := range k.subs() {
 			if slices.ContainsFunc(seats[sub], func(st SeatsAroundRow) bool {
-				since := st.MatchID != nil && *st.MatchID != m.ID && st.ReservedAt.After(queued)
-				unused := st.State == "reserved" && st.Live && slices.Contains(m.Modes, st.Mode) && (st.Resolved || since)
+				mine := st.MatchID != nil && *st.MatchID == m.ID && !st.Resolved
+				unused := slices.Contains(m.Modes, st.Mode) && !mine && st.keeps(queued)
 				return unused || m.Join != "" && strings.HasSuffix(m.Join, st.SessionID.String())
 			}) {
 				subs = append(subs, sub)
@@ -261,6 +257,12 @@ func seatedElsewhere(m *matchCall, seats map[string][]SeatsAroundRow, tickets ma
 		}
 	}
 	return subs
+}
+
+// keeps reports whether a player that was queued at a moment keeps an unused seat: the player has resolved it, or a later match reserved it.
+func (st SeatsAroundRow) keeps(queued time.Time) bool {
+	since := st.MatchID != nil && st.ReservedAt.After(queued)
+	return st.State == "reserved" && st.Live && (st.Resolved || since)
 }
 
 // givenUp returns the unused seats in the modes of the match that its players leave for it.

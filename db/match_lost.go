@@ -16,7 +16,7 @@ func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
 	case len(t.seated) > 0:
 		first := t.seated[0]
 		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
-			return t.Store.q.MatchRecorded(ctx, MatchRecordedParams{Universe: t.universe, ID: first.ID})
+			return t.Store.q.TicketAssigned(ctx, TicketAssignedParams{Universe: t.universe, Ticket: first.Tickets[0].ID, MatchID: first.playing()})
 		})
 	case len(t.proposed) > 0:
 		first := t.proposed[0]

@@ -23,7 +23,7 @@ func TestACommitLocksInOrder(t *testing.T) {
 	m.exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
 		VALUES ('global', $1, 'global', 'duels', 3, 'accepted', now() + interval '1 minute', '[]', '{}', '{}')`, d.ID)
 	m.exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/4', 1, 1)")
-	d.Served = []db.DemandKey{{Mode: "duel", Key: "duels/4"}}
+	d.Demand = db.DemandKey{Mode: "duel", Key: "duels/4"}
 	order := []struct{ table, row string }{
 		{"profile_owners", "profile = 'duels'"},
 		{"tickets", "id = '" + d.Tickets[0].ID + "'"},

@@ -86,9 +86,7 @@ func (p *ProposeMatchesParams) add(m *matchCall) error {
 	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.ID), append(p.Profiles, m.Profile), append(p.Versions, int32(m.Version))
 	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.Chosen)), append(p.Rosters, string(m.roster)), append(p.Data, string(m.Data))
 	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.DecidedAt)
-	p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
-	p.Tickets = append(p.Tickets, m.ticketIDs()...)
-	p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+	p.Tickets = append(p.Tickets, textArray(m.ticketIDs()))
 	return nil
 }
 

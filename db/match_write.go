@@ -29,7 +29,7 @@ func (t *matchTx) write() error {
 		}
 	}
 	if served := t.served(); len(served.Keys) > 0 {
-		queueExec(out, (*Queries).EndDemand, served)
+		queueExec(out, (*Queries).ServeDemand, served)
 	}
 	if len(t.unplaced) > 0 {
 		queue(out, &t.placeable, (*Queries).StillPlaceable, t.stillPlaceable())
@@ -64,8 +64,7 @@ func (t *matchTx) writeSessions() {
 	}
 	if len(start.Ids) > 0 {
 		queueExec(out, (*Queries).StartMatches, start)
-		t.sessions.Region = t.region
-		queueExec(out, (*Queries).OpenSessions, t.sessions)
+		t.sessions.queue(out, &t.senders)
 	}
 }
 
@@ -83,16 +82,12 @@ func (p *StartMatchesParams) add(s seatedMatch) {
 	p.Ids, p.Sessions = append(p.Ids, s.ID), append(p.Sessions, s.session)
 	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
 	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters, string(s.roster)), append(p.Data, string(s.Data))
-	p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
-	p.Tickets = append(p.Tickets, s.ticketIDs()...)
-	p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 }
 
 func (p *JoinMatchesParams) add(s seatedMatch) {
 	p.Ids, p.Rosters = append(p.Ids, s.joined.id), append(p.Rosters, string(s.roster))
-	p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
-	p.Tickets = append(p.Tickets, s.ticketIDs()...)
-	p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 }
 
 // endedProposals are accepted matches that are committed, or lost a ticket.
@@ -135,9 +130,7 @@ func (t *matchTx) settlement() (SettleMatchedParams, error) {
 				return arg, err
 			}
 			arg.Ids, arg.Match, arg.Details = append(arg.Ids, k.ID), append(arg.Match, int32(i+1)), append(arg.Details, string(detail))
-			arg.SubsFrom = append(arg.SubsFrom, int32(len(arg.Subs)+1))
-			arg.Subs = append(arg.Subs, k.subs()...)
-			arg.SubsTo = append(arg.SubsTo, int32(len(arg.Subs)))
+			arg.Parties = append(arg.Parties, textArray(k.subs()))
 		}
 	}
 	return arg, nil
@@ -164,6 +157,9 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 // kept is the history of the assigned tickets.
 func (t *matchTx) kept() KeepTicketsParams {
 	p, free := KeepTicketsParams{Universe: t.universe, Outcome: "assigned"}, t.freeTickets()
+	if t.cfg.NoHistory {
+		return p
+	}
 	for _, s := range t.seated {
 		for _, k := range s.Tickets {
 			p.add(s.NewMatch, k, free[k.ID].Created)
@@ -185,36 +181,29 @@ func (p *KeepTicketsParams) add(m *NewMatch, k MatchTicket, created int64) {
 	p.Ids, p.Created, p.SeenAt = append(p.Ids, k.ID), append(p.Created, created), append(p.SeenAt, seen)
 	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
 	p.DecidedBy, p.Matches = append(p.DecidedBy, m.Profile), append(p.Matches, m.ID)
-	p.ProfilesFrom = append(p.ProfilesFrom, int32(len(p.Profiles)+1))
-	p.Profiles = append(p.Profiles, h.Profiles...)
-	p.ProfilesTo = append(p.ProfilesTo, int32(len(p.Profiles)))
-	p.PartiesFrom = append(p.PartiesFrom, int32(len(p.Parties)+1))
-	p.Parties = append(p.Parties, h.Party...)
-	p.PartiesTo = append(p.PartiesTo, int32(len(p.Parties)))
+	p.Profiles, p.Parties = append(p.Profiles, textArray(h.Profiles)), append(p.Parties, textArray(h.Party))
 }
 
 // records is the history of the matches.
 func (t *matchTx) records() RecordMatchesParams {
-	p := RecordMatchesParams{Universe: t.universe, Region: t.region}
+	p := RecordMatchesParams{Universe: t.universe, Region: t.region, Keep: !t.cfg.NoHistory}
 	for _, s := range t.seated {
 		o, _ := t.ownerOf(s.matchCall)
 		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version))
 		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds, int64(s.Seed)), append(p.DecidedAt, s.DecidedAt)
 		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.session), append(p.Joined, s.joined != nil)
 		p.Players, p.Why = append(p.Players, int32(len(s.subs))), append(p.Why, objectText(s.Why))
-		p.TicketsFrom = append(p.TicketsFrom, int32(len(p.Tickets)+1))
-		p.Tickets = append(p.Tickets, s.ticketIDs()...)
-		p.TicketsTo = append(p.TicketsTo, int32(len(p.Tickets)))
+		p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 	}
 	return p
 }
 
-// served are the rows of demand that nobody waits for any more.
-func (t *matchTx) served() EndDemandParams {
-	arg := EndDemandParams{Region: t.region}
+// served returns the demand of the committed matches, which no longer wait for a server.
+func (t *matchTx) served() ServeDemandParams {
+	arg := ServeDemandParams{Region: t.region}
 	for _, s := range t.seated {
-		for _, d := range s.Served {
-			arg.Modes, arg.Keys = append(arg.Modes, d.Mode), append(arg.Keys, d.Key)
+		if s.Demand != (DemandKey{}) {
+			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.Demand.Mode), append(arg.Keys, s.Demand.Key), append(arg.Players, int32(len(s.subs)))
 		}
 	}
 	return arg

@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -17,12 +21,24 @@ const (
 	TopicTickets = "tickets" // tickets were assigned or deleted: see [Store.SettledSince]
 	TopicCycle   = "cycle"   // the state of a region's cycle, or its proposals, changed
 
-	TopicQueue        = "queue"    // tickets became candidates: see [Store.CandidatesSince]
+	TopicQueue        = "queue"    // tickets became candidates, where a worker decides: see [Store.CandidatesSince]
 	TopicTicketEvents = "events"   // tickets entered other states: see [Store.TicketEventsSince]
-	TopicMatches      = "matches"  // in a universe: a ready check was answered or ended; in a game region: players were matched into sessions
+	TopicMatches      = "matches"  // in a universe: a ready check ended; in a game region: players were matched into sessions
 	TopicProfiles     = "profiles" // a profile has another version, or is retired
 	TopicCapacity     = "capacity" // an instance of a game region may take a session again
+
+	TopicDemand = "demand" // players wait for a server that a pool may start, or a pool changed; its region is empty
+
+	TopicFleet = "fleet" // agents, rooms or replicas of a region changed: see agent_states.tx
+
+	TopicDeployments = "deployments" // deployments of a region became due: see [Store.ClaimDeployments]
+
+	topicSessions = "sessions" // players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]
 )
+
+// TopicReplica is the topic of a replica that holds agents' connections: it has commands to send, its callers' commands are settled, or its
+// agents changed.
+func TopicReplica(id uuid.UUID) string { return "replica." + id.String() }
 
 // Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. Call it after the
 // commit whose rows they should read. It does not block and may be called at any rate.
@@ -38,6 +54,50 @@ func (s *Store) Subscribe(topic, region string) (wake <-chan struct{}, stop func
 	return s.bus.Subscribe(topic, region)
 }
 
+// sendNotice sends a notice to all replicas and workers. It skips notices about the queue of a region for whose profiles no worker
+// decides: nobody follows that queue, and clients of Open Match should not pay for such notifications.
+func (s *Store) sendNotice(ctx context.Context, payload string) error {
+	if of, ok := strings.CutPrefix(payload, TopicQueue+":"); ok {
+		region, _, _ := strings.Cut(of, ":")
+		decided, err := s.deciding.get(region, func() (bool, error) { return s.q.AnyOwner(ctx, region) })
+		if err != nil || !decided {
+			return err
+		}
+	}
+	return s.q.SendNotification(ctx, payload)
+}
+
+// answerCache caches answers of the database for a second, by region. Safe for concurrent use.
+type answerCache struct {
+	mu  sync.Mutex
+	all map[string]cachedAnswer // of the regions of this replica's tickets
+}
+
+type cachedAnswer struct {
+	yes bool
+	at  time.Time
+}
+
+func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error) {
+	r.mu.Lock()
+	last, ok := r.all[region]
+	r.mu.Unlock()
+	if ok && time.Since(last.at) < time.Second {
+		return last.yes, nil
+	}
+	yes, err := ask()
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[string]cachedAnswer{}
+	}
+	r.all[region] = cachedAnswer{yes, time.Now()}
+	return yes, nil
+}
+
 func (s *Store) newBus() (*notify.Bus, error) {
 	pc, err := pgxpool.ParseConfig(cmp.Or(s.cfg.DirectURL, s.cfg.URL))
 	if err != nil {
@@ -45,7 +105,7 @@ func (s *Store) newBus() (*notify.Bus, error) {
 	}
 	nameConn(pc.ConnConfig)
 	return notify.New(notify.Config{
-		Send: s.q.SendNotification, Listen: pc.ConnConfig, Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
+		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents}, Listen: pc.ConnConfig, Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
 		Prepare: func(ctx context.Context, conn *pgx.Conn) error { return tx.InitSession(ctx, conn, listenerTimeouts()) },
 	}), nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +40,40 @@ func (l listener) awaitConnection(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
 	require.Eventually(t, func() bool { return l.logged.Count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
 	<-wake
+}
+
+// Pins tickets of Open Match that the director loop found a second late, and notices that such tickets cost where no loop decides.
+func TestTicketsOfOpenMatchWakeTheDirectorLoop(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	loop, frontend := newListener(t, url), newListener(t, url)
+	wake, _ := loop.Subscribe(TopicQueue, "global")
+	loop.awaitConnection(t, wake)
+	create := func() string {
+		t.Helper()
+		k, err := frontend.CreateTicket(t.Context(), "global", NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+		require.NoError(t, err)
+		return k.ID
+	}
+	deleted, _ := loop.Subscribe(TopicTickets, "global")
+	require.NoError(t, frontend.DeleteTicket(t.Context(), "global", create()))
+	notifytest.RequireWoken(t, deleted, "deleted")
+	notifytest.RequireAsleep(t, wake, "nobody decides for a profile")
+
+	worker := uuid.New()
+	require.NoError(t, loop.RenewLoopWorker(t.Context(), LoopWorker{ID: worker}, time.Hour))
+	_, err := loop.TakeProfiles(t.Context(), "global", worker, []string{"duel"})
+	require.NoError(t, err)
+	frontend.deciding.mu.Lock()
+	frontend.deciding.all = nil // a second later
+	frontend.deciding.mu.Unlock()
+	id := create()
+	notifytest.RequireWoken(t, wake, "created")
+	_, err = frontend.UpdateTicket(t.Context(), "global", id, NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+	require.NoError(t, err)
+	notifytest.RequireWoken(t, wake, "changed")
+	require.NoError(t, frontend.ReleaseTickets(t.Context(), "global", []string{id}))
+	notifytest.RequireWoken(t, wake, "released")
 }
 
 func TestReplicasNotifyEachOther(t *testing.T) {

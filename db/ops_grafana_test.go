@@ -35,9 +35,9 @@ type grafanaDashboard struct {
 	} `json:"annotations"`
 }
 
-func readDashboard(t *testing.T) (d grafanaDashboard, text string) {
+func readDashboard(t *testing.T, name string) (d grafanaDashboard, text string) {
 	t.Helper()
-	file, err := os.ReadFile("../ops/grafana/director.json")
+	file, err := os.ReadFile("../ops/grafana/" + name)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(file, &d))
 	return d, string(file)
@@ -57,12 +57,12 @@ func TestGrafanaDashboardQueriesRun(t *testing.T) {
 		return rows
 	}
 
-	dashboard, _ := readDashboard(t)
+	dashboard, _ := readDashboard(t, "director.json")
 	queries := 0
 	for _, p := range dashboard.Panels {
 		for _, q := range p.Targets {
 			queries++
-			require.NotEmpty(t, run(p.Title, q.RawSQL, "eu", "o'region"), p.Title)
+			require.NotEmpty(t, run(p.Title, q.RawSQL, "eu", "global", "o'region"), p.Title)
 			run(p.Title, q.RawSQL, "eu")
 			run(p.Title, q.RawSQL) // no region yet: the fleet is empty
 			if q.Format == "time_series" {
@@ -74,7 +74,7 @@ func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	require.Greater(t, queries, 20)
 	for _, v := range dashboard.Templating.List {
 		if v.Type == "query" {
-			require.Equal(t, []string{"eu"}, run(v.Name, v.Query))
+			require.Equal(t, []string{"eu", "global"}, run(v.Name, v.Query), "that of Rivalis game servers too")
 		}
 	}
 	for _, a := range dashboard.Annotations.List {
@@ -86,7 +86,14 @@ func TestGrafanaDashboardQueriesRun(t *testing.T) {
 // not exist in another one.
 func TestGrafanaDashboardCanBeImported(t *testing.T) {
 	t.Parallel()
-	dashboard, text := readDashboard(t)
+	for _, name := range []string{"director.json", "rivalis.json"} {
+		dashboard, text := readDashboard(t, name)
+		requireImportable(t, dashboard, text)
+	}
+}
+
+func requireImportable(t *testing.T, dashboard grafanaDashboard, text string) {
+	t.Helper()
 	ids, cells := map[int]bool{}, map[[2]int]string{}
 	for _, p := range dashboard.Panels {
 		require.False(t, ids[p.ID], p.Title)
@@ -100,7 +107,7 @@ func TestGrafanaDashboardCanBeImported(t *testing.T) {
 		}
 	}
 	for _, uid := range regexp.MustCompile(`"uid": "([^"]*)"`).FindAllStringSubmatch(text, -1) {
-		require.Contains(t, []string{"lattice-director", "${datasource}"}, uid[1])
+		require.Contains(t, []string{"lattice-director", "lattice-director-rivalis", "${datasource}"}, uid[1])
 	}
 }
 

@@ -31,6 +31,8 @@ func newFleetAtWork(t *testing.T) *opsDB {
 	d.exec(`DELETE FROM instance_leases WHERE instance_id = 'gone'`)
 
 	d.matches()
+	d.agentsAtWork()
+	d.provisioned()
 
 	d.key("retiring", "-2 days", "-1 minute")
 	d.key("tainted", "-1 minute", "1 day")
@@ -45,6 +47,8 @@ func (d *opsDB) matches() {
 	d.t.Helper()
 	d.instance("eu", "league", "1 minute", "league")
 	d.session("eu", "league", "league", "fay", "gus")
+	d.profileAt("duels", `{"teams": [{"players": 2}]}`)
+	d.exec(`INSERT INTO demand (region, mode, key, matches, players, since) VALUES ('eu', 'arena', 'ranked-5v5/10/global', 3, 29, now() - interval '1 minute')`)
 	d.script(`
 		UPDATE sessions SET match_id = '00000000-0000-0000-0000-00000000cafe' WHERE mode = 'league';
 		UPDATE seats SET match_id = '00000000-0000-0000-0000-00000000cafe', team = 'red' WHERE mode = 'league';
@@ -64,8 +68,8 @@ func (d *opsDB) matches() {
 }
 
 var invariants = []string{
-	"assigned without seat|0", "double seat|0", "matched never assigned|0", "over capacity|0", "player waiting twice|0", "reserved drift|0", "seat count drift|0",
-	"seat without match|0", "session without live instance|0", "signing key|0", "ticket in two matches|0", "ticket in two places|0",
+	"agent count drift|0", "assigned without seat|0", "command never settled|0", "deployment never gone|0", "deployment past its end|0", "double seat|0", "instance of gone deployment|0",
+	"matched never assigned|0", "over capacity|0", "player waiting twice|0", "ready without endpoint|0", "reserved drift|0", "room without agent|0", "seat count drift|0", "seat without match|0", "session without live instance|0", "signing key|0", "ticket in two matches|0", "ticket in two places|0",
 }
 
 func TestInvariantsOfAWorkingFleetAreEmpty(t *testing.T) {
@@ -81,6 +85,32 @@ func TestInvariantsShowViolations(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, plant, invariant, show, want string }{
 		{
+			"rooms that an agent does not count", `UPDATE agent_states SET rooms = 2 WHERE agent_id = '0000000000000001'`,
+			"agent count drift", `agent, counted_rooms, rooms, counted_reserved, reserved, counted_connections, connections, counted_in_flight, in_flight
+				FROM ops.invariant_agent_count_drift`, "0000000000000001|2|1|1|1|3|3|1|1",
+		}, {
+			"a room of an agent that has left", `INSERT INTO rooms (region, id, agent_id, base, type, state) VALUES ('global', 'x', '00000000000000ff', 'x', 'duel', 'reported')`,
+			"room without agent", `room, agent, reason FROM ops.invariant_room_without_agent`, "x|00000000000000ff|its agent is gone",
+		}, {
+			"a room that no reply decides about", `UPDATE commands SET state = 'timed_out', settled_at = now() WHERE agent_id = '0000000000000001';
+				UPDATE agent_states SET in_flight = 0 WHERE agent_id = '0000000000000001'`,
+			"room without agent", `room, agent, reason FROM ops.invariant_room_without_agent`, "eu0-new|0000000000000001|no command will decide about it",
+		}, {
+			"a command without an end", `UPDATE commands SET deadline = now() - interval '2 hours' WHERE agent_id = '0000000000000001'`,
+			"command never settled", `op, agent FROM ops.invariant_command_never_settled`, "create|0000000000000001",
+		}, {
+			"an instance whose deployment is gone", `DELETE FROM deployments WHERE ref = 'r1'; UPDATE instances SET registered_at = now() - interval '2 days' WHERE deployment_id IS NOT NULL`,
+			"instance of gone deployment", `region, instance = (SELECT id FROM instances WHERE deployment_id IS NOT NULL), status FROM ops.invariant_instance_of_gone_deployment`, "eu|t|ready",
+		}, {
+			"a ready deployment whose instance has no endpoint", `UPDATE instances SET endpoint = '' WHERE deployment_id IS NOT NULL`,
+			"ready without endpoint", `region, instance_status FROM ops.invariant_ready_without_endpoint`, "eu|ready",
+		}, {
+			"a deployment that outlives itself", `UPDATE deployments SET ends_at = now() - interval '16 minutes' WHERE ref = 'r3'`,
+			"deployment past its end", `region, provider, phase FROM ops.invariant_deployment_past_its_end`, "eu|edgegap|stopping",
+		}, {
+			"a deployment that does not end", `UPDATE deployments SET stop_at = now() - interval '16 minutes' WHERE ref = 'r3'`,
+			"deployment never gone", `region, provider, phase FROM ops.invariant_deployment_never_gone`, "eu|edgegap|stopping",
+		}, {
 			"counted beyond the ceiling", `ALTER TABLE instances DROP CONSTRAINT reserved_seats_never_pass_the_ceiling;
 				UPDATE sessions SET max_players = 100 WHERE mode = 'raid'; UPDATE instances SET reserved_seats = 108 WHERE id = 'arena'`,
 			"over capacity", `region, instance, capacity, seat_ceiling, reserved_seats FROM ops.invariant_over_capacity`, "eu|arena|16|16|108",

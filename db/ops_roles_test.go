@@ -48,15 +48,20 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 			AND relkind IN ('r', 'p', 'v', 'm', 'f') AND has_table_privilege($1, oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')`, role))
 		require.Equal(t, []string{"f|f"}, d.table(`SELECT has_schema_privilege($1, 'ops', 'CREATE'), has_schema_privilege($1, 'public', 'CREATE')`, role))
 	}
-	require.Equal(t, []string{"lease_horizon", "snapshot_holders"}, d.table(`SELECT proname FROM pg_proc
+	require.Equal(t, []string{"lease_horizon", "replica_horizon", "snapshot_holders"}, d.table(`SELECT proname FROM pg_proc
 		WHERE pronamespace = 'ops'::regnamespace AND has_function_privilege($1, oid, 'EXECUTE') ORDER BY 1`, roles.reader.Config().User))
 	for _, sql := range []string{
 		`SELECT sealed_private FROM signing_keys`,
 		`SELECT ops.drain('arena')`,
 		`SELECT ops.undrain('arena')`,
 		`SELECT ops.set_draining('arena', true)`,
+		`SELECT ops.drain_agent('a')`,
+		`SELECT ops.undrain_agent('a')`,
+		`SELECT ops.set_agent_draining('a', true)`,
 		`SELECT ops.close_session('eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10', 'x')`,
 		`SELECT ops.taint_key('a')`,
+		`SELECT ops.stop_deployment(gen_random_uuid(), 'x')`,
+		`SELECT ops.scale_pool('eu', 'a', 'b', 1, 1)`,
 	} {
 		_, err := roles.reader.Exec(context.Background(), sql)
 		refused(t, notAllowed, err)

@@ -162,7 +162,7 @@ func TestOpsViewsShowNoSecret(t *testing.T) {
 	require.Empty(t, d.table(`SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'ops'
 		AND column_name ~ 'handle|jti|incarnation|sealed_private|cert_digest|boot_id'`))
 	require.Empty(t, d.table(`SELECT view_name, column_name FROM information_schema.view_column_usage WHERE view_schema = 'ops'
-		AND column_name IN ('handle', 'sealed_private', 'cert_digest', 'boot_id')`), "not even under another name")
+		AND column_name IN ('handle', 'sealed_private', 'netcode_key', 'cert_digest', 'boot_id')`), "not even under another name")
 }
 
 func TestOpsEventsNameInstanceAndSession(t *testing.T) {

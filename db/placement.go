@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -17,6 +18,10 @@ type PlaceRequest struct {
 	MaxPlayers     int      // at least the size of the party
 	IdempotencyKey string   // empty for none
 	RequestHash    []byte   // of the body, when there is a key
+
+	// WaitFor is how long a request that finds no capacity counts as waiting for a server of the pool that serves the mode; 0: not at all.
+	WaitFor time.Duration
+	Address netip.Addr // of the caller, a hint for where a server should start; the zero value: not known
 }
 
 // Placement is where players are seated.
@@ -36,7 +41,10 @@ type Placement struct {
 // own elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	p, err := s.groups.placements.Do(ctx, r.Region, r)
-	if IsKind(err, NoCapacity) {
+	switch {
+	case err == nil:
+		s.bus.Notify(topicSessions, p.Region, p.Endpoint)
+	case IsKind(err, NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode):
 		err = s.catalogue.explain(ctx, r, err)
 	}
 	return p, err
@@ -91,10 +99,11 @@ func giveHeadStart(ctx context.Context, calls []*placeCall) {
 }
 
 // placeOne seats the party of a batch of one in one round trip, when no lock is held and no seat is in the way, as in most
-// calls of an installation that is not busy. It skips a party that needs a whole session, since no open session is empty.
+// calls of an installation that is not busy. It skips a party that needs a whole session, since no open session is empty, and modes that
+// a pool serves, where seating also removes demand.
 func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done bool, err error) {
 	r := c.Req
-	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved {
+	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved || s.servedByPool(ctx, region, r.Mode) {
 		return false, nil
 	}
 	rows, err := s.q.FillForOne(ctx, FillForOneParams{

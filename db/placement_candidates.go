@@ -66,13 +66,13 @@ func (c *candidates) pack(requests []*request) (seated []*request) {
 
 // writes are the rows to write for the seated requests.
 type writes struct {
-	open  OpenSessionsParams
+	open  opening
 	fill  FillSessionsParams
 	seats TakeSeatsParams
 }
 
 func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
-	d := writes{OpenSessionsParams{Region: c.region}, FillSessionsParams{Region: c.region}, TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
+	d := writes{newOpening(c.region), FillSessionsParams{Region: c.region}, TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
 	for i, r := range c.packed {
 		switch {
 		case r.host != alreadyOpen:
@@ -95,29 +95,20 @@ func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
 	return d
 }
 
-// queue adds the statements to a pipeline, in the lock order.
-func (d writes) queue(out *tx.Pipeline) {
+// queue adds the statements to a pipeline, in the lock order. For senders see opening.
+func (d writes) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	if len(d.fill.Ids) > 0 {
 		queueExec(out, (*Queries).FillSessions, d.fill)
 	}
 	queueExec(out, (*Queries).TakeSeats, d.seats)
-	if len(d.open.Ids) > 0 {
-		queueExec(out, (*Queries).OpenSessions, d.open)
-	}
+	d.open.queue(out, senders)
 }
 
 // openSession adds a session to those to open; match is zero for one that is not a match's.
-func (c *candidates) openSession(p *OpenSessionsParams, r packedSession, match uuid.UUID) {
+func (c *candidates) openSession(p *opening, r packedSession, match uuid.UUID) {
 	on, handle := c.rows[r.host], newHandle(c.region)
 	c.access[r.id] = sessionAccess{handle, on.Endpoint}
-	p.Ids = append(p.Ids, r.id)
-	p.Handles = append(p.Handles, handle)
-	p.Modes = append(p.Modes, r.mode)
-	p.Instances = append(p.Instances, on.ID)
-	p.Incarnations = append(p.Incarnations, on.Incarnation)
-	p.Players = append(p.Players, int32(r.players))
-	p.MaxPlayers = append(p.MaxPlayers, int32(r.maxPlayers))
-	p.Matches = append(p.Matches, match)
+	p.add(r, on, handle, match)
 }
 
 func (c *candidates) placement(at int) *Placement {

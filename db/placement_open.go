@@ -60,8 +60,10 @@ func (s *Store) refuseExpired(calls []*placeCall) []*placeCall {
 // about its players, or when it must give a seat up and is not the only call.
 func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall, lockWait time.Duration) (alone []*placeCall, err error) {
 	var decided, open []*request
+	var senders []uuid.UUID
+	pooled := s.pooledModes(ctx)
 	err = s.inTx(ctx, func(q *Queries) error {
-		p := placing{Store: s, q: q, region: region, wait: true}
+		p := placing{Store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true}
 		var out tx.Pipeline
 		l := locked{}
 		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
@@ -84,7 +86,8 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return nil, err
 	}
-	answerAll(decided)
+	s.notifySenders(region, senders)
+	s.answerAll(ctx, region, decided)
 	return alone, nil
 }
 

@@ -14,6 +14,9 @@ type placing struct {
 	*Store
 	q      *Queries
 	region string
+	pooled map[regionMode]bool // modes that pools serve
+
+	senders *[]uuid.UUID // to notify after the commit; see opening
 
 	wait       bool // for locked rows; false skips them
 	lastResort bool // see placeWithoutWaiting
@@ -26,8 +29,10 @@ type placing struct {
 // those of them that must give a seat up.
 func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
 	var decided, open []*request
+	var senders []uuid.UUID
+	pooled := s.pooledModes(ctx)
 	err = s.inTx(ctx, func(q *Queries) error {
-		p := placing{Store: s, q: q, region: region, lastResort: lastResort}
+		p := placing{Store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort}
 		l, shapes := locked{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {
 			return err
@@ -46,7 +51,8 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	if err != nil {
 		return nil, nil, err
 	}
-	answerAll(decided)
+	s.notifySenders(region, senders)
+	s.answerAll(ctx, region, decided)
 	for _, r := range open {
 		if !r.call.Answered() {
 			left = append(left, r.call)
@@ -237,7 +243,8 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 // answers of the seated requests.
 func (p placing) write(c *candidates, seated, decided []*request) error {
 	if len(seated) > 0 {
-		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.deferred())
+		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.deferred(), p.senders)
+		p.endWaiting(seated)
 	}
 	for _, r := range seated {
 		r.answer = c.placement(r.session)
@@ -245,13 +252,29 @@ func (p placing) write(c *candidates, seated, decided []*request) error {
 	return p.storeAnswers(p.q.deferred(), append(slices.Clip(decided), seated...))
 }
 
-func answerAll(requests []*request) {
+// answerAll answers the requests that are decided. Those that wait for a server come last: their demand is recorded first.
+func (s *Store) answerAll(ctx context.Context, region string, requests []*request) {
+	var waiting []*request
 	for _, r := range requests {
-		switch {
-		case r.err != nil:
-			r.call.Answer(Placement{}, r.err)
-		case r.answer != nil:
-			r.call.Answer(*r.answer, nil)
+		if r.waits() {
+			waiting = append(waiting, r)
+			continue
 		}
+		r.reply()
+	}
+	if len(waiting) > 0 {
+		s.awaitServers(ctx, region, waiting)
+	}
+	for _, r := range waiting {
+		r.reply()
+	}
+}
+
+func (r *request) reply() {
+	switch {
+	case r.err != nil:
+		r.call.Answer(Placement{}, r.err)
+	case r.answer != nil:
+		r.call.Answer(*r.answer, nil)
 	}
 }

@@ -56,8 +56,5 @@ var cycleStatements = map[string]func(context.Context, *Queries) error{
 		return q.AwaitAcceptance(ctx, AwaitAcceptanceParams{})
 	},
 	"StoreVerdicts": func(ctx context.Context, q *Queries) error { return q.StoreVerdicts(ctx, StoreVerdictsParams{}) },
-	"AcceptedProposals": func(ctx context.Context, q *Queries) error {
-		return second(q.AcceptedProposals(ctx, AcceptedProposalsParams{}))
-	},
-	"GetCycle": func(ctx context.Context, q *Queries) error { return second(q.GetCycle(ctx, GetCycleParams{})) },
+	"GetCycle":      func(ctx context.Context, q *Queries) error { return second(q.GetCycle(ctx, GetCycleParams{})) },
 }

@@ -24,6 +24,13 @@ INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at
 	FROM sessions s, generate_series(1, 2) n;
 INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, reason)
 	SELECT region, session_id, sub || 'x', mode, party, reserved_by, reserved_at, 'left' FROM seats;
+INSERT INTO rooms (region, id, agent_id, base, type, state) SELECT s.region, s.id::text, s.instance_id, s.id::text, 'duel', 'reported' FROM sessions s LIMIT 10000;
+INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 16, 8, 'netcode102', '1');
+INSERT INTO deployments (region, id, app, version, provider, tag) SELECT 'eu', gen_random_uuid(), 'arena', '1', 'process', n FROM generate_series(1, 10000) n;
+INSERT INTO netcode_tokens (region, client_id, session_id, sub, deployment_id, expires_at)
+	SELECT d.region, row_number() OVER (), s.id, s.handle || 'p1', d.id, now() + interval '1 minute' FROM (
+		SELECT id, region, row_number() OVER () AS n FROM deployments) d JOIN (SELECT id, handle, row_number() OVER () AS n FROM sessions) s ON s.n % 10000 + 1 = d.n;
 INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 20000) n;
 ANALYZE;`
 
@@ -81,6 +88,21 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 			_, err := q.ResolveSeats(ctx, ResolveSeatsParams{Region: "eu", Handles: handle, Subs: ann})
 			return err
 		},
+		"ClientServers": func(ctx context.Context, q *Queries) error {
+			return second(q.ClientServers(ctx, ann))
+		},
+		"ListedClients": func(ctx context.Context, q *Queries) error {
+			return second(q.ListedClients(ctx, ListedClientsParams{InstanceIds: ann, ClientIds: []int64{7}}))
+		},
+		"ConnectedClients": func(ctx context.Context, q *Queries) error {
+			return second(q.ConnectedClients(ctx, ann))
+		},
+		"AdvanceClients": func(ctx context.Context, q *Queries) error {
+			return second(q.AdvanceClients(ctx, AdvanceClientsParams{Region: "eu", Ids: ids, Incarnations: ids, Before: []int64{1}, Seqs: []int64{2}}))
+		},
+		"PruneNetcodeTokens": func(ctx context.Context, q *Queries) error {
+			return second(q.PruneNetcodeTokens(ctx, PruneNetcodeTokensParams{Region: "eu", Batch: 1000}))
+		},
 		"Unresolved": func(ctx context.Context, q *Queries) error {
 			_, err := q.Unresolved(ctx, UnresolvedParams{Region: "eu", Handles: handle, Subs: ann})
 			return err
@@ -88,6 +110,12 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 		"GetSession": func(ctx context.Context, q *Queries) error {
 			_, err := q.GetSession(ctx, GetSessionParams{Region: "eu", ID: ids[0]})
 			return err
+		},
+		"RosterStates": func(ctx context.Context, q *Queries) error {
+			return second(q.RosterStates(ctx, ann))
+		},
+		"SessionRosters": func(ctx context.Context, q *Queries) error {
+			return second(q.SessionRosters(ctx, SessionRostersParams{Region: "eu", InstanceID: "i7", Most: 256, MostBytes: 1 << 18}))
 		},
 		"LockReportedSessions": func(ctx context.Context, q *Queries) error {
 			_, err := q.LockReportedSessions(ctx, LockReportedSessionsParams{Region: "eu", Ids: ids})

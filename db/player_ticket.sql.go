@@ -15,7 +15,7 @@ import (
 const eventsLate = `-- name: EventsLate :many
 SELECT s.ticket_id, s.tx FROM pg_snapshot_xip($1::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
     SELECT o.ticket_id, o.tx FROM ticket_events o
-    WHERE o.region = $2 AND o.tx = p.tx AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day' OFFSET 0) s
+    WHERE o.region || '' = $2::text AND o.tx = p.tx AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day' OFFSET 0) s
 WHERE p.tx > $3::xid8
 ORDER BY s.tx FETCH FIRST $4 ROWS WITH TIES
 `
@@ -32,7 +32,9 @@ type EventsLateRow struct {
 	Tx       uint64
 }
 
-// A page of tickets that entered a state by transactions that were in progress in the snapshot @before, as in SettledLate.
+// Returns a page of the tickets that changed their state in transactions that were in progress in the snapshot @before, as in SettledLate.
+// The region is compared as an expression, here and below, so that the planner never chooses the primary key: the partition
+// of today has no statistics yet.
 func (q *Queries) EventsLate(ctx context.Context, arg EventsLateParams) ([]EventsLateRow, error) {
 	rows, err := q.db.Query(ctx, eventsLate,
 		arg.Before,
@@ -60,7 +62,7 @@ func (q *Queries) EventsLate(ctx context.Context, arg EventsLateParams) ([]Event
 
 const eventsSince = `-- name: EventsSince :many
 SELECT o.ticket_id, o.tx FROM ticket_events o
-WHERE o.region = $1 AND o.tx >= $2::xid8 AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day'
+WHERE o.region || '' = $1::text AND o.tx >= $2::xid8 AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day'
 ORDER BY o.tx FETCH FIRST $3 ROWS WITH TIES
 `
 
@@ -75,8 +77,8 @@ type EventsSinceRow struct {
 	Tx       uint64
 }
 
-// A page of tickets that entered a state by the transactions that began to write at @since or later. No transaction is open for
-// a day, so two partitions are enough.
+// Returns a page of the tickets that changed their state in transactions from @since on. No transaction is open for a day, so two
+// partitions are enough.
 func (q *Queries) EventsSince(ctx context.Context, arg EventsSinceParams) ([]EventsSinceRow, error) {
 	rows, err := q.db.Query(ctx, eventsSince, arg.Region, arg.Since, arg.Page)
 	if err != nil {
@@ -115,7 +117,7 @@ type ForgetPlayersParams struct {
 	Region   string
 }
 
-// Rows whose ticket is gone: an older release, or a client of Open Match, took it out.
+// Deletes rows whose ticket has left the queue by an older release or a client of Open Match.
 func (q *Queries) ForgetPlayers(ctx context.Context, arg ForgetPlayersParams) error {
 	_, err := q.db.Exec(ctx, forgetPlayers,
 		arg.Subs,
@@ -143,8 +145,8 @@ type JoinPlayersParams struct {
 	Posted   []bool
 }
 
-// In the order of the key, so that two transactions that add the same players do not wait for each other both. The player
-// that posted the ticket has seen it.
+// Sorted by the key, so that two transactions that add the same players do not deadlock. The player that posted the ticket has
+// seen it.
 func (q *Queries) JoinPlayers(ctx context.Context, arg JoinPlayersParams) error {
 	_, err := q.db.Exec(ctx, joinPlayers,
 		arg.Region,
@@ -208,7 +210,7 @@ type LeaveQueueRow struct {
 }
 
 // Takes tickets with their players out of the queue, and records the final state. A ticket that is in a match stays unless
-// it is forced. What a row of ticket_history needs is returned, since the body is not for SQL to read. Here and below, the region
+// it is forced. Returns what a row of ticket_history needs, since SQL cannot decode the body. Here and below, the region
 // of players is compared as an expression, so that the planner finds them by the index of tickets.
 func (q *Queries) LeaveQueue(ctx context.Context, arg LeaveQueueParams) ([]LeaveQueueRow, error) {
 	rows, err := q.db.Query(ctx, leaveQueue,
@@ -265,7 +267,7 @@ type LockPlayerTicketRow struct {
 	MatchedIn []byte
 }
 
-// The ticket of a member, locked, and the mark of the match that it is in. No row: the ticket has left, or the player is no
+// Locks the ticket of a member and returns the mark of the match that it is in. No row: the ticket has left, or the player is not a
 // member.
 func (q *Queries) LockPlayerTicket(ctx context.Context, arg LockPlayerTicketParams) (LockPlayerTicketRow, error) {
 	row := q.db.QueryRow(ctx, lockPlayerTicket,
@@ -290,7 +292,7 @@ type LostTicketsParams struct {
 	Batch  int32
 }
 
-// Tickets that left the queue without a final state: by an older release, or by a client of Open Match.
+// Returns tickets that left the queue without a final state, by an older release or a client of Open Match.
 func (q *Queries) LostTickets(ctx context.Context, arg LostTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, lostTickets, arg.Region, arg.Batch)
 	if err != nil {
@@ -334,7 +336,7 @@ type PauseTicketsParams struct {
 	PendingFor time.Duration
 }
 
-// Tickets stop being candidates, or become candidates again, and keep their place. Those that are so already are left out.
+// Pauses tickets, or ends their pause; they keep their place. It skips tickets that are in that state already.
 func (q *Queries) PauseTickets(ctx context.Context, arg PauseTicketsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, pauseTickets,
 		arg.Region,
@@ -433,8 +435,8 @@ type PlayerTicketsRow struct {
 	Now        time.Time
 }
 
-// Tickets as their players see them, one row for each question, in one snapshot. Each table is looked up by its key; events
-// are looked for from the ticket's creation on, so that few partitions are read.
+// Returns tickets as their players see them, a row for each id and player, in one snapshot. Each table is looked up by its key;
+// events only from the ticket's creation on, so that few partitions are read.
 func (q *Queries) PlayerTickets(ctx context.Context, arg PlayerTicketsParams) ([]PlayerTicketsRow, error) {
 	rows, err := q.db.Query(ctx, playerTickets,
 		arg.PendingFor,
@@ -521,10 +523,9 @@ type PlayersQueuedRow struct {
 	Pending     bool
 }
 
-// What players do with their tickets. Whose ticket is it? Rows of ticket_players say so while the ticket waits, and its last
-// event afterwards.
-// What these players wait for, before a new ticket is decided about. Each player is looked up by the key. over: the ticket's
-// time has passed, and nobody has taken it out yet.
+// Tickets of players. The members of a ticket's party are rows of ticket_players while it waits; afterwards its last event has them.
+// Returns the tickets that these players wait with. Each player is looked up by the key. over: the ticket has expired and is not
+// yet deleted.
 func (q *Queries) PlayersQueued(ctx context.Context, arg PlayersQueuedParams) ([]PlayersQueuedRow, error) {
 	rows, err := q.db.Query(ctx, playersQueued, arg.PendingFor, arg.Subs, arg.Region)
 	if err != nil {
@@ -556,7 +557,8 @@ func (q *Queries) PlayersQueued(ctx context.Context, arg PlayersQueuedParams) ([
 }
 
 const profileStats = `-- name: ProfileStats :many
-SELECT s.profile, s.decile, s.upto, s.p50, s.p90, s.samples FROM profile_stats s WHERE s.region = $1 ORDER BY s.profile, s.decile
+SELECT s.profile, s.decile, s.upto, s.p50, s.p90, s.samples FROM profile_stats s
+WHERE s.region = $1 AND s.updated_at > statement_timestamp() - interval '15 minutes' ORDER BY s.profile, s.decile
 `
 
 type ProfileStatsRow struct {
@@ -568,6 +570,7 @@ type ProfileStatsRow struct {
 	Samples int32
 }
 
+// Returns the waiting times of profiles, without those that matched no ticket recently, such as retired ones.
 func (q *Queries) ProfileStats(ctx context.Context, region string) ([]ProfileStatsRow, error) {
 	rows, err := q.db.Query(ctx, profileStats, region)
 	if err != nil {
@@ -621,7 +624,7 @@ type QueuePlayerTicketsParams struct {
 	Leases      []time.Duration
 }
 
-// An id or a player's place that another transaction has taken meanwhile fails the statement: the batch is then decided again.
+// The statement fails if another transaction has inserted an id or a player meanwhile: the batch is then decided again.
 // A ticket with a lease leaves at the end of its lease or of its time, whichever comes first.
 func (q *Queries) QueuePlayerTickets(ctx context.Context, arg QueuePlayerTicketsParams) error {
 	_, err := q.db.Exec(ctx, queuePlayerTickets,
@@ -654,7 +657,7 @@ type QueuedSinceParams struct {
 	Most   int32
 }
 
-// When the waiting tickets with a term were created, oldest first: what a ticket's place is counted in.
+// Returns when the waiting tickets with a term were created, oldest first, from which the place of a ticket is computed.
 func (q *Queries) QueuedSince(ctx context.Context, arg QueuedSinceParams) ([]int64, error) {
 	rows, err := q.db.Query(ctx, queuedSince, arg.Region, arg.Terms, arg.Most)
 	if err != nil {
@@ -684,7 +687,7 @@ type ReadyCheckStateParams struct {
 	ID     uuid.UUID
 }
 
-// What became of the match that a ticket is in; ” when it has ended.
+// Returns the state of a match; ” if it has ended.
 func (q *Queries) ReadyCheckState(ctx context.Context, arg ReadyCheckStateParams) (string, error) {
 	row := q.db.QueryRow(ctx, readyCheckState, arg.Region, arg.ID)
 	var state string
@@ -762,7 +765,7 @@ type RecordLostRow struct {
 	Profiles []string
 }
 
-// The final state of such tickets. Whoever deletes the rows of the players records it, so it is recorded once.
+// Records the final state of such tickets. The transaction that deletes the rows of the players records it, so it is recorded once.
 func (q *Queries) RecordLost(ctx context.Context, arg RecordLostParams) ([]RecordLostRow, error) {
 	rows, err := q.db.Query(ctx, recordLost, arg.Ids, arg.Region)
 	if err != nil {
@@ -803,6 +806,23 @@ func (q *Queries) RecordQueued(ctx context.Context, arg RecordQueuedParams) erro
 	return err
 }
 
+const retiredRecently = `-- name: RetiredRecently :one
+SELECT EXISTS (SELECT FROM profiles r WHERE r.region = $1 AND r.retired_at > clock_timestamp() - $2::interval)::bool AS retired
+`
+
+type RetiredRecentlyParams struct {
+	Region string
+	Within time.Duration
+}
+
+// Reports whether a profile of the region was retired within the interval.
+func (q *Queries) RetiredRecently(ctx context.Context, arg RetiredRecentlyParams) (bool, error) {
+	row := q.db.QueryRow(ctx, retiredRecently, arg.Region, arg.Within)
+	var retired bool
+	err := row.Scan(&retired)
+	return retired, err
+}
+
 const seeTickets = `-- name: SeeTickets :exec
 UPDATE ticket_players p SET seen_at = clock_timestamp() FROM (
     SELECT l.sub, l.profile FROM (
@@ -819,7 +839,7 @@ type SeeTicketsParams struct {
 	Subs    []string
 }
 
-// Players that read or accept a ticket stay in it: they can no longer queue elsewhere without leaving it.
+// Records that players have read or accepted a ticket: to queue elsewhere, they must cancel it.
 func (q *Queries) SeeTickets(ctx context.Context, arg SeeTicketsParams) error {
 	_, err := q.db.Exec(ctx, seeTickets, arg.Region, arg.Tickets, arg.Subs)
 	return err
@@ -850,7 +870,7 @@ type TicketEventsRow struct {
 	Party   []string
 }
 
-// What became of a ticket after its event number @after, oldest first.
+// Returns the events of a ticket after number @after, oldest first.
 func (q *Queries) TicketEvents(ctx context.Context, arg TicketEventsParams) ([]TicketEventsRow, error) {
 	rows, err := q.db.Query(ctx, ticketEvents,
 		arg.Region,
@@ -889,17 +909,20 @@ SELECT DISTINCT p.ticket_id FROM profiles r JOIN ticket_players p ON p.region = 
 WHERE r.region = $1 AND r.retired_at IS NOT NULL AND NOT EXISTS (
     SELECT FROM ticket_players o LEFT JOIN profiles l ON l.region = o.region AND l.name = o.profile
     WHERE o.region || '' = $1::text AND o.ticket_id = p.ticket_id AND l.retired_at IS NULL)
-LIMIT $2
+  AND EXISTS (SELECT FROM tickets t WHERE t.region = p.region AND t.id = p.ticket_id
+    AND (t.pending_at IS NULL OR t.pending_at <= clock_timestamp() - $2::interval))
+LIMIT $3
 `
 
 type TicketsOfRetiredParams struct {
-	Region string
-	Batch  int32
+	Region     string
+	PendingFor time.Duration
+	Batch      int32
 }
 
-// Tickets that wait for retired profiles only, and are in no match.
+// Returns tickets that wait for retired profiles only and are in no match. It reads all of ticket_players.
 func (q *Queries) TicketsOfRetired(ctx context.Context, arg TicketsOfRetiredParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, ticketsOfRetired, arg.Region, arg.Batch)
+	rows, err := q.db.Query(ctx, ticketsOfRetired, arg.Region, arg.PendingFor, arg.Batch)
 	if err != nil {
 		return nil, err
 	}
@@ -935,7 +958,7 @@ type WithPlayersRow struct {
 	Reason string
 }
 
-// Those of the tickets that players of our API wait with, each with the reason for which it leaves if its time is over.
+// Returns those of the tickets that were created by POST /tickets, each with the reason why it expires.
 func (q *Queries) WithPlayers(ctx context.Context, arg WithPlayersParams) ([]WithPlayersRow, error) {
 	rows, err := q.db.Query(ctx, withPlayers, arg.Ids, arg.Region)
 	if err != nil {

@@ -11,8 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TicketFacts is what history keeps of a ticket's body: JSON, nil for nothing.
-type TicketFacts struct{ Attributes, Latencies []byte }
+// TicketFacts are the fields of a ticket that the history keeps.
+type TicketFacts struct {
+	Party                 []string // its players, or pseudonyms of them
+	Attributes, Latencies []byte   // JSON; nil for nothing
+}
 
 // CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all replicas:
 // the ticket is in no match, or it has been before. A ticket whose players are being asked stays: declines reports the match
@@ -90,7 +93,7 @@ func (s *Store) leaveQueue(ctx context.Context, q *Queries, region string, ticke
 
 // recordHistory defers the rows of history of tickets that have left.
 func (s *Store) recordHistory(q *Queries, region string, rows []LeaveQueueRow) {
-	if s.cfg.Describe == nil || len(rows) == 0 {
+	if s.cfg.NoHistory || s.cfg.Describe == nil || len(rows) == 0 {
 		return
 	}
 	p := RecordHistoryParams{Region: region}
@@ -98,9 +101,9 @@ func (s *Store) recordHistory(q *Queries, region string, rows []LeaveQueueRow) {
 		if len(r.Party) == 0 {
 			continue
 		}
-		facts := s.cfg.Describe(r.Body)
+		facts := s.cfg.Describe(r.Body, r.Party)
 		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
-		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties, strings.Join(r.Party, "\n"))
+		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties, strings.Join(facts.Party, "\n"))
 		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies, string(facts.Latencies))
 	}
 	queueExec(q.deferred(), (*Queries).RecordHistory, p)

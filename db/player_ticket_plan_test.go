@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // largePlayerQueue is 50,000 tickets of two players each, with their events and matches.
@@ -60,4 +62,50 @@ func TestPlayerTicketPlansReadWhatTheyTake(t *testing.T) {
 			return second(q.RecordLost(ctx, RecordLostParams{Region: "eu", Ids: ids}))
 		},
 	})
+}
+
+// Pins the feed of ticket events, which read all events of the day at each wake-up while the day's partition had no statistics.
+func TestTheFeedOfEventsReadsByTransaction(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, `INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'eu', 't' || n, 1, 'queued' FROM generate_series(1, 10000) n`)
+	for name, run := range map[string]func(context.Context, *Queries) error{
+		"EventsLate": func(ctx context.Context, q *Queries) error {
+			return second(q.EventsLate(ctx, EventsLateParams{Region: "eu", Before: "10:20:10", Page: 100}))
+		},
+		"EventsSince": func(ctx context.Context, q *Queries) error {
+			return second(q.EventsSince(ctx, EventsSinceParams{Region: "eu", Since: 10, Page: 100}))
+		},
+	} {
+		e := &explainer{pool: store.pool}
+		require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
+		require.NoError(t, e.err)
+		require.Contains(t, string(e.plan), "_tx_idx", name)
+		require.NotContains(t, string(e.plan), "_pkey", name)
+	}
+}
+
+// Pins a worker that read all playing matches each second, where the queue and a game region have one name.
+func TestReadyChecksAreFoundBesidePlayingMatches(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, `INSERT INTO matches (region, id, universe, profile, version, state, session_id, roster, tickets)
+		SELECT 'eu', md5(n::text)::uuid, 'eu', 'duel', 1, 'playing', md5(n::text)::uuid, '[]', '{}' FROM generate_series(1, 20000) n`)
+	for _, analyzed := range []bool{false, true} {
+		if analyzed {
+			_, err := store.pool.Exec(t.Context(), "ANALYZE matches")
+			require.NoError(t, err)
+		}
+		for name, run := range map[string]func(context.Context, *Queries) error{
+			"OpenProposals": func(ctx context.Context, q *Queries) error {
+				return second(q.OpenProposals(ctx, OpenProposalsParams{Universe: "eu", Profile: "duel", Page: 100}))
+			},
+			"DueMatches": func(ctx context.Context, q *Queries) error {
+				return second(q.DueMatches(ctx, DueMatchesParams{Universe: "eu", Profiles: []string{"duel"}, Batch: 100}))
+			},
+		} {
+			e := &explainer{pool: store.pool}
+			require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
+			require.NoError(t, e.err)
+			require.Contains(t, string(e.plan), "matches_to_accept", "%s, analyzed: %v", name, analyzed)
+		}
+	}
 }

@@ -71,20 +71,10 @@ func issuedAfter(id string) time.Time {
 
 // ticket returns what the row says to a player.
 func (r PlayerTicketsRow) ticket(asked ticketReading, assignedFor time.Duration) (PlayerTicket, error) {
-	t := PlayerTicket{ID: asked.id, Version: int(r.Version), Party: r.Party, Profiles: named(r.Profiles), At: r.At, Lease: r.KeptAlive}
-	if len(t.Party) == 0 {
-		t.Party = r.PastParty
-	}
-	if !slices.Contains(t.Party, asked.sub) {
+	if party := r.anyParty(); !slices.Contains(party, asked.sub) {
 		return PlayerTicket{}, ticketUnknown(asked.id)
 	}
-	var err error
-	if r.Waits {
-		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
-		r.whileItWaits(&t)
-	} else {
-		err = r.onceItLeft(&t)
-	}
+	t, err := r.toTicket(asked.id)
 	if err == nil && t.State.Final() && t.At.Add(assignedFor).Before(r.Now) {
 		err = newError(Gone, "ticket_ended", "the ticket has left the queue")
 	}
@@ -92,6 +82,43 @@ func (r PlayerTicketsRow) ticket(asked ticketReading, assignedFor time.Duration)
 		return PlayerTicket{}, err
 	}
 	return t, nil
+}
+
+// anyParty returns the players of the ticket, also after it has left the queue.
+func (r PlayerTicketsRow) anyParty() []string {
+	if len(r.Party) == 0 {
+		return r.PastParty
+	}
+	return r.Party
+}
+
+// toTicket returns the ticket of the row without checking who asks.
+func (r PlayerTicketsRow) toTicket(id string) (t PlayerTicket, err error) {
+	t = PlayerTicket{ID: id, Version: int(r.Version), Party: r.anyParty(), Profiles: named(r.Profiles), At: r.At, Lease: r.KeptAlive}
+	if r.Waits {
+		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
+		r.whileItWaits(&t)
+		return t, nil
+	}
+	return t, r.onceItLeft(&t)
+}
+
+// AnyTicket returns a player's ticket to an operator, as long as its events are kept, and without recording that a player has
+// read it. Errors: NotFound, "ticket_unknown"; Unavailable.
+func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket, error) {
+	if !IssuedHere(region, TicketID, id) {
+		return PlayerTicket{}, ticketUnknown(id)
+	}
+	rows, err := s.q.PlayerTickets(ctx, PlayerTicketsParams{
+		Region: region, PendingFor: s.cfg.Timing.PendingFor, Ids: []string{id}, Subs: []string{""}, Since: []time.Time{issuedAfter(id)},
+	})
+	if err != nil {
+		return PlayerTicket{}, classify(err)
+	}
+	if r := rows[0]; !r.Waits && !r.Settled && r.Event == 0 {
+		return PlayerTicket{}, ticketUnknown(id)
+	}
+	return rows[0].toTicket(id)
 }
 
 // named leaves out the row that stands for every profile.
@@ -104,10 +131,8 @@ func (r PlayerTicketsRow) whileItWaits(t *PlayerTicket) {
 	switch {
 	case r.Paused:
 		t.State = TicketPaused
-	case r.Pending && ours && r.MatchState == "proposed":
-		t.State = TicketAccepting
-		t.ReadyCheck = &PlayerReadyCheck{Until: r.Deadline, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine}
-		t.MatchID = r.matchID()
+	case r.Pending && ours && r.asks():
+		t.State, t.MatchID, t.ReadyCheck = TicketAccepting, r.matchID(), r.readyCheck()
 	case r.Pending && !ours:
 		t.State = TicketMatched
 	case r.State == string(TicketWaitingForServer):
@@ -115,6 +140,20 @@ func (r PlayerTicketsRow) whileItWaits(t *PlayerTicket) {
 	default:
 		t.State = TicketQueued
 	}
+}
+
+// asks reports whether the ticket is in a ready check. That of a match which all accepted ends when the match is committed or
+// begins to wait for a server, some milliseconds later.
+func (r PlayerTicketsRow) asks() bool {
+	return r.MatchState == "proposed" || r.MatchState == "accepted" && r.State == string(TicketAccepting)
+}
+
+func (r PlayerTicketsRow) readyCheck() *PlayerReadyCheck {
+	until := r.Deadline
+	if r.MatchState == "accepted" {
+		until = until.Add(-acceptedHold)
+	}
+	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine}
 }
 
 // onceItLeft reads the last event, or, where an older release or a client of Open Match took the ticket out, what became of it.

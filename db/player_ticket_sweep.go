@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // expire takes expired tickets, which the transaction has locked, out of the queue. Those of players get a final state.
@@ -51,10 +52,24 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 	return n, classify(err)
 }
 
-// CancelRetired cancels tickets that wait for retired profiles only, at most batch. Errors: Unavailable.
+// newlyRetired is how long after the retirement of a profile its tickets are searched every second. Later, few become free.
+const newlyRetired = 10 * time.Second
+
+// CancelNewlyRetired calls [Store.CancelRetired] only if a profile was retired within the last ten seconds, so that it is usually
+// cheap.
+func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int) (int, error) {
+	retired, err := s.q.RetiredRecently(ctx, RetiredRecentlyParams{Region: region, Within: newlyRetired})
+	if err != nil || !retired {
+		return 0, classify(err)
+	}
+	return s.CancelRetired(ctx, region, batch)
+}
+
+// CancelRetired cancels tickets that wait for retired profiles only, at most batch. Those that are in a match stay until it has
+// ended. Errors: Unavailable.
 func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		ids, err := q.TicketsOfRetired(ctx, TicketsOfRetiredParams{Region: region, Batch: int32(batch)})
+		ids, err := q.TicketsOfRetired(ctx, TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}

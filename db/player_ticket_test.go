@@ -174,7 +174,9 @@ func TestCancelOrAssign(t *testing.T) {
 func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) {
-		c.Describe = func([]byte) db.TicketFacts { return db.TicketFacts{Attributes: []byte(`{"ada":{}}`)} }
+		c.Describe = func(_ []byte, party []string) db.TicketFacts {
+			return db.TicketFacts{Party: []string{fmt.Sprint(len(party), " players")}, Attributes: []byte(`{"ada":{}}`)}
+		}
 	})
 	assigned, deleted := b.queues(asks("ada", []string{"ada"}, "duel")), b.queues(asks("bo", []string{"bo", "cy"}, "duel"))
 	b.exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
@@ -202,7 +204,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM ticket_players"))
-	require.Equal(t, []string{"assigned", "cancelled"}, many[string](b, "SELECT outcome FROM ticket_history ORDER BY 1"))
+	require.Equal(t, []string{`assigned {"1 players"}`, `cancelled {"2 players"}`}, many[string](b, "SELECT outcome || ' ' || party::text FROM ticket_history ORDER BY 1"))
 	b.queues(asks("bo", []string{"bo"}, "duel"))
 	b.exec("UPDATE ticket_events SET at = at - interval '20 minutes'")
 	_, err = b.PlayerTicket(t.Context(), universe, assigned, "ada")

@@ -21,6 +21,21 @@ func (q *Queries) CountProfiles(ctx context.Context, region string) (int64, erro
 	return count, err
 }
 
+const forgetShadow = `-- name: ForgetShadow :exec
+DELETE FROM shadow_matches WHERE region = $1 AND profile = $2
+`
+
+type ForgetShadowParams struct {
+	Region  string
+	Profile string
+}
+
+// Deletes the comparison of a shadow that ended or was replaced.
+func (q *Queries) ForgetShadow(ctx context.Context, arg ForgetShadowParams) error {
+	_, err := q.db.Exec(ctx, forgetShadow, arg.Region, arg.Profile)
+	return err
+}
+
 const getProfileVersion = `-- name: GetProfileVersion :one
 SELECT v.version, v.document, v.author, v.reason, v.created_at, p.live, p.shadow, p.retired_at
 FROM profiles p
@@ -258,6 +273,50 @@ func (q *Queries) ProfileForChange(ctx context.Context, arg ProfileForChangePara
 		&i.ShadowCanonical,
 	)
 	return i, err
+}
+
+const recordShadow = `-- name: RecordShadow :exec
+WITH compared AS (
+    SELECT FROM profiles p WHERE p.region = $1 AND p.name = $2 AND p.live = $3 AND p.shadow = $4 AND p.retired_at IS NULL
+), last AS MATERIALIZED (
+    SELECT s.side, coalesce((SELECT max(m.n) FROM shadow_matches m WHERE m.region = $1 AND m.profile = $2 AND m.side = s.side), 0) AS n
+    FROM (SELECT unnest('{live,shadow}'::text[]) COLLATE "C" AS side) s
+), dropped AS (
+    DELETE FROM shadow_matches m USING last l
+    WHERE m.region = $1 AND m.profile = $2 AND m.side = l.side
+      AND (m.n <= l.n - $8::bigint OR m.live <> $3 OR m.shadow <> $4) AND EXISTS (SELECT FROM compared)
+)
+INSERT INTO shadow_matches (region, profile, side, n, live, shadow, decided_at, measures)
+SELECT $1, $2, l.side, l.n + row_number() OVER (PARTITION BY l.side ORDER BY a.decided_at), $3, $4, a.decided_at, a.measures::jsonb
+FROM (SELECT unnest($5::text[]) COLLATE "C" AS side, unnest($6::timestamptz[]) AS decided_at, unnest($7::text[]) AS measures) a
+JOIN last l ON l.side = a.side WHERE EXISTS (SELECT FROM compared)
+`
+
+type RecordShadowParams struct {
+	Region    string
+	Profile   string
+	Live      int32
+	Shadow    int32
+	Sides     []string
+	DecidedAt []time.Time
+	Measures  []string
+	Keep      int64
+}
+
+// Adds matches to the comparison of a shadow with the live version, while these are the versions of the profile. It deletes the
+// oldest of a side beyond @keep, and those of other versions.
+func (q *Queries) RecordShadow(ctx context.Context, arg RecordShadowParams) error {
+	_, err := q.db.Exec(ctx, recordShadow,
+		arg.Region,
+		arg.Profile,
+		arg.Live,
+		arg.Shadow,
+		arg.Sides,
+		arg.DecidedAt,
+		arg.Measures,
+		arg.Keep,
+	)
+	return err
 }
 
 const saveProfile = `-- name: SaveProfile :exec

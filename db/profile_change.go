@@ -249,6 +249,11 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
 	}
+	if now.shadow != was.shadow || now.live != was.live {
+		if err := q.ForgetShadow(ctx, ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
+			return err
+		}
+	}
 	detail := map[string]any{"profile": edit.Name, "version": now.live}
 	if event == "profile.shadowed" {
 		detail["version"] = now.shadow

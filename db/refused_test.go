@@ -48,7 +48,7 @@ func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	}
 	reports = append(reports, SeatReport{Ref: InstanceRef{"a", &stale}, SessionID: reports[0].SessionID})
 
-	calls := callsOf[heartbeat, int](t, beats...)
+	calls := callsOf[heartbeat, Alive](t, beats...)
 	require.NoError(t, s.heartbeatBatch(t.Context(), "", calls))
 	require.NoError(t, errorOf(calls[0]))
 	for _, c := range calls[1:] {

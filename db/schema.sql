@@ -43,6 +43,13 @@ CREATE FUNCTION ops.drain(instance text) RETURNS boolean
 
 COMMENT ON FUNCTION ops.drain(instance text) IS 'Lets no new player onto the instance; its sessions go on. Answers whether that changed anything.';
 
+CREATE FUNCTION ops.drain_agent(agent text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$SELECT ops.set_agent_draining(agent, true)$$;
+
+COMMENT ON FUNCTION ops.drain_agent(agent text) IS 'Keeps the game server of an agent drained, also after it restarts: it gets no new rooms, and its rooms stay. It is identified by name and endpoint. Returns whether this changed anything.';
+
 CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -50,22 +57,85 @@ CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
 
 COMMENT ON FUNCTION ops.lease_horizon() IS 'Heartbeats at or before it are too old; -infinity during an amnesty.';
 
+CREATE FUNCTION ops.replica_horizon(region text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT replica_horizon(region) $$;
+
+COMMENT ON FUNCTION ops.replica_horizon(region text) IS 'The lease of a replica has expired if its last renewal is at or before this time; -infinity while no replica of the region has been steady for a lease.';
+
+CREATE FUNCTION ops.scale_pool(region text, app text, version text, min integer, max integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was pools;
+    least_servers integer;
+    most_servers  integer;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('director.pools'));
+    SELECT * INTO was FROM pools p WHERE p.region = scale_pool.region AND p.app = scale_pool.app AND p.version = scale_pool.version FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no pool % of % in region %', coalesce(quote_literal(version), 'NULL'), coalesce(quote_literal(app), 'NULL'),
+            coalesce(quote_literal(region), 'NULL') USING ERRCODE = 'no_data_found';
+    END IF;
+    least_servers := coalesce(min, was.min_servers);
+    most_servers := coalesce(max, was.max_servers);
+    IF least_servers < 0 OR least_servers > most_servers OR most_servers > 100000 THEN
+        RAISE EXCEPTION 'min % and max % do not fit: 0 <= min <= max <= 100000', least_servers, most_servers USING ERRCODE = 'invalid_parameter_value';
+    ELSIF (least_servers, most_servers) = (was.min_servers, was.max_servers) THEN
+        RETURN false;
+    END IF;
+    UPDATE pools p SET min_servers = least_servers, max_servers = most_servers
+    WHERE p.region = was.region AND p.app = was.app AND p.version = was.version;
+    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'pool.scaled', 'sql:' || session_user,
+        jsonb_build_object('app', was.app, 'version', was.version, 'min', least_servers, 'max', most_servers));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.scale_pool(region text, app text, version text, min integer, max integer) IS 'Changes the least and the most servers of a pool; NULL keeps a number. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.set_agent_draining(agent text, keep boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    found_agent record;
+BEGIN
+    SELECT a.region, a.name, a.endpoint INTO found_agent
+    FROM agent_regions() r(region) JOIN agents a ON a.region = r.region AND a.id = agent LIMIT 1;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no agent %', coalesce(quote_literal(agent), 'NULL') USING ERRCODE = 'no_data_found';
+    END IF;
+    RETURN (SELECT k.changed FROM keep_drain(found_agent.region, found_agent.name, found_agent.endpoint, 'sql:' || session_user, keep) k);
+END
+$$;
+
+COMMENT ON FUNCTION ops.set_agent_draining(agent text, keep boolean) IS 'The common part of ops.drain_agent and ops.undrain_agent.';
+
 CREATE FUNCTION ops.set_draining(instance text, drain boolean) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 DECLARE
     home   text;
+    owned  uuid; -- by which deployment
     is_now text;
     wanted text := CASE WHEN drain THEN 'draining' ELSE 'ready' END;
 BEGIN
     SELECT d.region INTO home FROM instance_directory d WHERE d.instance_id = instance;
-    SELECT i.status INTO is_now FROM instances i WHERE i.region = home AND i.id = instance FOR NO KEY UPDATE;
+    SELECT i.status, i.deployment_id INTO is_now, owned FROM instances i WHERE i.region = home AND i.id = instance FOR NO KEY UPDATE;
     IF is_now IS NULL THEN
         RAISE EXCEPTION 'there is no instance %', coalesce(quote_literal(instance), 'NULL') USING ERRCODE = 'no_data_found';
     ELSIF is_now = 'gone' THEN
         RAISE EXCEPTION 'instance % is gone', quote_literal(instance) USING ERRCODE = 'object_not_in_prerequisite_state';
     ELSIF is_now = wanted THEN
         RETURN false;
+    ELSIF is_now = 'starting' THEN
+        RAISE EXCEPTION 'instance % is starting', quote_literal(instance)
+            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'ops.stop_deployment ends it.';
+    ELSIF NOT drain AND owned IS NOT NULL AND NOT EXISTS (
+        SELECT FROM deployments d WHERE d.region = home AND d.id = owned AND d.phase = 'ready' AND d.desired = 'running') THEN
+        RAISE EXCEPTION 'the deployment of instance % ends', quote_literal(instance) USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
 
     UPDATE instances i SET status = wanted WHERE i.region = home AND i.id = instance;
@@ -95,6 +165,27 @@ CREATE FUNCTION ops.snapshot_holders() RETURNS TABLE(kind text, holder text, sin
 $$;
 
 COMMENT ON FUNCTION ops.snapshot_holders() IS 'Who keeps vacuum from cleaning up in this database. Times of other logins'' transactions are seen only if the owner of schema ops is a superuser or has pg_read_all_stats.';
+
+CREATE FUNCTION ops.stop_deployment(deployment uuid, reason text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    home text;
+BEGIN
+    IF coalesce(btrim(stop_deployment.reason), '') = '' OR length(stop_deployment.reason) > 500 THEN
+        RAISE EXCEPTION 'reason must be 1 to 500 characters that say why the deployment is stopped' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT d.region INTO home FROM provision_regions() r(region) JOIN deployments d ON d.region = r.region AND d.id = deployment;
+    IF home IS NULL THEN
+        RAISE EXCEPTION 'there is no deployment %', coalesce(quote_literal(deployment), 'NULL')
+            USING ERRCODE = 'no_data_found', HINT = 'Those that are gone are counted in ops.deployment_outcomes.';
+    END IF;
+    RETURN stop_deployment(home, deployment, stop_deployment.reason, now(), 'sql:' || session_user);
+END
+$$;
+
+COMMENT ON FUNCTION ops.stop_deployment(deployment uuid, reason text) IS 'Ends a deployment; its sessions close when its server ends. Its pool starts another server if players need one. Returns whether this changed anything.';
 
 CREATE FUNCTION ops.taint_key(kid text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -141,6 +232,72 @@ CREATE FUNCTION ops.undrain(instance text) RETURNS boolean
     AS $$SELECT ops.set_draining(instance, false)$$;
 
 COMMENT ON FUNCTION ops.undrain(instance text) IS 'Lets players onto a draining instance again. Answers whether that changed anything.';
+
+CREATE FUNCTION ops.undrain_agent(agent text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$SELECT ops.set_agent_draining(agent, false)$$;
+
+COMMENT ON FUNCTION ops.undrain_agent(agent text) IS 'Ends a drain of ops.drain_agent: the game server gets new rooms again. Returns whether this changed anything.';
+
+CREATE FUNCTION public.agent_regions() RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM replicas ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM replicas n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM agent_states ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM agent_states n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM commands ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM commands n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+$$;
+
+COMMENT ON FUNCTION public.agent_regions() IS 'The regions that have replicas, agents or commands.';
+
+CREATE TABLE public.agent_states (
+    region text NOT NULL,
+    agent_id text NOT NULL COLLATE pg_catalog."C",
+    replica uuid NOT NULL,
+    status text NOT NULL,
+    override text,
+    kept boolean DEFAULT false NOT NULL,
+    misses smallint DEFAULT 0 NOT NULL,
+    connections bigint DEFAULT 0 NOT NULL,
+    rooms integer DEFAULT 0 NOT NULL,
+    reserved integer DEFAULT 0 NOT NULL,
+    in_flight integer DEFAULT 0 NOT NULL,
+    owes_reply boolean DEFAULT false NOT NULL,
+    hash text DEFAULT ''::text NOT NULL,
+    seq bigint DEFAULT 0 NOT NULL,
+    synced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    doubted boolean DEFAULT false NOT NULL,
+    left_at timestamp with time zone,
+    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    CONSTRAINT a_status_and_a_hash_are_short CHECK (((char_length(status) <= 256) AND (char_length(hash) <= 256))),
+    CONSTRAINT an_agent_has_at_most_32_commands_in_flight CHECK (((in_flight >= 0) AND (in_flight <= 32))),
+    CONSTRAINT an_agent_is_evicted_at_three_misses CHECK (((misses >= 0) AND (misses <= 3))),
+    CONSTRAINT an_agent_that_left_or_is_doubted_has_nothing CHECK ((((left_at IS NULL) AND (NOT doubted)) OR ((rooms = 0) AND (reserved = 0) AND (connections = 0) AND (in_flight = 0)))),
+    CONSTRAINT an_override_is_active_or_draining CHECK ((override = ANY (ARRAY['active'::text, 'draining'::text]))),
+    CONSTRAINT rooms_and_connections_are_counted CHECK (((rooms >= 0) AND (reserved >= 0) AND (connections >= 0)))
+)
+WITH (fillfactor='60', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.agent_states ALTER COLUMN region SET (n_distinct=1);
+
+CREATE FUNCTION public.agent_status(s public.agent_states) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN s.kept THEN 'draining' ELSE coalesce(s.override, s.status) END
+$$;
 
 CREATE FUNCTION public.analyze_grown() RETURNS integer
     LANGUAGE plpgsql
@@ -217,7 +374,8 @@ BEGIN
         INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason, match_id)
         SELECT g.region, g.id, g.handle, g.mode, g.instance_id, g.incarnation, g.player_count, g.max_players, g.opened_at, p_reason, g.match_id FROM gone g
     ), freed AS (
-        UPDATE instances i SET reserved_seats = i.reserved_seats - f.seats, open_sessions = i.open_sessions - f.n
+        UPDATE instances i SET reserved_seats = i.reserved_seats - f.seats, open_sessions = i.open_sessions - f.n,
+                               emptied_at = CASE WHEN i.open_sessions = f.n THEN clock_timestamp() END
         FROM (SELECT g.instance_id, sum(g.max_players) AS seats, count(*) AS n FROM gone g GROUP BY g.instance_id) f
         WHERE i.region = p_region AND i.id = f.instance_id
     ), logged AS (
@@ -293,12 +451,18 @@ $$;
 CREATE FUNCTION public.end_instance(p_region text, p_instance text, p_reason text) RETURNS integer
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    deployment uuid;
 BEGIN
-    UPDATE instances SET status = 'gone', ended_at = now() WHERE region = p_region AND id = p_instance;
+    UPDATE instances SET status = 'gone', ended_at = now() WHERE region = p_region AND id = p_instance RETURNING deployment_id INTO deployment;
     DELETE FROM instance_leases WHERE region = p_region AND instance_id = p_instance;
     DELETE FROM instance_modes WHERE region = p_region AND instance_id = p_instance;
     INSERT INTO events (region, kind, instance_id, detail)
     VALUES (p_region, 'instance.ended', p_instance, jsonb_build_object('reason', p_reason));
+    IF deployment IS NOT NULL THEN
+        UPDATE deployments SET lost_at = coalesce(lost_at, now()), next_at = now(), woken_at = clock_timestamp()
+        WHERE region = p_region AND id = deployment;
+    END IF;
     RETURN close_stranded(p_region, p_instance, p_reason);
 END
 $$;
@@ -361,7 +525,46 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
     AS $$
     SELECT ARRAY['instance_directory', 'instances', 'instance_leases', 'instance_modes', 'sessions', 'seats', 'redeemed_tokens',
                  'idempotency_keys', 'tickets', 'settled_tickets', 'backfills', 'backfill_tickets', 'match_cycles', 'match_callers',
-                 'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand']::regclass[]
+                 'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
+                 'replicas', 'agents', 'agent_states', 'rooms', 'commands',
+                 'pools', 'deployments', 'netcode_tokens', 'provider_budgets']::regclass[]
+$$;
+
+CREATE FUNCTION public.keep_drain(p_region text, p_name text, p_endpoint text, p_actor text, p_keep boolean) RETURNS TABLE(changed boolean, replicas uuid[])
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    ids text[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('director.kept_drains.' || p_region));
+    IF p_keep THEN
+        INSERT INTO kept_drains (region, name, endpoint, actor) VALUES (p_region, p_name, p_endpoint, p_actor) ON CONFLICT DO NOTHING;
+    ELSE
+        DELETE FROM kept_drains k WHERE k.region = p_region AND k.name = p_name AND k.endpoint = p_endpoint;
+    END IF;
+    changed := FOUND;
+    IF changed THEN
+        INSERT INTO events (region, kind, actor, detail) VALUES (p_region, CASE WHEN p_keep THEN 'drain.kept' ELSE 'drain.ended' END, p_actor,
+            jsonb_build_object('name', p_name, 'endpointUrl', p_endpoint));
+    END IF;
+    ids := ARRAY(SELECT a.id FROM agents a WHERE a.region = p_region AND a.name = p_name AND a.endpoint = p_endpoint);
+    PERFORM 1 FROM agent_states s WHERE s.region = p_region AND s.agent_id = ANY (ids) ORDER BY s.agent_id FOR NO KEY UPDATE;
+    WITH turned AS (
+        SELECT s.agent_id, s.replica, (s.in_flight = 0 AND NOT s.doubted AND (coalesce(s.override, s.status) = 'draining') <> p_keep) AS told
+        FROM agent_states s WHERE s.region = p_region AND s.agent_id = ANY (ids) AND s.left_at IS NULL AND s.kept <> p_keep
+    ), marked AS (
+        UPDATE agent_states s SET kept = p_keep, in_flight = s.in_flight + t.told::int, tx = pg_current_xact_id()
+        FROM turned t WHERE s.region = p_region AND s.agent_id = t.agent_id
+    ), sent AS (
+        INSERT INTO commands (region, id, agent_id, replica, op, actor, deadline)
+        SELECT p_region, gen_random_uuid(), t.agent_id, t.replica, CASE WHEN p_keep THEN 'drain' ELSE 'undrain' END, p_actor,
+               clock_timestamp() + interval '10 seconds'
+        FROM turned t WHERE t.told
+    )
+    SELECT coalesce(array_agg(DISTINCT t.replica), '{}') INTO replicas FROM turned t;
+    changed := changed OR cardinality(replicas) > 0;
+    RETURN NEXT;
+END
 $$;
 
 CREATE FUNCTION public.lease_horizon() RETURNS timestamp with time zone
@@ -397,6 +600,20 @@ $$;
 CREATE FUNCTION public.midnight(p_day date) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
     AS $$ SELECT p_day::timestamp AT TIME ZONE 'UTC' $$;
+
+CREATE FUNCTION public.provision_regions() RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT DISTINCT region FROM pools
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM deployments ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM deployments n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+$$;
+
+COMMENT ON FUNCTION public.provision_regions() IS 'The regions that have pools or deployments.';
 
 CREATE FUNCTION public.prune_default_partition(p_table text, p_before timestamp with time zone, p_batch integer) RETURNS integer
     LANGUAGE plpgsql
@@ -448,7 +665,7 @@ BEGIN
     PERFORM pg_advisory_lock(hashtext('director.restored')); -- the session's, so that it outlasts COMMIT
     IF restored_from_dump() THEN
         base := pg_current_xact_id()::text::bigint;
-        FOREACH feed IN ARRAY ARRAY['events', 'settled_tickets', 'tickets', 'ticket_events'] LOOP
+        FOREACH feed IN ARRAY ARRAY['events', 'settled_tickets', 'tickets', 'ticket_events', 'agent_states'] LOOP
             EXECUTE format($q$
                 WITH old AS (
                     SELECT d.tx, row_number() OVER (ORDER BY d.tx) AS n
@@ -496,6 +713,16 @@ BEGIN
 END
 $_$;
 
+CREATE FUNCTION public.replica_horizon(p_region text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')
+    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.ended_at IS NULL
+     AND r.seen_at > pg_postmaster_start_time() AND r.steady_since <= r.seen_at - c.lease_ttl
+$$;
+
+COMMENT ON FUNCTION public.replica_horizon(p_region text) IS 'Replicas of the region with a last renewal at or before it have ended; -infinity while no replica has been steady for a whole lease.';
+
 CREATE FUNCTION public.restored_from_dump() RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -506,7 +733,9 @@ BEGIN
         OR EXISTS (SELECT FROM ticket_regions() r(region) WHERE
             (SELECT s.tx FROM settled_tickets s WHERE s.region = r.region ORDER BY s.tx DESC LIMIT 1) >= future
             OR (SELECT t.tx FROM tickets t WHERE t.region = r.region AND t.tx IS NOT NULL ORDER BY t.tx DESC LIMIT 1) >= future
-            OR (SELECT e.tx FROM ticket_events e WHERE e.region = r.region ORDER BY e.tx DESC LIMIT 1) >= future);
+            OR (SELECT e.tx FROM ticket_events e WHERE e.region = r.region ORDER BY e.tx DESC LIMIT 1) >= future)
+        OR EXISTS (SELECT FROM agent_regions() r(region) WHERE
+            (SELECT a.tx FROM agent_states a WHERE a.region = r.region ORDER BY a.tx DESC LIMIT 1) >= future);
 END
 $$;
 
@@ -538,8 +767,10 @@ CREATE TABLE public.instances (
     stranded boolean DEFAULT false NOT NULL,
     registered_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
+    creates_rooms boolean DEFAULT false NOT NULL,
+    deployment_id uuid,
+    emptied_at timestamp with time zone,
     CONSTRAINT an_instance_has_room_for_somebody CHECK (((capacity >= 1) AND (capacity <= 100000))),
-    CONSTRAINT an_instance_is_ready_draining_or_gone CHECK ((status = ANY (ARRAY['ready'::text, 'draining'::text, 'gone'::text]))),
     CONSTRAINT open_sessions_are_counted CHECK ((open_sessions >= 0)),
     CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (((reserved_seats >= 0) AND (reserved_seats <= seat_ceiling)))
 )
@@ -552,6 +783,22 @@ CREATE FUNCTION public.share_bucket(i public.instances) RETURNS smallint
     SELECT CASE
         WHEN i.status <> 'ready' OR i.reserved_seats >= i.capacity OR i.open_sessions >= i.max_sessions THEN 99
         ELSE i.reserved_seats * 8 / i.capacity END::smallint
+$$;
+
+CREATE FUNCTION public.stop_deployment(p_region text, p_id uuid, p_reason text, p_now timestamp with time zone DEFAULT now(), p_actor text DEFAULT 'director'::text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE instances SET status = 'draining' WHERE region = p_region AND id = p_id::text AND status IN ('starting', 'ready');
+    UPDATE deployments SET desired = 'stopped', generation = generation + 1, reason = coalesce(reason, p_reason), stop_at = coalesce(stop_at, p_now), polls = 0,
+           next_at = p_now, woken_at = clock_timestamp()
+    WHERE region = p_region AND id = p_id AND desired = 'running';
+    IF FOUND THEN
+        INSERT INTO events (region, kind, actor, instance_id, detail)
+        VALUES (p_region, 'deployment.stopped', p_actor, p_id::text, jsonb_build_object('reason', p_reason));
+    END IF;
+    RETURN FOUND;
+END
 $$;
 
 CREATE FUNCTION public.ticket_regions() RETURNS SETOF text
@@ -586,6 +833,129 @@ CREATE FUNCTION public.worn_tables() RETURNS SETOF text
       AND NOT EXISTS (SELECT 1 FROM ops.oldest_snapshot o WHERE o.age > interval '5 seconds')
     ORDER BY c.relname
 $$;
+
+CREATE TABLE public.agents (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    replica uuid NOT NULL,
+    process_uid text NOT NULL,
+    name text NOT NULL,
+    endpoint text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    room_types text[] DEFAULT '{}'::text[] NOT NULL,
+    max_connections integer,
+    max_rooms integer,
+    auto_create boolean NOT NULL,
+    agent_version text NOT NULL,
+    protocol_version bigint NOT NULL,
+    key text NOT NULL,
+    key_id uuid,
+    joined_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT an_agent_id_is_16_hex_digits CHECK ((id ~ '^[0-9a-f]{16}$'::text)),
+    CONSTRAINT what_an_agent_says_of_itself_is_short CHECK (((char_length(process_uid) <= 256) AND (char_length(agent_version) <= 256) AND (char_length(name) <= 64) AND (char_length(endpoint) <= 512) AND (cardinality(room_types) <= 256)))
+)
+WITH (fillfactor='90');
+ALTER TABLE ONLY public.agents ALTER COLUMN region SET (n_distinct=1);
+
+CREATE TABLE public.replicas (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    steady_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    heard_since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    rows_until timestamp with time zone,
+    CONSTRAINT an_ended_replica_knows_how_long_its_agents_stay CHECK (((ended_at IS NULL) = (rows_until IS NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.replicas ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.agents AS
+ SELECT s.region,
+    s.agent_id AS agent,
+    a.name,
+    a.process_uid AS process,
+    a.endpoint,
+        CASE
+            WHEN s.doubted THEN 'doubted'::text
+            WHEN ((r.id IS NULL) OR (r.ended_at IS NOT NULL) OR (r.seen_at <= h.horizon)) THEN 'cut off'::text
+            WHEN (s.misses >= 2) THEN 'stale'::text
+            ELSE 'connected'::text
+        END AS state,
+    public.agent_status(s.*) AS status,
+    s.kept AS drain_kept,
+    s.rooms,
+    s.reserved AS reserved_rooms,
+    a.max_rooms,
+    s.connections,
+    a.max_connections,
+    s.in_flight AS commands_in_flight,
+    a.auto_create,
+    a.room_types,
+    a.labels,
+    a.agent_version AS version,
+    a.key,
+    s.replica,
+    a.joined_at,
+    GREATEST(s.synced_at,
+        CASE
+            WHEN (s.misses = 0) THEN r.heard_since
+            ELSE NULL::timestamp with time zone
+        END) AS last_reply
+   FROM (((public.agent_states s
+     JOIN public.agents a ON (((a.region = s.region) AND (a.id = s.agent_id))))
+     LEFT JOIN public.replicas r ON (((r.region = s.region) AND (r.id = s.replica))))
+     LEFT JOIN ( SELECT g.region,
+            ops.replica_horizon(g.region) AS horizon
+           FROM ( SELECT DISTINCT replicas.region
+                   FROM public.replicas) g) h ON ((h.region = s.region)))
+  WHERE (s.left_at IS NULL);
+
+COMMENT ON VIEW ops.agents IS 'Game servers that are connected with a FleetAgent. One that is connected twice has two rows.';
+
+COMMENT ON COLUMN ops.agents.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.agents.agent IS 'The id of its connection, the argument of ops.drain_agent and ops.undrain_agent.';
+
+COMMENT ON COLUMN ops.agents.name IS 'The name that it reports; may be empty.';
+
+COMMENT ON COLUMN ops.agents.process IS 'The id of its process, the same for all of its connections.';
+
+COMMENT ON COLUMN ops.agents.endpoint IS 'Where players connect.';
+
+COMMENT ON COLUMN ops.agents.state IS 'connected; stale: it did not answer two polls; cut off: the replica with its connection has ended; doubted: its process has connected to another replica, and the older connection has not answered since then. Only agents in the state connected get rooms.';
+
+COMMENT ON COLUMN ops.agents.status IS 'active, draining, or another text that the game server reports.';
+
+COMMENT ON COLUMN ops.agents.drain_kept IS 'Whether it stays drained when it restarts.';
+
+COMMENT ON COLUMN ops.agents.rooms IS 'Rooms that it has.';
+
+COMMENT ON COLUMN ops.agents.reserved_rooms IS 'Rooms whose create command it has not acknowledged.';
+
+COMMENT ON COLUMN ops.agents.max_rooms IS 'The maximum number of its rooms; NULL: unlimited.';
+
+COMMENT ON COLUMN ops.agents.connections IS 'Players that are connected to its rooms.';
+
+COMMENT ON COLUMN ops.agents.max_connections IS 'The maximum number of its players; NULL: unlimited.';
+
+COMMENT ON COLUMN ops.agents.commands_in_flight IS 'Commands that it has not acknowledged; at most 32.';
+
+COMMENT ON COLUMN ops.agents.auto_create IS 'Whether it creates rooms on request.';
+
+COMMENT ON COLUMN ops.agents.room_types IS 'The types of rooms that it can create.';
+
+COMMENT ON COLUMN ops.agents.labels IS 'The labels that it reports.';
+
+COMMENT ON COLUMN ops.agents.version IS 'The version of its FleetAgent.';
+
+COMMENT ON COLUMN ops.agents.key IS 'The fingerprint of the key that it connected with.';
+
+COMMENT ON COLUMN ops.agents.replica IS 'The replica with its connection.';
+
+COMMENT ON COLUMN ops.agents.joined_at IS 'When it joined.';
+
+COMMENT ON COLUMN ops.agents.last_reply IS 'It answered a poll at this time or later.';
 
 CREATE TABLE public.fleet_clock (
     singleton boolean DEFAULT true NOT NULL,
@@ -730,6 +1100,7 @@ CREATE TABLE public.sessions (
     max_players integer NOT NULL,
     opened_at timestamp with time zone DEFAULT now() NOT NULL,
     match_id uuid,
+    room_at timestamp with time zone,
     CONSTRAINT a_session_holds_1_to_1024_players CHECK (((max_players >= 1) AND (max_players <= 1024))),
     CONSTRAINT a_session_never_seats_more_than_it_holds CHECK (((player_count >= 0) AND (player_count <= max_players)))
 )
@@ -806,6 +1177,367 @@ COMMENT ON COLUMN ops.capacity.open_sessions IS 'Open sessions of the mode.';
 COMMENT ON COLUMN ops.capacity.players IS 'Players with a seat in them.';
 
 COMMENT ON COLUMN ops.capacity.sessions_with_room IS 'Open sessions that a player could join: a free seat, on a live instance that is not draining.';
+
+CREATE TABLE public.commands (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    agent_id text NOT NULL COLLATE pg_catalog."C",
+    replica uuid NOT NULL,
+    caller uuid,
+    op text NOT NULL,
+    room text COLLATE pg_catalog."C",
+    base text COLLATE pg_catalog."C",
+    type text,
+    actor text DEFAULT 'director'::text NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    error text,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    deadline timestamp with time zone NOT NULL,
+    settled_at timestamp with time zone,
+    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    CONSTRAINT a_command_about_a_room_names_it CHECK (((op = ANY (ARRAY['create'::text, 'destroy'::text])) = ((room IS NOT NULL) AND (base IS NOT NULL)))),
+    CONSTRAINT a_command_is_create_destroy_drain_or_undrain CHECK ((op = ANY (ARRAY['create'::text, 'destroy'::text, 'drain'::text, 'undrain'::text]))),
+    CONSTRAINT a_command_is_settled_once CHECK ((state = ANY (ARRAY['pending'::text, 'done'::text, 'failed'::text, 'exists'::text, 'disconnected'::text, 'timed_out'::text, 'done_late'::text]))),
+    CONSTRAINT a_create_command_has_a_type CHECK (((op <> 'create'::text) OR (type IS NOT NULL))),
+    CONSTRAINT a_settled_command_has_a_time CHECK (((state = 'pending'::text) = (settled_at IS NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.commands ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.commands AS
+ SELECT c.region,
+    c.id AS command,
+    c.op,
+    c.state,
+    c.agent_id AS agent,
+    a.name AS agent_name,
+    c.room,
+    c.type,
+    c.actor,
+    c.error,
+    c.created_at,
+    c.deadline,
+    c.settled_at,
+    (c.settled_at - c.created_at) AS took,
+    c.replica,
+    c.caller
+   FROM (public.commands c
+     LEFT JOIN public.agents a ON (((a.region = c.region) AND (a.id = c.agent_id))));
+
+COMMENT ON VIEW ops.commands IS 'Commands to game servers: pending ones, those settled in the last minute, and those that timed out in the last ten minutes.';
+
+COMMENT ON COLUMN ops.commands.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.commands.command IS 'Its id.';
+
+COMMENT ON COLUMN ops.commands.op IS 'create, destroy, drain or undrain.';
+
+COMMENT ON COLUMN ops.commands.state IS 'pending, done, failed (the agent refused), exists (it has a room of that id), disconnected, timed_out, or done_late (after the time-out).';
+
+COMMENT ON COLUMN ops.commands.agent IS 'The agent.';
+
+COMMENT ON COLUMN ops.commands.agent_name IS 'The name that the agent reports; NULL once the agent is deleted.';
+
+COMMENT ON COLUMN ops.commands.room IS 'The public id of the room; NULL for drain and undrain.';
+
+COMMENT ON COLUMN ops.commands.type IS 'The type of a room to create.';
+
+COMMENT ON COLUMN ops.commands.actor IS 'The fingerprint of the key of the call, director, or sql: and the login of an operator.';
+
+COMMENT ON COLUMN ops.commands.error IS 'The error text of the agent that refused.';
+
+COMMENT ON COLUMN ops.commands.created_at IS 'When it was inserted.';
+
+COMMENT ON COLUMN ops.commands.deadline IS 'When it times out.';
+
+COMMENT ON COLUMN ops.commands.settled_at IS 'When it was acknowledged, timed out or was disconnected; NULL: it is pending.';
+
+COMMENT ON COLUMN ops.commands.took IS 'The time from created_at to settled_at.';
+
+COMMENT ON COLUMN ops.commands.replica IS 'The replica with the agent''s connection.';
+
+COMMENT ON COLUMN ops.commands.caller IS 'The replica whose call waits for the answer; NULL: none.';
+
+CREATE TABLE public.demand (
+    region text NOT NULL,
+    mode text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    matches integer NOT NULL,
+    players integer NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    source text DEFAULT 'loop'::text NOT NULL,
+    party integer,
+    max_players integer,
+    party_key uuid,
+    expires_at timestamp with time zone,
+    address inet,
+    CONSTRAINT demand_is_of_somebody CHECK (((matches >= 1) AND (players >= 1)))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW ops.demand AS
+ SELECT d.region,
+    d.mode,
+    d.source,
+        CASE d.source
+            WHEN 'loop'::text THEN split_part(d.key, '/'::text, 1)
+            ELSE NULL::text
+        END AS profile,
+        CASE d.source
+            WHEN 'loop'::text THEN (split_part(d.key, '/'::text, 2))::integer
+            ELSE d.max_players
+        END AS seats,
+    COALESCE(d.party, 0) AS party,
+    d.matches,
+    d.players,
+    d.since,
+    d.updated_at,
+    d.expires_at,
+        CASE d.source
+            WHEN 'loop'::text THEN NULLIF(split_part(d.key, '/'::text, 3), ''::text)
+            ELSE NULL::text
+        END AS universe
+   FROM public.demand d;
+
+COMMENT ON VIEW ops.demand IS 'Players that wait for a server, by game region, mode and source.';
+
+COMMENT ON COLUMN ops.demand.region IS 'The game region that is best for them; while no game server offers the mode, the region nearest to them, empty where they measured none.';
+
+COMMENT ON COLUMN ops.demand.mode IS 'The mode that a server must offer.';
+
+COMMENT ON COLUMN ops.demand.source IS 'Where they wait: loop (tickets of the director loop), matchmake (POST /matchmake found no capacity), bevygap (open requests).';
+
+COMMENT ON COLUMN ops.demand.profile IS 'The profile that made the matches, of source loop.';
+
+COMMENT ON COLUMN ops.demand.seats IS 'The seats that a session of them has.';
+
+COMMENT ON COLUMN ops.demand.party IS 'The players that need seats in one session, of sources matchmake and bevygap; 0 for loop.';
+
+COMMENT ON COLUMN ops.demand.matches IS 'How many matches or parties wait.';
+
+COMMENT ON COLUMN ops.demand.players IS 'How many players wait in them.';
+
+COMMENT ON COLUMN ops.demand.since IS 'When the first of them began to wait.';
+
+COMMENT ON COLUMN ops.demand.updated_at IS 'When the row was last written.';
+
+COMMENT ON COLUMN ops.demand.expires_at IS 'When the row lapses unless it is written again; NULL in rows of the loop.';
+
+COMMENT ON COLUMN ops.demand.universe IS 'The region that is the universe of the tickets; NULL for other sources and in rows of an older worker.';
+
+CREATE TABLE public.deployment_history (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    app text NOT NULL,
+    version text NOT NULL,
+    provider text NOT NULL,
+    tag text NOT NULL,
+    origin text NOT NULL,
+    attempt integer NOT NULL,
+    ref text,
+    location text,
+    endpoint text,
+    created_at timestamp with time zone NOT NULL,
+    provider_ready_at timestamp with time zone,
+    registered_at timestamp with time zone,
+    ready_at timestamp with time zone,
+    stop_at timestamp with time zone,
+    reason text,
+    last_error text,
+    gone_at timestamp with time zone NOT NULL
+)
+PARTITION BY RANGE (gone_at);
+
+CREATE VIEW ops.deployment_outcomes AS
+ SELECT date_bin('00:01:00'::interval, h.gone_at, '1970-01-01 00:00:00+00'::timestamp with time zone) AS minute,
+    h.region,
+    h.app,
+    h.version,
+    h.provider,
+    COALESCE(h.reason, ''::text) AS reason,
+    count(*) AS servers,
+    count(h.ready_at) AS were_ready,
+    percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY ((EXTRACT(epoch FROM (h.ready_at - h.created_at)))::double precision)) AS ready_p50,
+    percentile_cont((0.95)::double precision) WITHIN GROUP (ORDER BY ((EXTRACT(epoch FROM (h.ready_at - h.created_at)))::double precision)) AS ready_p95,
+    (COALESCE(sum(EXTRACT(epoch FROM (h.gone_at - COALESCE(h.provider_ready_at, h.gone_at)))), (0)::numeric))::double precision AS server_seconds,
+    max(h.last_error) AS last_error
+   FROM public.deployment_history h
+  WHERE (h.gone_at >= (now() - '24:00:00'::interval))
+  GROUP BY (date_bin('00:01:00'::interval, h.gone_at, '1970-01-01 00:00:00+00'::timestamp with time zone)), h.region, h.app, h.version, h.provider, COALESCE(h.reason, ''::text);
+
+COMMENT ON VIEW ops.deployment_outcomes IS 'Deployments that ended, by minute, over the last 24 hours: why, and how long they took to become ready.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.minute IS 'The minute in which they ended at the provider.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.region IS 'The region.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.app IS 'The app.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.provider IS 'The provider that ran them.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.reason IS 'Why they ended.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.servers IS 'The number of deployments.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.were_ready IS 'The number of deployments that had become ready; the others never hosted a player.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.ready_p50 IS 'The median time in seconds from the decision to start one until it was ready; NULL if none was.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.ready_p95 IS 'The 95th percentile of this time.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.server_seconds IS 'The seconds that they ran at the provider, summed up: roughly what it charges for.';
+
+COMMENT ON COLUMN ops.deployment_outcomes.last_error IS 'An error of the provider about one of them; NULL: none.';
+
+CREATE TABLE public.deployments (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL COLLATE pg_catalog."C",
+    tag text NOT NULL COLLATE pg_catalog."C",
+    origin text DEFAULT 'pool'::text NOT NULL,
+    desired text DEFAULT 'running'::text NOT NULL,
+    phase text DEFAULT 'wanted'::text NOT NULL,
+    generation bigint DEFAULT 0 NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    intent_at timestamp with time zone,
+    ref text,
+    polls integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone DEFAULT now(),
+    woken_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone,
+    address inet,
+    location text,
+    ip inet,
+    ports jsonb,
+    endpoint text,
+    provider_ready_at timestamp with time zone,
+    incarnation uuid,
+    registered_at timestamp with time zone,
+    ready_at timestamp with time zone,
+    lost_at timestamp with time zone,
+    find_at timestamp with time zone,
+    unlisted integer DEFAULT 0 NOT NULL,
+    boot_id text,
+    boots integer DEFAULT 0 NOT NULL,
+    boots_since timestamp with time zone,
+    cert_digest text,
+    netcode_key bytea,
+    sealed_by text,
+    tokens_by text,
+    clients_seq bigint DEFAULT 0 NOT NULL,
+    drain_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    stop_at timestamp with time zone,
+    reason text,
+    last_error text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_deployment_has_a_known_phase CHECK ((phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text, 'draining'::text, 'failed'::text, 'stopping'::text]))),
+    CONSTRAINT a_deployment_is_wanted_or_not CHECK ((desired = ANY (ARRAY['running'::text, 'stopped'::text]))),
+    CONSTRAINT a_lease_ends CHECK (((lease IS NULL) = (leased_until IS NULL))),
+    CONSTRAINT a_ready_deployment_has_an_endpoint CHECK (((phase <> 'ready'::text) OR ((endpoint IS NOT NULL) AND (incarnation IS NOT NULL)))),
+    CONSTRAINT a_ref_has_an_intent CHECK (((ref IS NULL) OR (intent_at IS NOT NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.deployments ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.deployments AS
+ SELECT d.region,
+    d.id AS deployment,
+    d.app,
+    d.version,
+    d.provider,
+    d.phase,
+    d.desired,
+    d.origin,
+    d.ref,
+    d.tag,
+    d.location,
+    d.endpoint,
+    COALESCE(i.open_sessions, 0) AS open_sessions,
+    COALESCE(i.reserved_seats, 0) AS reserved_seats,
+    (statement_timestamp() - d.created_at) AS age,
+    d.created_at,
+    d.attempt AS attempts,
+    d.intent_at,
+    d.provider_ready_at,
+    d.registered_at,
+    d.ready_at,
+    d.lost_at,
+    d.drain_at,
+    d.ends_at,
+    d.stop_at,
+    d.next_at,
+    d.boots,
+    d.reason,
+    d.last_error
+   FROM (public.deployments d
+     LEFT JOIN public.instances i ON (((i.region = d.region) AND (i.id = (d.id)::text) AND (i.status <> 'gone'::text))));
+
+COMMENT ON VIEW ops.deployments IS 'Game servers that providers run for the director, until nothing of them is left at the provider.';
+
+COMMENT ON COLUMN ops.deployments.region IS 'The region.';
+
+COMMENT ON COLUMN ops.deployments.deployment IS 'Its id, the argument of ops.stop_deployment, and the id of its instance in ops.fleet.';
+
+COMMENT ON COLUMN ops.deployments.app IS 'The app.';
+
+COMMENT ON COLUMN ops.deployments.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.deployments.provider IS 'The provider that runs it.';
+
+COMMENT ON COLUMN ops.deployments.phase IS 'wanted, deploying (the provider is being asked), starting (it runs or will), ready (players may be placed on it), draining (no new players), failed, or stopping.';
+
+COMMENT ON COLUMN ops.deployments.desired IS 'running; or stopped: the director ends it.';
+
+COMMENT ON COLUMN ops.deployments.origin IS 'pool, or operator: started by hand.';
+
+COMMENT ON COLUMN ops.deployments.ref IS 'The name that the provider gave it, once it is known.';
+
+COMMENT ON COLUMN ops.deployments.tag IS 'The random name that the director gave it, by which it is found at the provider.';
+
+COMMENT ON COLUMN ops.deployments.location IS 'The location, in the words of the provider.';
+
+COMMENT ON COLUMN ops.deployments.endpoint IS 'Where players connect.';
+
+COMMENT ON COLUMN ops.deployments.open_sessions IS 'Sessions that it hosts.';
+
+COMMENT ON COLUMN ops.deployments.reserved_seats IS 'Seats that are reserved in these sessions.';
+
+COMMENT ON COLUMN ops.deployments.age IS 'The time since created_at.';
+
+COMMENT ON COLUMN ops.deployments.created_at IS 'When it was decided to start it.';
+
+COMMENT ON COLUMN ops.deployments.attempts IS 'How often the provider was asked to start it.';
+
+COMMENT ON COLUMN ops.deployments.intent_at IS 'When the provider was last asked to start it.';
+
+COMMENT ON COLUMN ops.deployments.provider_ready_at IS 'When the provider said that it is ready.';
+
+COMMENT ON COLUMN ops.deployments.registered_at IS 'When the game server registered.';
+
+COMMENT ON COLUMN ops.deployments.ready_at IS 'When players could first be placed on it.';
+
+COMMENT ON COLUMN ops.deployments.lost_at IS 'When the lease of its instance expired; NULL while it is live.';
+
+COMMENT ON COLUMN ops.deployments.drain_at IS 'When it stops getting new players.';
+
+COMMENT ON COLUMN ops.deployments.ends_at IS 'When its lifetime ends.';
+
+COMMENT ON COLUMN ops.deployments.stop_at IS 'When it was decided to end it.';
+
+COMMENT ON COLUMN ops.deployments.next_at IS 'When a worker makes the next step; NULL: only when an event makes it due.';
+
+COMMENT ON COLUMN ops.deployments.boots IS 'How often its process has started within ten minutes. With more than five starts it fails.';
+
+COMMENT ON COLUMN ops.deployments.reason IS 'Why it ends.';
+
+COMMENT ON COLUMN ops.deployments.last_error IS 'The last error of the provider.';
 
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
@@ -963,6 +1695,72 @@ COMMENT ON COLUMN ops.fleet.registered_at IS 'When its present incarnation began
 
 COMMENT ON COLUMN ops.fleet.ended_at IS 'When it deregistered, was replaced or was given up; NULL while it runs.';
 
+CREATE TABLE public.rooms (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    agent_id text NOT NULL COLLATE pg_catalog."C",
+    base text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL,
+    connections integer DEFAULT 0 NOT NULL,
+    local boolean DEFAULT false NOT NULL,
+    state text NOT NULL,
+    command uuid,
+    CONSTRAINT a_room_has_up_to_a_million_connections CHECK (((connections >= 0) AND (connections <= 1000000))),
+    CONSTRAINT a_room_is_reserved_then_created_then_reported CHECK ((state = ANY (ARRAY['reserved'::text, 'created'::text, 'reported'::text]))),
+    CONSTRAINT a_room_that_is_not_reported_has_a_command CHECK (((state = 'reported'::text) OR ((command IS NOT NULL) AND (NOT local) AND (connections = 0))))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.rooms ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_agent_count_drift AS
+ SELECT s.region,
+    s.agent_id AS agent,
+    s.rooms AS counted_rooms,
+    COALESCE(r.rooms, (0)::bigint) AS rooms,
+    s.reserved AS counted_reserved,
+    COALESCE(r.reserved, (0)::bigint) AS reserved,
+    s.connections AS counted_connections,
+    COALESCE(r.connections, (0)::bigint) AS connections,
+    s.in_flight AS counted_in_flight,
+    COALESCE(c.pending, (0)::bigint) AS in_flight
+   FROM ((public.agent_states s
+     LEFT JOIN ( SELECT rooms.region,
+            rooms.agent_id,
+            count(*) FILTER (WHERE (rooms.state <> 'reserved'::text)) AS rooms,
+            count(*) FILTER (WHERE (rooms.state = 'reserved'::text)) AS reserved,
+            sum(rooms.connections) AS connections
+           FROM public.rooms
+          GROUP BY rooms.region, rooms.agent_id) r ON (((r.region = s.region) AND (r.agent_id = s.agent_id))))
+     LEFT JOIN ( SELECT commands.region,
+            commands.agent_id,
+            count(*) AS pending
+           FROM public.commands
+          WHERE (commands.state = 'pending'::text)
+          GROUP BY commands.region, commands.agent_id) c ON (((c.region = s.region) AND (c.agent_id = s.agent_id))))
+  WHERE ((s.rooms <> COALESCE(r.rooms, (0)::bigint)) OR (s.reserved <> COALESCE(r.reserved, (0)::bigint)) OR (s.connections <> COALESCE(r.connections, (0)::bigint)) OR (s.in_flight <> COALESCE(c.pending, (0)::bigint)));
+
+COMMENT ON VIEW ops.invariant_agent_count_drift IS 'Agents whose counters of rooms, connections or commands differ from their rows.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.agent IS 'The agent.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.counted_rooms IS 'Its counter of rooms.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.rooms IS 'The rooms that it has.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.counted_reserved IS 'Its counter of reserved rooms.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.reserved IS 'The reserved rooms that it has.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.counted_connections IS 'Its counter of connections.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.connections IS 'The sum of the connections of its rooms.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.counted_in_flight IS 'Its counter of pending commands.';
+
+COMMENT ON COLUMN ops.invariant_agent_count_drift.in_flight IS 'The pending commands that it has.';
+
 CREATE TABLE public.matches (
     region text NOT NULL,
     id uuid NOT NULL,
@@ -1053,6 +1851,113 @@ COMMENT ON COLUMN ops.invariant_assigned_without_seat.session IS 'The session of
 
 COMMENT ON COLUMN ops.invariant_assigned_without_seat.player IS 'Who has no seat.';
 
+CREATE VIEW ops.invariant_command_never_settled AS
+ SELECT c.region,
+    c.id AS command,
+    c.op,
+    c.agent_id AS agent,
+    c.deadline
+   FROM (public.commands c
+     CROSS JOIN public.fleet_clock f)
+  WHERE ((c.state = 'pending'::text) AND (c.deadline < ((statement_timestamp() - f.lease_ttl) - '00:01:00'::interval)));
+
+COMMENT ON VIEW ops.invariant_command_never_settled IS 'Commands that are pending although their deadline, a lease and a minute have passed: no worker runs, or there is a bug.';
+
+COMMENT ON COLUMN ops.invariant_command_never_settled.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.invariant_command_never_settled.command IS 'Its id.';
+
+COMMENT ON COLUMN ops.invariant_command_never_settled.op IS 'create, destroy, drain or undrain.';
+
+COMMENT ON COLUMN ops.invariant_command_never_settled.agent IS 'The agent.';
+
+COMMENT ON COLUMN ops.invariant_command_never_settled.deadline IS 'When it should have timed out.';
+
+CREATE TABLE public.app_versions (
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL COLLATE pg_catalog."C",
+    launch text NOT NULL,
+    launch_version text DEFAULT ''::text NOT NULL,
+    ports jsonb NOT NULL,
+    game_port text NOT NULL,
+    endpoint text DEFAULT '{ip}:{port}'::text NOT NULL,
+    modes text[] NOT NULL,
+    capacity integer NOT NULL,
+    max_sessions integer,
+    max_players integer NOT NULL,
+    env jsonb DEFAULT '{}'::jsonb NOT NULL,
+    cpu_units integer DEFAULT 0 NOT NULL,
+    memory_mib integer DEFAULT 0 NOT NULL,
+    start_within interval DEFAULT '00:03:00'::interval NOT NULL,
+    register_within interval DEFAULT '00:01:00'::interval NOT NULL,
+    grace interval DEFAULT '00:00:30'::interval NOT NULL,
+    max_lifetime interval DEFAULT '24:00:00'::interval NOT NULL,
+    drain_ahead interval DEFAULT '01:00:00'::interval NOT NULL,
+    dialect text,
+    protocol_id text,
+    digest_required boolean DEFAULT false NOT NULL,
+    compat text,
+    failures integer DEFAULT 0 NOT NULL,
+    paused_until timestamp with time zone,
+    pause_reason text,
+    used_at timestamp with time zone,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_pause_of_a_version_has_an_end CHECK (isfinite(paused_until)),
+    CONSTRAINT an_app_version_has_a_mode CHECK (((cardinality(modes) >= 1) AND (cardinality(modes) <= 64))),
+    CONSTRAINT an_app_version_hosts_a_whole_session CHECK (((max_players >= 1) AND ((capacity >= max_players) AND (capacity <= 100000)))),
+    CONSTRAINT netcode_needs_a_protocol CHECK (((dialect IS NULL) = (protocol_id IS NULL)))
+);
+
+CREATE VIEW ops.invariant_deployment_never_gone AS
+ SELECT d.region,
+    d.id AS deployment,
+    d.provider,
+    d.phase,
+    d.stop_at,
+    d.last_error
+   FROM (public.deployments d
+     JOIN public.app_versions v ON (((v.app = d.app) AND (v.version = d.version))))
+  WHERE (d.stop_at < ((statement_timestamp() - v.grace) - '00:15:00'::interval));
+
+COMMENT ON VIEW ops.invariant_deployment_never_gone IS 'Deployments that are not gone 15 minutes after the end of their grace: they may cost money.';
+
+COMMENT ON COLUMN ops.invariant_deployment_never_gone.region IS 'The region.';
+
+COMMENT ON COLUMN ops.invariant_deployment_never_gone.deployment IS 'The deployment.';
+
+COMMENT ON COLUMN ops.invariant_deployment_never_gone.provider IS 'The provider that runs it.';
+
+COMMENT ON COLUMN ops.invariant_deployment_never_gone.phase IS 'Its phase.';
+
+COMMENT ON COLUMN ops.invariant_deployment_never_gone.stop_at IS 'When it was decided to end it.';
+
+COMMENT ON COLUMN ops.invariant_deployment_never_gone.last_error IS 'The last error of the provider.';
+
+CREATE VIEW ops.invariant_deployment_past_its_end AS
+ SELECT d.region,
+    d.id AS deployment,
+    d.provider,
+    d.phase,
+    d.ends_at,
+    d.last_error
+   FROM public.deployments d
+  WHERE (d.ends_at < (statement_timestamp() - '00:15:00'::interval));
+
+COMMENT ON VIEW ops.invariant_deployment_past_its_end IS 'Deployments that are not gone although their lifetime ended 15 minutes ago: no worker with their provider runs, the provider cannot be reached, or there is a bug.';
+
+COMMENT ON COLUMN ops.invariant_deployment_past_its_end.region IS 'The region.';
+
+COMMENT ON COLUMN ops.invariant_deployment_past_its_end.deployment IS 'The deployment.';
+
+COMMENT ON COLUMN ops.invariant_deployment_past_its_end.provider IS 'The provider that runs it.';
+
+COMMENT ON COLUMN ops.invariant_deployment_past_its_end.phase IS 'Its phase.';
+
+COMMENT ON COLUMN ops.invariant_deployment_past_its_end.ends_at IS 'When its lifetime ended.';
+
+COMMENT ON COLUMN ops.invariant_deployment_past_its_end.last_error IS 'The last error of the provider.';
+
 CREATE VIEW ops.invariant_double_seat AS
  SELECT 'reserved twice'::text AS violation,
     t.region,
@@ -1098,6 +2003,27 @@ COMMENT ON COLUMN ops.invariant_double_seat.mode IS 'The mode.';
 COMMENT ON COLUMN ops.invariant_double_seat.player IS 'The player, or players.';
 
 COMMENT ON COLUMN ops.invariant_double_seat.sessions IS 'Where the seats are.';
+
+CREATE VIEW ops.invariant_instance_of_gone_deployment AS
+ SELECT i.region,
+    i.id AS instance,
+    i.status,
+    i.registered_at
+   FROM (public.instances i
+     CROSS JOIN public.fleet_clock f)
+  WHERE ((i.deployment_id IS NOT NULL) AND (i.status <> 'gone'::text) AND (i.registered_at < (statement_timestamp() - f.lease_ttl)) AND (NOT (EXISTS ( SELECT
+           FROM public.deployments d
+          WHERE ((d.region = i.region) AND (d.id = i.deployment_id))))));
+
+COMMENT ON VIEW ops.invariant_instance_of_gone_deployment IS 'Instances that count as live although their deployment is gone.';
+
+COMMENT ON COLUMN ops.invariant_instance_of_gone_deployment.region IS 'The region.';
+
+COMMENT ON COLUMN ops.invariant_instance_of_gone_deployment.instance IS 'The instance, whose id is that of the deployment.';
+
+COMMENT ON COLUMN ops.invariant_instance_of_gone_deployment.status IS 'Its status.';
+
+COMMENT ON COLUMN ops.invariant_instance_of_gone_deployment.registered_at IS 'When it registered.';
 
 CREATE TABLE public.tickets (
     region text NOT NULL,
@@ -1221,6 +2147,25 @@ COMMENT ON COLUMN ops.invariant_player_waiting_twice.player IS 'Who waits.';
 
 COMMENT ON COLUMN ops.invariant_player_waiting_twice.tickets IS 'The ids of the tickets.';
 
+CREATE VIEW ops.invariant_ready_without_endpoint AS
+ SELECT d.region,
+    d.id AS deployment,
+    COALESCE(i.status, 'absent'::text) AS instance_status,
+    d.ready_at
+   FROM (public.deployments d
+     LEFT JOIN public.instances i ON (((i.region = d.region) AND (i.id = (d.id)::text) AND (i.status <> 'gone'::text))))
+  WHERE ((d.phase = 'ready'::text) AND ((COALESCE(d.endpoint, ''::text) = ''::text) OR (i.status = 'starting'::text) OR ((i.status = 'ready'::text) AND (i.endpoint = ''::text))));
+
+COMMENT ON VIEW ops.invariant_ready_without_endpoint IS 'Deployments that are ready although players could not connect: there is no endpoint, or the instance is still starting.';
+
+COMMENT ON COLUMN ops.invariant_ready_without_endpoint.region IS 'The region.';
+
+COMMENT ON COLUMN ops.invariant_ready_without_endpoint.deployment IS 'The deployment.';
+
+COMMENT ON COLUMN ops.invariant_ready_without_endpoint.instance_status IS 'The status of its instance.';
+
+COMMENT ON COLUMN ops.invariant_ready_without_endpoint.ready_at IS 'When it became ready.';
+
 CREATE VIEW ops.invariant_reserved_drift AS
  SELECT i.region,
     i.id AS instance,
@@ -1250,6 +2195,36 @@ COMMENT ON COLUMN ops.invariant_reserved_drift.seats IS 'max_players summed over
 COMMENT ON COLUMN ops.invariant_reserved_drift.open_sessions IS 'The sessions it counts.';
 
 COMMENT ON COLUMN ops.invariant_reserved_drift.sessions IS 'The open sessions there are.';
+
+CREATE VIEW ops.invariant_room_without_agent AS
+ SELECT r.region,
+    r.id AS room,
+    r.agent_id AS agent,
+    'its agent is gone'::text AS reason
+   FROM public.rooms r
+  WHERE (NOT (EXISTS ( SELECT
+           FROM public.agent_states s
+          WHERE ((s.region = r.region) AND (s.agent_id = r.agent_id) AND (s.left_at IS NULL) AND (NOT s.doubted)))))
+UNION ALL
+ SELECT r.region,
+    r.id AS room,
+    r.agent_id AS agent,
+    'no command will decide about it'::text AS reason
+   FROM (public.rooms r
+     JOIN public.agent_states s ON (((s.region = r.region) AND (s.agent_id = r.agent_id) AND (NOT s.owes_reply))))
+  WHERE ((r.state = 'created'::text) OR ((r.state = 'reserved'::text) AND (NOT (EXISTS ( SELECT
+           FROM public.commands c
+          WHERE ((c.region = r.region) AND (c.id = r.command) AND (c.state = 'pending'::text)))))));
+
+COMMENT ON VIEW ops.invariant_room_without_agent IS 'Rooms whose agent has left, and rooms that a command reserved or created and that no command or reply will settle.';
+
+COMMENT ON COLUMN ops.invariant_room_without_agent.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.invariant_room_without_agent.room IS 'The public id of the room.';
+
+COMMENT ON COLUMN ops.invariant_room_without_agent.agent IS 'The agent that the row names as its host.';
+
+COMMENT ON COLUMN ops.invariant_room_without_agent.reason IS 'What is wrong.';
 
 CREATE VIEW ops.invariant_seat_count_drift AS
  SELECT COALESCE(s.region, t.region) AS region,
@@ -1530,13 +2505,78 @@ UNION ALL
 UNION ALL
  SELECT 'player waiting twice'::text AS name,
     count(*) AS violations
-   FROM ops.invariant_player_waiting_twice;
+   FROM ops.invariant_player_waiting_twice
+UNION ALL
+ SELECT 'agent count drift'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_agent_count_drift
+UNION ALL
+ SELECT 'room without agent'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_room_without_agent
+UNION ALL
+ SELECT 'command never settled'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_command_never_settled
+UNION ALL
+ SELECT 'instance of gone deployment'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_instance_of_gone_deployment
+UNION ALL
+ SELECT 'ready without endpoint'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_ready_without_endpoint
+UNION ALL
+ SELECT 'deployment past its end'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_deployment_past_its_end
+UNION ALL
+ SELECT 'deployment never gone'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_deployment_never_gone;
 
 COMMENT ON VIEW ops.invariants IS 'All invariants at a glance: every count is 0 while all is well. The rows are in ops.invariant_<name>, with underscores.';
 
 COMMENT ON COLUMN ops.invariants.name IS 'Which invariant.';
 
 COMMENT ON COLUMN ops.invariants.violations IS 'How many rows its view has.';
+
+CREATE VIEW ops.key_encryption_keys AS
+ SELECT k.fingerprint,
+    sum(k.signing_keys) AS signing_keys,
+    sum(k.netcode_keys) AS netcode_keys,
+    sum(k.credentials) AS credentials
+   FROM ( SELECT signing_keys.sealed_by AS fingerprint,
+            1 AS signing_keys,
+            0 AS netcode_keys,
+            0 AS credentials
+           FROM public.signing_keys
+          WHERE ((signing_keys.tainted_at IS NULL) AND (signing_keys.verify_until > statement_timestamp()))
+        UNION ALL
+         SELECT deployments.sealed_by,
+            0,
+            1,
+            0
+           FROM public.deployments
+          WHERE (deployments.sealed_by IS NOT NULL)
+        UNION ALL
+         SELECT COALESCE(deployments.tokens_by, deployments.sealed_by) AS "coalesce",
+            0,
+            0,
+            1
+           FROM public.deployments
+          WHERE (COALESCE(deployments.tokens_by, deployments.sealed_by) IS NOT NULL)) k
+  GROUP BY k.fingerprint;
+
+COMMENT ON VIEW ops.key_encryption_keys IS 'What each key-encryption key still seals or authenticates. One that has no row can be retired.';
+
+COMMENT ON COLUMN ops.key_encryption_keys.fingerprint IS 'The fingerprint of the key-encryption key, as in ops.keys.sealed_by.';
+
+COMMENT ON COLUMN ops.key_encryption_keys.signing_keys IS 'Signing keys that it seals and that are next, signing or retiring. Workers seal them again with the newest.';
+
+COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, for netcode connect tokens, that it seals. Workers seal them again with the newest.';
+
+COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
 
 CREATE UNLOGGED TABLE public.match_callers (
     region text NOT NULL,
@@ -1598,6 +2638,128 @@ COMMENT ON COLUMN ops.match_cycles.ended_at IS 'When it ended.';
 COMMENT ON COLUMN ops.match_cycles.failure IS 'Why it failed for all of its callers.';
 
 COMMENT ON COLUMN ops.match_cycles.callers IS 'How many joined.';
+
+CREATE TABLE public.profile_versions (
+    region text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    document text NOT NULL,
+    canonical bytea NOT NULL,
+    author text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_profile_fits_in_64_kib CHECK ((octet_length(document) <= 65536))
+);
+
+CREATE TABLE public.ticket_history (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    created timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone,
+    left_at timestamp with time zone DEFAULT now() NOT NULL,
+    profiles text[] NOT NULL,
+    party text[] NOT NULL,
+    attributes jsonb,
+    latencies jsonb,
+    outcome text NOT NULL,
+    profile text,
+    match_id uuid
+)
+PARTITION BY RANGE (left_at);
+
+CREATE VIEW ops.match_quality AS
+ WITH recent AS (
+         SELECT h.region,
+            h.profile,
+            h.version,
+            date_trunc('hour'::text, h.committed_at, 'UTC'::text) AS hour,
+            h.id,
+            h.joined,
+            h.players,
+            (h.why -> 'rules'::text) AS rules
+           FROM public.match_history h
+          WHERE (h.committed_at > (statement_timestamp() - '06:00:00'::interval))
+        ), waits AS (
+         SELECT r.region,
+            r.profile,
+            r.version,
+            r.hour,
+            avg((k.left_at - k.created)) AS mean_wait,
+            max((k.left_at - k.created)) AS longest_wait
+           FROM (recent r
+             JOIN public.ticket_history k ON (((k.region = r.region) AND (k.match_id = r.id))))
+          WHERE ((k.left_at > (statement_timestamp() - '06:00:00'::interval)) AND (k.outcome = 'assigned'::text))
+          GROUP BY r.region, r.profile, r.version, r.hour
+        ), rules AS (
+         SELECT a.region,
+            a.profile,
+            a.version,
+            a.hour,
+            jsonb_object_agg(a.rule, jsonb_build_object('mean', a.mean, 'highest', a.highest)) AS rules
+           FROM ( SELECT r.region,
+                    r.profile,
+                    r.version,
+                    r.hour,
+                    (e.value ->> 'rule'::text) AS rule,
+                    avg(((e.value ->> 'value'::text))::double precision) AS mean,
+                    max(((e.value ->> 'value'::text))::double precision) AS highest
+                   FROM (recent r
+                     CROSS JOIN LATERAL jsonb_array_elements(COALESCE(r.rules, '[]'::jsonb)) e(value))
+                  WHERE ((e.value ->> 'rule'::text) IS NOT NULL)
+                  GROUP BY r.region, r.profile, r.version, r.hour, (e.value ->> 'rule'::text)) a
+          GROUP BY a.region, a.profile, a.version, a.hour
+        )
+ SELECT m.region,
+    m.profile,
+    m.version,
+    m.hour,
+    m.matches,
+    m.joins,
+    m.players,
+    w.mean_wait,
+    w.longest_wait,
+    ((m.mean_players / (NULLIF(s.seats, 0))::numeric))::double precision AS fill,
+    COALESCE(u.rules, '{}'::jsonb) AS rules
+   FROM (((( SELECT r.region,
+            r.profile,
+            r.version,
+            r.hour,
+            count(*) FILTER (WHERE (NOT r.joined)) AS matches,
+            count(*) FILTER (WHERE r.joined) AS joins,
+            sum(r.players) AS players,
+            avg(r.players) FILTER (WHERE (NOT r.joined)) AS mean_players
+           FROM recent r
+          GROUP BY r.region, r.profile, r.version, r.hour) m
+     LEFT JOIN waits w ON (((w.region = m.region) AND (w.profile = m.profile) AND (w.version = m.version) AND (w.hour = m.hour))))
+     LEFT JOIN rules u ON (((u.region = m.region) AND (u.profile = m.profile) AND (u.version = m.version) AND (u.hour = m.hour))))
+     LEFT JOIN LATERAL ( SELECT sum((split_part((e.value ->> 'players'::text), '..'::text, '-1'::integer))::integer) AS seats
+           FROM (public.profile_versions v
+             CROSS JOIN LATERAL jsonb_array_elements(COALESCE(((NULLIF(convert_from(v.canonical, 'UTF8'::name), ''::text))::jsonb -> 'teams'::text), '[]'::jsonb)) e(value))
+          WHERE ((v.region = m.region) AND (v.name = m.profile) AND (v.version = m.version))) s ON (true));
+
+COMMENT ON VIEW ops.match_quality IS 'How good the matches of the last six hours are, by profile, version and hour.';
+
+COMMENT ON COLUMN ops.match_quality.region IS 'The region that is the universe of the tickets.';
+
+COMMENT ON COLUMN ops.match_quality.profile IS 'The profile that made them.';
+
+COMMENT ON COLUMN ops.match_quality.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.match_quality.hour IS 'The hour in which they were committed.';
+
+COMMENT ON COLUMN ops.match_quality.matches IS 'How many matches were made.';
+
+COMMENT ON COLUMN ops.match_quality.joins IS 'How often newcomers joined a match that was already playing.';
+
+COMMENT ON COLUMN ops.match_quality.players IS 'How many players got a match.';
+
+COMMENT ON COLUMN ops.match_quality.mean_wait IS 'How long their tickets had waited, on average; NULL where their history is not kept.';
+
+COMMENT ON COLUMN ops.match_quality.longest_wait IS 'How long the ticket that waited longest had waited.';
+
+COMMENT ON COLUMN ops.match_quality.fill IS 'The players of a match divided by the seats of its teams, on average.';
+
+COMMENT ON COLUMN ops.match_quality.rules IS 'For each rule, the mean and the highest of the values that it compared, such as the difference in skill.';
 
 CREATE VIEW ops.matches AS
  SELECT m.region,
@@ -1707,22 +2869,6 @@ CREATE TABLE public.ticket_events (
 )
 PARTITION BY RANGE (at);
 
-CREATE TABLE public.ticket_history (
-    region text NOT NULL,
-    id text NOT NULL COLLATE pg_catalog."C",
-    created timestamp with time zone NOT NULL,
-    seen_at timestamp with time zone,
-    left_at timestamp with time zone DEFAULT now() NOT NULL,
-    profiles text[] NOT NULL,
-    party text[] NOT NULL,
-    attributes jsonb,
-    latencies jsonb,
-    outcome text NOT NULL,
-    profile text,
-    match_id uuid
-)
-PARTITION BY RANGE (left_at);
-
 CREATE VIEW ops.partitions AS
  SELECT t.relname AS table_name,
     COALESCE(sum(((h.last_day - h.first_day) + 1)), (0)::bigint) AS days,
@@ -1786,6 +2932,254 @@ COMMENT ON COLUMN ops.placements_per_minute.mode IS 'For what.';
 
 COMMENT ON COLUMN ops.placements_per_minute.placements IS 'Seats, which is players and not requests: a party of three counts three.';
 
+CREATE TABLE public.pool_modes (
+    region text NOT NULL,
+    mode text NOT NULL COLLATE pg_catalog."C",
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE TABLE public.pools (
+    region text NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    min_servers integer DEFAULT 0 NOT NULL,
+    max_servers integer NOT NULL,
+    buffer integer DEFAULT 0 NOT NULL,
+    buffer_percent boolean DEFAULT false NOT NULL,
+    max_starting integer DEFAULT 50 NOT NULL,
+    empty_ttl interval DEFAULT '00:05:00'::interval NOT NULL,
+    latitude double precision,
+    longitude double precision,
+    networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
+    paused_until timestamp with time zone,
+    pause_reason text,
+    failures integer DEFAULT 0 NOT NULL,
+    surplus_since timestamp with time zone,
+    last_plan jsonb,
+    planned_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    CONSTRAINT a_buffer_is_no_whole_pool CHECK (((buffer >= 0) AND ((NOT buffer_percent) OR (buffer < 100)))),
+    CONSTRAINT a_pause_of_a_pool_has_an_end CHECK (isfinite(paused_until)),
+    CONSTRAINT coordinates_are_a_pair CHECK (((latitude IS NULL) = (longitude IS NULL))),
+    CONSTRAINT min_servers_fit_max_servers CHECK (((min_servers >= 0) AND (min_servers <= max_servers)))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW ops.pools AS
+ SELECT p.region,
+    p.app,
+    p.version,
+    v.provider,
+    ARRAY( SELECT m.mode
+           FROM public.pool_modes m
+          WHERE ((m.region = p.region) AND (m.app = p.app) AND (m.version = p.version))
+          ORDER BY m.mode) AS modes,
+        CASE
+            WHEN (p.paused_until > statement_timestamp()) THEN 'paused'::text
+            WHEN (v.paused_until > statement_timestamp()) THEN 'version paused'::text
+            WHEN (p.max_servers = 0) THEN 'off'::text
+            WHEN (d.servers >= p.max_servers) THEN 'full'::text
+            ELSE 'active'::text
+        END AS state,
+    d.servers,
+    d.starting,
+    d.ready,
+    d.busy,
+    d.ending,
+    w.waiting AS waiting_players,
+    p.min_servers AS min,
+    p.max_servers AS max,
+    (p.buffer ||
+        CASE
+            WHEN p.buffer_percent THEN '%'::text
+            ELSE ''::text
+        END) AS buffer,
+    p.max_starting,
+    p.empty_ttl,
+    GREATEST(
+        CASE
+            WHEN (p.paused_until > statement_timestamp()) THEN p.paused_until
+            ELSE NULL::timestamp with time zone
+        END,
+        CASE
+            WHEN (v.paused_until > statement_timestamp()) THEN v.paused_until
+            ELSE NULL::timestamp with time zone
+        END) AS paused_until,
+        CASE
+            WHEN (p.paused_until > statement_timestamp()) THEN p.pause_reason
+            WHEN (v.paused_until > statement_timestamp()) THEN v.pause_reason
+            ELSE NULL::text
+        END AS pause_reason,
+    (p.last_plan ->> 'text'::text) AS plan,
+        CASE
+            WHEN isfinite(p.planned_at) THEN p.planned_at
+            ELSE NULL::timestamp with time zone
+        END AS planned_at
+   FROM (((public.pools p
+     JOIN public.app_versions v ON (((v.app = p.app) AND (v.version = p.version))))
+     CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text])))) AS servers,
+            count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text])))) AS starting,
+            count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = 'ready'::text))) AS ready,
+            count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = 'ready'::text) AND (i.open_sessions > 0))) AS busy,
+            count(*) FILTER (WHERE ((x.desired = 'stopped'::text) OR (x.phase = ANY (ARRAY['draining'::text, 'failed'::text, 'stopping'::text])))) AS ending
+           FROM (public.deployments x
+             LEFT JOIN public.instances i ON (((i.region = x.region) AND (i.id = (x.id)::text) AND (i.status <> 'gone'::text))))
+          WHERE ((x.region = p.region) AND (x.app = p.app) AND (x.version = p.version))) d)
+     CROSS JOIN LATERAL ( SELECT COALESCE(sum(n.players), (0)::bigint) AS waiting
+           FROM (public.pool_modes m
+             JOIN public.demand n ON (((n.region = m.region) AND (n.mode = m.mode))))
+          WHERE ((m.region = p.region) AND (m.app = p.app) AND (m.version = p.version) AND ((n.expires_at IS NULL) OR (n.expires_at > statement_timestamp())))) w);
+
+COMMENT ON VIEW ops.pools IS 'Pools: how many servers of an app version a region may have, and has.';
+
+COMMENT ON COLUMN ops.pools.region IS 'The region.';
+
+COMMENT ON COLUMN ops.pools.app IS 'The app.';
+
+COMMENT ON COLUMN ops.pools.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.pools.provider IS 'The provider that runs the servers: process, docker, edgegap, agones or manual.';
+
+COMMENT ON COLUMN ops.pools.modes IS 'The modes for which servers are started; a mode belongs to one pool of a region. A pool without modes starts none.';
+
+COMMENT ON COLUMN ops.pools.state IS 'active; full: it has max servers; off: max is 0; paused: by an operator, or because the provider had no capacity; version paused: servers of the version failed, in any region.';
+
+COMMENT ON COLUMN ops.pools.servers IS 'Servers that are wanted, starting or ready.';
+
+COMMENT ON COLUMN ops.pools.starting IS 'Servers that are wanted or starting, and not ready yet.';
+
+COMMENT ON COLUMN ops.pools.ready IS 'Servers that are ready.';
+
+COMMENT ON COLUMN ops.pools.busy IS 'Ready servers with an open session.';
+
+COMMENT ON COLUMN ops.pools.ending IS 'Servers that drain, failed or stop: they may still cost money.';
+
+COMMENT ON COLUMN ops.pools.waiting_players IS 'Players who wait for a server of its modes.';
+
+COMMENT ON COLUMN ops.pools.min IS 'The number of servers that run whether players need them or not.';
+
+COMMENT ON COLUMN ops.pools.max IS 'The most servers that it may have.';
+
+COMMENT ON COLUMN ops.pools.buffer IS 'The number of ready servers without players, or a share of all servers.';
+
+COMMENT ON COLUMN ops.pools.max_starting IS 'The most servers that start at the same time.';
+
+COMMENT ON COLUMN ops.pools.empty_ttl IS 'How long a surplus server must have been empty before it ends.';
+
+COMMENT ON COLUMN ops.pools.paused_until IS 'When the pause of the pool or of its version ends; in the year 9999: when an operator resumes it. NULL: there is no pause.';
+
+COMMENT ON COLUMN ops.pools.pause_reason IS 'Why it is paused.';
+
+COMMENT ON COLUMN ops.pools.plan IS 'The last plan in words: how many servers are needed, and how many start or end.';
+
+COMMENT ON COLUMN ops.pools.planned_at IS 'When the last plan was made. If older than a few seconds, no worker with providers runs.';
+
+CREATE UNLOGGED TABLE public.loop_workers (
+    id uuid NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    weight integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.profile_owners (
+    region text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    worker uuid NOT NULL,
+    epoch bigint DEFAULT 1 NOT NULL,
+    owned_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.profiles (
+    region text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    live integer NOT NULL,
+    shadow integer,
+    retired_at timestamp with time zone,
+    CONSTRAINT a_profile_name_is_short CHECK ((name ~ '^[a-z0-9-]{1,64}$'::text)),
+    CONSTRAINT a_profile_version_counts_from_1 CHECK (((live >= 1) AND (shadow >= 1)))
+);
+
+CREATE VIEW ops.profiles AS
+ SELECT p.region,
+    p.name AS profile,
+    p.live,
+    p.shadow,
+    p.retired_at,
+        CASE
+            WHEN (p.retired_at IS NOT NULL) THEN 'retired'::text
+            WHEN (d.document ? 'function'::text) THEN 'function'::text
+            WHEN (w.id IS NOT NULL) THEN 'decided'::text
+            ELSE 'no worker'::text
+        END AS state,
+        CASE
+            WHEN (w.id IS NOT NULL) THEN o.worker
+            ELSE NULL::uuid
+        END AS worker,
+    o.epoch,
+    o.owned_at,
+    w.lease_until
+   FROM ((((public.profiles p
+     JOIN public.profile_versions v ON (((v.region = p.region) AND (v.name = p.name) AND (v.version = p.live))))
+     CROSS JOIN LATERAL ( SELECT (NULLIF(convert_from(v.canonical, 'UTF8'::name), ''::text))::jsonb AS document) d)
+     LEFT JOIN public.profile_owners o ON (((o.region = p.region) AND (o.profile = p.name))))
+     LEFT JOIN public.loop_workers w ON (((w.id = o.worker) AND (w.lease_until > clock_timestamp()))));
+
+COMMENT ON VIEW ops.profiles IS 'Matchmaking profiles, and which worker decides for each. How far a worker is behind the queue is its metric director_loop_feed_lag_seconds.';
+
+COMMENT ON COLUMN ops.profiles.region IS 'The region that is the universe of its tickets.';
+
+COMMENT ON COLUMN ops.profiles.profile IS 'Its name.';
+
+COMMENT ON COLUMN ops.profiles.live IS 'The version that decides.';
+
+COMMENT ON COLUMN ops.profiles.shadow IS 'The version that only reports what it would decide.';
+
+COMMENT ON COLUMN ops.profiles.retired_at IS 'When it was retired, after which it makes no matches.';
+
+COMMENT ON COLUMN ops.profiles.state IS 'decided: a worker decides for it; no worker: its tickets only wait; function: a match function proposes its matches; retired.';
+
+COMMENT ON COLUMN ops.profiles.worker IS 'The worker that decides for it.';
+
+COMMENT ON COLUMN ops.profiles.epoch IS 'How often a worker has begun to decide for it.';
+
+COMMENT ON COLUMN ops.profiles.owned_at IS 'When the last of them began.';
+
+COMMENT ON COLUMN ops.profiles.lease_until IS 'When the lease of the worker expires. The worker renews it four times within its duration.';
+
+CREATE TABLE public.provider_budgets (
+    provider text NOT NULL COLLATE pg_catalog."C",
+    class text NOT NULL COLLATE pg_catalog."C",
+    tokens double precision NOT NULL,
+    refilled_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    blocked_until timestamp with time zone
+)
+WITH (fillfactor='50');
+
+CREATE VIEW ops.provider_budgets AS
+ SELECT b.provider,
+    b.class,
+    b.tokens,
+    b.refilled_at,
+    b.blocked_until,
+    COALESCE((b.blocked_until > statement_timestamp()), false) AS blocked
+   FROM public.provider_budgets b
+  WHERE (b.class <> 'sweep'::text);
+
+COMMENT ON VIEW ops.provider_budgets IS 'How many calls to providers all workers together may make.';
+
+COMMENT ON COLUMN ops.provider_budgets.provider IS 'The provider.';
+
+COMMENT ON COLUMN ops.provider_budgets.class IS 'The class of calls: deploy, get, list or stop.';
+
+COMMENT ON COLUMN ops.provider_budgets.tokens IS 'The calls that were left at refilled_at; the budget refills over time.';
+
+COMMENT ON COLUMN ops.provider_budgets.refilled_at IS 'When a worker last took calls from the budget.';
+
+COMMENT ON COLUMN ops.provider_budgets.blocked_until IS 'When the last pause that the provider asked for ends.';
+
+COMMENT ON COLUMN ops.provider_budgets.blocked IS 'Whether this pause still lasts.';
+
 CREATE VIEW ops.queue AS
  SELECT tickets.region,
     count(*) AS tickets,
@@ -1803,6 +3197,68 @@ COMMENT ON COLUMN ops.queue.tickets IS 'How many wait, matched ones too.';
 COMMENT ON COLUMN ops.queue.matched IS 'How many of them are in a match: assigned soon, or free again after a while.';
 
 COMMENT ON COLUMN ops.queue.oldest_seconds IS 'How long the oldest has waited.';
+
+CREATE VIEW ops.replicas AS
+SELECT
+    NULL::text AS region,
+    NULL::uuid AS replica,
+    NULL::text AS state,
+    NULL::bigint AS agents,
+    NULL::timestamp with time zone AS seen_at,
+    NULL::interval AS lease_age,
+    NULL::timestamp with time zone AS steady_since,
+    NULL::timestamp with time zone AS ended_at;
+
+COMMENT ON VIEW ops.replicas IS 'The processes of the director that hold connections of agents, and those that ended in the last ten minutes.';
+
+COMMENT ON COLUMN ops.replicas.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.replicas.replica IS 'Its id, new at each start.';
+
+COMMENT ON COLUMN ops.replicas.state IS 'live; expired: its lease has expired, and its agents leave soon; ended.';
+
+COMMENT ON COLUMN ops.replicas.agents IS 'Agents that are connected to it; for an ended replica, agents that have not joined elsewhere yet.';
+
+COMMENT ON COLUMN ops.replicas.seen_at IS 'When it last renewed its lease, which it does every second.';
+
+COMMENT ON COLUMN ops.replicas.lease_age IS 'The time since seen_at.';
+
+COMMENT ON COLUMN ops.replicas.steady_since IS 'Since when it has renewed its lease without a gap. Leases expire only while some replica has been steady for a whole lease.';
+
+COMMENT ON COLUMN ops.replicas.ended_at IS 'When it ended.';
+
+CREATE VIEW ops.rooms AS
+ SELECT r.region,
+    r.id AS room,
+    r.agent_id AS agent,
+    a.name AS agent_name,
+    r.type,
+    r.connections,
+    r.local,
+    r.state,
+    a.endpoint
+   FROM (public.rooms r
+     JOIN public.agents a ON (((a.region = r.region) AND (a.id = r.agent_id))));
+
+COMMENT ON VIEW ops.rooms IS 'Rooms of connected game servers.';
+
+COMMENT ON COLUMN ops.rooms.region IS 'The region of the fleet.';
+
+COMMENT ON COLUMN ops.rooms.room IS 'Its public id.';
+
+COMMENT ON COLUMN ops.rooms.agent IS 'The agent that hosts it.';
+
+COMMENT ON COLUMN ops.rooms.agent_name IS 'The name that the agent reports.';
+
+COMMENT ON COLUMN ops.rooms.type IS 'Its type.';
+
+COMMENT ON COLUMN ops.rooms.connections IS 'Players that are connected to it.';
+
+COMMENT ON COLUMN ops.rooms.local IS 'Whether the game''s own code created it.';
+
+COMMENT ON COLUMN ops.rooms.state IS 'reserved: the agent has not acknowledged the create command; created: it has acknowledged it; reported: a state reply contained the room.';
+
+COMMENT ON COLUMN ops.rooms.endpoint IS 'Where its players connect.';
 
 CREATE VIEW ops.seat_outcomes AS
  SELECT date_bin('00:01:00'::interval, seat_history.left_at, '1970-01-01 00:00:00+00'::timestamp with time zone) AS minute,
@@ -1946,6 +3402,101 @@ COMMENT ON COLUMN ops.sessions.opened_at IS 'When it opened.';
 
 COMMENT ON COLUMN ops.sessions.age IS 'How long it has been open.';
 
+CREATE UNLOGGED TABLE public.shadow_matches (
+    region text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    side text NOT NULL COLLATE pg_catalog."C",
+    n bigint NOT NULL,
+    live integer NOT NULL,
+    shadow integer NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    measures jsonb NOT NULL,
+    CONSTRAINT a_shadow_is_compared_with_the_live_version CHECK ((side = ANY (ARRAY['live'::text, 'shadow'::text])))
+);
+
+CREATE VIEW ops.shadow_quality AS
+ SELECT v.region,
+    v.profile,
+    v.side,
+    v.version,
+    v.measure,
+    count(*) AS matches,
+    avg(v.value) AS mean,
+    percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY v.value) AS p50,
+    percentile_cont((0.9)::double precision) WITHIN GROUP (ORDER BY v.value) AS p90,
+    min(v.decided_at) AS since,
+    max(v.decided_at) AS until
+   FROM ( SELECT s.region,
+            s.profile,
+            s.side,
+                CASE s.side
+                    WHEN 'live'::text THEN s.live
+                    ELSE s.shadow
+                END AS version,
+            s.decided_at,
+            k.measure,
+            ((s.measures ->> k.measure))::double precision AS value
+           FROM ((public.shadow_matches s
+             JOIN public.profiles p ON (((p.region = s.region) AND (p.name = s.profile) AND (p.live = s.live) AND (p.shadow = s.shadow) AND (p.retired_at IS NULL))))
+             CROSS JOIN LATERAL ( SELECT jsonb_object_keys(s.measures) AS measure) k)) v
+  GROUP BY v.region, v.profile, v.side, v.version, v.measure;
+
+COMMENT ON VIEW ops.shadow_quality IS 'Matches that the shadow of a profile would have made, and those of the live version: the latest 10,000 of each, at most 100 a second, since the shadow began. Tickets leave with the live matches, so only the quality of matches can be compared, not waiting times.';
+
+COMMENT ON COLUMN ops.shadow_quality.region IS 'The region that is the universe of the tickets.';
+
+COMMENT ON COLUMN ops.shadow_quality.profile IS 'The profile.';
+
+COMMENT ON COLUMN ops.shadow_quality.side IS 'live or shadow.';
+
+COMMENT ON COLUMN ops.shadow_quality.version IS 'The version of the profile on that side.';
+
+COMMENT ON COLUMN ops.shadow_quality.measure IS 'The id of a rule, or latency_ms (of the worst player), fill (players for each seat) or players.';
+
+COMMENT ON COLUMN ops.shadow_quality.matches IS 'How many matches have this measure.';
+
+COMMENT ON COLUMN ops.shadow_quality.mean IS 'Its mean.';
+
+COMMENT ON COLUMN ops.shadow_quality.p50 IS 'Its median.';
+
+COMMENT ON COLUMN ops.shadow_quality.p90 IS 'What nine tenths of the matches do not exceed.';
+
+COMMENT ON COLUMN ops.shadow_quality.since IS 'When the first of these matches was decided.';
+
+COMMENT ON COLUMN ops.shadow_quality.until IS 'When the last of these matches was decided.';
+
+CREATE VIEW ops.tickets_waiting AS
+SELECT
+    NULL::text AS region,
+    NULL::text COLLATE pg_catalog."C" AS profile,
+    NULL::bigint AS tickets,
+    NULL::bigint AS players,
+    NULL::bigint AS waiting_for_server,
+    NULL::interval AS oldest,
+    NULL::interval AS p50,
+    NULL::interval AS p95,
+    NULL::integer AS step;
+
+COMMENT ON VIEW ops.tickets_waiting IS 'Tickets of players in the queue, by profile. A ticket that names several profiles counts in each.';
+
+COMMENT ON COLUMN ops.tickets_waiting.region IS 'The region that is the universe of these tickets.';
+
+COMMENT ON COLUMN ops.tickets_waiting.profile IS 'The profile; empty for tickets that name none.';
+
+COMMENT ON COLUMN ops.tickets_waiting.tickets IS 'How many wait.';
+
+COMMENT ON COLUMN ops.tickets_waiting.players IS 'How many players wait with them.';
+
+COMMENT ON COLUMN ops.tickets_waiting.waiting_for_server IS 'How many of the tickets are in a match that waits for a server.';
+
+COMMENT ON COLUMN ops.tickets_waiting.oldest IS 'How long the oldest has waited.';
+
+COMMENT ON COLUMN ops.tickets_waiting.p50 IS 'How long half of them have waited at most.';
+
+COMMENT ON COLUMN ops.tickets_waiting.p95 IS 'How long 95 % of them have waited at most.';
+
+COMMENT ON COLUMN ops.tickets_waiting.step IS 'How often the profile''s first rule that widens has widened for the oldest.';
+
 CREATE TABLE public.worker_loops (
     loop text NOT NULL,
     every interval NOT NULL,
@@ -1962,7 +3513,7 @@ CREATE VIEW ops.worker_loops AS
 
 COMMENT ON VIEW ops.worker_loops IS 'When each loop of a worker last succeeded, whichever worker it was. No rows: no worker has run since this view came.';
 
-COMMENT ON COLUMN ops.worker_loops.loop IS 'The loop: reap, rotate, prune, queue, analyze, vacuum or history.';
+COMMENT ON COLUMN ops.worker_loops.loop IS 'The loop: reap, rotate, prune, agents, queue, analyze, vacuum, history, scale, provision or orphans.';
 
 COMMENT ON COLUMN ops.worker_loops.last_success IS 'When a run last succeeded, written at most every 10 seconds.';
 
@@ -1972,17 +3523,41 @@ COMMENT ON COLUMN ops.worker_loops.every IS 'The interval of the loop.';
 
 COMMENT ON COLUMN ops.worker_loops.late IS 'Whether three intervals, and at least a minute, have passed since: no worker runs, or the loop fails.';
 
-CREATE TABLE public.demand (
+CREATE TABLE public.agent_keys (
     region text NOT NULL,
-    mode text NOT NULL COLLATE pg_catalog."C",
-    key text NOT NULL COLLATE pg_catalog."C",
-    matches integer NOT NULL,
-    players integer NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT demand_is_of_somebody CHECK (((matches >= 1) AND (players >= 1)))
-)
-WITH (fillfactor='50');
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    bound_name text,
+    bound_labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT an_agent_key_has_a_short_name CHECK ((name ~ '^[A-Za-z0-9._-]{1,64}$'::text)),
+    CONSTRAINT bound_labels_are_an_object CHECK ((jsonb_typeof(bound_labels) = 'object'::text)),
+    CONSTRAINT the_digest_of_an_agent_key_is_sha_256 CHECK ((octet_length(digest) = 32))
+);
+
+CREATE TABLE public.deployment_history_default (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    app text NOT NULL,
+    version text NOT NULL,
+    provider text NOT NULL,
+    tag text NOT NULL,
+    origin text NOT NULL,
+    attempt integer NOT NULL,
+    ref text,
+    location text,
+    endpoint text,
+    created_at timestamp with time zone NOT NULL,
+    provider_ready_at timestamp with time zone,
+    registered_at timestamp with time zone,
+    ready_at timestamp with time zone,
+    stop_at timestamp with time zone,
+    reason text,
+    last_error text,
+    gone_at timestamp with time zone NOT NULL
+);
 
 CREATE TABLE public.events_default (
     region text DEFAULT ''::text NOT NULL,
@@ -2009,11 +3584,17 @@ CREATE VIEW public.live_sessions AS
     h.endpoint,
     h.status AS instance_status,
     h.reports_seats,
-    s.match_id
+    s.match_id,
+    (h.creates_rooms AND (s.room_at IS NULL) AND (( SELECT (r.state <> 'reserved'::text)
+           FROM public.rooms r
+          WHERE ((r.region = s.region) AND (r.id = ((s.id)::text COLLATE "C")))) IS NOT TRUE)) AS awaits_room,
+    h.deployment_id
    FROM (public.sessions s
      CROSS JOIN LATERAL ( SELECT i.endpoint,
             i.status,
-            i.reports_seats
+            i.reports_seats,
+            i.creates_rooms,
+            i.deployment_id
            FROM (public.instances i
              JOIN public.instance_leases l ON (((l.region = i.region) AND (l.instance_id = i.id))))
           WHERE ((i.region = s.region) AND (i.id = s.instance_id) AND (i.incarnation = s.incarnation) AND (i.status <> 'gone'::text) AND (l.heartbeat_at > ( SELECT public.lease_horizon() AS lease_horizon)))
@@ -2044,18 +3625,25 @@ CREATE TABLE public.idempotency_keys (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.installation (
+    only_row boolean DEFAULT true NOT NULL,
+    provision_owner text,
+    CONSTRAINT there_is_one_installation CHECK (only_row)
+);
+
 CREATE TABLE public.instance_directory (
     instance_id text NOT NULL,
     region text NOT NULL,
     incarnation uuid NOT NULL
 );
 
-CREATE UNLOGGED TABLE public.loop_workers (
-    id uuid NOT NULL,
-    lease_until timestamp with time zone NOT NULL,
-    weight integer DEFAULT 0 NOT NULL
-)
-WITH (fillfactor='50');
+CREATE TABLE public.kept_drains (
+    region text NOT NULL,
+    name text NOT NULL,
+    endpoint text NOT NULL,
+    actor text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE public.match_accepts (
     region text NOT NULL,
@@ -2100,6 +3688,18 @@ CREATE UNLOGGED TABLE public.match_proposals (
 )
 WITH (fillfactor='70');
 
+CREATE TABLE public.netcode_tokens (
+    region text NOT NULL,
+    client_id bigint NOT NULL,
+    session_id uuid NOT NULL,
+    sub text NOT NULL COLLATE pg_catalog."C",
+    deployment_id uuid NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT a_client_id_is_positive CHECK ((client_id > 0))
+)
+WITH (fillfactor='90');
+ALTER TABLE ONLY public.netcode_tokens ALTER COLUMN region SET (n_distinct=1);
+
 CREATE VIEW public.open_hosts AS
  SELECT m.region,
     m.mode,
@@ -2127,15 +3727,6 @@ CREATE VIEW public.open_sessions AS
    FROM public.sessions s
   WHERE (s.match_id IS NULL);
 
-CREATE TABLE public.profile_owners (
-    region text NOT NULL,
-    profile text NOT NULL COLLATE pg_catalog."C",
-    worker uuid NOT NULL,
-    epoch bigint DEFAULT 1 NOT NULL,
-    owned_at timestamp with time zone DEFAULT now() NOT NULL
-)
-WITH (fillfactor='50');
-
 CREATE UNLOGGED TABLE public.profile_stats (
     region text NOT NULL,
     profile text NOT NULL COLLATE pg_catalog."C",
@@ -2145,28 +3736,6 @@ CREATE UNLOGGED TABLE public.profile_stats (
     p90 interval NOT NULL,
     samples integer NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.profile_versions (
-    region text NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    version integer NOT NULL,
-    document text NOT NULL,
-    canonical bytea NOT NULL,
-    author text NOT NULL,
-    reason text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT a_profile_fits_in_64_kib CHECK ((octet_length(document) <= 65536))
-);
-
-CREATE TABLE public.profiles (
-    region text NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    live integer NOT NULL,
-    shadow integer,
-    retired_at timestamp with time zone,
-    CONSTRAINT a_profile_name_is_short CHECK ((name ~ '^[a-z0-9-]{1,64}$'::text)),
-    CONSTRAINT a_profile_version_counts_from_1 CHECK (((live >= 1) AND (shadow >= 1)))
 );
 
 CREATE TABLE public.redeemed_tokens (
@@ -2240,6 +3809,8 @@ CREATE TABLE public.ticket_history_default (
     match_id uuid
 );
 
+ALTER TABLE ONLY public.deployment_history ATTACH PARTITION public.deployment_history_default DEFAULT;
+
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
 
 ALTER TABLE ONLY public.match_history ATTACH PARTITION public.match_history_default DEFAULT;
@@ -2255,14 +3826,50 @@ ALTER TABLE ONLY public.ticket_history ATTACH PARTITION public.ticket_history_de
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT a_handle_names_one_session UNIQUE (region, handle);
 
+ALTER TABLE public.demand
+    ADD CONSTRAINT a_party_fits_its_session CHECK (((party >= 1) AND (party <= max_players))) NOT VALID;
+
+ALTER TABLE ONLY public.agent_keys
+    ADD CONSTRAINT agent_keys_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.agent_states
+    ADD CONSTRAINT agent_states_pkey PRIMARY KEY (region, agent_id);
+
+ALTER TABLE ONLY public.agents
+    ADD CONSTRAINT agents_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.rooms
+    ADD CONSTRAINT an_agent_has_one_room_of_an_id UNIQUE (region, agent_id, base);
+
+ALTER TABLE ONLY public.agent_keys
+    ADD CONSTRAINT an_agent_key_is_made_once UNIQUE (region, digest);
+
+ALTER TABLE public.instances
+    ADD CONSTRAINT an_instance_has_a_known_status CHECK ((status = ANY (ARRAY['starting'::text, 'ready'::text, 'draining'::text, 'gone'::text]))) NOT VALID;
+
+ALTER TABLE ONLY public.app_versions
+    ADD CONSTRAINT app_versions_pkey PRIMARY KEY (app, version);
+
 ALTER TABLE ONLY public.backfill_tickets
     ADD CONSTRAINT backfill_tickets_pkey PRIMARY KEY (region, ticket_id);
 
 ALTER TABLE ONLY public.backfills
     ADD CONSTRAINT backfills_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.commands
+    ADD CONSTRAINT commands_pkey PRIMARY KEY (region, id);
+
 ALTER TABLE ONLY public.demand
     ADD CONSTRAINT demand_pkey PRIMARY KEY (region, mode, key);
+
+ALTER TABLE ONLY public.deployment_history
+    ADD CONSTRAINT deployment_history_pkey PRIMARY KEY (region, id, gone_at);
+
+ALTER TABLE ONLY public.deployment_history_default
+    ADD CONSTRAINT deployment_history_default_pkey PRIMARY KEY (region, id, gone_at);
+
+ALTER TABLE ONLY public.deployments
+    ADD CONSTRAINT deployments_pkey PRIMARY KEY (region, id);
 
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (region, at, id);
@@ -2276,6 +3883,9 @@ ALTER TABLE ONLY public.fleet_clock
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (caller, key);
 
+ALTER TABLE ONLY public.installation
+    ADD CONSTRAINT installation_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY public.instance_directory
     ADD CONSTRAINT instance_directory_pkey PRIMARY KEY (instance_id);
 
@@ -2287,6 +3897,9 @@ ALTER TABLE ONLY public.instance_modes
 
 ALTER TABLE ONLY public.instances
     ADD CONSTRAINT instances_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.kept_drains
+    ADD CONSTRAINT kept_drains_pkey PRIMARY KEY (region, name, endpoint);
 
 ALTER TABLE ONLY public.loop_workers
     ADD CONSTRAINT loop_workers_pkey PRIMARY KEY (id);
@@ -2312,8 +3925,17 @@ ALTER TABLE ONLY public.match_proposals
 ALTER TABLE ONLY public.matches
     ADD CONSTRAINT matches_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.netcode_tokens
+    ADD CONSTRAINT netcode_tokens_pkey PRIMARY KEY (region, client_id);
+
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT one_key_signs_at_a_time EXCLUDE USING gist (tstzrange(sign_from, sign_until) WITH &&) WHERE ((tainted_at IS NULL));
+
+ALTER TABLE ONLY public.pool_modes
+    ADD CONSTRAINT pool_modes_pkey PRIMARY KEY (region, mode);
+
+ALTER TABLE ONLY public.pools
+    ADD CONSTRAINT pools_pkey PRIMARY KEY (region, app, version);
 
 ALTER TABLE ONLY public.profile_owners
     ADD CONSTRAINT profile_owners_pkey PRIMARY KEY (region, profile);
@@ -2327,8 +3949,17 @@ ALTER TABLE ONLY public.profile_versions
 ALTER TABLE ONLY public.profiles
     ADD CONSTRAINT profiles_pkey PRIMARY KEY (region, name);
 
+ALTER TABLE ONLY public.provider_budgets
+    ADD CONSTRAINT provider_budgets_pkey PRIMARY KEY (provider, class);
+
 ALTER TABLE ONLY public.redeemed_tokens
     ADD CONSTRAINT redeemed_tokens_pkey PRIMARY KEY (region, jti);
+
+ALTER TABLE ONLY public.replicas
+    ADD CONSTRAINT replicas_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.rooms
+    ADD CONSTRAINT rooms_pkey PRIMARY KEY (region, id);
 
 ALTER TABLE ONLY public.seats
     ADD CONSTRAINT seats_pkey PRIMARY KEY (region, session_id, sub);
@@ -2344,6 +3975,9 @@ ALTER TABLE ONLY public.sessions
 
 ALTER TABLE ONLY public.settled_tickets
     ADD CONSTRAINT settled_tickets_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.shadow_matches
+    ADD CONSTRAINT shadow_matches_pkey PRIMARY KEY (region, profile, side, n);
 
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (kid);
@@ -2369,13 +4003,37 @@ ALTER TABLE ONLY public.tickets
 ALTER TABLE ONLY public.worker_loops
     ADD CONSTRAINT worker_loops_pkey PRIMARY KEY (loop);
 
+CREATE UNIQUE INDEX a_name_is_of_one_agent_key ON public.agent_keys USING btree (region, name) WHERE (revoked_at IS NULL);
+
 CREATE UNIQUE INDEX a_player_has_one_live_ticket ON public.tickets USING btree (region, player) WHERE (player IS NOT NULL);
 
 CREATE UNIQUE INDEX a_player_waits_for_one_seat_in_a_mode ON public.seats USING btree (region, sub, mode) WHERE (state = 'reserved'::text);
 
 CREATE UNIQUE INDEX a_session_is_of_one_match ON public.matches USING btree (region, session_id) WHERE (state = 'playing'::text);
 
+CREATE INDEX agent_states_in_commit_order ON public.agent_states USING btree (region, tx);
+
+CREATE INDEX agents_of_process ON public.agents USING btree (region, process_uid, id);
+
+CREATE INDEX agents_of_replica ON public.agent_states USING btree (region, replica) WHERE (left_at IS NULL);
+
+CREATE INDEX agents_that_host_sessions ON public.agents USING btree (region, replica) WHERE ((labels ->> 'matchmaking'::text) = 'true'::text);
+
+CREATE INDEX agents_that_left ON public.agent_states USING btree (left_at) WHERE (left_at IS NOT NULL);
+
 CREATE INDEX backfills_by_term ON public.backfills USING gin (terms);
+
+CREATE INDEX commands_to_expire ON public.commands USING btree (deadline) WHERE (settled_at IS NULL);
+
+CREATE INDEX commands_to_forget ON public.commands USING btree (settled_at) WHERE (settled_at IS NOT NULL);
+
+CREATE INDEX commands_to_send ON public.commands USING btree (region, replica, agent_id) WHERE (state = 'pending'::text);
+
+CREATE INDEX demand_by_expiry ON public.demand USING btree (region, expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX deployments_due ON public.deployments USING btree (region, provider, next_at) WHERE (next_at IS NOT NULL);
+
+CREATE INDEX deployments_of_pool ON public.deployments USING btree (region, app, version);
 
 CREATE INDEX events_in_commit_order ON ONLY public.events USING btree (tx, id);
 
@@ -2405,9 +4063,19 @@ CREATE INDEX matches_of_profile ON public.matches USING btree (universe, profile
 
 CREATE INDEX matches_to_accept ON public.matches USING btree (deadline) WHERE (state <> 'playing'::text);
 
+CREATE INDEX netcode_tokens_by_expiry ON public.netcode_tokens USING btree (region, expires_at);
+
 CREATE UNIQUE INDEX one_cycle_runs_at_a_time ON public.match_cycles USING btree (region) WHERE (state <> 'ended'::text);
 
+CREATE UNIQUE INDEX one_deployment_has_a_ref ON public.deployments USING btree (region, provider, ref) WHERE (ref IS NOT NULL);
+
+CREATE UNIQUE INDEX one_deployment_has_a_tag ON public.deployments USING btree (region, tag);
+
+CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btree (region, deployment_id) WHERE ((deployment_id IS NOT NULL) AND (status <> 'gone'::text));
+
 CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
+
+CREATE INDEX pool_modes_of_pool ON public.pool_modes USING btree (region, app, version);
 
 CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (expires_at);
 
@@ -2449,6 +4117,8 @@ CREATE INDEX tickets_of_backfill ON public.backfill_tickets USING btree (region,
 
 CREATE INDEX tickets_to_expire ON public.tickets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
+ALTER INDEX public.deployment_history_pkey ATTACH PARTITION public.deployment_history_default_pkey;
+
 ALTER INDEX public.events_pkey ATTACH PARTITION public.events_default_pkey;
 
 ALTER INDEX public.events_in_commit_order ATTACH PARTITION public.events_default_tx_id_idx;
@@ -2474,6 +4144,68 @@ ALTER INDEX public.ticket_events_in_commit_order ATTACH PARTITION public.ticket_
 ALTER INDEX public.ticket_history_pkey ATTACH PARTITION public.ticket_history_default_pkey;
 
 ALTER INDEX public.ticket_history_by_creation ATTACH PARTITION public.ticket_history_default_region_created_idx;
+
+CREATE OR REPLACE VIEW ops.replicas AS
+ SELECT r.region,
+    r.id AS replica,
+        CASE
+            WHEN (r.ended_at IS NOT NULL) THEN 'ended'::text
+            WHEN (r.seen_at <= ops.replica_horizon(r.region)) THEN 'expired'::text
+            ELSE 'live'::text
+        END AS state,
+    count(s.agent_id) AS agents,
+    r.seen_at,
+    (statement_timestamp() - r.seen_at) AS lease_age,
+    r.steady_since,
+    r.ended_at
+   FROM (public.replicas r
+     LEFT JOIN public.agent_states s ON (((s.region = r.region) AND (s.replica = r.id) AND (s.left_at IS NULL))))
+  GROUP BY r.region, r.id;
+
+CREATE OR REPLACE VIEW ops.tickets_waiting AS
+ SELECT t.region,
+    t.profile,
+    t.tickets,
+    t.players,
+    t.waiting_for_server,
+    t.oldest,
+    t.p50,
+    t.p95,
+    (( SELECT count(*) AS count
+           FROM jsonb_array_elements((r.rule -> 'widen'::text)) s(value)
+          WHERE (((s.value ->> 'after'::text))::interval <= t.oldest)))::integer AS step
+   FROM (( SELECT k.region,
+            k.profile,
+            count(*) AS tickets,
+            (sum(k.players))::bigint AS players,
+            count(*) FILTER (WHERE k.for_server) AS waiting_for_server,
+            max(k.waits) AS oldest,
+            percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY k.waits) AS p50,
+            percentile_cont((0.95)::double precision) WITHIN GROUP (ORDER BY k.waits) AS p95
+           FROM ( SELECT p.region,
+                    p.profile,
+                    count(*) AS players,
+                    GREATEST('00:00:00'::interval, (statement_timestamp() - to_timestamp((((q.created)::numeric / '1000000000'::numeric))::double precision))) AS waits,
+                    COALESCE(( SELECT (e.state = 'waiting_for_server'::text)
+                           FROM public.ticket_events e
+                          WHERE ((q.version > 1) AND (e.region = q.region) AND (e.ticket_id = q.id) AND (e.n = q.version) AND (e.at >= to_timestamp((((q.created)::numeric / '1000000000'::numeric))::double precision)) AND (e.at < (statement_timestamp() + '1 day'::interval)))), false) AS for_server
+                   FROM (public.ticket_players p
+                     JOIN public.tickets q ON (((q.region = p.region) AND (q.id = p.ticket_id))))
+                  GROUP BY p.region, p.profile, p.ticket_id, q.region, q.id) k
+          GROUP BY k.region, k.profile) t
+     LEFT JOIN LATERAL ( SELECT e.rule
+           FROM ((public.profiles f
+             JOIN public.profile_versions v ON (((v.region = f.region) AND (v.name = f.name) AND (v.version = f.live))))
+             CROSS JOIN LATERAL jsonb_array_elements(COALESCE(((NULLIF(convert_from(v.canonical, 'UTF8'::name), ''::text))::jsonb -> 'rules'::text), '[]'::jsonb)) WITH ORDINALITY e(rule, n))
+          WHERE ((f.region = t.region) AND (f.name = t.profile) AND (jsonb_array_length(COALESCE((e.rule -> 'widen'::text), '[]'::jsonb)) > 0))
+          ORDER BY e.n
+         LIMIT 1) r ON (true));
+
+ALTER TABLE ONLY public.pool_modes
+    ADD CONSTRAINT a_mode_belongs_to_a_pool FOREIGN KEY (region, app, version) REFERENCES public.pools(region, app, version);
+
+ALTER TABLE ONLY public.pools
+    ADD CONSTRAINT a_pool_has_an_app_version FOREIGN KEY (app, version) REFERENCES public.app_versions(app, version);
 
 ALTER TABLE ONLY public.instance_leases
     ADD CONSTRAINT instance_leases_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;

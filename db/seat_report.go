@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,7 +24,7 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	var reports []*report
 	var started []string
 	err := s.inTx(ctx, func(q *Queries) error {
-		rt := reporting{s, q, region}
+		rt := reporting{Store: s, q: q, region: region}
 		known, err := rt.load(ctx, calls)
 		if err != nil {
 			return err
@@ -35,19 +36,30 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	if err != nil {
 		return err
 	}
-	if len(started) > 0 {
-		err := s.q.ExpireSeatsWithTokens(ctx, ExpireSeatsWithTokensParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.TokenTTL + s.cfg.Timing.ConnectGrace})
-		if err != nil {
-			s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed", slog.Any("error", err))
-		}
+	s.expireWithTokens(ctx, region, started)
+	s.answerReports(reports)
+	return s.answerForeign(ctx, foreign)
+}
+
+// expireWithTokens brings the expiry of resolved seats forward, on instances that report for the first time.
+func (s *Store) expireWithTokens(ctx context.Context, region string, started []string) {
+	if len(started) == 0 {
+		return
 	}
+	err := s.q.ExpireSeatsWithTokens(ctx, ExpireSeatsWithTokensParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.longestTokenHold()})
+	if err != nil {
+		s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed", slog.Any("error", err))
+	}
+}
+
+// answerReports answers reports whose transaction has committed.
+func (s *Store) answerReports(reports []*report) {
 	for _, r := range reports {
 		if r.result.Closed {
 			s.Notify(TopicCapacity, "")
 		}
 		r.call.Answer(r.result, nil)
 	}
-	return s.answerForeign(ctx, foreign)
 }
 
 // answerForeign answers reports about sessions that belong to another instance or do not exist.
@@ -71,6 +83,7 @@ type reporting struct {
 	*Store
 	q      *Queries
 	region string
+	silent []string // instances that report for the first time, beside those of the reports
 }
 
 // load locks the sessions of the calls and reads the seats and tokens that decide about them.
@@ -104,7 +117,7 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 // takes others, since a join may need the seat that an earlier report freed. It returns the instances that report for the
 // first time.
 func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
-	if len(reports) == 0 {
+	if len(reports)+len(rt.silent) == 0 {
 		return nil, nil
 	}
 	var out tx.Pipeline
@@ -135,7 +148,8 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 // closes adds statements that close sessions that ended or are empty, and that mark instances that report for the first time.
 func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]string) {
 	var ended, emptied []uuid.UUID
-	var silent, touched []string
+	silent := slices.Clone(rt.silent)
+	var touched []string
 	for _, r := range reports {
 		if !r.session.ReportsSeats {
 			silent = append(silent, r.session.InstanceID)
@@ -167,7 +181,7 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 }
 
 func (rt reporting) connects(reports []*report) (RedeemTokensParams, ConnectSeatsParams) {
-	redeem := RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.TokenTTL + rt.cfg.Timing.ConnectGrace}
+	redeem := RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.longestTokenHold()}
 	seats := ConnectSeatsParams{Region: rt.region}
 	for _, r := range reports {
 		last := map[string]Joined{}

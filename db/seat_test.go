@@ -230,9 +230,9 @@ func TestEndedSessions(t *testing.T) {
 	res := b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true})
 	require.True(t, res.Closed)
 	require.Equal(t, "ended", one[string](b, "SELECT reason FROM session_history"))
-	available, err := b.Heartbeat(t.Context(), ref("a"), nil)
+	alive, err := b.Heartbeat(t.Context(), ref("a"), nil)
 	require.NoError(t, err)
-	require.Equal(t, 16, available)
+	require.Equal(t, db.Alive{Available: 16}, alive)
 	require.True(t, b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true}).Closed, "a repeated report")
 	b.requireInvariants()
 }

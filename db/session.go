@@ -24,19 +24,25 @@ type Resolved struct {
 	Team          string    // of the player in the match; empty where it has none
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
+	Netcode       *NetcodeSeat // nil where the session's server takes no netcode connect tokens
 }
 
 type resolveRequest struct{ handle, sub string }
 
 // Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued for it has
-// expired. Errors: NotFound for an unknown handle, also of a session that closed longer ago than Timing.ClosedMemory; Gone for
-// a session that has ended; Forbidden for a player without a seat in it; Unavailable.
+// expired. Where the session's server takes netcode connect tokens, each call inserts the client id of one.
+// Errors: NotFound for an unknown handle, also of a session that closed longer ago than Timing.ClosedMemory; Gone for
+// a session that has ended; Forbidden for a player without a seat in it; Unavailable, also while the session's room is being created.
 func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, error) {
 	region, ok := parseHandle(handle)
 	if !ok {
 		return Resolved{}, sessionUnknown()
 	}
-	return s.groups.resolves.Do(ctx, region, resolveRequest{handle, sub})
+	resolved, err := s.groups.resolves.Do(ctx, region, resolveRequest{handle, sub})
+	if isRoomPending(err) {
+		return s.resolveInRoom(ctx, region, resolveRequest{handle, sub})
+	}
+	return resolved, err
 }
 
 func sessionUnknown() error { return newError(NotFound, "session_unknown", "no such session") }
@@ -47,7 +53,10 @@ func sessionClosed() error {
 
 func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	t := s.cfg.Timing
-	p := ResolveSeatsParams{Region: region, TokenHold: t.TokenTTL + t.ConnectGrace, LongestHold: t.LongestHold, UnreportedHold: t.UnreportedSeatTTL}
+	p := ResolveSeatsParams{
+		Region: region, ClientIds: newClientIDs(len(calls)),
+		TokenHold: t.TokenTTL + t.ConnectGrace, NetcodeHold: t.netcodeHold(), LongestHold: t.LongestHold, UnreportedHold: t.UnreportedSeatTTL,
+	}
 	for _, c := range calls {
 		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
 	}
@@ -57,25 +66,40 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	}
 	found := make(map[resolveRequest]Resolved, len(rows))
 	for _, r := range rows {
-		issued := r.IssuedAt.Truncate(time.Second)
-		resolved := Resolved{
-			SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
-			Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, Team: r.Team, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
-		}
-		if r.MatchID != nil {
-			resolved.MatchID = *r.MatchID
+		resolved, err := r.resolved(region, t)
+		if err != nil {
+			return err
 		}
 		found[resolveRequest{r.Handle, r.Sub}] = resolved
 	}
 	var missing []*batch.Call[resolveRequest, Resolved]
 	for _, c := range calls {
-		if r, ok := found[c.Req]; ok {
-			c.Answer(r, nil)
-		} else {
+		switch r, ok := found[c.Req]; {
+		case !ok:
 			missing = append(missing, c)
+		case r.Netcode == nil:
+			c.Answer(r, nil)
+		default:
+			c.Answer(r, r.Netcode.check())
+			delete(found, c.Req) // a client id is of one token, so another call of this player waits for the next batch
 		}
 	}
 	return s.explainMissing(ctx, region, missing)
+}
+
+func (r ResolveSeatsRow) resolved(region string, t Timing) (resolved Resolved, err error) {
+	issued := r.IssuedAt.Truncate(time.Second)
+	resolved = Resolved{
+		SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
+		Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, Team: r.Team, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
+	}
+	if r.MatchID != nil {
+		resolved.MatchID = *r.MatchID
+	}
+	if r.Netcode != nil {
+		resolved.Netcode, err = r.netcodeSeat(issued, t)
+	}
+	return resolved, err
 }
 
 // explainMissing answers calls without a seat: the session never existed, has ended, or has no seat for the player. A call
@@ -106,6 +130,8 @@ func (s *Store) explainMissing(ctx context.Context, region string, calls []*batc
 
 func (r UnresolvedRow) reason() error {
 	switch {
+	case r.AwaitsRoom && r.Seated:
+		return roomPending()
 	case r.Live && r.Seated:
 		return nil
 	case r.Live:

@@ -3,3 +3,10 @@
 //   sqlc v1.31.1
 
 package db
+
+type PoolMode struct {
+	Region  string
+	Mode    string
+	App     string
+	Version string
+}

@@ -20,6 +20,8 @@ type Store struct {
 	ids       *idMint
 	catalogue *catalogue
 	bus       *notify.Bus
+	deciding  answerCache // whether a worker decides about the tickets of a region
+	pooled    pooledModes
 	groups    groups
 }
 

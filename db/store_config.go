@@ -21,10 +21,13 @@ type Timing struct {
 	IdempotencyTTL    time.Duration // for how long an answer is repeated for the same Idempotency-Key
 	PendingFor        time.Duration // for how long a matched ticket stays out of other matches unless it is assigned or released
 	AssignedFor       time.Duration // for how long an assigned ticket is kept, with its assignment
+	NetcodeExpire     time.Duration // from the resolve until a netcode connect token is no longer accepted; 0 means 45 s
+	NetcodeTimeout    time.Duration // without a packet, after which netcode servers and clients end a connection; 0 means 15 s
 }
 
 // DefaultTiming returns the defaults: 15 s leases, 60 s seats, 2 min tokens with 30 s grace, 10 min longest hold, 2 h
-// unreported seats, 24 h for closed sessions and idempotency keys, 1 min to assign a match, 10 min for assigned tickets.
+// unreported seats, 24 h for closed sessions and idempotency keys, 1 min to assign a match, 10 min for assigned tickets, 45 s for
+// netcode tokens, 15 s without packets on their connections.
 func DefaultTiming() Timing {
 	return Timing{
 		LeaseTTL:          15 * time.Second,
@@ -37,6 +40,8 @@ func DefaultTiming() Timing {
 		IdempotencyTTL:    24 * time.Hour,
 		PendingFor:        time.Minute,
 		AssignedFor:       10 * time.Minute,
+		NetcodeExpire:     45 * time.Second,
+		NetcodeTimeout:    15 * time.Second,
 	}
 }
 
@@ -71,12 +76,17 @@ type Config struct {
 	// being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some milliseconds. It
 	// must be less than half of HoldTimeout.
 	LockWait time.Duration
-	// Describe returns what history keeps of a ticket's body; nil: no row of ticket_history is written.
-	Describe func(body []byte) TicketFacts
-	Tracer   pgx.QueryTracer  // may be nil
-	Observer GroupObserver    // may be nil
-	Log      *slog.Logger     // nil means slog.Default
-	PodClock func() time.Time // nil means time.Now; a test may pass a clock that is wrong
+	// Describe returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave without
+	// a match have no history.
+	Describe func(body []byte, party []string) TicketFacts
+	// NoHistory says that nothing is written to match_history and ticket_history.
+	NoHistory bool
+	Tracer    pgx.QueryTracer  // may be nil
+	Observer  GroupObserver    // may be nil
+	Log       *slog.Logger     // nil means slog.Default
+	PodClock  func() time.Time // nil means time.Now; a test may pass a clock that is wrong
+	// VirtualClock replaces the database's clock where provisioning compares times, for tests that let hours pass; nil means the database's.
+	VirtualClock func() time.Time
 }
 
 // GroupObserver is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long the
@@ -92,6 +102,8 @@ func (c Config) withDefaults() Config {
 	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	c.Timing = orDefault(c.Timing, DefaultTiming())
+	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, DefaultTiming().NetcodeExpire)
+	c.Timing.NetcodeTimeout = orDefault(c.Timing.NetcodeTimeout, DefaultTiming().NetcodeTimeout)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

@@ -3,23 +3,35 @@ package db
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/db/internal/batch"
 )
 
 // groups are the frequent calls. Calls of one kind that wait at the same time share a transaction. A new group is a field here
 // and a line in newGroups.
 type groups struct {
-	heartbeats    *batch.Group[heartbeat, int]
+	heartbeats    *batch.Group[heartbeat, Alive]
 	placements    *batch.Group[PlaceRequest, Placement]
 	openings      *batch.Group[PlaceRequest, Placement] // calls of placements that must wait for locks
 	resolves      *batch.Group[resolveRequest, Resolved]
 	seatReports   *batch.Group[SeatReport, SeatReportResult]
+	clientLists   *batch.Group[ClientList, ClientListResult]
 	newTickets    *batch.Group[*ticketDraft, Ticket]
 	ticketReads   *batch.Group[string, Ticket]
 	ticketDeletes *batch.Group[string, struct{}]
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
 	playerTicketReads *batch.Group[ticketReading, PlayerTicket]
+	rosterStates      *batch.Group[InstanceRef, RosterState]
+
+	agents     *batch.Group[agentChange, AgentState]
+	newRooms   *batch.Group[NewRoom, Command]
+	commands   *batch.Group[commandOrder, Command]
+	acks       *batch.Group[CommandAck, AgentState]
+	expiries   *batch.Group[uuid.UUID, CommandAnswer]
+	agentReads *batch.Group[string, InstanceInfo]
+	roomReads  *batch.Group[string, RoomInfo]
 
 	all []interface {
 		Drain(ctx context.Context) error
@@ -36,13 +48,23 @@ func (s *Store) newGroups() (g groups) {
 	g.openings = addGroup(s, &g, "opening", placements, s.openBatch)
 	g.resolves = addGroup(s, &g, "resolve", batch.Limits[resolveRequest]{MaxWeight: 512, Weight: batch.One[resolveRequest], Bytes: resolveRequest.bytes}, s.resolveBatch)
 	g.seatReports = addGroup(s, &g, "seats", batch.Limits[SeatReport]{MaxWeight: 512, Weight: SeatReport.entries, Bytes: SeatReport.bytes}, s.reportBatch)
+	g.clientLists = addGroup(s, &g, "clients", batch.Limits[ClientList]{MaxWeight: 4096, Weight: ClientList.weight, Bytes: ClientList.bytes}, s.clientsBatch)
 	g.newTickets = addGroup(s, &g, "ticket", batch.Limits[*ticketDraft]{MaxWeight: 1024, Weight: (*ticketDraft).weight, Bytes: (*ticketDraft).bytes}, s.createBatch)
 	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
-	g.ticketDeletes = addGroup(s, &g, "ticket leaves", tickets, s.deleteBatch)
+	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players, Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
 		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes}, s.readPlayerTickets)
+	g.rosterStates = addGroup(s, &g, "roster state", batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes}, s.rosterStateBatch)
+	g.agents = addGroup(s, &g, "snapshot", batch.Limits[agentChange]{MaxWeight: heavyBatch, Weight: agentChange.weight, Bytes: agentChange.bytes}, s.agentBatch)
+	g.newRooms = addGroup(s, &g, "create", batch.Limits[NewRoom]{MaxWeight: 256, Weight: batch.One[NewRoom], Bytes: NewRoom.bytes}, s.createRooms)
+	g.commands = addGroup(s, &g, "command", batch.Limits[commandOrder]{MaxWeight: 256, Weight: batch.One[commandOrder], Bytes: commandOrder.bytes}, s.sendCommands)
+	g.acks = addGroup(s, &g, "ack", batch.Limits[CommandAck]{MaxWeight: 512, Weight: batch.One[CommandAck], Bytes: CommandAck.bytes}, s.acknowledge)
+	g.expiries = addGroup(s, &g, "command expiry",
+		batch.Limits[uuid.UUID]{MaxWeight: 512, Weight: batch.One[uuid.UUID], Bytes: func(uuid.UUID) int { return len(uuid.UUID{}) }}, s.expireCommands)
+	g.agentReads = addGroup(s, &g, "agent read", batch.Limits[string]{MaxWeight: 64, Weight: batch.One[string], Bytes: idBytesOf}, s.findAgents)
+	g.roomReads = addGroup(s, &g, "room read", batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
 	return g
 }
 
@@ -90,6 +112,8 @@ func idBytesOf(id string) int { return textBytes(id) }
 
 func (h heartbeat) bytes() int { return textBytes(h.ref.InstanceID) }
 
+func (r InstanceRef) bytes() int { return textBytes(r.InstanceID) }
+
 func (r PlaceRequest) players() int { return len(r.Party) }
 
 func (r PlaceRequest) bytes() int {
@@ -97,6 +121,10 @@ func (r PlaceRequest) bytes() int {
 }
 
 func (r resolveRequest) bytes() int { return textBytes(r.handle, r.sub) }
+
+func (l ClientList) weight() int { return 1 + len(l.Clients) }
+
+func (l ClientList) bytes() int { return textBytes(l.Ref.InstanceID) + 8*len(l.Clients) }
 
 func (r SeatReport) entries() int { return 1 + len(r.Joined) + len(r.Left) }
 

@@ -131,6 +131,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		})
 		return nil
 	})
+	s.notifyQueue(region, err == nil, false)
 	if IsKind(err, NotFound) {
 		if _, err := s.GetTicket(ctx, region, id); err == nil {
 			return Ticket{}, newError(Conflict, "matched", "the ticket is assigned")

@@ -54,6 +54,9 @@ func (s *Store) createBatch(ctx context.Context, region string, calls []*createC
 	if err != nil {
 		return err
 	}
+	if len(ids) > 0 {
+		s.Notify(TopicQueue, region)
+	}
 	inserted := setOf(ids)
 	var left []*createCall
 	for _, c := range calls {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/poolfile"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -136,7 +137,7 @@ func TestExcerpts(t *testing.T) {
 // Pins an event that docs/reference/events.md does not list, and one that it lists and that nobody writes.
 func TestEventKinds(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile("['\"`]((?:instance|session|match|key|profile)\\.[a-z_]+ed?)['\"`]")
+	kind := regexp.MustCompile("['\"`]((?:instance|session|match|key|profile|app_version|pool|deployment)\\.[a-z_]+ed?)['\"`]")
 	written := map[string]bool{}
 	for _, pattern := range []string{"queries/*.sql", "migrations/*.sql", "db/*.go"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
@@ -164,9 +165,20 @@ func TestEventKinds(t *testing.T) {
 func TestProfilesOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	shown := regexp.MustCompile("(?s)```yaml\n(name: .*?)```").FindAllStringSubmatch(pages(t)["docs/how-to/matchmaking-profile.md"], -1)
-	require.Len(t, shown, 2)
+	require.Len(t, shown, 3)
 	for _, match := range shown {
 		_, err := profile.Parse([]byte(match[1]))
+		require.NoError(t, err, match[1])
+	}
+}
+
+// Pins a declaration of the documentation that the director refuses.
+func TestPoolsOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	shown := regexp.MustCompile("(?s)```yaml\n(apps:\n.*?)```").FindAllStringSubmatch(pages(t)["docs/provisioning.md"], -1)
+	require.Len(t, shown, 1)
+	for _, match := range shown {
+		_, err := poolfile.Parse([]byte(match[1]))
 		require.NoError(t, err, match[1])
 	}
 }

@@ -16,6 +16,17 @@ type Ticket struct {
 	Latencies map[string]uint16
 }
 
+// Mean returns the mean of a number over the players of the ticket; players without it count as 0. A ticket without players has mean 0.
+func (t *Ticket) Mean(name string) float64 {
+	var sum float64
+	for _, p := range t.Players {
+		if v := p.Attributes[name]; v.Kind == Number {
+			sum += v.Number
+		}
+	}
+	return sum / float64(max(1, len(t.Players)))
+}
+
 // Player is a member of a ticket's party.
 type Player struct {
 	Sub string

@@ -67,7 +67,9 @@ SELECT k.id, k.replica, k.proposing, (k.seen_at > clock_timestamp() - sqlc.arg(l
 FROM match_callers k WHERE k.region = @region AND k.cycle = @cycle;
 
 -- name: RenewCallers :exec
-UPDATE match_callers k SET seen_at = clock_timestamp() WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]);
+-- Renews callers that were not renewed for a quarter of the lease: a caller counts as gone a lease after the last renewal.
+UPDATE match_callers k SET seen_at = clock_timestamp()
+WHERE k.region = @region AND k.cycle = @cycle AND k.id = ANY (@ids::uuid[]) AND k.seen_at < clock_timestamp() - sqlc.arg(lease)::interval / 4;
 
 -- name: LeaveCycle :exec
 -- Removes callers, after which their undecided proposals no longer count. Waits for a running acceptance.
@@ -105,12 +107,6 @@ CROSS JOIN LATERAL (
     SELECT r.* FROM match_proposals r
     WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.seq > coalesce(w.seq, 0) ORDER BY r.seq OFFSET 0) p
 WHERE k.region = @region AND k.cycle = @cycle AND k.replica <> @replica;
-
--- name: DecidedProposals :many
--- Proposals of callers that an earlier owner of the cycle has decided about.
-SELECT p.caller, p.seq FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
-    SELECT r.caller, r.seq FROM match_proposals r
-    WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted IS NOT NULL OFFSET 0) p;
 
 -- name: LockCycle :one
 -- The fence of an acceptance: the replica that holds this lock owns the cycle until commit, even when its lease expires.
@@ -157,10 +153,11 @@ FROM (SELECT unnest(@callers::uuid[]) AS caller, unnest(@seqs::int[]) AS seq, un
              unnest(@created_backfills::text[]) AS created_backfill, unnest(@backfills_created::bigint[]) AS backfill_created) v
 WHERE p.region = @region AND p.cycle = @cycle AND p.caller = v.caller AND p.seq = v.seq;
 
--- name: AcceptedProposals :many
-SELECT p.caller, p.seq, p.created_backfill, p.backfill_created FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
+-- name: DecidedProposals :many
+-- Proposals of callers that an owner of the cycle has decided about.
+SELECT p.caller, p.seq, p.accepted::bool AS accepted, p.created_backfill, p.backfill_created FROM unnest(@callers::uuid[]) AS k(id) CROSS JOIN LATERAL (
     SELECT r.* FROM match_proposals r
-    WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted ORDER BY r.seq OFFSET 0) p;
+    WHERE r.region = @region AND r.cycle = @cycle AND r.caller = k.id AND r.accepted IS NOT NULL ORDER BY r.seq OFFSET 0) p;
 
 -- name: GetCycle :many
 SELECT c.owner, c.state, coalesce(c.failure, '')::text AS failure, (c.lease_until > clock_timestamp())::bool AS alive

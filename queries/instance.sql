@@ -16,11 +16,11 @@ FOR NO KEY UPDATE OF i;
 
 -- name: PutInstance :exec
 -- Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
--- shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number.
+-- shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation.
 INSERT INTO instances (region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity,
-                       seat_ceiling, max_sessions, reports_seats)
+                       seat_ceiling, max_sessions, reports_seats, creates_rooms, deployment_id, status)
 VALUES (@region, @id, @incarnation, sqlc.narg(boot_id), @endpoint, @modes, @labels, sqlc.narg(version), sqlc.narg(cert_digest), @capacity,
-        @capacity, sqlc.narg(max_sessions), @reports_seats)
+        @capacity, sqlc.narg(max_sessions), @reports_seats, @creates_rooms, sqlc.narg(deployment_id), @status)
 ON CONFLICT (region, id) DO UPDATE SET
     incarnation   = excluded.incarnation,
     boot_id       = coalesce(excluded.boot_id, instances.boot_id),
@@ -32,8 +32,10 @@ ON CONFLICT (region, id) DO UPDATE SET
     capacity      = excluded.capacity,
     seat_ceiling  = greatest(excluded.capacity, instances.reserved_seats),
     max_sessions  = excluded.max_sessions,
-    status        = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.status ELSE 'ready' END,
+    status        = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.status ELSE excluded.status END,
+    deployment_id = excluded.deployment_id,
     reports_seats = excluded.reports_seats OR (instances.reports_seats AND instances.incarnation = excluded.incarnation),
+    creates_rooms = excluded.creates_rooms OR (instances.creates_rooms AND instances.incarnation = excluded.incarnation),
     registered_at = CASE WHEN instances.incarnation = excluded.incarnation THEN instances.registered_at ELSE now() END,
     ended_at      = NULL;
 
@@ -85,8 +87,13 @@ WITH beats AS (
     ) n
     WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
 )
-SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available
-FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id;
+SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available, i.status, i.endpoint,
+       (i.deployment_id IS NOT NULL)::bool AS deployed, coalesce(d.ending, true)::bool AS ending, d.ends_at
+FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id
+LEFT JOIN LATERAL ( -- LIMIT makes this one lookup for each deployed instance, and none for others
+    SELECT x.ends_at, x.desired = 'stopped' OR x.phase IN ('draining', 'failed', 'stopping') AS ending
+    FROM deployments x WHERE x.region = i.region AND x.id = i.deployment_id LIMIT 1
+) d ON i.deployment_id IS NOT NULL;
 
 -- name: FindInstances :many
 -- The regions, incarnations and leases of instances, to find the reason for which calls were refused. An id that was never
@@ -108,10 +115,13 @@ SELECT close_stranded(@region, @id, @reason)::int AS closed;
 
 -- name: SetDrain :one
 -- Starts or ends draining, and returns whether the status changed. A draining instance gets no new players; its sessions
--- continue.
+-- continue. The instance of a deployment takes players again only while the deployment is ready.
 WITH changed AS (
     UPDATE instances i SET status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END
     WHERE i.region = @region AND i.id = @id AND i.status = CASE WHEN @drain::bool THEN 'ready' ELSE 'draining' END
+      AND (@drain::bool OR i.deployment_id IS NULL OR EXISTS (
+          SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running'
+            AND d.incarnation = i.incarnation))
     RETURNING 1
 ), logged AS (
     INSERT INTO events (region, kind, instance_id)

@@ -143,7 +143,7 @@ WITH wanted AS (
     SELECT i.* FROM instances i WHERE NOT @wait::bool AND i.region = @region AND i.id IN (SELECT n.id FROM near n)
     ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, coalesce(l.load, 0)::float8 AS load,
+SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, i.creates_rooms, coalesce(l.load, 0)::float8 AS load,
        (i.status = 'ready' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS open
 FROM (SELECT * FROM waited UNION ALL SELECT * FROM free) i
 LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id

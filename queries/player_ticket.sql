@@ -1,9 +1,8 @@
--- What players do with their tickets. Whose ticket is it? Rows of ticket_players say so while the ticket waits, and its last
--- event afterwards.
+-- Tickets of players. The members of a ticket's party are rows of ticket_players while it waits; afterwards its last event has them.
 
 -- name: PlayersQueued :many
--- What these players wait for, before a new ticket is decided about. Each player is looked up by the key. over: the ticket's
--- time has passed, and nobody has taken it out yet.
+-- Returns the tickets that these players wait with. Each player is looked up by the key. over: the ticket has expired and is not
+-- yet deleted.
 SELECT p.sub, p.profile, p.ticket_id, p.request_hash, (p.seen_at IS NOT NULL)::bool AS seen, coalesce(p.seen_at = p.joined_at, false)::bool AS posted,
        (t.id IS NOT NULL)::bool AS waits, coalesce(t.ends_at <= clock_timestamp(), false)::bool AS over,
        coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending
@@ -15,7 +14,7 @@ LEFT JOIN LATERAL (
 ORDER BY p.sub, p.profile;
 
 -- name: ForgetPlayers :exec
--- Rows whose ticket is gone: an older release, or a client of Open Match, took it out.
+-- Deletes rows whose ticket has left the queue by an older release or a client of Open Match.
 DELETE FROM ticket_players p USING (
     SELECT l.sub, l.profile FROM (
         SELECT unnest(@subs::text[]) COLLATE "C" AS sub, unnest(@profiles::text[]) COLLATE "C" AS profile, unnest(@tickets::text[]) COLLATE "C" AS ticket_id
@@ -26,7 +25,7 @@ DELETE FROM ticket_players p USING (
 ) h WHERE p.region = @region AND p.sub = h.sub AND p.profile = h.profile;
 
 -- name: QueuePlayerTickets :exec
--- An id or a player's place that another transaction has taken meanwhile fails the statement: the batch is then decided again.
+-- The statement fails if another transaction has inserted an id or a player meanwhile: the batch is then decided again.
 -- A ticket with a lease leaves at the end of its lease or of its time, whichever comes first.
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, expires_at, kept_alive, ends_at)
 SELECT @region, r.id, r.created, (@terms::uuid[])[r.terms_from:r.terms_to], (@double_keys::uuid[])[r.doubles_from:r.doubles_to],
@@ -37,8 +36,8 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, 
              unnest(@ttls::interval[]) AS ttl, unnest(@leases::interval[]) AS lease) r;
 
 -- name: JoinPlayers :exec
--- In the order of the key, so that two transactions that add the same players do not wait for each other both. The player
--- that posted the ticket has seen it.
+-- Sorted by the key, so that two transactions that add the same players do not deadlock. The player that posted the ticket has
+-- seen it.
 INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash, seen_at)
 SELECT @region, r.sub, r.profile, r.ticket_id, r.request_hash, CASE WHEN r.posted THEN now() END
 FROM (SELECT unnest(@subs::text[]) COLLATE "C" AS sub, unnest(@profiles::text[]) COLLATE "C" AS profile, unnest(@tickets::text[]) AS ticket_id,
@@ -49,7 +48,7 @@ ORDER BY r.sub, r.profile;
 INSERT INTO ticket_events (region, ticket_id, n, state) SELECT @region, unnest(@tickets::text[]), 1, 'queued';
 
 -- name: LockPlayerTicket :one
--- The ticket of a member, locked, and the mark of the match that it is in. No row: the ticket has left, or the player is no
+-- Locks the ticket of a member and returns the mark of the match that it is in. No row: the ticket has left, or the player is not a
 -- member.
 SELECT t.version, coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending, t.matched_in
 FROM tickets t
@@ -58,12 +57,12 @@ WHERE t.region = @region AND t.id = @id
 FOR UPDATE OF t;
 
 -- name: ReadyCheckState :one
--- What became of the match that a ticket is in; '' when it has ended.
+-- Returns the state of a match; '' if it has ended.
 SELECT coalesce((SELECT m.state FROM matches m WHERE m.region = @region AND m.id = @id), '')::text AS state;
 
 -- name: LeaveQueue :many
 -- Takes tickets with their players out of the queue, and records the final state. A ticket that is in a match stays unless
--- it is forced. What a row of ticket_history needs is returned, since the body is not for SQL to read. Here and below, the region
+-- it is forced. Returns what a row of ticket_history needs, since SQL cannot decode the body. Here and below, the region
 -- of players is compared as an expression, so that the planner finds them by the index of tickets.
 WITH wanted AS (
     SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@states::text[]) AS state, unnest(@reasons::text[]) AS reason,
@@ -103,7 +102,7 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, 
              unnest(@attributes::text[]) AS attributes, unnest(@latencies::text[]) AS latencies, unnest(@outcomes::text[]) AS outcome) r;
 
 -- name: PauseTickets :many
--- Tickets stop being candidates, or become candidates again, and keep their place. Those that are so already are left out.
+-- Pauses tickets, or ends their pause; they keep their place. It skips tickets that are in that state already.
 WITH held AS MATERIALIZED (
     SELECT l.region, l.id, l.version FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
         SELECT o.region, o.id, o.version FROM tickets o
@@ -119,7 +118,7 @@ SELECT @region, h.id, h.version + 1, CASE WHEN @pause::bool THEN 'paused' ELSE '
 RETURNING ticket_events.ticket_id;
 
 -- name: SeeTickets :exec
--- Players that read or accept a ticket stay in it: they can no longer queue elsewhere without leaving it.
+-- Records that players have read or accepted a ticket: to queue elsewhere, they must cancel it.
 UPDATE ticket_players p SET seen_at = clock_timestamp() FROM (
     SELECT l.sub, l.profile FROM (
         SELECT DISTINCT unnest(@tickets::text[]) COLLATE "C" AS ticket_id, unnest(@subs::text[]) COLLATE "C" AS sub) w CROSS JOIN LATERAL (
@@ -129,8 +128,8 @@ UPDATE ticket_players p SET seen_at = clock_timestamp() FROM (
 ) h WHERE p.region = @region AND p.sub = h.sub AND p.profile = h.profile AND p.seen_at IS NULL;
 
 -- name: PlayerTickets :many
--- Tickets as their players see them, one row for each question, in one snapshot. Each table is looked up by its key; events
--- are looked for from the ticket's creation on, so that few partitions are read.
+-- Returns tickets as their players see them, a row for each id and player, in one snapshot. Each table is looked up by its key;
+-- events only from the ticket's creation on, so that few partitions are read.
 SELECT w.n::int AS n, (t.id IS NOT NULL)::bool AS waits, coalesce(t.created, 0)::bigint AS created, coalesce(t.version, 0)::int AS version,
        (t.paused_at IS NOT NULL)::bool AS paused,
        coalesce(t.pending_at > statement_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending,
@@ -164,7 +163,7 @@ LEFT JOIN LATERAL (
 ORDER BY w.n;
 
 -- name: TicketEvents :many
--- What became of a ticket after its event number @after, oldest first.
+-- Returns the events of a ticket after number @after, oldest first.
 SELECT e.n, e.state, coalesce(e.reason, '')::text AS reason, e.match_id, e.detail::text AS detail, e.at, coalesce(e.party, '{}')::text[] AS party
 FROM ticket_events e
 WHERE e.region = @region AND e.ticket_id = @id AND e.n > @after::int AND e.at >= @since::timestamptz
@@ -172,44 +171,48 @@ WHERE e.region = @region AND e.ticket_id = @id AND e.n > @after::int AND e.at >=
 ORDER BY e.n, e.at LIMIT 1000;
 
 -- name: EventsLate :many
--- A page of tickets that entered a state by transactions that were in progress in the snapshot @before, as in SettledLate.
+-- Returns a page of the tickets that changed their state in transactions that were in progress in the snapshot @before, as in SettledLate.
+-- The region is compared as an expression, here and below, so that the planner never chooses the primary key: the partition
+-- of today has no statistics yet.
 SELECT s.ticket_id, s.tx FROM pg_snapshot_xip(sqlc.arg(before)::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
     SELECT o.ticket_id, o.tx FROM ticket_events o
-    WHERE o.region = @region AND o.tx = p.tx AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day' OFFSET 0) s
+    WHERE o.region || '' = sqlc.arg(region)::text AND o.tx = p.tx AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day' OFFSET 0) s
 WHERE p.tx > @after::xid8
 ORDER BY s.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 
 -- name: EventsSince :many
--- A page of tickets that entered a state by the transactions that began to write at @since or later. No transaction is open for
--- a day, so two partitions are enough.
+-- Returns a page of the tickets that changed their state in transactions from @since on. No transaction is open for a day, so two
+-- partitions are enough.
 SELECT o.ticket_id, o.tx FROM ticket_events o
-WHERE o.region = @region AND o.tx >= @since::xid8 AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day'
+WHERE o.region || '' = sqlc.arg(region)::text AND o.tx >= @since::xid8 AND o.at > statement_timestamp() - interval '1 day' AND o.at < statement_timestamp() + interval '1 day'
 ORDER BY o.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 
 -- name: QueuedSince :many
--- When the waiting tickets with a term were created, oldest first: what a ticket's place is counted in.
+-- Returns when the waiting tickets with a term were created, oldest first, from which the place of a ticket is computed.
 SELECT t.created FROM tickets t
 WHERE t.region = @region AND t.terms @> @terms::uuid[] AND t.paused_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
 ORDER BY t.created LIMIT sqlc.arg(most);
 
 -- name: ProfileStats :many
-SELECT s.profile, s.decile, s.upto, s.p50, s.p90, s.samples FROM profile_stats s WHERE s.region = @region ORDER BY s.profile, s.decile;
+-- Returns the waiting times of profiles, without those that matched no ticket recently, such as retired ones.
+SELECT s.profile, s.decile, s.upto, s.p50, s.p90, s.samples FROM profile_stats s
+WHERE s.region = @region AND s.updated_at > statement_timestamp() - interval '15 minutes' ORDER BY s.profile, s.decile;
 
 -- name: WithPlayers :many
--- Those of the tickets that players of our API wait with, each with the reason for which it leaves if its time is over.
+-- Returns those of the tickets that were created by POST /tickets, each with the reason why it expires.
 SELECT t.id, (CASE WHEN t.ends_at <= clock_timestamp() THEN 'ttl' ELSE 'client_gone' END)::text AS reason
 FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id) w CROSS JOIN LATERAL (
     SELECT o.id, o.ends_at FROM tickets o WHERE o.region = @region AND o.id = w.id AND o.ends_at IS NOT NULL OFFSET 0) t
 ORDER BY t.id;
 
 -- name: LostTickets :many
--- Tickets that left the queue without a final state: by an older release, or by a client of Open Match.
+-- Returns tickets that left the queue without a final state, by an older release or a client of Open Match.
 SELECT DISTINCT p.ticket_id FROM ticket_players p
 WHERE p.region = @region AND NOT EXISTS (SELECT FROM tickets t WHERE t.region = p.region AND t.id = p.ticket_id)
 LIMIT sqlc.arg(batch);
 
 -- name: RecordLost :many
--- The final state of such tickets. Whoever deletes the rows of the players records it, so it is recorded once.
+-- Records the final state of such tickets. The transaction that deletes the rows of the players records it, so it is recorded once.
 WITH members AS (
     DELETE FROM ticket_players p USING (
         SELECT l.sub, l.profile FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id ORDER BY 1) w CROSS JOIN LATERAL (
@@ -232,10 +235,16 @@ WITH members AS (
 SELECT d.ticket_id::text AS id, coalesce(d.body, '')::bytea AS body, d.state::text AS state, d.party::text[] AS party, d.profiles::text[] AS profiles
 FROM ended d WHERE NOT d.final ORDER BY d.ticket_id;
 
+-- name: RetiredRecently :one
+-- Reports whether a profile of the region was retired within the interval.
+SELECT EXISTS (SELECT FROM profiles r WHERE r.region = @region AND r.retired_at > clock_timestamp() - sqlc.arg(within)::interval)::bool AS retired;
+
 -- name: TicketsOfRetired :many
--- Tickets that wait for retired profiles only, and are in no match.
+-- Returns tickets that wait for retired profiles only and are in no match. It reads all of ticket_players.
 SELECT DISTINCT p.ticket_id FROM profiles r JOIN ticket_players p ON p.region = r.region AND p.profile = r.name
 WHERE r.region = @region AND r.retired_at IS NOT NULL AND NOT EXISTS (
     SELECT FROM ticket_players o LEFT JOIN profiles l ON l.region = o.region AND l.name = o.profile
     WHERE o.region || '' = @region::text AND o.ticket_id = p.ticket_id AND l.retired_at IS NULL)
+  AND EXISTS (SELECT FROM tickets t WHERE t.region = p.region AND t.id = p.ticket_id
+    AND (t.pending_at IS NULL OR t.pending_at <= clock_timestamp() - sqlc.arg(pending_for)::interval))
 LIMIT sqlc.arg(batch);

@@ -49,3 +49,25 @@ WHERE p.region = @region AND p.name = @name;
 
 -- name: ListProfileVersions :many
 SELECT version, author, reason, created_at FROM profile_versions WHERE region = @region AND name = @name ORDER BY version DESC;
+
+-- name: RecordShadow :exec
+-- Adds matches to the comparison of a shadow with the live version, while these are the versions of the profile. It deletes the
+-- oldest of a side beyond @keep, and those of other versions.
+WITH compared AS (
+    SELECT FROM profiles p WHERE p.region = @region AND p.name = @profile AND p.live = @live AND p.shadow = @shadow AND p.retired_at IS NULL
+), last AS MATERIALIZED (
+    SELECT s.side, coalesce((SELECT max(m.n) FROM shadow_matches m WHERE m.region = @region AND m.profile = @profile AND m.side = s.side), 0) AS n
+    FROM (SELECT unnest('{live,shadow}'::text[]) COLLATE "C" AS side) s
+), dropped AS (
+    DELETE FROM shadow_matches m USING last l
+    WHERE m.region = @region AND m.profile = @profile AND m.side = l.side
+      AND (m.n <= l.n - sqlc.arg(keep)::bigint OR m.live <> @live OR m.shadow <> @shadow) AND EXISTS (SELECT FROM compared)
+)
+INSERT INTO shadow_matches (region, profile, side, n, live, shadow, decided_at, measures)
+SELECT @region, @profile, l.side, l.n + row_number() OVER (PARTITION BY l.side ORDER BY a.decided_at), @live, @shadow, a.decided_at, a.measures::jsonb
+FROM (SELECT unnest(@sides::text[]) COLLATE "C" AS side, unnest(@decided_at::timestamptz[]) AS decided_at, unnest(@measures::text[]) AS measures) a
+JOIN last l ON l.side = a.side WHERE EXISTS (SELECT FROM compared);
+
+-- name: ForgetShadow :exec
+-- Deletes the comparison of a shadow that ended or was replaced.
+DELETE FROM shadow_matches WHERE region = @region AND profile = @profile;

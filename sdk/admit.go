@@ -85,7 +85,7 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadToken, err)
 	}
-	if claims.Endpoint != s.opts.Endpoint {
+	if !s.isMine(ctx, claims.Endpoint) {
 		return nil, ErrWrongServer
 	}
 	connection, ok := s.spent.spend(claims.ID, claims.Expires, time.Now())

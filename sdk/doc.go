@@ -2,7 +2,7 @@
 //
 // A game server calls [Start] and gets a [GameServer]. The GameServer sends heartbeats in the background, registers again
 // when the director no longer knows it, admits players by their session tokens, and reports joined and left players. Its
-// states:
+// method Sessions delivers the expected players. Its states:
 //
 //	Start ── live ──┬── 404 on a heartbeat: registers again; its admissions end with ErrSessionLost ── live
 //	                ├── 409 superseded: another process owns the instance id; final, it never registers again

@@ -33,6 +33,8 @@ var (
 	ErrPartyConflict = errors.New("party conflict")
 	// ErrSuperseded: 409 on a fleet call; another process has registered with this instance id. Final.
 	ErrSuperseded = errors.New("superseded")
+	// ErrDeploymentOver: 410 on a fleet call; the director has ended this server's deployment. Final.
+	ErrDeploymentOver = errors.New("deployment is over")
 	// ErrTicketExists: 409 on Queue; the caller waits with another ticket for one of the profiles. Error.TicketID names it.
 	ErrTicketExists = errors.New("another ticket exists")
 	// ErrAssigned: 409 on Cancel; the ticket is assigned already.
@@ -65,6 +67,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict; empty where there is none.
 	TicketID string
+	// ServersStarting is, with ErrNoCapacity, how many game servers start now that could host the party; nil where the director starts none.
+	ServersStarting *int
 
 	incarnation string // the registered incarnation, where a registration named another one in replaces
 }
@@ -96,6 +100,8 @@ func (e *Error) Error() string {
 // Is returns whether the refusal is of the kind target, one of the Err… values of this package.
 func (e *Error) Is(target error) bool {
 	switch target {
+	case ErrDeploymentOver:
+		return e.Status == http.StatusGone && e.Code == "deployment_over"
 	case ErrUnknownInstance:
 		return e.Status == http.StatusNotFound && e.fleet() && (e.Code == "instance_unknown" || e.Code == "")
 	case ErrNotOffered:
@@ -142,6 +148,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 		Errors      []FieldError `json:"errors"`
 		Incarnation string       `json:"incarnation"`
 		TicketID    string       `json:"ticket_id"`
+		Starting    *int         `json:"servers_starting"`
 	}
 	_ = json.Unmarshal(body, &problem) // The body may be a proxy's error page; the status then suffices.
 	if problem.Detail == "" {
@@ -150,7 +157,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 	return &Error{
 		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
 		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
-		TicketID: problem.TicketID, incarnation: problem.Incarnation,
+		TicketID: problem.TicketID, ServersStarting: problem.Starting, incarnation: problem.Incarnation,
 	}
 }
 

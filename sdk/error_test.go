@@ -45,3 +45,13 @@ func TestUnknownInstance(t *testing.T) {
 	require.NotErrorIs(t, &Error{Call: "POST /resolve", Status: 404}, ErrUnknownInstance)
 	require.NotErrorIs(t, &Error{Status: 418}, ErrInvalid)
 }
+
+func TestServersStarting(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]*int{`{"code":"no_capacity","servers_starting":0}`: new(int), `{"code":"no_capacity"}`: nil} {
+		var err *Error
+		require.ErrorAs(t, decodeError(&http.Response{StatusCode: http.StatusConflict}, call{}, []byte(body)), &err)
+		require.ErrorIs(t, err, ErrNoCapacity)
+		require.Equal(t, want, err.ServersStarting)
+	}
+}

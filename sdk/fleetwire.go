@@ -4,7 +4,7 @@ package sdk
 
 type registerRequest struct {
 	InstanceID   string            `json:"instance_id"`
-	Endpoint     string            `json:"endpoint"`
+	Endpoint     string            `json:"endpoint,omitempty"`
 	Region       string            `json:"region"`
 	Modes        []string          `json:"modes"`
 	Capacity     int               `json:"capacity"`
@@ -12,6 +12,7 @@ type registerRequest struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	MaxSessions  int               `json:"max_sessions,omitempty"`
 	Version      string            `json:"version,omitempty"`
+	CertDigest   string            `json:"cert_digest,omitempty"`
 	ReportsSeats bool              `json:"reports_seats"`
 	BootID       string            `json:"boot_id"`
 	Replaces     string            `json:"replaces"` // an incarnation, or noIncarnation
@@ -21,7 +22,15 @@ type registerRequest struct {
 const noIncarnation = "none"
 
 type registerAnswer struct {
+	deployedAnswer
+
 	Incarnation string `json:"incarnation"`
+}
+
+// deployedAnswer is part of the answers to register and heartbeat. Its fields are empty for servers that nobody deployed.
+type deployedAnswer struct {
+	Endpoint string `json:"endpoint"`
+	Desired  string `json:"desired"` // running or stopped
 }
 
 // instanceRef is part of every request after registration. Incarnation is empty, and omitted, with a director that
@@ -54,6 +63,12 @@ type joinedSeat struct {
 	Sub        string `json:"sub"`
 	JTI        string `json:"jti"`
 	Connection string `json:"connection"`
+}
+
+type clientsRequest struct {
+	instanceRef
+	Seq     int64    `json:"seq"`
+	Clients []string `json:"clients"`
 }
 
 type seatsAnswer struct {

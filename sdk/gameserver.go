@@ -24,11 +24,12 @@ const (
 )
 
 // ServerOptions describes a game server to the director. InstanceID, Endpoint, Region, Modes and Capacity are
-// required; the director refuses values outside its limits with [ErrInvalid].
+// required, but for the Endpoint of a deployed server; the director refuses values outside its limits with [ErrInvalid].
 type ServerOptions struct {
 	// InstanceID is unique among all game servers of the title, in all regions.
 	InstanceID string
-	// Endpoint is the address for players, "host:port" or a URL. Admit accepts only session tokens that name exactly this.
+	// Endpoint is the address for players, "host:port" or a URL. Admit accepts only session tokens that name exactly this. Empty for a
+	// deployed server (see [Deployed]): the director says it.
 	Endpoint string
 	Region   string
 	Modes    []string
@@ -36,6 +37,8 @@ type ServerOptions struct {
 	Capacity, MaxSessions int
 	Labels                map[string]string
 	Version               string
+	// CertDigest is the SHA-256 of the certificate that the server shows its players, in hex, for apps whose players check it.
+	CertDigest string
 	// Load returns how busy the server is, 0 or more, on a scale that the whole fleet shares. It is called before each
 	// heartbeat; new sessions go to the least loaded servers. Nil reports no load.
 	Load func() float64
@@ -62,13 +65,20 @@ type GameServer struct {
 	end   context.CancelCauseFunc
 	loops sync.WaitGroup
 
+	unwanted chan struct{}
+
 	// registering is a lock, held during a registration; a channel, so that waiting for it can end with a context.
 	registering chan struct{}
 
 	mu          sync.Mutex
 	incarnation string
+	endpoint    string
+	told        bool // unwanted is closed
 	draining    bool
 	closing     bool
+
+	clients    sync.Mutex
+	clientsSeq int64 // of the last list of clients
 
 	closeOnce sync.Once
 	closeErr  error
@@ -95,7 +105,7 @@ func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
 	s := &GameServer{
 		opts: opts, client: client, bootID: rand.Text(), spent: newSpentTokens(),
 		log:         client.opts.Logger.With(slog.String("instance_id", opts.InstanceID)),
-		registering: make(chan struct{}, 1),
+		registering: make(chan struct{}, 1), endpoint: opts.Endpoint, unwanted: make(chan struct{}),
 	}
 	keys, err := newKeySource(client)
 	if err != nil {
@@ -217,9 +227,13 @@ func (s *GameServer) load() *float64 {
 }
 
 func (s *GameServer) call(ctx context.Context, path string, once bool, body, out any) error {
+	return s.client.do(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body, once: once}, out)
+}
+
+func (s *GameServer) header() http.Header {
 	header := http.Header{}
 	if s.opts.FleetToken != "" {
 		header.Set("X-Fleet-Token", s.opts.FleetToken)
 	}
-	return s.client.do(ctx, call{method: http.MethodPost, path: path, header: header, body: body, once: once}, out)
+	return header
 }

@@ -16,7 +16,7 @@ const maxReplaceAttempts = 5
 // heartbeats renews the lease until the server ends.
 func (s *GameServer) heartbeats() {
 	for s.sleep(jittered(s.opts.HeartbeatEvery)) {
-		if err := s.heartbeat(); err != nil && s.life.Err() == nil {
+		if err := s.heartbeat(s.life); err != nil && s.life.Err() == nil {
 			s.log.LogAttrs(s.life, slog.LevelError, "heartbeat refused", slog.Any("error", err))
 		}
 	}
@@ -40,23 +40,32 @@ func jittered(d time.Duration) time.Duration {
 
 // heartbeat retries through an outage of any length. After an outage the director expires no lease until the instances had
 // time for a heartbeat.
-func (s *GameServer) heartbeat() error {
+func (s *GameServer) heartbeat(ctx context.Context) error {
 	load := s.load()
-	err := s.fenced(s.life, "/fleet/heartbeat", false, func(ref instanceRef) any {
+	var answer deployedAnswer
+	err := s.fenced(ctx, "/fleet/heartbeat", false, func(ref instanceRef) any {
 		return heartbeatRequest{instanceRef: ref, Load: load}
-	}, nil)
+	}, &answer)
+	if err == nil {
+		s.hear(answer)
+	}
 	if errors.Is(err, ErrUnknownInstance) {
 		return nil // fenced has registered again, which counts as a heartbeat.
 	}
 	return err
 }
 
-// fenced sends a request with the current incarnation and handles a refusal of that incarnation. If the director does not
-// know it, fenced registers again and returns ErrUnknownInstance, because the sessions that the request may concern have
-// ended. If it is superseded, fenced ends the server.
+// fenced sends a request with the current incarnation, as fence.
 func (s *GameServer) fenced(ctx context.Context, path string, once bool, body func(instanceRef) any, out any) error {
+	return s.fence(ctx, func(ref instanceRef) error { return s.call(ctx, path, once, body(ref), out) })
+}
+
+// fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not know it,
+// fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have ended. If it is
+// superseded, fence ends the server.
+func (s *GameServer) fence(ctx context.Context, send func(instanceRef) error) error {
 	ref := s.ref()
-	err := s.call(ctx, path, once, body(ref), out)
+	err := send(ref)
 	switch {
 	case errors.Is(err, ErrUnknownInstance):
 		if again := s.registerAgain(ctx, ref.Incarnation); again != nil {
@@ -118,12 +127,17 @@ func (s *GameServer) register(ctx context.Context) error {
 // drops the sessions of the old one.
 func (s *GameServer) registerLocked(ctx context.Context) error {
 	answer, err := s.registerReplacing(ctx)
-	if errors.Is(err, ErrSuperseded) {
+	switch {
+	case errors.Is(err, ErrSuperseded):
 		s.endSuperseded(err)
+	case errors.Is(err, ErrDeploymentOver):
+		s.log.LogAttrs(s.life, slog.LevelError, "the deployment is over", slog.Any("error", err))
+		s.end(err)
 	}
 	if err != nil {
 		return err
 	}
+	s.hear(answer.deployedAnswer)
 	s.mu.Lock()
 	renewed := s.incarnation != answer.Incarnation || answer.Incarnation == ""
 	s.incarnation = answer.Incarnation
@@ -133,7 +147,7 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 		lost = s.seats.forget()
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "registered",
-		slog.String("endpoint", s.opts.Endpoint), slog.Int("sessions_lost", lost))
+		slog.String("endpoint", s.Endpoint()), slog.Int("sessions_lost", lost))
 	return nil
 }
 
@@ -157,7 +171,8 @@ func (s *GameServer) registration(replaces string) registerRequest {
 	return registerRequest{
 		InstanceID: s.opts.InstanceID, Endpoint: s.opts.Endpoint, Region: s.opts.Region, Modes: s.opts.Modes,
 		Capacity: s.opts.Capacity, MaxSessions: s.opts.MaxSessions, Labels: s.opts.Labels, Version: s.opts.Version,
-		Load: s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
+		CertDigest: s.opts.CertDigest,
+		Load:       s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
 }
 

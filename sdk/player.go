@@ -58,12 +58,15 @@ type Ticket struct {
 	SessionID    string `json:"session_id"`
 	Endpoint     string `json:"endpoint"`
 	SessionToken string `json:"session_token"`
+	// Netcode is nil unless the game server speaks netcode and the director started it.
+	Netcode *Netcode `json:"netcode"`
 }
 
 // Seat is a match with a session token, ready to connect to.
 type Seat struct {
 	Match
 	SessionToken string
+	Netcode      *Netcode // as in Ticket
 }
 
 // Matchmake takes seats and returns the session that they are in. A repeated call before the player connects returns the
@@ -94,19 +97,24 @@ func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 }
 
 // Seat calls Matchmake and then Resolve. It starts again when the session closes or the seat expires between the two, and
-// retries while there is no capacity. Only ctx bounds the retries, so pass a context with a deadline; the error then
+// retries while there is no capacity; while the director starts servers, as often as it asks for. Only ctx bounds the retries, so pass a context with a deadline; the error then
 // includes the last attempt's. Errors that a retry cannot change are returned at once. [ErrNotOffered] is among them,
 // unless req.AwaitServers is set.
 func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 	var last error
+	pace := newPacer(p.client.opts)
 	seat, err := backoff.Retry(ctx, func() (seat Seat, err error) {
 		seat, err = p.seatOnce(ctx, req)
 		last = err
+		pace.after(err)
+		if answer, answered := errors.AsType[*Error](err); answered && answer.ServersStarting != nil {
+			pace.Reset() // the director says when to ask again, and forgets players who ask too late
+		}
 		if err != nil && !req.retryable(err) {
 			return seat, backoff.Permanent(err)
 		}
 		return seat, err
-	}, backoff.WithBackOff(newPacer(p.client.opts)), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(pace), backoff.WithMaxElapsedTime(0))
 	if err != nil && req.retryable(last) {
 		return Seat{}, fmt.Errorf("sdk: no seat: %w; last attempt: %w", err, last)
 	}
@@ -124,7 +132,7 @@ func (p *Player) seatOnce(ctx context.Context, req MatchRequest) (Seat, error) {
 	}
 	// The ticket is newer than the match, which may come from the director's store of idempotent answers.
 	match.Endpoint, match.SessionID = ticket.Endpoint, ticket.SessionID
-	return Seat{Match: match, SessionToken: ticket.SessionToken}, nil
+	return Seat{Match: match, SessionToken: ticket.SessionToken, Netcode: ticket.Netcode}, nil
 }
 
 // retryable returns whether another attempt may succeed. ErrForbidden is included because a reserved seat can expire during

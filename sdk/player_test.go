@@ -155,3 +155,17 @@ func TestAccessTokenError(t *testing.T) {
 		require.Zero(t, w.count(""))
 	})
 }
+
+// A director that starts servers says when to ask again; players who ask earlier only cost calls.
+func TestSeatWaitsAsLongAsTheDirectorSays(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *wire) {
+		w.serve()
+		w.inject(once(answer(409, "no_capacity", "Retry-After", "10")))
+		start := time.Now()
+		_, err := w.player("alice").Seat(t.Context(), duel)
+		require.NoError(t, err)
+		require.Greater(t, time.Since(start), 10*time.Second)
+		require.Less(t, time.Since(start), 12*time.Second)
+	})
+}

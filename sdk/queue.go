@@ -134,8 +134,9 @@ const pollWait = 25 * time.Second
 // returns the current state. After a final state it returns that again. Errors: [ErrNotFound], [ErrGone] some minutes after the
 // ticket left, [ErrUnauthorized].
 func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
-	known := q.last
+	known, pause := q.last, newPacer(q.player.client.opts)
 	for !known.State.Final() {
+		asked := time.Now()
 		query := url.Values{"wait": {pollWait.String()}, "version": {strconv.Itoa(known.Version)}}
 		var status QueueStatus
 		if err := q.player.do(ctx, call{method: http.MethodGet, path: q.path("") + "?" + query.Encode(), wait: pollWait}, &status); err != nil {
@@ -144,6 +145,11 @@ func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
 		q.last = status
 		if status.Version != known.Version || status.State != known.State {
 			break
+		}
+		if time.Since(asked) >= pollWait/2 {
+			pause.Reset()
+		} else if err := sleep(ctx, pause); err != nil { // a replica that stops answers early
+			return QueueStatus{}, err
 		}
 	}
 	return q.last, nil

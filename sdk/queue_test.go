@@ -128,3 +128,25 @@ func TestWatchEnds(t *testing.T) {
 	statesOf(statuses)
 	require.ErrorIs(t, failed(), context.Canceled)
 }
+
+// Pins a client that repeated its call without a pause while a stopping replica answered early.
+func TestNextPausesAfterEarlyAnswers(t *testing.T) {
+	q := queued(t)
+	var asked atomic.Int32
+	q.inject(func(exchange, func() *http.Response) (*http.Response, error) {
+		asked.Add(1)
+		body := readCloser(`{"ticket_id": "` + q.ticket.ID() + `", "state": "queued", "version": 1}`)
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
+	})
+	patient, err := sdk.New(sdk.Options{URLs: []string{"http://a.example"}, HTTPClient: &http.Client{Transport: q.wire}, FirstBackoff: time.Hour, MaxBackoff: time.Hour})
+	require.NoError(t, err)
+	alice := sdk.NewPlayer(patient, func(context.Context) (string, error) { return "alice", nil })
+	same := alice.Queued(q.ticket.ID())
+	_, err = same.Next(t.Context()) // the first state
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = same.Next(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.EqualValues(t, 2, asked.Load())
+}

@@ -80,7 +80,7 @@ func readAll(req *http.Request) string {
 
 func (w *wire) forward(req *http.Request, body string) *http.Response {
 	served := req.Clone(context.WithoutCancel(req.Context()))
-	if strings.HasPrefix(req.URL.Path, "/tickets/") {
+	if strings.HasPrefix(req.URL.Path, "/tickets/") || req.URL.Path == "/fleet/sessions" {
 		served = req.Clone(req.Context()) // the director may wait for a change until its caller leaves
 	}
 	served.Body = io.NopCloser(strings.NewReader(body))

@@ -17,6 +17,7 @@ import (
 var posts = map[string]fields{
 	"/fleet/register":   registration("nasty"),
 	"/fleet/heartbeat":  {"instance_id": "nasty"},
+	"/fleet/clients":    {"instance_id": "nasty", "seq": 1, "clients": []any{}},
 	"/fleet/deregister": {"instance_id": "nasty"},
 	"/fleet/seats":      {"instance_id": "nasty", "session_id": "eu.x", "joined": []fields{{"sub": "alice", "jti": "j"}}, "left": []string{"bob"}},
 	"/fleet/drain":      {"instance_id": "nasty", "drain": true},

@@ -15,7 +15,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/migrations"
+	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/play"
@@ -25,11 +27,13 @@ import (
 )
 
 // Options configure a replica. Store and Keys are required. Access.Keys, and FleetTokens or OpenFleet, are required unless
-// Open Match is served; a replica that serves it mounts no player routes without Access.Keys and no fleet routes without
+// Open Match, Rivalis or guests of bevygap's clients are served; a replica that serves one of them mounts no player routes without Access.Keys and no fleet routes without
 // FleetTokens or OpenFleet. Every other zero value is usable.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.
+	// Connects mints the netcode connect tokens of players; nil: they get none.
+	Connects *connect.Minter
 
 	// Access configures the verification of players' access tokens. Access.Now is ignored: the database's clock counts.
 	Access token.AccessConfig
@@ -37,6 +41,8 @@ type Options struct {
 	FleetTokens []string
 	// OpenFleet accepts every game server when FleetTokens is empty.
 	OpenFleet bool
+	// Deployments verifies the tokens of deployments. Without it the game servers of deployments are not served.
+	Deployments *token.DeploymentTokens
 	// OpsTokens are the tokens of operators, of at least 16 bytes each, as TOKEN or NAME=TOKEN. Without them the routes of
 	// operators are not mounted.
 	OpsTokens []string
@@ -45,15 +51,25 @@ type Options struct {
 
 	// Universe is the region of the profiles and of the queue of players' tickets; "" means "global". The region of OpenMatch replaces it.
 	Universe string
+	// PlayerArg is the string_arg that names the player of a ticket of Open Match, for explanations; "": none.
+	PlayerArg string
+	// MaxCandidates bounds how many other tickets an explanation reads; 0 means 200,000.
+	MaxCandidates int
 	// TicketLease is how long a player's ticket stays in the queue without a call that waits for it; 0 means 30 s, below 0 until
 	// its time in the queue is over.
 	TicketLease time.Duration
-	// MaxWaiters bounds the calls of players that wait for a ticket, and the calls of WatchAssignments, at a time; 0 means 32,768.
+	// MaxWaiters bounds the calls of players that wait for a ticket, the calls of WatchAssignments, and those of game servers that wait
+	// for sessions, each at a time; 0 means 32,768.
 	MaxWaiters int
 
 	// OpenMatch configures the Open Match services; nil: they are not served. New replaces its Store, Log, Tracer, TLS,
 	// FailureRate, HTTPAddr and Hub with those of the replica.
 	OpenMatch *openmatch.Options
+	// Orchestrator configures the orchestrator of Rivalis game servers; nil: it is not served.
+	Orchestrator *Orchestrator
+	// Bevygap configures what bevygap's clients call; nil: it is not served. New replaces its Store, Verify, AllowsOrigin, Failures, Callers
+	// and Log with those of the replica.
+	Bevygap *bevygap.Options
 
 	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
 	Addr     string
@@ -121,10 +137,10 @@ func (o Options) check() error {
 	if o.Store == nil || o.Keys == nil {
 		return errors.New("server: a store and a keyring are required")
 	}
-	if o.Access.Keys == nil && o.OpenMatch == nil {
+	if o.Access.Keys == nil && !o.mayServeAlone() {
 		return errors.New("server: Access.Keys is required: without keys no access token can be verified")
 	}
-	if !o.servesFleet() && o.OpenMatch == nil {
+	if !o.servesFleet() && !o.mayServeAlone() {
 		return errors.New("server: FleetTokens is empty: set one, or set OpenFleet to accept every game server")
 	}
 	for i, secret := range o.FleetTokens {
@@ -143,8 +159,15 @@ func (o Options) check() error {
 	return nil
 }
 
+// mayServeAlone reports whether there is a face beside players and game servers, so that neither has to be served.
+func (o Options) mayServeAlone() bool {
+	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.Guests
+}
+
 // servesFleet reports whether the routes of game servers are mounted.
-func (o Options) servesFleet() bool { return len(o.FleetTokens) > 0 || o.OpenFleet }
+func (o Options) servesFleet() bool {
+	return len(o.FleetTokens) > 0 || o.OpenFleet || o.Deployments != nil
+}
 
 func (o Options) usesTLS() bool { return o.TLSCert != "" || o.TLSKey != "" }
 

@@ -187,6 +187,22 @@ func TestMisspeltNames(t *testing.T) {
 }
 
 // Errors are not stored under an Idempotency-Key, so that a retry can succeed.
+func TestARefusalSaysHowManyServersStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	        VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 8, 8)`)
+	b.exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
+	b.exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
+	a := b.matchmake("alice", duel)
+	require.EqualValues(t, 0, a.problem(http.StatusConflict, "no_capacity")["servers_starting"])
+	require.Equal(t, "2", a.header.Get("Retry-After"))
+	b.exec(`UPDATE pools SET last_plan = '{"live": 0, "coming": 1}'`)
+	require.EqualValues(t, 1, b.matchmake("alice", duel).problem(http.StatusConflict, "no_capacity")["servers_starting"])
+	b.exec("UPDATE pools SET paused_until = '9999-01-01'")
+	require.Equal(t, "10", b.matchmake("alice", duel).header.Get("Retry-After"))
+}
+
 func TestErrorsAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

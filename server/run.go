@@ -31,6 +31,9 @@ func (s *Server) Listen(ctx context.Context) (err error) {
 	if err == nil && s.openMatch != nil {
 		err = s.openMatch.Listen(ctx)
 	}
+	if err == nil && s.agents != nil {
+		err = s.agents.Listen(ctx)
+	}
 	if err == nil && s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
 		s.metricsListener, err = listen(ctx, s.options.MetricsListener, s.options.MetricsAddr)
 	}
@@ -80,18 +83,25 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.hub != nil {
 		running.Go(func() { _ = s.hub.Run(background) }) // its only error is a second Run
 	}
-	failed := make(chan error, 3) // one for each server below
+	if s.bevygap != nil {
+		running.Go(func() { s.bevygap.Run(background) })
+	}
+	failed := make(chan error, 4) // one for each server below
 	running.Go(func() { failed <- s.serve() })
 	if s.openMatch != nil {
 		running.Go(func() { s.openMatch.Run(background) })
 		running.Go(func() { failed <- s.openMatch.Serve() })
+	}
+	if s.agents != nil {
+		running.Go(func() { s.agents.run(background) })
+		running.Go(func() { failed <- s.agents.Serve() })
 	}
 	if s.metricsListener != nil {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
-		slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
+		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())), slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
 
 	var err error
 	select {
@@ -132,7 +142,8 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.openMatch != nil {
 		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
-	err := s.api.Shutdown(ctx)
+	agents, bevygap := s.agents.stop(ctx), s.stopBevygap(ctx)
+	err := errors.Join(s.api.Shutdown(ctx), <-agents, <-bevygap)
 	if s.openMatch != nil {
 		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}

@@ -1,6 +1,6 @@
 // Package server is a replica. It mounts the faces behind their middlewares (authentication, limits, deadlines), opens the
 // listeners, runs the loops that refresh signing keys and clock, and stops without losing a call. The calls themselves are
-// in fleet, play, openmatch and infra, and the HTTP toolkit is in rest. A replica holds no state; db does.
+// in fleet, play, openmatch, orchestrator and infra, and the HTTP toolkit is in rest. A replica holds no state; db does.
 //
 // Game servers and players each have [Options.MaxInFlight] slots. A call passes these steps, the cheapest first:
 //
@@ -12,8 +12,8 @@
 //     for the call has ended. A call that is decided in a batch frees it at once, because db bounds the calls that wait.
 //  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
 //
-// A call that may wait for a ticket (a long poll, a stream of events) takes no slot, since waiting costs memory only. The hub
-// bounds how many there are, db bounds those that read at a time, and each reading has a timeout.
+// A call that may wait for a ticket (a long poll, a stream of events) or for sessions takes no slot, since waiting costs only
+// memory. The hub and fleet bound how many there are, db bounds those that read at a time, and each reading has a timeout.
 //
 // Which key signs a session token? queries/key.sql decides by times in rows, token/ring.go picks the key by these times,
 // and keyring keeps the rows in memory.
@@ -34,7 +34,10 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/why"
+	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/fleet"
+	"github.com/lattice-director/director/server/hook"
 	"github.com/lattice-director/director/server/infra"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/ops"
@@ -50,10 +53,15 @@ type Server struct {
 	guarded   http.Handler // the engine behind the players' gate
 	api       *http.Server
 	metrics   *http.Server
-	openMatch *openmatch.Server // nil when Open Match is not served
-	hub       *watch.Hub        // of players' tickets; nil when players are not served
+	openMatch *openmatch.Server               // nil when Open Match is not served
+	agents    *agents                         // nil where Rivalis is not served
+	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
+	ready     func(ctx context.Context) error // what /readyz checks
+	hub       *watch.Hub                      // of players' tickets; nil when players are not served
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when calls that wait are to end
+
+	waitingServers func() int // number of calls that wait for sessions; nil when game servers are not served
 
 	listener, metricsListener net.Listener // after Listen
 }
@@ -76,6 +84,9 @@ func New(options Options) (*Server, error) {
 	if err := s.mountOpenMatch(config); err != nil {
 		return nil, err
 	}
+	if err := s.mountOrchestrator(config); err != nil {
+		return nil, err
+	}
 	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
 		return nil, err
 	}
@@ -88,11 +99,11 @@ func New(options Options) (*Server, error) {
 
 func (s *Server) mount() error {
 	o := s.options
-	probes := []string{"/healthz", "/readyz", "/.well-known/jwks.json"}
+	probes := slices.Clip([]string{"/healthz", "/readyz", "/.well-known/jwks.json"})
 	var err error
 	s.engine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
-		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: probes,
+		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: append(probes, "/hooks/:region/:id/:mac"), // whose path is secret
 	})
 	if err != nil {
 		return err
@@ -102,7 +113,10 @@ func (s *Server) mount() error {
 	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
-		fleet.Mount(s.engine.Group("", o.middlewares(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, failures))...), o.Store)
+		s.mountFleet(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures))
+	}
+	if o.Deployments != nil {
+		s.mountDeployments(servers, failures)
 	}
 	if o.Access.Keys != nil {
 		verify, err := o.verifier()
@@ -111,25 +125,67 @@ func (s *Server) mount() error {
 		}
 		auth := []gin.HandlerFunc{rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
 		short := s.engine.Group("", o.middlewares(players, auth...)...)
-		play.Mount(short, o.Store, o.Keys, o.Modes)
+		play.Mount(short, o.Store, o.Keys, o.Connects, o.Modes)
 		s.mountTickets(short, s.engine.Group("", slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
 	}
 	if len(o.OpsTokens) > 0 {
 		// Few slots: operators are few, and must not take those of others.
-		operators := rest.NewGate(16, o.Metrics.HTTP, o.Log)
-		ops.Mount(s.engine.Group("", o.middlewares(operators, rest.Operator(o.OpsTokens, failures))...), o.Store, o.universe())
+		operators, auth := rest.NewGate(16, o.Metrics.HTTP, o.Log), rest.Operator(o.OpsTokens, failures)
+		ops.Mount(s.engine.Group("", o.middlewares(operators, auth)...), o.Store, o.universe())
+		s.mountExplain(operators, auth)
 	}
-	infra.Mount(s.engine, o.Keys, infra.Readiness{
+	if err := s.mountBevygap(failures); err != nil {
+		return err
+	}
+	s.ready = infra.Mount(s.engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
 	})
 	return nil
 }
 
+// mountFleet mounts what game servers call.
+func (s *Server) mountFleet(gate *rest.Gate, auth gin.HandlerFunc) {
+	o := s.options
+	fleet.Mount(s.engine.Group("", o.middlewares(gate, auth)...), o.Store)
+	s.waitingServers = fleet.MountSessions(s.engine.Group("", gate.RefuseWhenFull, auth, rest.Lasting), fleet.Sessions{
+		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
+	})
+}
+
+// mountDeployments mounts what game servers that were built for Edgegap call, and what providers call. A webhook takes no place of game
+// servers: its path is its credential, and its body is not read.
+func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
+	o := s.options
+	auth := rest.DeploymentToken(o.Deployments, token.ForContext, failures)
+	fleet.MountContext(s.engine.Group("", gate.RefuseWhenFull, auth, rest.Lasting), fleet.Context{
+		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
+	})
+	providers := rest.NewGate(hooksInFlight, o.Metrics.HTTP, o.Log)
+	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, providers.Enter, rest.Deadline(o.CallTimeout)), o.Store, o.Deployments)
+}
+
+// hooksInFlight bounds the webhooks that are decided at a time.
+const hooksInFlight = 32
+
 // middlewares returns the chain of one audience, game servers or players, in the order of the package comment. auth are
 // the handlers that need the headers only.
 func (o Options) middlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
+	return append(o.untimed(gate, auth...), rest.Deadline(o.CallTimeout))
+}
+
+// untimed returns middlewares that set no deadline.
+func (o Options) untimed(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
 	bodies := rest.NewBodies(2*o.MaxInFlight, o.BodyTimeout)
-	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, auth, []gin.HandlerFunc{bodies.Read, gate.Enter, rest.Deadline(o.CallTimeout)})
+	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, auth, []gin.HandlerFunc{bodies.Read, gate.Enter})
+}
+
+// explainTimeout bounds an explanation, which waits for earlier ones and then reads the whole queue.
+const explainTimeout = 20 * time.Second
+
+func (s *Server) mountExplain(operators *rest.Gate, auth gin.HandlerFunc) {
+	o := s.options
+	reader := why.New(why.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
+	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), rest.Deadline(explainTimeout))...), reader)
 }
 
 // mountOpenMatch mounts Open Match, if the options have it, with the settings that all faces share.
@@ -172,10 +228,12 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 }
 
 // handler removes the Origin header unless a listed page calls a player route. Other requests are then served without CORS
-// headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too.
+// headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too. What bevygap's clients call
+// keeps its Origin, because that face refuses pages that are not listed.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !play.Serves(r.URL.Path) || !s.options.allowsOrigin(r.Header.Get("Origin")) {
+		judges := s.bevygap != nil && bevygap.Serves(r.URL.Path)
+		if !judges && (!play.Serves(r.URL.Path) || !s.options.allowsOrigin(r.Header.Get("Origin"))) {
 			r.Header.Del("Origin")
 		}
 		s.guarded.ServeHTTP(w, r)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -44,7 +45,10 @@ type bundle struct {
 	client *http.Client
 	config config
 	stop   func() // stops the replica and waits for its end
+	sealer *token.Sealer
 }
+
+func (b *bundle) deployments() *token.DeploymentTokens { return b.sealer.DeploymentTokens() }
 
 // setup starts a replica that is ready.
 func setup(t *testing.T, change ...func(*config)) *bundle {
@@ -93,14 +97,16 @@ func (b *bundle) open() {
 	b.store, err = db.Open(b.t.Context(), b.config.db)
 	require.NoError(b.t, err)
 	b.t.Cleanup(b.store.Close)
-	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
+	b.sealer, err = token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
 	require.NoError(b.t, err)
-	b.keys = keyring.New(b.store, sealer, token.AlgEdDSA, b.config.schedule)
+	b.keys = keyring.New(b.store, b.sealer, token.AlgEdDSA, b.config.schedule)
 
 	o := b.config.Options
-	o.Store, o.Keys = b.store, b.keys
+	o.Store, o.Keys, o.Connects = b.store, b.keys, connect.New(b.sealer)
 	if b.config.nobody {
 		o.FleetTokens = nil
+	} else {
+		o.Deployments = b.sealer.DeploymentTokens()
 	}
 	if o.Access.Keys == nil && !b.config.nobody {
 		o.Access.Keys = b.issuer.source

@@ -57,7 +57,7 @@ func TestTickets(t *testing.T) {
 	created := b.ticketCall("alice", http.MethodPost, "", body).ok(http.StatusCreated)
 	id := created["ticket_id"].(string)
 	require.Equal(t, fields{
-		"ticket_id": id, "state": "queued", "version": 1.0, "profiles": []any{"ranked"}, "party": []any{"alice", "bob"}, "place": 1.0,
+		"ticket_id": id, "state": "queued", "version": 1.0, "profiles": []any{"ranked"}, "party": []any{"alice", "bob"}, "place": 1.0, "estimate": nil,
 	}, created)
 	require.Equal(t, id, b.ticketCall("bob", http.MethodPost, "", body.with("party", []string{"alice", "bob"})).ok(http.StatusOK)["ticket_id"])
 	require.Equal(t, id, b.ticketCall("alice", http.MethodPost, "", body.with("latencies", nil)).problem(http.StatusConflict, "ticket_exists")["ticket_id"])
@@ -239,4 +239,24 @@ func TestTicketsFollowTheLiveProfile(t *testing.T) {
 	}, 30*time.Second, 50*time.Millisecond, "now a number is required")
 	created := b.ticketCall("alice", http.MethodPost, "", body.with("attributes", fields{"skill": 5})).ok(http.StatusCreated)
 	require.Equal(t, []any{"alice", "bob", "carol"}, created["party"])
+}
+
+// A player sees how long tickets like its own waited, once enough of them were matched.
+func TestAnEstimate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("ranked", ranked+"rules: [{near: skill, within: 100}]\n")
+	b.profile("rare", "name: rare\nteams: [{name: red, players: 2}]\n")
+	require.NoError(t, b.store.PutWaitingTimes(t.Context(), "global", map[string][]db.WaitingTime{
+		"ranked": {{UpTo: 1000, P50: time.Second, P90: 2 * time.Second, Samples: 20}, {UpTo: 2000, P50: 18 * time.Second, P90: 55 * time.Second, Samples: 200}},
+		"rare":   {{P50: time.Second, P90: time.Second, Samples: 19}},
+	}))
+	estimate := func(sub, profile string, skill float64) any {
+		id := b.queue(sub, fields{"profiles": []string{profile}, "attributes": fields{"skill": skill}})
+		return b.ticketCall(sub, http.MethodGet, "/"+id, nil).ok(http.StatusOK)["estimate"]
+	}
+	require.Equal(t, map[string]any{"p50": 1.0, "p90": 2.0, "samples": 20.0}, estimate("alice", "ranked", 1000))
+	require.Equal(t, map[string]any{"p50": 18.0, "p90": 55.0, "samples": 200.0}, estimate("bob", "ranked", 1001))
+	require.Equal(t, map[string]any{"p50": 18.0, "p90": 55.0, "samples": 200.0}, estimate("carol", "ranked", 9000))
+	require.Nil(t, estimate("dan", "rare", 1000))
 }

@@ -7,6 +7,8 @@
 // Sealer makes signing keys and encrypts them with key-encryption keys. KeySource keeps a verifier's key set up to date,
 // from text, a file or a URL. Margins computes how long keys must overlap.
 //
+// Package netcode below this one mints the connect tokens of another protocol.
+//
 // # Which key signs?
 //
 // Ring.signer in ring.go picks it: the newest untainted key whose signing time has come. The times are columns of the key

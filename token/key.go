@@ -54,7 +54,7 @@ func (s *Sealer) Mint(alg string) (Material, error) {
 		return Material{}, err
 	}
 	m := Material{KID: kid, Alg: alg, PublicJWK: public}
-	s.seal(&m, private)
+	s.sealKey(&m, private)
 	return m, nil
 }
 

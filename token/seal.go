@@ -1,7 +1,6 @@
 package token
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/ed25519"
@@ -16,24 +15,27 @@ import (
 // KEKBytes is the length of a key-encryption key: AES-256.
 const KEKBytes = 32
 
-// ErrSealed means that a sealed private key cannot be opened: its key-encryption key is not configured, or the sealed
-// bytes were changed or belong to another kid.
+// ErrSealed means that a sealed key cannot be opened: its key-encryption key is not configured, or the sealed bytes were
+// changed or belong to another row.
 var ErrSealed = errors.New("sealed key cannot be opened")
 
 // The sealed form: one byte for the version, eight bytes that identify the key-encryption key, a random 96-bit nonce, and
-// the 32-byte Ed25519 seed, encrypted with AES-256-GCM, with its tag. The kid is authenticated data, so a sealed key that
-// is copied to another row does not open. Random nonces are safe for 2^32 keys under one key-encryption key.
+// the secret, encrypted with AES-256-GCM, with its tag. Version 1 seals the 32-byte seed of a signing key; its authenticated
+// data is the kid. Version 2 seals any other secret; see secretData. So a sealed key that is copied to another row does not
+// open. Random nonces are safe for 2^32 secrets under one key-encryption key.
 const (
-	sealVersion = 1
-	kekIDBytes  = 8
-	sealHeader  = 1 + kekIDBytes
+	sealVersion   = 1
+	secretVersion = 2
+	kekIDBytes    = 8
+	sealHeader    = 1 + kekIDBytes
 )
 
-// Sealer encrypts private keys with key-encryption keys. The first of these seals, and all of them open. To rotate them,
+// Sealer encrypts secrets with key-encryption keys. The first of these seals, and all of them open. To rotate them,
 // put the new one first, reseal every row, and remove the old one. Safe for concurrent use.
 type Sealer struct {
-	first kek
-	byID  map[string]kek
+	first       kek
+	byID        map[string]kek
+	deployments []deploymentKeys // in the order of the key-encryption keys
 }
 
 type kek struct {
@@ -56,6 +58,11 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 			s.first = k
 		}
 		s.byID[k.id] = k
+		tokens, err := newDeploymentKeys(k.id, secret)
+		if err != nil {
+			return nil, err
+		}
+		s.deployments = append(s.deployments, tokens)
 	}
 	return s, nil
 }
@@ -95,20 +102,16 @@ func newKEK(secret []byte) (kek, error) {
 // Open returns the private key of m. It checks that the key was sealed for this kid, and that the kid is its thumbprint.
 // Errors: ErrSealed.
 func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
-	if len(m.Sealed) < sealHeader || m.Sealed[0] != sealVersion {
-		return nil, fmt.Errorf("%w: kid %q: not in a known format", ErrSealed, m.KID)
+	seed, err := s.open(sealVersion, m.Sealed, []byte(m.KID))
+	if err == nil && len(seed) != ed25519.SeedSize {
+		err = fmt.Errorf("%w: %d bytes are no seed", ErrSealed, len(seed))
 	}
-	k, known := s.byID[string(m.Sealed[1:sealHeader])]
-	if !known {
-		return nil, fmt.Errorf("%w: kid %q: key-encryption key %x is not configured", ErrSealed, m.KID, m.Sealed[1:sealHeader])
-	}
-	seed, err := k.aead.Open(nil, nil, m.Sealed[sealHeader:], []byte(m.KID))
-	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%w: kid %q: changed, or sealed for another kid", ErrSealed, m.KID)
+	if err != nil {
+		return nil, fmt.Errorf("kid %q: %w", m.KID, err)
 	}
 	private := ed25519.NewKeyFromSeed(seed)
 	if kid, err := thumbprint(private); err != nil || kid != m.KID {
-		return nil, fmt.Errorf("%w: kid %q is not the key's thumbprint", ErrSealed, m.KID)
+		return nil, fmt.Errorf("kid %q: %w: this is not the key's thumbprint", m.KID, ErrSealed)
 	}
 	return private, nil
 }
@@ -119,16 +122,43 @@ func (s *Sealer) Reseal(m Material) (Material, bool, error) {
 	if err != nil {
 		return m, false, err
 	}
-	if bytes.Equal(m.Sealed[1:sealHeader], []byte(s.first.id)) {
+	if s.sealedByFirst(m.Sealed) {
 		return m, false, nil
 	}
-	s.seal(&m, private)
+	s.sealKey(&m, private)
 	return m, true, nil
 }
 
-// seal encrypts the key. It also sets SealedBy, for people who read the table.
-func (s *Sealer) seal(m *Material, private ed25519.PrivateKey) {
-	sealed := append([]byte{sealVersion}, s.first.id...)
-	m.Sealed = s.first.aead.Seal(sealed, nil, private.Seed(), []byte(m.KID)) //nolint:gosec // G407: this AEAD makes its own random nonces
-	m.SealedBy = hex.EncodeToString([]byte(s.first.id))
+// sealKey encrypts the key. It also sets SealedBy, for people who read the table.
+func (s *Sealer) sealKey(m *Material, private ed25519.PrivateKey) {
+	m.Sealed, m.SealedBy = s.seal(sealVersion, private.Seed(), []byte(m.KID)), s.first.fingerprint()
+}
+
+func (k kek) fingerprint() string { return hex.EncodeToString([]byte(k.id)) }
+
+// seal encrypts with the first key-encryption key; data is authenticated and not stored.
+func (s *Sealer) seal(version byte, secret, data []byte) []byte {
+	header := append([]byte{version}, s.first.id...)
+	return s.first.aead.Seal(header, nil, secret, data) //nolint:gosec // G407: this AEAD makes its own random nonces
+}
+
+// open reverses seal, with any of the key-encryption keys. Errors: ErrSealed.
+func (s *Sealer) open(version byte, sealed, data []byte) ([]byte, error) {
+	if len(sealed) < sealHeader || sealed[0] != version {
+		return nil, fmt.Errorf("%w: not in a known format", ErrSealed)
+	}
+	k, known := s.byID[string(sealed[1:sealHeader])]
+	if !known {
+		return nil, fmt.Errorf("%w: key-encryption key %x is not configured", ErrSealed, sealed[1:sealHeader])
+	}
+	secret, err := k.aead.Open(nil, nil, sealed[sealHeader:], data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: changed, or sealed for another row", ErrSealed)
+	}
+	return secret, nil
+}
+
+// sealedByFirst reports whether an opened form names the first key-encryption key.
+func (s *Sealer) sealedByFirst(sealed []byte) bool {
+	return string(sealed[1:sealHeader]) == s.first.id
 }

@@ -53,7 +53,7 @@ func TestSealIsRandomised(t *testing.T) {
 	private, err := sealer.Open(m)
 	require.NoError(t, err)
 	again := m
-	sealer.seal(&again, private)
+	sealer.sealKey(&again, private)
 	require.NotEqual(t, m.Sealed, again.Sealed)
 }
 
@@ -93,7 +93,7 @@ func TestOpenRefusesKidThatIsNotTheThumbprint(t *testing.T) {
 	private, err := sealer.Open(m)
 	require.NoError(t, err)
 	m.KID = "chosen"
-	sealer.seal(&m, private)
+	sealer.sealKey(&m, private)
 	_, err = sealer.Open(m)
 	require.ErrorIs(t, err, ErrSealed)
 }

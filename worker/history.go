@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"time"
 
 	"github.com/lattice-director/director/db"
 )
@@ -13,7 +12,7 @@ const daysAhead = 7
 // historian creates and drops the partitions of the tables that are partitioned by day.
 type historian struct {
 	store     *db.Store
-	retention time.Duration
+	retention db.Retention
 }
 
 func (h historian) runOnce(ctx context.Context) (Done, error) {

@@ -39,6 +39,25 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
 }
 
+// The history of matches has a retention of its own; 0 keeps no day that has ended.
+func TestTheHistoryOfMatchesIsDroppedByItself(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, table := range []string{"match_history", "ticket_history", "ticket_events"} {
+		for _, age := range []int{-9, -1} {
+			from := time.Now().UTC().AddDate(0, 0, age).Truncate(day)
+			b.exec("CREATE TABLE " + partition(table, age) + " PARTITION OF " + table + " FOR VALUES FROM ('" +
+				from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
+		}
+	}
+	o := b.options()
+	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
+	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("ticket_history", -9), partition("match_history", -1)))
+	o.MatchRetention = -1
+	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
+	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("match_history", -1), partition("ticket_events", -9)))
+}
+
 // withoutWorker puts the history tables into the state after days without a worker: the newest partition is that of day last,
 // counted from today, and the default partition holds n rows for each later day up to today.
 func (b *bundle) withoutWorker(last, n int) {

@@ -46,6 +46,14 @@ func (p pruner) region(ctx context.Context, region string, done Done) error {
 	if err != nil {
 		return err
 	}
+	err = drain(pruneBatch, func() (int, error) {
+		n, err := p.store.PruneNetcodeTokens(ctx, region, pruneBatch)
+		done.add("netcode_tokens", n.Deleted)
+		return n.Seen, err
+	})
+	if err != nil {
+		return err
+	}
 	return drain(pruneBatch, func() (int, error) {
 		n, err := p.store.ForgetInstances(ctx, region, endedInstanceRetention, pruneBatch)
 		done.add("instances", n)

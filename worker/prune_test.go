@@ -17,6 +17,8 @@ func TestPruneDeletesExpiredRows(t *testing.T) {
 		FROM generate_series(1, 2 * $1 + 3) n`, pruneBatch)
 	b.exec(`INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at)
 		SELECT 'eu', 'jti-' || n, gen_random_uuid(), 'anna', now() + (n - 2) * interval '1 hour' - interval '1 second' FROM generate_series(1, 3) n`)
+	b.exec(`INSERT INTO netcode_tokens (region, client_id, session_id, sub, deployment_id, expires_at)
+		SELECT 'eu', n, gen_random_uuid(), 'anna', gen_random_uuid(), now() + (n - 2) * interval '1 hour' - interval '1 second' FROM generate_series(1, 3) n`)
 	b.exec("DELETE FROM instance_leases WHERE instance_id = 'old'")
 	b.exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '25 hours' WHERE id = 'old'")
 	once(t, loopOf(t, b.options(), "rotate"))
@@ -24,7 +26,7 @@ func TestPruneDeletesExpiredRows(t *testing.T) {
 
 	o := b.options()
 	prune := loopOf(t, o, "prune")
-	require.Equal(t, Done{"idempotency_keys": 2 * pruneBatch, "redeemed_tokens": 2, "instances": 1, "keys": 2}, once(t, prune))
+	require.Equal(t, Done{"idempotency_keys": 2 * pruneBatch, "redeemed_tokens": 2, "netcode_tokens": 2, "instances": 1, "keys": 2}, once(t, prune))
 	require.Empty(t, once(t, prune))
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM idempotency_keys"))
 	require.Equal(t, "young", one[string](b, "SELECT id FROM instances"))

@@ -19,7 +19,7 @@ const (
 // lostEvery is the interval at which the sweeper compares all players in the queue with the tickets.
 const lostEvery = 20 * time.Second
 
-// sweeper deletes expired rows of the ticket queue. Little depends on when it runs: each query ignores expired rows itself, and
+// sweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores expired rows itself, and
 // players learn that a ticket has expired when it is swept.
 type sweeper struct {
 	store    *db.Store
@@ -30,12 +30,23 @@ func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	sweeps := map[string]func(context.Context, string, int) (int, error){
 		"tickets_expired": s.store.SweepTickets, "tickets_forgotten": s.store.ForgetSettled, "backfills_expired": s.store.SweepBackfills,
+		"tickets_of_retired_profiles": s.store.CancelNewlyRetired,
 	}
 	if time.Since(s.compared) >= lostEvery {
 		s.compared = time.Now()
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
-	return done, eachRegion(ctx, s.store.TicketRegions, func(region string) error { return s.region(ctx, region, sweeps, done) })
+	return done, errors.Join(
+		eachRegion(ctx, s.store.TicketRegions, func(region string) error { return s.region(ctx, region, sweeps, done) }),
+		eachRegion(ctx, s.store.DemandRegions, func(region string) error { return s.demand(ctx, region, done) }))
+}
+
+func (s *sweeper) demand(ctx context.Context, region string, done Done) error {
+	return drain(queueBatch, func() (int, error) {
+		n, err := s.store.SweepDemand(ctx, region, queueBatch)
+		done.add("demand_lapsed", n)
+		return n, err
+	})
 }
 
 func (s *sweeper) region(ctx context.Context, region string, sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {

@@ -80,3 +80,36 @@ func TestReadyChecksWithoutAnOwnerEnd(t *testing.T) {
 	require.Equal(t, Done{"ready_checks_ended": 1}, once(t, l))
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ticket_events WHERE state = 'declined'"))
 }
+
+// Tickets whose profile has retired leave the queue within seconds, whether or not a worker runs the director loop.
+func TestTicketsOfARetiredProfileLeave(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, name := range []string{"old", "new"} {
+		_, err := b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"}, []byte("name: "+name+"\nteams: [{name: red, players: 2}]"), false)
+		require.NoError(t, err)
+	}
+	var ids []string
+	queue := func(sub string, profiles ...string) {
+		created, err := b.CreatePlayerTicket(t.Context(), "global", db.PlayerTicketRequest{
+			Caller: sub, Party: []string{sub}, Profiles: profiles, TTL: time.Hour, RequestHash: []byte(sub), Body: func(id string, _ time.Time) []byte { return []byte(id) },
+		})
+		require.NoError(t, err)
+		ids = append(ids, created.ID)
+	}
+	for _, sub := range []string{"ada", "bo", "cy"} {
+		queue(sub, "old")
+	}
+	queue("dan", "new", "old")
+	l := loopOf(t, b.options(), "queue")
+	require.Empty(t, once(t, l))
+	b.exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop' WHERE id = $1", ids[0])
+	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: "global", Name: "old"})
+	require.NoError(t, err)
+	require.Equal(t, Done{"tickets_of_retired_profiles": 2}, once(t, l))
+	require.Empty(t, once(t, l), "a ticket in a match stays")
+	b.exec("UPDATE tickets SET pending_at = NULL WHERE id = $1", ids[0])
+	require.Equal(t, Done{"tickets_of_retired_profiles": 1}, once(t, l))
+	require.Equal(t, 3, one[int](b, "SELECT count(*)::int FROM ticket_events WHERE state = 'cancelled' AND reason = 'profile_retired'"))
+	require.Equal(t, ids[3], one[string](b, "SELECT id FROM tickets"))
+}

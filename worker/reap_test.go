@@ -28,7 +28,7 @@ func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	require.Equal(t, "gone", one[string](b, "SELECT status FROM instances WHERE id = 'eu-1'"))
 	_, err := b.Session(t.Context(), alive.SessionID)
 	require.NoError(t, err)
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins a reaper that stops after its first batch, and so takes a minute to end the instances that a region lost in a second.
@@ -56,7 +56,7 @@ func TestReapersShareTheWork(t *testing.T) {
 
 	require.Equal(t, Done{"instances": 2 * reapInstances, "sessions": 2 * reapInstances}, b.race(10, "reap", b.options()))
 	require.Equal(t, 2*reapInstances, one[int](b, "SELECT count(*) FROM session_history"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins an outage of the director that ends the whole fleet: during it no heartbeat could be received, so no lease expires.
@@ -88,7 +88,7 @@ func TestReapFreesSeatsOfPlayersWhoNeverConnected(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, left.PlayerCount)
 	require.Equal(t, "empty", one[string](b, "SELECT reason FROM session_history"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins sessions that outlive their instance because another transaction had locked them when it ended.
@@ -111,7 +111,7 @@ func TestReapRetriesLockedSessions(t *testing.T) {
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.Equal(t, Done{"sessions": 1}, once(t, reap))
 	require.Equal(t, "instance gone", one[string](b, "SELECT reason FROM session_history"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins a region that no worker visits any more because its last instance has moved to another region.

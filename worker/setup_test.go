@@ -116,8 +116,8 @@ func (b *bundle) expireLeases(region string) {
 	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE region = $1", region)
 }
 
-// requireSound asserts that no invariant is violated.
-func (b *bundle) requireSound() {
+// requireInvariants asserts that no invariant is violated.
+func (b *bundle) requireInvariants() {
 	b.t.Helper()
 	require.Zero(b.t, one[int](b, "SELECT coalesce(sum(violations), 0)::int FROM ops.invariants"))
 }

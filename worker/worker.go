@@ -9,11 +9,16 @@
 //	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an old
 //	         key-encryption key.
 //	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is over.
+//	agents   The agents of replicas whose lease has expired leave, commands that nobody waits for time out, and what is settled is
+//	         forgotten. Lists and placement leave out such agents by themselves.
 //	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
 //	         no owner of their profile ends are ended.
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
+//	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers only.
+//	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration 00026.
+//	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more are looked at.
 //	match    Tickets of profiles become matches. This is the director loop, internal/loop, with a schedule of its own.
 //
 // A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in step.
@@ -35,6 +40,8 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/keymint"
 	matchloop "github.com/lattice-director/director/internal/loop"
+	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 )
 
@@ -51,7 +58,12 @@ type Options struct {
 	// Retention is how long history and events are kept, in whole days; 0 means 30 days. Calls about a closed session answer
 	// 404 instead of 410 once its history is dropped.
 	Retention time.Duration
-	Loop      *matchloop.Options    // the director loop; nil: this worker does not decide about tickets
+	// MatchRetention is how long the history of matches and tickets is kept; 0 means 7 days, and less than 0 not at all.
+	MatchRetention time.Duration
+	Loop           *matchloop.Options // the director loop; nil: this worker does not decide about tickets
+	// Providers run game servers, by the name that app versions have. A worker handles the deployments of these providers only.
+	Providers map[string]provider.Provider
+	Provision *ProvisionOptions     // required with Providers
 	Log       *slog.Logger          // nil: no log
 	Metrics   prometheus.Registerer // nil: no metrics
 }
@@ -66,6 +78,9 @@ func (o Options) withDefaults() Options {
 	if o.Retention == 0 {
 		o.Retention = 30 * day
 	}
+	if o.MatchRetention == 0 {
+		o.MatchRetention = 7 * day
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -78,6 +93,8 @@ const day = 24 * time.Hour
 type Worker struct {
 	loops   []*loop
 	matcher matcher // nil: none
+	// provision has steps of its own, beside its loops; nil: none
+	provision *provisioner
 }
 
 // New makes a worker; [Worker.Run] starts it. Errors: a required option is missing, or the metrics are already registered.
@@ -90,19 +107,27 @@ func New(o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	rotate := rotator{store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg)}
+	retention := db.Retention{Matches: max(0, o.MatchRetention), Others: o.Retention}
+	rotate := rotator{store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg), others: &resealer{store: o.Store, sealer: o.Sealer}}
 	w := &Worker{loops: []*loop{
 		{name: "reap", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
+		{name: "agents", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: (&agentReaper{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
-		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, o.Retention}.runOnce},
+		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, retention}.runOnce},
 	}}
+	if err := w.addProvision(o); err != nil {
+		return nil, err
+	}
 	for _, l := range w.loops {
 		l.record = o.Store.RecordRun
-		l.log, l.metrics, l.pause = o.Log.With(slog.String("loop", l.name)), m, pause
+		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
+		if l.pause == nil {
+			l.pause = wait.For
+		}
 	}
 	if o.Loop != nil {
 		if w.matcher, err = matchloop.New(*o.Loop); err != nil {
@@ -112,10 +137,35 @@ func New(o Options) (*Worker, error) {
 	return w, nil
 }
 
+// addProvision adds the loops that call providers.
+func (w *Worker) addProvision(o Options) error {
+	if len(o.Providers) == 0 {
+		return nil
+	}
+	m, err := newProvisionMetrics(o.Metrics)
+	if err != nil {
+		return err
+	}
+	if w.provision, err = newProvisioner(o, m); err != nil {
+		return err
+	}
+	scale := &scaler{store: o.Store, sealer: o.Sealer, owned: w.provision.owned}
+	orphans := &orphanSweeper{provisioner: w.provision}
+	w.loops = append(w.loops,
+		&loop{name: "scale", interval: scaleEvery, timeout: 30 * time.Second, runOnce: scale.runOnce, pause: scale.pause},
+		&loop{name: "provision", interval: provisionInterval, timeout: 30 * time.Second, runOnce: w.provision.runOnce, pause: w.provision.wake.pause},
+		&loop{name: "orphans", interval: min(orphansTicker, w.provision.opt.SweepEvery), timeout: 5 * time.Minute, runOnce: orphans.runOnce})
+	return nil
+}
+
 // Run runs all loops until ctx ends, and returns when the last loop has ended. The end of ctx cancels runs in progress; the
 // next worker finds what they had not committed.
 func (w *Worker) Run(ctx context.Context) {
 	var loops sync.WaitGroup
+	if w.provision != nil {
+		w.provision.begin(ctx)
+		defer w.provision.finish()
+	}
 	for _, l := range w.loops {
 		loops.Go(func() { l.run(ctx) })
 	}

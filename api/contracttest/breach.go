@@ -36,6 +36,8 @@ func breaches(s *openapi3.Schema) []breach {
 		return append(list, ofString(s)...)
 	case s.Type.Is("boolean"):
 		return append(list, breach{name: "type", value: "true"})
+	case s.Type == nil:
+		return list // any JSON
 	default:
 		return append(list, ofNumber(s)...)
 	}

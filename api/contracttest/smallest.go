@@ -21,6 +21,8 @@ func smallest(s *openapi3.Schema) any {
 		return object
 	case s.Type.Is("array"):
 		return items(s, int(s.MinItems))
+	case s.Format == "date-time":
+		return s.Example
 	case s.Type.Is("string"):
 		return text(s, int(s.MinLength))
 	case s.Type.Is("boolean"):

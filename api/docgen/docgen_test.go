@@ -67,5 +67,6 @@ func TestCurl(t *testing.T) {
 	require.Equal(t, `'it'\''s'`, quote("it's"))
 	page := page(t)
 	require.Contains(t, page, "curl http://127.0.0.1:8080/sessions/eu-west.")
-	require.Equal(t, strings.Count(page, "127.0.0.1:8080/fleet/"), strings.Count(page, "X-Fleet-Token: $FLEET_TOKEN"))
+	require.Equal(t, strings.Count(page, "127.0.0.1:8080/fleet/"),
+		strings.Count(page, "X-Fleet-Token: $FLEET_TOKEN")+strings.Count(page, "Authorization: $ARBITRIUM_CONTEXT_TOKEN"))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"html/template"
+	"net/http"
 	"regexp"
 	"strings"
 )
@@ -68,7 +69,11 @@ func curl(op operation, body Node) string {
 	if body.Exists() {
 		args += " \\\n  --json " + quote(body.JSON())
 	}
-	return "curl " + here + path + credentials(op) + args
+	method := ""
+	if !body.Exists() && op.Method != http.MethodGet {
+		method = "-X " + op.Method + " " // curl sends a GET otherwise
+	}
+	return "curl " + method + here + path + credentials(op) + args
 }
 
 func credentials(op operation) string {
@@ -76,6 +81,8 @@ func credentials(op operation) string {
 		switch scheme.Members()[0].Name {
 		case "fleetToken":
 			return " \\\n  -H \"X-Fleet-Token: $FLEET_TOKEN\""
+		case "deploymentToken":
+			return " \\\n  -H \"Authorization: $ARBITRIUM_CONTEXT_TOKEN\""
 		case "accessToken":
 			return " \\\n  -H \"Authorization: Bearer $ACCESS_TOKEN\""
 		}

@@ -68,7 +68,7 @@ func (c *committers) prepare(ctx context.Context, callers int) error {
 		return err
 	}
 	callers = max(1, min(callers, free))
-	if _, err := c.pool.Exec(ctx, "CREATE TABLE "+c.table+" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10)"); err != nil {
+	if err := c.createTable(ctx); err != nil {
 		return err
 	}
 	if _, err := c.pool.Exec(ctx, "INSERT INTO "+c.table+" SELECT caller, 0 FROM generate_series(1, $1) AS caller", callers); err != nil {
@@ -84,21 +84,29 @@ func (c *committers) prepare(ctx context.Context, callers int) error {
 	return nil
 }
 
+// createTable does not end with ctx: Postgres may still commit a statement whose client has gone, after close looked for the table.
+func (c *committers) createTable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
+	defer cancel()
+	_, err := c.pool.Exec(ctx, "CREATE TABLE "+c.table+" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10)")
+	return err
+}
+
 // freeConnections counts the connections that a login without privileges may still open, less a few for other programs.
 const freeConnections = `
 SELECT (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(current_setting('reserved_connections', true), '0')::int - sum(numbackends) - 4)::int
 FROM pg_stat_database`
 
-// dropTimeout bounds dropping the table.
-const dropTimeout = 10 * time.Second
+// tableTimeout bounds creating and dropping the table.
+const tableTimeout = 10 * time.Second
 
 // close also works after ctx has ended.
 func (c *committers) close(ctx context.Context) {
 	for _, conn := range c.conns {
 		conn.Release()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
 	defer cancel()
 	_, _ = c.pool.Exec(ctx, "DROP TABLE IF EXISTS "+c.table) // after a lost connection the table stays, under a name that shows its purpose
 	c.pool.Close()

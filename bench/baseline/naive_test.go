@@ -28,7 +28,7 @@ func TestNaiveSeatsAreSeats(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, p.Endpoint, r.Endpoint)
 	}
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins a baseline that is fast because it decides by other rules than the product's.
@@ -50,7 +50,7 @@ func TestNaiveKeepsTheRule(t *testing.T) {
 	small := request("eve")
 	small.MaxPlayers = 4
 	require.NotEqual(t, five.SessionID, b.place(small).SessionID, "another size")
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins seats on a draining instance, in its open sessions too.
@@ -82,7 +82,7 @@ func TestNaiveSeatsAPlayerOnce(t *testing.T) {
 	_, err := b.Place(t.Context(), request("ann"))
 	requireKind(t, db.Conflict, err)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seats"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // Pins more players than seats, and counters that drift, under concurrent calls.
@@ -106,7 +106,7 @@ func TestNaiveNeverExceedsCapacity(t *testing.T) {
 	}
 	require.LessOrEqual(t, placed, 48)
 	require.Equal(t, placed, one[int](b, "SELECT count(*) FROM seats"))
-	b.requireSound()
+	b.requireInvariants()
 }
 
 // The product does better, and this is why it does not only skip locks. While another transaction has locked all rows with
@@ -144,7 +144,7 @@ func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
 			require.NoError(t, busy.Rollback(t.Context()))
 			require.NoError(t, <-product)
 			b.place(request("hasty"))
-			b.requireSound()
+			b.requireInvariants()
 		})
 	}
 }

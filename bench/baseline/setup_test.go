@@ -71,8 +71,8 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 	return v
 }
 
-// requireSound asserts all invariants of placement.
-func (b *bundle) requireSound() {
+// requireInvariants asserts all invariants of placement.
+func (b *bundle) requireInvariants() {
 	b.t.Helper()
 	rows, err := b.Pool().Query(b.t.Context(), "SELECT name FROM ops.invariants WHERE violations > 0")
 	require.NoError(b.t, err)

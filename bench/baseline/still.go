@@ -28,6 +28,6 @@ func (Still) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error) {
 }
 
 // Heartbeat treats every instance as alive. It never fails.
-func (Still) Heartbeat(context.Context, db.InstanceRef, *float64) (available int, err error) {
-	return stillSeats, nil
+func (Still) Heartbeat(context.Context, db.InstanceRef, *float64) (db.Alive, error) {
+	return db.Alive{Available: stillSeats}, nil
 }

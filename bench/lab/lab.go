@@ -25,8 +25,13 @@ import (
 
 // Options of a lab. JWKS is required.
 type Options struct {
-	JWKS     string            // JWKS that verifies access tokens
-	Replicas int               // 0 is 1. The first one also runs a worker
+	JWKS     string // JWKS that verifies access tokens
+	Replicas int    // 0 is 1. The first one also runs the worker, unless Worker is set
+	Worker   bool   // the worker is a process of its own, as in production
+
+	// Orchestrator makes replicas serve Rivalis game servers. Env must have the keys.
+	Orchestrator bool
+
 	Dir      string            // parent of the lab's directory; "" is the temporary directory
 	Program  string            // binary of the director; "" is this program
 	Env      []string          // environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's defaults
@@ -41,9 +46,11 @@ type Lab struct {
 	options    Options
 	dir        string
 	fleetToken string
+	opsToken   string
 	env        []string
 	cluster    *pglocal.Cluster
 	replicas   []*Process
+	worker     *Process // nil: the first replica is the worker
 
 	baselines []*Process // nil before the first call of Baselines
 
@@ -76,7 +83,7 @@ func furnish(o Options) (l *Lab, err error) {
 			return nil, err
 		}
 	}
-	l = &Lab{options: o, fleetToken: rand.Text()}
+	l = &Lab{options: o, fleetToken: rand.Text(), opsToken: rand.Text()}
 	if l.dir, err = os.MkdirTemp(o.Dir, "director-bench-"); err != nil {
 		return nil, err
 	}
@@ -99,7 +106,7 @@ func (l *Lab) start(ctx context.Context) (err error) {
 	l.env = append(l.defaults(), l.options.Env...)
 	for n := range max(l.options.Replicas, 1) {
 		args := []string{"serve"}
-		if n == 0 {
+		if n == 0 && !l.options.Worker {
 			args = append(args, "--work")
 		}
 		replica, err := l.Start(ctx, Command{Name: fmt.Sprintf("replica-%d", n), Args: args})
@@ -108,7 +115,10 @@ func (l *Lab) start(ctx context.Context) (err error) {
 		}
 		l.replicas = append(l.replicas, replica)
 	}
-	return nil
+	if l.options.Worker {
+		l.worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, Mute: true})
+	}
+	return err
 }
 
 // defaults is the environment of all processes of the lab.
@@ -119,6 +129,7 @@ func (l *Lab) defaults() []string {
 		"DATABASE_URL=" + l.URL(),
 		"DIRECTOR_AUTH_JWKS=" + l.options.JWKS,
 		"DIRECTOR_FLEET_TOKEN=" + l.fleetToken,
+		"DIRECTOR_OPS_TOKENS=" + l.opsToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_PLAYER_RATE=0",
 		"DIRECTOR_MAX_IN_FLIGHT=4096", // callers of a closed loop must wait, not be refused
@@ -126,7 +137,18 @@ func (l *Lab) defaults() []string {
 	}
 }
 
-// Replicas returns the processes that Start started.
+// Worker returns the process of the worker.
+func (l *Lab) Worker() *Process {
+	if l.worker == nil {
+		return l.replicas[0]
+	}
+	return l.worker
+}
+
+// KeepTickets is a setting with which tickets stay though nobody waits for them, as in loads that queue many.
+const KeepTickets = "DIRECTOR_TICKET_LEASE=0s"
+
+// Replicas returns the replicas that Start started.
 func (l *Lab) Replicas() []*Process { return l.replicas }
 
 // URL is the URL of the lab's database, as its superuser.
@@ -134,6 +156,9 @@ func (l *Lab) URL() string { return l.cluster.URL("postgres") }
 
 // FleetToken is the fleet token of the lab's processes.
 func (l *Lab) FleetToken() string { return l.fleetToken }
+
+// OpsToken is the token of operators of the lab's processes.
+func (l *Lab) OpsToken() string { return l.opsToken }
 
 // Postgres is the cluster.
 func (l *Lab) Postgres() *pglocal.Cluster { return l.cluster }

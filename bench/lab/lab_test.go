@@ -61,13 +61,18 @@ director_group_calls_count{group="heartbeat"} 4
 director_other 1
 `
 
-func startLab(t *testing.T, env ...string) *Lab {
+func shm(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(fast(), "lab-")
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "the lab left something behind") })
-	l, err := Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: dir, Env: append(env, asProgram+"=director")})
+	return dir
+}
+
+func startLab(t *testing.T, env ...string) *Lab {
+	t.Helper()
+	l, err := Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: shm(t), Env: append(env, asProgram+"=director")})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
@@ -128,6 +133,20 @@ func ask(t *testing.T, url string) string {
 	said, err := bufio.NewReader(resp.Body).ReadString(0)
 	require.ErrorContains(t, err, "EOF")
 	return said
+}
+
+// Pins a worker whose CPU is not measured, and a replica that works beside it.
+func TestWorkerOfItsOwn(t *testing.T) {
+	t.Parallel()
+	l, err := Start(t.Context(), Options{JWKS: "{}", Worker: true, Dir: shm(t), Env: []string{asProgram + "=director"}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	require.Equal(t, "serveerror", ask(t, l.Replicas()[0].URL))
+	require.Equal(t, "workerror", ask(t, l.Worker().URL))
+	all, err := l.Read(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 60, all.Batches["heartbeat"].Calls, "of both")
+	require.NotEmpty(t, l.OpsToken())
 }
 
 // Pins a program that does not start, without its log in the error.

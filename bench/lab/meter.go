@@ -2,15 +2,23 @@ package lab
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 )
 
-// Read implements [bench.Meter] with the costs of the replicas. Without /proc the CPU of director and Postgres, and memory,
+// Read implements [bench.Meter] with the costs of the replicas and the worker. Without /proc the CPU of director and Postgres, and memory,
 // are 0.
-func (l *Lab) Read(ctx context.Context) (bench.Reading, error) { return l.read(ctx, l.replicas) }
+func (l *Lab) Read(ctx context.Context) (bench.Reading, error) { return l.read(ctx, l.director()) }
+
+func (l *Lab) director() []*Process {
+	if l.worker == nil {
+		return l.replicas
+	}
+	return append(slices.Clone(l.replicas), l.worker)
+}
 
 // Meter returns a meter of other processes of the lab.
 func (l *Lab) Meter(processes ...*Process) bench.Meter { return meter{l, processes} }

@@ -12,8 +12,11 @@ import (
 type Process struct {
 	*subprocess.Process
 
-	URL     string
-	GRPC    string // host:port of its gRPC listener, if it has one
+	URL  string
+	GRPC string // host:port of its gRPC listener, if it has one
+
+	Orchestrator string // host:port of its listener for Rivalis game servers, if it has one
+
 	metrics string // the URL of its metrics
 }
 
@@ -26,18 +29,22 @@ type Command struct {
 	Program string   // "" is the director
 	Args    []string // after the program's name
 	Env     []string // on top of the lab's settings
+	Mute    bool     // it has no API: it is ready once it serves its metrics
 }
 
-// Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200. Its
-// environment has the lab's settings and its addresses (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR). Use
-// [Lab.Meter] to measure its costs. Close stops it.
+// Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200, or GET
+// /metrics at DIRECTOR_METRICS_ADDR where the process is mute. Its environment has the lab's settings and its addresses
+// (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where it is served DIRECTOR_ORCHESTRATOR_ADDR). Use [Lab.Meter] to measure its costs. Close stops it.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
-	addrs, err := subprocess.FreeAddrs(ctx, 3)
+	addrs, err := subprocess.FreeAddrs(ctx, 4)
 	if err != nil {
 		return nil, err
 	}
-	api, metrics, grpc := addrs[0], addrs[1], addrs[2]
+	api, metrics, grpc, orchestrator := addrs[0], addrs[1], addrs[2], addrs[3]
 	env := append(append([]string{}, l.env...), c.Env...)
+	if l.options.Orchestrator {
+		env = append(env, "DIRECTOR_ORCHESTRATOR_ADDR="+orchestrator)
+	}
 	started, err := subprocess.Command{
 		Name: c.Name, Path: cmp.Or(c.Program, l.options.Program), Args: c.Args, Logs: l.dir,
 		Env: append(env, "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics, "DIRECTOR_GRPC_ADDR="+grpc),
@@ -45,12 +52,16 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Process: started, URL: "http://" + api, GRPC: grpc, metrics: "http://" + metrics + "/metrics"}
+	p := &Process{Process: started, URL: "http://" + api, GRPC: grpc, Orchestrator: orchestrator, metrics: "http://" + metrics + "/metrics"}
 	l.mu.Lock()
 	l.processes = append(l.processes, p)
 	l.mu.Unlock()
 	go l.watch(p.Done(), p.Err)
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	return p, p.AwaitReady(ctx, p.URL+"/readyz")
+	ready := p.URL + "/readyz"
+	if c.Mute {
+		ready = p.metrics
+	}
+	return p, p.AwaitReady(ctx, ready)
 }

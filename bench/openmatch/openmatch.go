@@ -32,18 +32,17 @@ const (
 // Limits of the load that one process generates.
 const (
 	MaxConnections = 256
-	MaxTickets     = 1_000_000
 	MaxWatchers    = 100_000
 )
 
 // Options of a run. Of those of package bench, Scenario is one of Scenarios of this package, URLs are the addresses
-// (host:port) of gRPC listeners, and options about players' tokens, game servers, regions and modes are ignored.
+// (host:port) of gRPC listeners, Tickets wait at the start of a turn of fetch and query (0 is 10,000; fetch pairs them: use an
+// even number), and options about players' tokens, game servers, regions and modes are ignored.
 type Options struct {
 	bench.Options
 
 	Token       string // sent as a bearer token; "" sends none
 	Connections int    // shared by callers, up to MaxConnections; 0 is 8
-	Tickets     int    // waiting at the start of a turn of fetch and query, up to MaxTickets; 0 is 10,000. fetch pairs them: use an even number
 	Watchers    int    // streams of watch, up to MaxWatchers; 0 is 5,000
 	Leave       bool   // tickets are not deleted: the database is discarded
 }
@@ -81,8 +80,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	case o.Connections < 1 || o.Connections > MaxConnections:
 		return fmt.Errorf("%d connections: there must be 1 to %d", o.Connections, MaxConnections)
-	case o.Tickets < 1 || o.Tickets > MaxTickets:
-		return fmt.Errorf("%d tickets: there must be 1 to %d", o.Tickets, MaxTickets)
+	case o.Tickets < 1 || o.Tickets > bench.MaxTickets:
+		return fmt.Errorf("%d tickets: there must be 1 to %d", o.Tickets, bench.MaxTickets)
 	case o.Watchers < 1 || o.Watchers > MaxWatchers:
 		return fmt.Errorf("%d watchers: there must be 1 to %d", o.Watchers, MaxWatchers)
 	}

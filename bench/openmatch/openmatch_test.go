@@ -31,8 +31,8 @@ func startEcho(t *testing.T) string {
 
 func options(addr, scenario string) Options {
 	return Options{
-		Options:     bench.Options{Scenario: scenario, URLs: []string{addr}, Callers: 4, Turns: 20, Duration: time.Hour},
-		Connections: 2, Tickets: 500, Token: "shown",
+		Options:     bench.Options{Scenario: scenario, URLs: []string{addr}, Callers: 4, Turns: 20, Duration: time.Hour, Tickets: 500},
+		Connections: 2, Token: "shown",
 	}
 }
 

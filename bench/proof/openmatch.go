@@ -91,8 +91,9 @@ func (b *testbed) openMatch(name string, on side, scenario string) trial {
 			Options: bench.Options{
 				Scenario: scenario, URLs: on.urls, Meter: on.meter,
 				WarmUp: of(b.options, time.Second, 0), Duration: of(b.options, 5*time.Second, 300*time.Millisecond),
+				Tickets: of(b.options, 10_000, 100),
 			},
-			Tickets: of(b.options, 10_000, 100), Watchers: of(b.options, 5_000, 20), Leave: true,
+			Watchers: of(b.options, 5_000, 20), Leave: true,
 		}
 		load.Callers, load.Rate = openmatch.Usual(scenario)
 		if scenario == "fetch" {

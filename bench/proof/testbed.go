@@ -58,7 +58,7 @@ func (b *testbed) naive(ctx context.Context) (side, error) {
 
 // run runs a load on one side. It sets the URLs, the tokens and, unless there is one, the meter.
 func (b *testbed) run(ctx context.Context, on side, load bench.Options) (bench.Result, error) {
-	load.URLs, load.FleetToken, load.AccessToken = on.urls, b.FleetToken(), b.mint
+	load.URLs, load.FleetToken, load.OpsToken, load.AccessToken = on.urls, b.FleetToken(), b.OpsToken(), b.mint
 	if load.Meter == nil {
 		load.Meter = on.meter
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/fleet"
@@ -103,7 +104,7 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	}
 	schedule := keyring.Schedule{Period: 24 * time.Hour, MaxAge: 5 * time.Minute, TokenTTL: store.Timing().TokenTTL}
 	return server.Options{
-		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Access: token.AccessConfig{Keys: keys},
+		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Connects: connect.New(sealer), Access: token.AccessConfig{Keys: keys},
 		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, MaxInFlight: inFlight, CallerRate: rest.Rate{PerSecond: -1},
 		Addr: "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"), CallTimeout: 900 * time.Millisecond, Metrics: metrics,
 	}, nil
@@ -191,9 +192,9 @@ func stack(o server.Options, store interface {
 	}
 	failures := rest.NewLimiter(o.FailureRate)
 	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil, log), rest.Deadline(o.CallTimeout)
-	fleet.Mount(engine.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, failures), bodies.Read, gate.Enter, deadline), store)
+	fleet.Mount(engine.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures), bodies.Read, gate.Enter, deadline), store)
 	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
-	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys, o.Modes)
+	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys, o.Connects, o.Modes)
 	infra.Mount(engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout, Draining: func() bool { return false },
 	})

@@ -21,12 +21,14 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := b.startLab(ctx, i, d, lab.Options{Replicas: b.replicas, Env: b.labSettings()})
+	l, err := b.startLab(ctx, i, d, lab.Options{
+		Replicas: b.replicas, Worker: b.ofMatch(), Orchestrator: b.ofOrchestrator(), Env: b.labSettings(),
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	b.AccessToken, b.FleetToken = minter(i, devlogin.Claims{}), l.FleetToken()
+	b.AccessToken, b.FleetToken, b.OpsToken = minter(i, devlogin.Claims{}), l.FleetToken(), l.OpsToken()
 	ctx, end := l.Living(ctx)
 	defer end()
 	subjects, err := b.subjects(ctx, l)
@@ -60,6 +62,12 @@ func (p *program) withoutSettings() (pairs []string) {
 func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, err error) {
 	if b.ofOpenMatch() {
 		return b.openMatchSubjects(ctx, l)
+	}
+	if b.ofMatch() {
+		return b.matchSubjects(ctx, l)
+	}
+	if b.ofOrchestrator() {
+		return []subject{b.orchestratorSubject(orchestratorURLs(l.Replicas()), l)}, nil
 	}
 	nothing := map[bool]string{true: "fleet-noop", false: "noop"}[b.ofFleet()]
 	if b.Scenario != nothing {

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/bench/orchestrator"
 )
 
 // The baselines of the scenarios of Open Match.
@@ -22,43 +23,52 @@ const (
 
 // openMatchLoad holds the flags of the scenarios of Open Match.
 type openMatchLoad struct {
-	connections, tickets, watchers int
-	window                         time.Duration
+	connections, watchers int
+	window                time.Duration
 }
 
 func (l *openMatchLoad) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&l.connections, "connections", 8, fmt.Sprintf("Connections that callers of the Open Match API share, 1 to %d", openmatch.MaxConnections))
-	flags.IntVar(&l.tickets, "tickets", 10_000, fmt.Sprintf("Tickets that wait for fetch and query, 1 to %d", openmatch.MaxTickets))
 	flags.IntVar(&l.watchers, "watchers", 5_000, fmt.Sprintf("Idle streams of watch, 1 to %d", openmatch.MaxWatchers))
 	flags.DurationVar(&l.window, "window", 250*time.Millisecond, "How long calls can join a cycle of matching, for the director that it starts")
 }
 
 func allScenarios() []string {
-	return slices.Sorted(slices.Values(slices.Concat(bench.Scenarios(), openmatch.Scenarios())))
+	return slices.Sorted(slices.Values(slices.Concat(bench.Scenarios(), openmatch.Scenarios(), orchestrator.Scenarios())))
 }
 
 func (b *benchmark) ofOpenMatch() bool { return slices.Contains(openmatch.Scenarios(), b.Scenario) }
 
-// setUsualLoad sets the usual load of an Open Match scenario where flags do not set it.
+// setUsualLoad sets the usual load of a scenario that has one where flags do not set it.
 func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
-	if !b.ofOpenMatch() {
+	usual := bench.Usual(b.Scenario)
+	if b.ofOpenMatch() {
+		usual.Callers, usual.Rate = openmatch.Usual(b.Scenario)
+	}
+	if b.ofOrchestrator() {
+		usual.Callers, _, _ = orchestrator.Usual(b.Scenario)
+	}
+	if usual.Callers == 0 {
 		return
 	}
-	callers, rate := openmatch.Usual(b.Scenario)
 	if !flags.Changed("callers") {
-		b.sweep = []int{callers}
+		b.sweep = []int{usual.Callers}
 	}
 	if !flags.Changed("rate") {
-		b.Rate = rate
+		b.Rate = usual.Rate
 	}
 }
 
 func (b *benchmark) checkLoad(o bench.Options) error {
-	if !b.ofOpenMatch() {
-		return o.Check()
+	switch {
+	case b.ofOpenMatch():
+		load := b.openMatchOptions(o)
+		return load.Check()
+	case b.ofOrchestrator():
+		load := b.orchestratorOptions(o)
+		return load.Check()
 	}
-	load := b.openMatchOptions(o)
-	return load.Check()
+	return o.Check()
 }
 
 func (b *benchmark) openMatchOptions(o bench.Options) openmatch.Options {
@@ -66,7 +76,7 @@ func (b *benchmark) openMatchOptions(o bench.Options) openmatch.Options {
 	if len(b.URLs) > 0 {
 		token = b.running.lobbyToken
 	}
-	return openmatch.Options{Options: o, Token: token, Connections: l.connections, Tickets: l.tickets, Watchers: l.watchers}
+	return openmatch.Options{Options: o, Token: token, Connections: l.connections, Watchers: l.watchers}
 }
 
 // openMatchSubject is a subject that is called over gRPC.
@@ -76,12 +86,17 @@ func (b *benchmark) openMatchSubject(addrs []string, meter bench.Meter) subject 
 	}}
 }
 
-// labSettings are the settings of a laboratory's director that come from flags.
+// labSettings are the settings of a laboratory's director that differ from its defaults.
 func (b *benchmark) labSettings() []string {
-	if !b.ofOpenMatch() {
-		return nil
+	switch {
+	case b.ofOpenMatch():
+		return []string{"DIRECTOR_OM_REGISTRATION=" + b.openMatch.window.String()}
+	case b.ofMatch():
+		return []string{lab.KeepTickets}
+	case b.ofOrchestrator():
+		return []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.orchestratorKeys.agent, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.orchestratorKeys.admin}
 	}
-	return []string{"DIRECTOR_OM_REGISTRATION=" + b.openMatch.window.String()}
+	return nil
 }
 
 // openMatchSubjects are the director and, if requested, an echo behind the same stack and single-row commits.

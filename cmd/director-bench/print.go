@@ -54,6 +54,10 @@ func (m measurements) write(out cli.Output) error {
 // besides describes the load, except for its callers.
 func besides(r bench.Result) string {
 	switch {
+	case r.Agents > 0:
+		return fmt.Sprintf("%d agents", r.Agents)
+	case r.Connections == 0 && r.Tickets > 0:
+		return fmt.Sprintf("%d game servers, %d tickets", r.Instances, r.Tickets)
 	case r.Connections == 0:
 		return fmt.Sprintf("%d game servers", r.Instances)
 	case r.Tickets > 0:

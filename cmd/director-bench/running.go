@@ -22,11 +22,13 @@ type runningDirector struct {
 	authIssuer, audience   string
 	data, issuerKey        string
 	fleetToken, lobbyToken string
+	opsToken               string
 }
 
 func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
 	r.fleetToken, r.lobbyToken = first(p.variable("DIRECTOR_FLEET_TOKEN")), first(p.variable("DIRECTOR_OM_TOKENS"))
+	r.opsToken = first(p.variable("DIRECTOR_OPS_TOKENS"))
 	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"), "With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
 	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"), "With --url: the aud of players' access tokens [DIRECTOR_AUTH_AUDIENCE]")
 	flags.StringVar(&r.data, "data", p.variable("DIRECTOR_DATA"), "With --url: the data directory of a 'director dev', which holds the key that it trusts [DIRECTOR_DATA]")
@@ -86,11 +88,14 @@ func (b *benchmark) runningSubject() (subject, error) {
 	if b.ofOpenMatch() {
 		return b.openMatchSubject(b.URLs, nil), nil
 	}
+	if b.ofOrchestrator() {
+		return b.orchestratorSubject(b.URLs, nil), nil
+	}
 	i, err := b.running.issuer()
 	if err != nil {
 		return subject{}, err
 	}
 	b.AccessToken = minter(i, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
-	b.FleetToken = b.running.fleetToken
+	b.FleetToken, b.OpsToken = b.running.fleetToken, b.running.opsToken
 	return subject{scenario: b.Scenario, urls: b.URLs}, nil
 }

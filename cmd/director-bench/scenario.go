@@ -15,39 +15,61 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
+const scenariosText = "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
+	"  matchmake     a new player asks for a seat\n" +
+	"  resolve       a new player exchanges a session handle for a session token\n" +
+	"  heartbeat     the next game server sends a heartbeat\n" +
+	"  register      a new game server registers\n" +
+	"  session-life  a new player: matchmake, resolve, joined, left\n" +
+	"  mixed         four turns in five are heartbeat, one is session-life\n" +
+	"  noop          the cost of matchmake without the database: the same stack, on the baselines\n" +
+	"  fleet-noop    the same for heartbeat\n\n" +
+	"Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:\n\n" +
+	"  match-queue   --tickets wait; a version of their profile goes live that matches all: until game servers have the last\n" +
+	"  match-servers --tickets are matched and wait for a game server: from its registration until game servers have the last\n" +
+	"  match-life    two new players are queued for a duel and wait for the assignment\n" +
+	"  match-steady  a new player is queued and matched, while --tickets wait whom no rule matches\n" +
+	"  match-idle    --tickets wait whom no rule matches: a call is a second, and costs what the director uses in it\n\n" +
+	"Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:\n\n" +
+	"  tickets       a new player is queued\n" +
+	"  watch         the same, while streams of watchers are open and idle\n" +
+	"  query         queries all of the --tickets that wait\n" +
+	"  fetch         --tickets wait, are fetched in pairs, and each pair is assigned\n" +
+	"  ticket-life   a new player is queued and waits for the assignment\n\n" +
+	"Scenarios of Rivalis, with simulated game servers attached (--agents):\n\n" +
+	"  room-create   a room is created, on the game server that the director chooses\n" +
+	"  room-life     a room is created, found on the next replica and destroyed\n" +
+	"  agent-list    all game servers and their rooms are listed\n" +
+	"  agent-304     the same, while nothing changes: 304\n" +
+	"  agent-stats   the counts of the fleet are read\n" +
+	"  agent-join    all game servers connect at once: until the last is listed\n" +
+	"  agent-idle    game servers only answer polls, and the counts are read ten times: a call is a second, and costs what the\n" +
+	"                director uses in it\n" +
+	"  agent-busy    the same, while the state of each game server changes each second\n\n" +
+	"Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
+	"their latency counts from when they were due, so that a stall shows in all calls that it delays.\n\n" +
+	"Without --url it starts and measures a director: replicas as processes with default settings, except for no rate limit per\n" +
+	"player and 4,096 calls in flight, and a durable Postgres in a temporary directory (TMPDIR: choose the disk to measure). They\n" +
+	"share the machine with the load. With --url it measures a running director: it registers game servers in regions of its\n" +
+	"own, leaves closed sessions in the history, and needs a private key that the director trusts; with DATABASE_URL (and\n" +
+	"DIRECTOR_POOLER) it also shows what the database wrote. Failed calls are counted; they do not fail the command. For the\n" +
+	"scenarios of Open Match --url is host:port of the gRPC listener; run them in a universe without other tickets, and run\n" +
+	"fetch and ticket-life on the director's machine. Those of the director loop need an operator's token (DIRECTOR_OPS_TOKENS),\n" +
+	"and a director that keeps tickets for which nobody waits (DIRECTOR_TICKET_LEASE=0). For those of Rivalis --url is that of the\n" +
+	"orchestrator's listener; they need its keys (DIRECTOR_ORCHESTRATOR_AGENT_KEYS, DIRECTOR_ORCHESTRATOR_ADMIN_KEYS)."
+
 func (p *program) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "director-bench SCENARIO",
 		Short: "Measure how fast a director answers, and what its answers cost",
-		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
-			"  matchmake     a new player asks for a seat\n" +
-			"  resolve       a new player exchanges a session handle for a session token\n" +
-			"  heartbeat     the next game server sends a heartbeat\n" +
-			"  register      a new game server registers\n" +
-			"  session-life  a new player: matchmake, resolve, joined, left\n" +
-			"  mixed         four turns in five are heartbeat, one is session-life\n" +
-			"  noop          the cost of matchmake without the database: the same stack, on the baselines\n" +
-			"  fleet-noop    the same for heartbeat\n\n" +
-			"Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:\n\n" +
-			"  tickets       a new player is queued\n" +
-			"  watch         the same, while streams of watchers are open and idle\n" +
-			"  query         queries all of the --tickets that wait\n" +
-			"  fetch         --tickets wait, are fetched in pairs, and each pair is assigned\n" +
-			"  ticket-life   a new player is queued and waits for the assignment\n\n" +
-			"Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
-			"their latency counts from when they were due, so that a stall shows in all calls that it delays.\n\n" +
-			"Without --url it starts and measures a director: replicas as processes with default settings, except for no rate limit per\n" +
-			"player and 4,096 calls in flight, and a durable Postgres in a temporary directory (TMPDIR: choose the disk to measure). They\n" +
-			"share the machine with the load. With --url it measures a running director: it registers game servers in regions of its\n" +
-			"own, leaves closed sessions in the history, and needs a private key that the director trusts; with DATABASE_URL (and\n" +
-			"DIRECTOR_POOLER) it also shows what the database wrote. Failed calls are counted; they do not fail the command. For the\n" +
-			"scenarios of Open Match --url is host:port of the gRPC listener; run them in a universe without other tickets, and run\n" +
-			"fetch and ticket-life on the director's machine.",
+		Long:  scenariosText,
 		Example: "  director-bench matchmake\n" +
 			"  director-bench matchmake --callers 1,16,64,256 --baselines --report bench.html\n" +
 			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
 			"  director-bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
 			"  director-bench fetch --tickets 10000 --window 250ms --baselines\n" +
+			"  director-bench match-queue --tickets 10000\n" +
+			"  director-bench room-create --callers 1,8,32,128 --agents 200\n" +
 			"  director-bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: completeScenario,
@@ -65,6 +87,7 @@ func (p *program) root() *cobra.Command {
 			return err
 		}
 		b.setUsualLoad(cmd.Flags())
+		b.setOrchestratorKeys()
 		if err := b.check(); err != nil {
 			return cli.Usage(err)
 		}
@@ -86,6 +109,10 @@ type benchmark struct {
 	bench.Options
 
 	openMatch openMatchLoad
+
+	orchestrator     orchestratorLoad
+	orchestratorKeys orchestratorKeys
+
 	running   runningDirector
 	director  string // the director's binary; "" is searched for
 	out       cli.Output
@@ -102,19 +129,23 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("Replicas of the director that it starts, 1 to %d", mostReplicas))
 	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica, for the scenarios of Open Match host:port; callers are spread over several")
 	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
-		"The scenarios of Open Match have other defaults", bench.MaxCallers))
+		"The scenarios of the director loop and of Open Match have other defaults", bench.MaxCallers))
 	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
 	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("Game servers to register, 1 to %d; at least one for each region", bench.MaxInstances))
 	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions of players and game servers, 1 to %d", bench.MaxRegions))
 	flags.IntVar(&b.Modes, "modes", 1, fmt.Sprintf("Modes of players and game servers, 1 to %d", bench.MaxModes))
 	flags.Float64Var(&b.HotShare, "hot-share", 0, "Share of the calls for the first mode, 0 to 1. 0: all modes get equal shares")
+	flags.IntVar(&b.Tickets, "tickets", 0, fmt.Sprintf("Tickets that wait at the start of a turn, 1 to %d. "+
+		"0: as many as usual, 10,000, of match-steady 20,000, of match-idle 50,000", bench.MaxTickets))
 	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "Duration of the measurement")
 	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
-	flags.BoolVar(&b.baselines, "baselines", false, "Also measure, on the same database, the naive placement and the no-op; for Open Match an echo and single-row commits")
+	flags.BoolVar(&b.baselines, "baselines", false, "Also measure, on the same database, the naive placement and the no-op; "+
+		"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits")
 	addAwakeFlag(flags, &b.awake)
 	flags.StringVar(&b.report, "report", "", "Also write an HTML page with plots to this file")
 	b.addDirectorFlag(flags, &b.director)
 	b.openMatch.addFlags(flags)
+	b.orchestrator.addFlags(flags)
 	b.running.addFlags(flags, b.program)
 }
 

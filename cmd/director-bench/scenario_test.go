@@ -90,9 +90,13 @@ func TestBenchRunning(t *testing.T) {
 	quick := func(scenario string) []string {
 		return []string{scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
 	}
-	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DATABASE_URL="+l.URL())
+	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DIRECTOR_OPS_TOKENS="+l.OpsToken(), "DATABASE_URL="+l.URL())
 	for _, scenario := range bench.Scenarios() {
-		m := clitest.Read[measured](t, directorBench, mine, quick(scenario)...)
+		args := quick(scenario)
+		if bench.Usual(scenario).Tickets > 0 {
+			args = append(args, "--tickets", "100")
+		}
+		m := clitest.Read[measured](t, directorBench, mine, args...)
 		require.Positive(t, m.Calls)
 		if strings.Contains(scenario, "noop") {
 			require.Equal(t, map[string]int64{"404 route_not_found": m.Calls}, m.Errors)
@@ -108,12 +112,13 @@ func TestBenchRunning(t *testing.T) {
 	}
 	require.NotContains(t, table, "COSTS")
 	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("matchmake")...).Err, "cannot register at "+api+": 401")
+	require.ErrorContains(t, directorBench.Run(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), "", quick("match-life")...).Err, "cannot be applied at "+api+": 401")
 }
 
 func TestBenchWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
-		"accepts 1 arg(s)":                {},
+		"an argument is missing":          {},
 		`unknown scenario "dance"`:        {"dance"},
 		"--embedded and --url exclude":    {"matchmake", "--embedded", "--url", "http://127.0.0.1:1"},
 		"is called over gRPC":             {"fetch", "--url", "http://127.0.0.1:1"},
@@ -130,7 +135,7 @@ func TestBenchWrongUse(t *testing.T) {
 	}
 	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").Err, "--issuer-key")
 	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--director", "/nonexistent").Err, "--director")
-	require.Contains(t, directorBench.OK(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nsession-life\nticket-life")
+	require.Contains(t, directorBench.OK(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nroom-create\nroom-life\nsession-life\nticket-life")
 }
 
 // Pins figures measured while the host's other machines used the CPU, without a remark.

@@ -29,6 +29,7 @@ type Config struct {
 	MaxReserved                          int
 
 	SessionTokenTTL, KeyPeriod, JWKSMaxAge time.Duration
+	NetcodeExpire, NetcodeTimeout          time.Duration
 	TokenAlg                               string
 	KEKs                                   [][]byte
 
@@ -50,14 +51,29 @@ type Config struct {
 	OMFunctions, OMTokens, OMClients                             []string
 	OMOpen                                                       bool
 
+	OrchestratorAddr, OrchestratorRegion                string
+	OrchestratorAgentKeys, OrchestratorAdminKeys        []string
+	OrchestratorHeartbeat, OrchestratorCommandTimeout   time.Duration
+	OrchestratorCORSOrigins                             []string
+	OrchestratorSSEQueryAuth, OrchestratorTrustAnyProxy bool
+	OrchestratorAPI                                     bool
+	OrchestratorMaxAgents, OrchestratorMaxStreams       int
+
 	Loop           bool
 	LoopLease      time.Duration
 	LoopCandidates int
+
+	MatchHistory           time.Duration
+	MatchHistoryAttributes string
 
 	LogFormat, LogLevel string
 	OTLPEndpoint        string
 
 	Data, IssuerKey string
+	Pools           string // a file
+
+	provisionConfig
+	bevygapConfig
 }
 
 // commandSet is the commands that read a setting.
@@ -73,9 +89,14 @@ const (
 	byToken    // token mint
 	byDoctor
 	byProfiles // profiles, which are of a region of tickets
+	byExplain  // explain, which decodes tickets
+	byAgents   // agents key, whose keys are of a fleet
+	byProviders
+	byDeploy // deployments start and env, which make keys and credentials of servers
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
+	byCallers = byLoops | byProviders // what calls providers
 	byAll     = byLoops | byMigrate | byKeys | byOperator
 )
 
@@ -87,7 +108,10 @@ const (
 	sectionSessions  = "Instances, sessions and seats"
 	sectionTokens    = "Tokens and keys"
 	sectionOpenMatch = "Open Match"
+	sectionRivalis   = "Rivalis orchestrator"
 	sectionLoop      = "Matchmaking"
+	sectionProvision = "Provisioning"
+	sectionBevygap   = "bevygap"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
 	sectionLogs      = "Logs and traces"
@@ -96,7 +120,8 @@ const (
 
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.processSettings(), c.fleetSettings(), c.openMatchSettings(), c.loopSettings())
+	return slices.Concat(c.processSettings(), c.fleetSettings(), c.devSettings(), c.openMatchSettings(), c.orchestratorSettings(), c.loopSettings(), c.provisionSettings(),
+		c.bevygapSettings())
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
@@ -135,7 +160,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN", aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"},
 			section: sectionAuth, by: byServers, secret: true, value: secrets(&c.FleetTokens),
 			help: "The secret that game servers send; several during a rotation. `serve` does not start without one, except with allow-open-fleet, " +
-				"or when it serves Open Match: it then does not serve game servers"},
+				"or when it serves Open Match, Rivalis or guests of bevygap: it then serves only game servers that the director starts"},
 		{flag: "allow-open-fleet", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
 			help: "Start without a fleet token: anybody who reaches the API can register game servers"},
 		{flag: "ops-tokens", section: sectionAuth, by: byServers, secret: true, value: secrets(&c.OpsTokens),
@@ -144,7 +169,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, by: byServers,
 			value: keySet(&c.JWKS),
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start without them, " +
-				"except when it serves Open Match: it then does not serve players"},
+				"except when it serves Open Match, Rivalis or guests of bevygap: it then does not serve players"},
 		{flag: "auth-jwks-plain-http", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
 		{flag: "auth-issuer", section: sectionAuth, by: byServers | byToken, value: text(&c.AuthIssuer, "text"),
@@ -154,8 +179,9 @@ func (c *Config) processSettings() []setting {
 
 		{flag: "log-format", section: sectionLogs, def: "auto", by: byLoops | byMigrate, value: choice(&c.LogFormat, "auto", "text", "json"),
 			help: "The format of the log. auto is text on a terminal, otherwise json"},
-		{flag: "log-level", section: sectionLogs, def: "info", by: byLoops | byMigrate, value: choice(&c.LogLevel, "debug", "info", "warn", "error"),
-			help: "The lowest level that is logged"},
+		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs, def: "info", by: byLoops | byMigrate,
+			value: choice(&c.LogLevel, "debug", "info", "warn", "error"),
+			help:  "The lowest level that is logged"},
 		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs, by: byLoops,
 			value: endpoint(&c.OTLPEndpoint),
 			help:  "The OTLP/HTTP endpoint for traces; setting it turns tracing on. OpenTelemetry's other OTEL_* variables apply as well"},
@@ -169,20 +195,23 @@ func (c *Config) fleetSettings() []setting {
 			help: "How long an instance counts as alive after a heartbeat. Game servers should send a heartbeat every third of it: change their interval together with it"},
 		{flag: "seat-ttl", section: sectionSessions, def: "60s", fleetWide: true, by: byServers, value: duration(&c.SeatTTL, time.Second, time.Hour),
 			help: "A reserved seat that is not resolved is freed after this time"},
-		{flag: "unreported-seat-ttl", section: sectionSessions, def: "2h", fleetWide: true, by: byServers,
-			value: duration(&c.UnreportedSeatTTL, time.Minute, 30*day),
-			help:  "A resolved seat is freed after this time if the game server does not report seats"},
+		{flag: "unreported-seat-ttl", section: sectionSessions, def: "2h", fleetWide: true, by: byServers, value: duration(&c.UnreportedSeatTTL, time.Minute, 30*day),
+			help: "A resolved seat is freed after this time if the game server does not report seats"},
 		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, by: byServers, value: sizes(&c.Modes),
 			help: "The seats of a session of that mode when the request has no max_players; 8 without this setting. DIRECTOR_MODE_DUEL=2 also applies to duel, " +
 				"DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and free-for-all. The flag is --mode duel=2,free-for-all=16"},
 		{flag: "max-reserved", section: sectionSessions, def: "1024", by: byServers, value: integer(&c.MaxReserved, 1, 1_000_000),
 			help: "The number of reserved seats, not yet connected, that one caller may have in a region"},
 
-		{flag: "session-token-ttl", section: sectionTokens, def: "2m", fleetWide: true, by: byLoops | byKeys,
-			value: duration(&c.SessionTokenTTL, 5*time.Second, 10*time.Minute),
-			help:  "How long a session token is valid"},
-		{flag: "key-encryption-key", section: sectionTokens, fleetWide: true, secret: true, by: byLoops | byKeys, value: keks(&c.KEKs),
-			help: "Encrypts the private signing keys in the database. The first key encrypts, all of them decrypt. Required. `openssl rand -base64 32` makes one"},
+		{flag: "session-token-ttl", section: sectionTokens, def: "2m", fleetWide: true, by: byLoops | byKeys, value: duration(&c.SessionTokenTTL, 5*time.Second, 10*time.Minute),
+			help: "How long a session token is valid"},
+		{flag: "netcode-expire", section: sectionTokens, def: "45s", fleetWide: true, by: byServers, value: duration(&c.NetcodeExpire, 5*time.Second, 5*time.Minute),
+			help: "How long a netcode connect token is valid: the time that a client has to connect"},
+		{flag: "netcode-timeout", section: sectionTokens, def: "15s", fleetWide: true, by: byServers, value: duration(&c.NetcodeTimeout, time.Second, 5*time.Minute),
+			help: "Netcode servers and clients end a connection after this time without a packet"},
+		{flag: "key-encryption-key", section: sectionTokens, fleetWide: true, secret: true, by: byLoops | byKeys | byDeploy, value: keks(&c.KEKs),
+			help: "Encrypts the private signing keys and the netcode keys in the database, and authenticates deployed servers. " +
+				"The first key encrypts, all of them decrypt. Required. `openssl rand -base64 32` makes one"},
 		{flag: "key-period", section: sectionTokens, def: "24h", fleetWide: true, by: byLoops | byKeys, value: duration(&c.KeyPeriod, time.Minute, 400*day),
 			help: "How long a signing key is used before the next one"},
 		{flag: "jwks-max-age", section: sectionTokens, def: "5m", fleetWide: true, by: byLoops | byKeys, value: duration(&c.JWKSMaxAge, time.Second, day),
@@ -213,7 +242,15 @@ func (c *Config) fleetSettings() []setting {
 		{flag: "history-retention", section: sectionWorkers, def: "720h", by: byLoops, value: duration(&c.HistoryRetention, day, 3650*day),
 			help: "How long history, events and expired keys are kept; whole days"},
 
-		{flag: "data", section: sectionDev, by: byDev | byToken | byOperator | byMigrate, value: text(&c.Data, "a directory"),
+		{flag: "pools", section: sectionDev, by: byDev, value: text(&c.Pools, "a file"),
+			help: "A file of app versions and pools, which is applied at the start as `director pools apply` does"},
+	}
+}
+
+// devSettings returns the settings of local development.
+func (c *Config) devSettings() []setting {
+	return []setting{
+		{flag: "data", section: sectionDev, by: byDev | byToken | byOperator | byMigrate | byProviders, value: text(&c.Data, "a directory"),
 			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: /var/lib/director for root, else ~/.local/state/director " +
 				"(macOS: ~/Library/Application Support/director)"},
 		{flag: "issuer-key", section: sectionDev, by: byToken, value: text(&c.IssuerKey, "a file with a private JWK"),

@@ -3,11 +3,13 @@ package main
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/internal/cli"
@@ -20,6 +22,9 @@ import (
 //
 //	issuer.jwk           the private key that signs players' access tokens
 //	key-encryption-key   seals the private signing keys in its database
+//	agent-key            that Rivalis agents connect with
+//	admin-key            of the callers of the API for Rivalis
+//	servers/             the game servers that run as processes of this machine
 //	database-url         the database's URL for other commands, while dev runs
 type dataDir string
 
@@ -68,6 +73,19 @@ func (d dataDir) keks() ([][]byte, error) {
 		return nil, fmt.Errorf("%s: %w", d.path("key-encryption-key"), err)
 	}
 	return keks, nil
+}
+
+// key returns the secret of a file, and whether this call created it.
+func (d dataDir) key(name string) (keys []string, made bool, err error) {
+	fresh := make([]byte, 24)
+	_, _ = rand.Read(fresh) // documented never to fail
+	secret := hex.EncodeToString(fresh)
+	if err := d.createOnce(name, []byte(secret+"\n")); err != nil {
+		return nil, false, err
+	}
+	text, err := os.ReadFile(d.path(name))
+	keys = splitList(string(text))
+	return keys, slices.Contains(keys, secret), err
 }
 
 // createOnce writes a file that only its owner may read, unless it exists. Of two concurrent calls one wins, and a reader never

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/poolfile"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 )
@@ -24,7 +26,7 @@ func (p *program) dev() *cobra.Command {
 			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, creates the keys\n" +
 			"that it needs, and is the login of 'director token mint'. Ctrl-C stops everything that it started.\n\n" +
 			"Without a fleet token anybody who reaches the API can register game servers, so it then listens on loopback only.",
-		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081",
+		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev --pools pools.yaml  # servers start when players need them",
 		Args:    cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byDev)
@@ -64,11 +66,19 @@ type devRun struct {
 	log     *slog.Logger
 	data    dataDir
 	private *pglocal.Cluster // nil with a DATABASE_URL
+	pools   *poolfile.File   // nil without --pools
+
+	madeKeys bool // of Rivalis: they are printed once
 }
 
 // develop runs everything until ctx ends, and calls started once the server listens.
 func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
 	d := &devRun{program: p, conf: conf, log: p.newLog(conf)}
+	if conf.Pools != "" {
+		if d.pools, err = p.readPools(conf.Pools); err != nil {
+			return err
+		}
+	}
 	p.warnUnknownVariables(ctx, d.log)
 	if d.data, err = conf.dataDir(); err != nil {
 		return err
@@ -123,6 +133,9 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if _, err := migrations.Up(ctx, d.conf.direct(), d.log); err != nil {
 		return err
 	}
+	if err := d.applyPools(ctx); err != nil {
+		return err
+	}
 	if d.conf.KEKs == nil {
 		if d.conf.KEKs, err = d.data.keks(); err != nil {
 			return err
@@ -138,7 +151,57 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if d.conf.MetricsAddr == "" {
 		d.conf.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
 	}
+	if err := d.prepareOrchestrator(ctx); err != nil {
+		return err
+	}
+	d.prepareProviders()
+	if d.conf.from("bevygap") == fromDefault {
+		d.conf.Bevygap = "guests"
+	}
 	return d.conf.checkServe()
+}
+
+// applyPools declares the pools of the settings.
+func (d *devRun) applyPools(ctx context.Context) error {
+	if d.pools == nil {
+		return nil
+	}
+	store, err := db.Open(ctx, d.conf.store())
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	_, err = store.ApplyPools(ctx, db.PoolEdit{Author: "director dev"}, d.pools.Apps, d.pools.Pools, false)
+	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
+}
+
+// prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and kept.
+func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
+	if d.conf.OrchestratorAddr == "" {
+		d.conf.OrchestratorAddr = freeOr(ctx, "127.0.0.1:7350")
+	}
+	if d.conf.OrchestratorAgentKeys == nil {
+		if d.conf.OrchestratorAgentKeys, d.madeKeys, err = d.data.key("agent-key"); err != nil {
+			return err
+		}
+	}
+	if d.conf.OrchestratorAdminKeys == nil {
+		var made bool
+		d.conf.OrchestratorAdminKeys, made, err = d.data.key("admin-key")
+		d.madeKeys = d.madeKeys || made
+	}
+	return err
+}
+
+// prepareProviders lets servers run as processes of this machine.
+func (d *devRun) prepareProviders() {
+	if d.conf.from("providers") == fromDefault {
+		d.conf.Providers = []string{providerManual, providerProcess}
+	}
+	if d.conf.ProcessCommands == nil {
+		d.conf.ProcessCommands = arenaCommand()
+	}
+	d.conf.development = true
 }
 
 // freeOr returns the address if it is free, or else one with any free port.

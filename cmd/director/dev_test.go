@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/bench/agents"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/pglocal"
@@ -55,7 +56,7 @@ type devProcess struct {
 func startDev(t *testing.T, data string, more ...string) *devProcess {
 	t.Helper()
 	p := &devProcess{t: t, stdout: newLines(), stderr: newLines(), over: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, more...)...)
+	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0"}, more...)...)
 	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, pgBinaries()...)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -151,12 +152,15 @@ func TestDev(t *testing.T) {
 	require.Len(t, keys, 2)
 	require.Contains(t, director.OK(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
+	admin := first.servesRivalis()
+
 	first.interrupt()
 	postgresGone(t, data)
 	require.ErrorContains(t, director.Run(t, env(), "", "fleet", "list", "--data", data).Err, "no 'director dev' runs in")
 
 	again := startDev(t, data)
 	again.api()
+	require.NotContains(t, again.stdout.wait(t, "  Rivalis "), admin, "keys are printed once")
 	require.Equal(t, session, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data)[0].Session)
 	require.Equal(t, keys, clitest.Read[[]keyLine](t, director, env(), "keys", "list", "--data", data))
 
@@ -168,6 +172,25 @@ func TestDev(t *testing.T) {
 	require.Len(t, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data), 1)
 	afterCrash.interrupt()
 	postgresGone(t, data)
+}
+
+// servesRivalis connects a game server, and returns the key of the API, by what the welcome text says.
+func (p *devProcess) servesRivalis() (admin string) {
+	p.t.Helper()
+	line := strings.Fields(p.stdout.wait(p.t, "  Rivalis ")) // Rivalis URL agent key: KEY admin key: KEY
+	require.Len(p.t, line, 8)
+	address, admin := line[1], line[7]
+	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: line[4], Name: "eu0", EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
+	ctx, cancel := context.WithCancel(p.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	require.Eventually(p.t, func() bool {
+		status, _ := clitest.Post(p.t, address+"/v1/rooms", "Authorization: Bearer "+admin, object{"type": "match"})
+		return status == http.StatusCreated // and 409 before the game server is listed
+	}, deadline, tick)
+	cancel()
+	require.ErrorIs(p.t, <-ended, context.Canceled)
+	return admin
 }
 
 // verifies checks a session token as a game server does: with the published keys only.
@@ -186,7 +209,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
 	url := dbtest.Empty(t)
-	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0")
+	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0")
 	welcome := r.stdout.wait(t, "/fleet/register")
 	require.Contains(t, welcome, `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
 	status, body := clitest.Post(t, r.api()+"/fleet/register", fleetHeader, myServer)
@@ -196,7 +219,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 
 	files, err := os.ReadDir(data)
 	require.NoError(t, err)
-	require.Len(t, files, 2, "the issuer's key and the key-encryption key, no Postgres")
+	require.Len(t, files, 5, "the issuer's key, the key-encryption key, two keys for Rivalis and the directory of game servers, no Postgres")
 }
 
 // Pins a `dev` without a fleet token that listens on other interfaces than loopback.

@@ -63,6 +63,8 @@ var checkups = []checkup{
 	{"signing keys", operator.checkKeys, false},
 	{"fleet", operator.checkFleet, false},
 	{"seats", operator.checkSeats, false},
+	{"agents", operator.checkAgents, false},
+	{"pools", operator.checkPools, false},
 	{"invariants", operator.checkViolations, false},
 	{"partitions", operator.checkPartitions, false},
 	{"bloat", operator.checkBloat, false},
@@ -84,7 +86,7 @@ func (p *program) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation, and print what to fix first",
-		Long: "Checks the database, the schema, replicas, workers, keys, the fleet and common causes of a slow Postgres. Prints ok, warn\n" +
+		Long: "Checks the database, the schema, replicas, workers, keys, the fleet, Rivalis' agents, pools and common causes of a slow Postgres. Prints ok, warn\n" +
 			"or fail for each, and what to do. It changes nothing. docs/operators.md explains each check.\n\n" +
 			"Exit code 1 when a check fails; warnings alone are 0. The role needs the views of schema ops and pg_read_all_stats.",
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",

@@ -118,12 +118,15 @@ type fleetSums struct {
 	Alive, Expired, Draining    int
 	Ended                       int // in the last hour
 	Capacity, Reserved, Players int // of the instances that are alive
+	Pools                       int // that may start servers
+	Agents                      int // connected Rivalis game servers, which are instances only if they ask for players
 }
 
 const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive AND status <> 'gone') AS expired,
     count(*) FILTER (WHERE ended_at > now() - interval '1 hour') AS ended,
     count(*) FILTER (WHERE alive AND status = 'draining') AS draining, coalesce(sum(capacity) FILTER (WHERE alive), 0) AS capacity,
-    coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players
+    coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players,
+    (SELECT count(*) FROM ops.pools WHERE max > 0) AS pools, (SELECT count(*) FROM ops.agents) AS agents
 FROM ops.fleet`
 
 func (l operator) checkFleet(ctx context.Context) (finding, error) {
@@ -141,8 +144,12 @@ func (l operator) checkFleet(ctx context.Context) (finding, error) {
 func judgeFleet(f fleetSums, a amnestyLine) finding {
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	switch {
+	case f.Alive+f.Expired == 0 && f.Pools > 0:
+		return good("no game server is registered: %d pools start them when players need them", f.Pools)
 	case f.Alive+f.Expired == 0 && f.Ended > 0:
 		return failure("director events --since 1h --kind instance.ended; then check the game servers", "no game server is registered: %d ended in the last hour", f.Ended)
+	case f.Alive+f.Expired == 0 && f.Agents > 0:
+		return good("no game server is registered, and no Rivalis game server has the label matchmaking=true")
 	case f.Alive+f.Expired == 0:
 		return warning("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address", "no game server is registered")
 	case a.Amnesty && a.EndsIn == nil:

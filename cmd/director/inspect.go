@@ -40,7 +40,8 @@ func (p *program) tokenInspect() *cobra.Command {
 		Long: "Decodes a session token and verifies it as a game server does: signature, issuer, audience and times. The keys are those\n" +
 			"of the database, or with --jwks a published key set. With - the token is read from standard input, where other users of\n" +
 			"the machine cannot see it. It is never logged.\n\n" +
-			"Exit code 1 when it is not valid. A game server also compares the claims ep and sid with its own.",
+			"Exit code 1 when it is not valid. A game server also compares the claims ep and sid with its own.\n\n" +
+			"Of a netcode connect token it prints what a client reads: only its game server has the key to verify it.",
 		Example: "  director token inspect - < token.txt\n" +
 			"  director token inspect --jwks https://director.example.com/.well-known/jwks.json eyJhbGciOi…",
 		Args: cli.Exactly(1),
@@ -52,6 +53,13 @@ func (p *program) tokenInspect() *cobra.Command {
 		raw, err := p.readToken(args[0])
 		if err != nil {
 			return err
+		}
+		if i, ok := decodeNetcode(raw, time.Now()); ok {
+			out, err := cli.OutputOf(cmd)
+			if err != nil {
+				return err
+			}
+			return i.write(out, time.Now())
 		}
 		if *jwks != "" {
 			return p.inspectBySet(cmd, raw, *jwks)

@@ -72,7 +72,9 @@ func (p *program) root() *cobra.Command {
 			"  director doctor                   # check the installation, and print what to fix first",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.profiles(), p.events(), p.invariants(), p.doctor(), p.bench(), p.version())
+	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.agents(),
+		p.providers(), p.pools(), p.deployments(), p.profiles(), p.explain(), p.replay(), p.simulate(),
+		p.events(), p.invariants(), p.doctor(), p.bench(), p.version())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
 	completeWords(root)

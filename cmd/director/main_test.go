@@ -203,8 +203,8 @@ func TestWrongUse(t *testing.T) {
 		{"keys nothing-like-it", `unknown command "nothing-like-it" for "director keys"`},
 		{"serve --lease-tll 15s", "unknown flag: --lease-tll, did you mean --lease-ttl?"},
 		{"fleet list --regoin eu", "unknown flag: --regoin, did you mean --region?"},
-		{"keys taint", "accepts 1 arg(s)"},
-		{"fleet drain", "requires at least 1 arg(s)"},
+		{"keys taint", "an argument is missing: director keys taint"},
+		{"fleet drain", "an argument is missing: director fleet drain"},
 		{"serve --no-such-flag", "unknown flag: --no-such-flag"},
 		{"version --output xml", "it must be table or json"},
 		{"migrate up --data /nonexistent", "set DATABASE_URL"},
@@ -257,6 +257,8 @@ func TestCompletion(t *testing.T) {
 	offers("eu\n", "fleet", "list", "--region", "")
 	offers("duel\n", "sessions", "list", "--mode", "d")
 	offers("eu-2\n", "sessions", "list", "--instance", "eu-2")
+	director.OK(t, environ, "profiles", "apply", "-f", writeFile(t, "duel.yaml", duelFile))
+	offers("duel\n", "replay", "--name", "")
 	offers("pgbouncer\n", "fleet", "list", "--pooler", "")
 	offers("warn\n", "serve", "--log-level", "")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/internal/cli"
@@ -38,7 +39,7 @@ func settingsTable(section string) string {
 }
 
 func (s setting) names() string {
-	return code(strings.Join(append([]string{s.variable()}, s.aliases...), "`, `"))
+	return code(strings.Join(slices.Concat([]string{s.variable()}, s.aliases, s.upstream.names), "`, `"))
 }
 
 func (s setting) description() string {

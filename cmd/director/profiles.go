@@ -130,7 +130,7 @@ func (p *program) profilesShow() *cobra.Command {
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
 			v, err := l.Profile(ctx, l.OMRegion, name, version)
 			if err != nil {
-				return explainProfile(err)
+				return refusalText(err)
 			}
 			d := detailsOf(v)
 			if l.out.JSON {
@@ -164,8 +164,17 @@ func parseVersion(arg string) (name string, version int, err error) {
 	return name, version, nil
 }
 
-// explainProfile returns the detail of a refusal, which is for people.
-func explainProfile(err error) error {
+// fieldText is refusalText with the name of the field.
+func fieldText(err error) error {
+	var refused *db.Error
+	if errors.As(err, &refused) && refused.Field != "" {
+		return fmt.Errorf("%s: %s", refused.Field, refused.Detail)
+	}
+	return refusalText(err)
+}
+
+// refusalText returns the detail of a refusal of the store, which is for people, as an error.
+func refusalText(err error) error {
 	var refused *db.Error
 	if errors.As(err, &refused) && refused.Kind != db.Unavailable {
 		return errors.New(refused.Detail)

@@ -61,11 +61,7 @@ func refusals(to io.Writer, files []profileFile) error {
 	for _, f := range files {
 		for _, problem := range f.problems {
 			err = errProfilesRefused
-			path := problem.Path
-			if path != "" {
-				path += ": "
-			}
-			fmt.Fprintf(to, "%s:%d:%d: %s%s\n", f.file, problem.Line, problem.Column, path, problem.Text)
+			fmt.Fprintln(to, problem.In(f.file))
 		}
 	}
 	return err
@@ -126,7 +122,7 @@ type editFlags struct {
 
 func (e *editFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&e.reason, "reason", "", "Why, for the version, the event and other operators")
-	cmd.Flags().StringVar(&e.author, "author", "", "Who, such as the author of a commit that a pipeline applies; by default your database login")
+	cmd.Flags().StringVar(&e.author, "author", "", "The author, such as that of a commit that a pipeline applies; by default your database login")
 	cmd.Flags().IntVar(&e.expect, "expect", -1, "Change nothing unless this is the live version (0: there is none yet)")
 }
 
@@ -202,7 +198,7 @@ func (l operator) apply(ctx context.Context, files []profileFile, shadow bool, e
 	for _, f := range files {
 		done, err := l.ApplyProfile(ctx, edit(f.profile.Name), f.document, shadow)
 		if err != nil {
-			failed = fmt.Errorf("%s: %w", f.file, explainProfile(err))
+			failed = fmt.Errorf("%s: %w", f.file, refusalText(err))
 			break
 		}
 		changes = append(changes, profileChange(done))

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,17 +29,30 @@ func (p *program) profilesShadow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shadow NAME[@VERSION]",
 		Short: "Let a version decide beside the live one, without making its matches",
-		Long: "Makes a version, the latest by default, the shadow of the live one: it decides on the same tickets, and nothing comes of\n" +
-			"its matches but numbers to compare. 'apply --shadow' stores a new version as shadow.",
-		Example: "  director profiles shadow ranked-5v5@4\n  director profiles shadow ranked-5v5 --off",
+		Long: "Makes a version, the latest by default, the shadow of the live one: it decides about the same tickets, and its matches are not\n" +
+			"committed. Only numbers are kept, by rule, of the latest 10,000 matches of each side. Tickets leave with the live matches,\n" +
+			"so compare quality; 'director replay' compares waiting times. 'apply --shadow' stores a new version as shadow.",
+		Example: "  director profiles shadow ranked-5v5@4\n  director profiles shadow ranked-5v5 --show\n  director profiles shadow ranked-5v5 --off",
 	}
-	off := cmd.Flags().Bool("off", false, "End the shadow")
-	return p.changeProfile(cmd, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+	off := cmd.Flags().Bool("off", false, "End the shadow, and forget its numbers")
+	show := cmd.Flags().Bool("show", false, "Compare its matches with the live ones, and change nothing")
+	cmd = p.changeProfile(cmd, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
 		if *off {
 			version = -1
 		}
 		return l.ShadowProfile(ctx, edit, version)
 	})
+	change := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *show && *off {
+			return cli.Usage(errors.New("--show and --off exclude each other"))
+		}
+		if *show {
+			return p.showShadow(cmd, args[0])
+		}
+		return change(cmd, args)
+	}
+	return cmd
 }
 
 func (p *program) profilesRetire() *cobra.Command {
@@ -87,7 +101,7 @@ func (p *program) changeProfile(
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
 			done, err := change(ctx, l, flags.edit(cmd, l.OMRegion, name), version)
 			if err != nil {
-				return explainProfile(err)
+				return refusalText(err)
 			}
 			return writeProfileChanges(l.out, []profileChange{profileChange(done)})
 		})

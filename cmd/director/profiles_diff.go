@@ -15,14 +15,14 @@ import (
 
 func (p *program) profilesDiff() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "diff NAME[@VERSION] [FILE|@VERSION]",
+		Use:   "diff NAME[@VERSION] [FILE|[NAME]@VERSION]",
 		Short: "Compare a version of a profile with a file or another version",
 		Long: "Prints the differences between two documents, line by line: from a version, the live one by default, to a file or another\n" +
 			"version. Without second argument it prints what the version changed. With - it reads standard input.",
 		Example: "  director profiles diff ranked-5v5              # what the live version changed\n" +
 			"  director profiles diff ranked-5v5 ranked.yaml  # what applying the file would change\n" +
 			"  director profiles diff ranked-5v5@3 @5",
-		Args:              cli.AtLeast(1),
+		Args:              cli.Between(1, 2),
 		ValidArgsFunction: p.completeProfiles(),
 	}
 	addFlags(cmd.Flags(), byProfile)
@@ -36,10 +36,13 @@ func (p *program) profilesDiff() *cobra.Command {
 		if len(args) == 2 {
 			other = args[1]
 		}
+		if version, ok := strings.CutPrefix(other, name+"@"); ok {
+			other = "@" + version
+		}
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
 			from, to, err := p.twoDocuments(ctx, l, name, version, other)
 			if err != nil {
-				return explainProfile(err)
+				return refusalText(err)
 			}
 			diff := unifiedDiff(from.title, to.title, from.text, to.text)
 			if l.out.JSON {

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
@@ -26,7 +29,8 @@ func writeFile(t *testing.T, name, text string) string {
 // Pins a profile that an operator cannot change back, and a file that is applied although it is not valid.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
-	environ := env("DATABASE_URL=" + dbtest.New(t))
+	url := dbtest.New(t)
+	environ := env("DATABASE_URL=" + url)
 	duel := writeFile(t, "duel.yaml", duelFile)
 	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"))
 	require.Contains(t, director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run"), "+name: duel")
@@ -55,12 +59,26 @@ func TestProfiles(t *testing.T) {
 	change := "@@ -1,3 +1,3 @@\n name: duel\n teams: [{name: a, players: 1, count: 2}]\n-rules: [{near: skill, within: 100}]\n+rules: [{near: skill, within: 150}]\n"
 	require.Equal(t, "--- duel@1\n+++ duel@2\n"+change, director.OK(t, environ, "profiles", "diff", "duel"))
 	require.Equal(t, "--- duel@1\n+++ duel@2\n"+change, director.OK(t, environ, "profiles", "diff", "duel@1", "@2"))
+	require.Equal(t, "--- duel@1\n+++ duel@2\n"+change, director.OK(t, environ, "profiles", "diff", "duel@1", "duel@2"))
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "profiles", "diff", "duel", duel, duel).Err))
 	require.Empty(t, director.OK(t, environ, "profiles", "diff", "duel@1", duel))
 
 	require.Equal(t, []profileChange{{"duel", 1, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "rollback", "duel"))
 	require.Equal(t, []profileChange{{"duel", 2, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "shadow", "duel"))
 	require.Equal(t, 2, clitest.Read[[]profileLine](t, director, environ, "profiles", "list")[0].Shadow)
+	require.Empty(t, clitest.Read[[]shadowLine](t, director, environ, "profiles", "shadow", "duel", "--show"))
+	compared := storeOn(t, url)
+	require.NoError(t, compared.RecordShadow(t.Context(), "global", db.ShadowMatches{
+		Profile: "duel", Live: 1, Shadow: 2, Sides: []string{"live", "live", "shadow"}, DecidedAt: slices.Repeat([]time.Time{time.Now()}, 3),
+		Measures: []string{`{"near-skill": 10}`, `{"near-skill": 20}`, `{"near-skill": 5, "fill": 1}`},
+	}))
+	require.Equal(t, []shadowLine{
+		{"fill", 1, 2, nil, &measure{1, 1, 1, 1}}, {"near-skill", 1, 2, &measure{2, 15, 15, 19}, &measure{1, 5, 5, 5}},
+	}, clitest.Read[[]shadowLine](t, director, environ, "profiles", "shadow", "duel", "--show"))
+	require.Regexp(t, `near-skill +2 +15 +15 +19 +1 +5 +5 +5`, director.OK(t, environ, "profiles", "shadow", "duel", "--show"))
 	require.True(t, clitest.Read[[]profileChange](t, director, environ, "profiles", "shadow", "duel", "--off")[0].Changed)
+	require.ErrorContains(t, director.Run(t, environ, "", "profiles", "shadow", "duel", "--show").Err, "has no shadow")
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "profiles", "shadow", "duel", "--show", "--off").Err))
 
 	require.ErrorIs(t, director.Run(t, environ, "no\n", "profiles", "retire", "duel").Err, errNotConfirmed)
 	require.NoError(t, director.Run(t, environ, "yes\n", "profiles", "retire", "duel").Err)

@@ -6,15 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/usercode"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -34,6 +38,10 @@ type process struct {
 	metrics  *telemetry.Metrics
 	store    *db.Store
 	sealer   *token.Sealer
+
+	functions *usercode.Matchmaker // of the director loop; nil without one
+	providers *providerSet         // of the worker; nil without one
+	listening atomic.Pointer[net.Addr]
 }
 
 // newProcess makes a process, and checks the schema if the database is reachable. The caller closes the process.
@@ -73,6 +81,9 @@ func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process,
 }
 
 func (p *process) close() {
+	if p.providers != nil {
+		p.providers.close()
+	}
 	p.store.Close()
 	p.tracing.stop()
 }
@@ -84,6 +95,8 @@ func (c *Config) store() db.Config {
 	timing.SeatTTL = cmp.Or(c.SeatTTL, timing.SeatTTL)
 	timing.UnreportedSeatTTL = cmp.Or(c.UnreportedSeatTTL, timing.UnreportedSeatTTL)
 	timing.TokenTTL = cmp.Or(c.SessionTokenTTL, timing.TokenTTL)
+	timing.NetcodeExpire = cmp.Or(c.NetcodeExpire, timing.NetcodeExpire)
+	timing.NetcodeTimeout = cmp.Or(c.NetcodeTimeout, timing.NetcodeTimeout)
 	timing.PendingFor = cmp.Or(c.OMPendingFor, timing.PendingFor)
 	timing.AssignedFor = cmp.Or(c.OMAssignedFor, timing.AssignedFor)
 	pooler := c.Pooler
@@ -92,15 +105,15 @@ func (c *Config) store() db.Config {
 	}
 	return db.Config{
 		URL: c.DatabaseURL, DirectURL: c.DatabaseURLDirect, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, HoldTimeout: c.HoldTimeout,
-		Timing: timing, Describe: c.describeTicket,
+		Timing: timing, Describe: c.describeTicket, NoHistory: c.MatchHistory == 0,
 	}
 }
 
-// describeTicket returns what history keeps of a ticket. A body that cannot be read has no facts.
-func (c *Config) describeTicket(body []byte) (facts db.TicketFacts) {
-	t, err := ticketbody.Decode("", time.Time{}, body, c.OMPlayerArg)
-	if err == nil {
-		facts.Attributes, facts.Latencies = ticketbody.Facts(t)
+// describeTicket returns what history keeps of a ticket. A body that cannot be read has no attributes.
+func (c *Config) describeTicket(body []byte, party []string) db.TicketFacts {
+	facts := db.TicketFacts{Party: c.privacy().Party(party)}
+	if t, err := ticketbody.Decode("", time.Time{}, body, c.OMPlayerArg); err == nil {
+		facts.Attributes, facts.Latencies = c.privacy().Facts(t)
 	}
 	return facts
 }
@@ -136,25 +149,35 @@ func (p *process) checkSchema(ctx context.Context) error {
 
 // serve runs a replica, optionally with a worker, until ctx ends. It calls started once the server listens.
 func (p *process) serve(ctx context.Context, withWorker bool, started func(*server.Server)) error {
-	options, err := p.serverOptions(ctx)
+	s, w, err := p.replica(ctx, withWorker)
 	if err != nil {
 		return err
-	}
-	s, err := server.New(options)
-	if err != nil {
-		return err
-	}
-	var w *worker.Worker
-	if withWorker {
-		if w, err = p.worker(); err != nil {
-			return err
-		}
 	}
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, serversAddrs)
 	}
+	addr := s.Addr()
+	p.listening.Store(&addr)
 	started(s)
 	return runWithWorker(ctx, w, s.Run)
+}
+
+// replica makes a server, and a worker that shares its matchmaker, or nil.
+func (p *process) replica(ctx context.Context, withWorker bool) (s *server.Server, w *worker.Worker, err error) {
+	options, err := p.serverOptions(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if withWorker {
+		if w, err = p.worker(); err != nil {
+			return nil, nil, err
+		}
+		if options.OpenMatch != nil {
+			options.OpenMatch.Matchmaker = p.functions
+		}
+	}
+	s, err = server.New(options)
+	return s, w, err
 }
 
 // runWithWorker calls run, and runs the worker, if there is one, until run has returned.
@@ -172,7 +195,7 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 }
 
 // serversAddrs are the flags of a replica's listeners.
-const serversAddrs = "--addr, --grpc-addr or --metrics-addr"
+const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
@@ -185,20 +208,29 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		return server.Options{}, err
 	}
 	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
-		p.log.Info("game servers are not served: DIRECTOR_FLEET_TOKEN is not set")
+		p.log.Info("only game servers of deployments are served: DIRECTOR_FLEET_TOKEN is not set")
 	}
 	tickets := c.openMatchOptions()
 	if tickets != nil {
 		tickets.Metrics = p.registry
 	}
+	rivalis := c.orchestratorOptions()
+	if rivalis != nil {
+		rivalis.Metrics = p.registry
+	}
+	bevygap := c.bevygapOptions()
+	if bevygap != nil {
+		bevygap.Metrics = p.registry
+	}
 	return server.Options{
-		OpenMatch: tickets,
-		Store:     p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()),
+		OpenMatch: tickets, Orchestrator: rivalis, Bevygap: bevygap,
+		Store: p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()), Connects: connect.New(p.sealer),
 		Access:      access,
-		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, OpsTokens: c.OpsTokens, Modes: play.Modes(c.Modes),
+		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, Deployments: p.sealer.DeploymentTokens(), OpsTokens: c.OpsTokens, Modes: play.Modes(c.Modes),
 		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
 		TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins,
 		CallTimeout: c.CallTimeout, MaxInFlight: c.MaxInFlight,
+		PlayerArg: c.OMPlayerArg, MaxCandidates: c.LoopCandidates,
 		Universe: c.OMRegion, MaxWaiters: c.OMMaxWatchers, TicketLease: positiveOr(c.TicketLease, -1),
 		CallerRate: rate(c.PlayerRate, c.PlayerBurst), FailureRate: rate(c.FailureRate, c.FailureBurst),
 		DrainDelay: c.DrainDelay, ShutdownTimeout: c.ShutdownBudget,
@@ -242,9 +274,19 @@ func rate(perSecond, burst int) rest.Rate {
 }
 
 func (p *process) worker() (*worker.Worker, error) {
+	deciding, err := p.loopOptions()
+	if err != nil {
+		return nil, err
+	}
+	providers, provisioning, err := p.provision(!p.conf.development)
+	if err != nil {
+		return nil, err
+	}
 	return worker.New(worker.Options{
+		Providers: providers, Provision: provisioning,
 		Store: p.store, Sealer: p.sealer, Alg: p.conf.TokenAlg, Policy: p.conf.schedule().Policy(),
-		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, Loop: p.loopOptions(), Log: p.log, Metrics: p.registry,
+		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, MatchRetention: positiveOr(p.conf.MatchHistory, -1),
+		Loop: deciding, Log: p.log, Metrics: p.registry,
 	})
 }
 
@@ -264,24 +306,25 @@ func (c *Config) checkCommon() error {
 		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is published for %s before it signs, "+
 			"which follows from DIRECTOR_JWKS_MAX_AGE", brief(c.KeyPeriod), brief(lead)))
 	}
-	return errors.Join(missing...)
+	return errors.Join(append(missing, c.checkProvision())...)
 }
 
-// checkServe checks the settings that only replicas need. A replica that serves Open Match need not serve anything else.
+// checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis or guests of bevygap need not
+// serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	tickets := len(c.GRPCAddrs) > 0
-	if !tickets && len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
+	alone := len(c.GRPCAddrs) > 0 || c.OrchestratorAddr != "" || c.Bevygap == "guests"
+	if !alone && len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
 		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
 			"('openssl rand -hex 24' makes one), or allow it with --allow-open-fleet"))
 	}
-	if !tickets && c.JWKS == "" {
+	if !alone && c.JWKS == "" {
 		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set DIRECTOR_AUTH_JWKS "+
 			"to your login's JWKS, as an https URL, a file or JSON"))
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
 	}
-	missing = append(missing, c.checkOpenMatch())
+	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap())
 	return errors.Join(missing...)
 }

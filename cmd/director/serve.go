@@ -49,6 +49,7 @@ func (p *program) serve() *cobra.Command {
 func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
 	p.warnUnknownVariables(ctx, log)
+	conf.warnOrchestrator(ctx, log)
 	proc, err := newProcess(ctx, conf, log)
 	if err != nil {
 		return err

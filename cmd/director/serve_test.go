@@ -68,6 +68,7 @@ func TestServeRefuses(t *testing.T) {
 		"key set not there": {append(full, "DIRECTOR_AUTH_JWKS=/nowhere/jwks.json"), "DIRECTOR_AUTH_JWKS: "},
 		"plain key set":     {append(full, "DIRECTOR_AUTH_JWKS=http://login.example/jwks"), "DIRECTOR_AUTH_JWKS: "},
 		"no database":       {without("DATABASE_URL"), "set DATABASE_URL"},
+		"keys of Rivalis":   {append(full, "FLEET_PORT=7350"), "set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"},
 		"open tickets":      {append(full, "DIRECTOR_GRPC_ADDR=:0"), "anybody who reaches :0 could read and change all tickets: set DIRECTOR_OM_TOKENS"},
 		"tickets over REST": {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_ADDR=:0"), "--om-open"},
 		"names, and no CA":  {append(full, "DIRECTOR_GRPC_ADDR=127.0.0.1:0", "DIRECTOR_OM_CLIENTS=lobby"), "set DIRECTOR_OM_CLIENT_CA, too"},
@@ -104,11 +105,31 @@ func TestServeOpenMatchAlone(t *testing.T) {
 	status, body := clitest.Post(t, r.api()+"/v1/frontendservice/tickets", "", map[string]any{"ticket": map[string]any{}})
 	require.Equal(t, http.StatusOK, status, body)
 	status, body = clitest.Post(t, r.api()+"/fleet/register", "", myServer)
-	require.Equal(t, http.StatusNotFound, status, body)
+	require.Equal(t, http.StatusUnauthorized, status, "only servers that the director has started may register: %s", body)
 	require.NoError(t, r.stop())
-	for _, said := range []string{"game servers are not served", "players are not served"} {
+	for _, said := range []string{"only game servers of deployments are served", "players are not served"} {
 		r.log.wait(t, said)
 	}
+}
+
+// Pins a replica for Rivalis alone that requires settings of players and game servers, or a key in its log.
+func TestServeRivalisAlone(t *testing.T) {
+	t.Parallel()
+	const agentKey, adminKey = "an-agent-key-for-tests-0123456789", "an-admin-key-for-tests-0123456789"
+	r := start(t, env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "FLEET_HOST=127.0.0.1", "FLEET_PORT=0",
+		"FLEET_AGENT_KEY="+agentKey, "FLEET_ADMIN_KEY="+adminKey), "serve", "--addr", "127.0.0.1:0")
+	rivalis := "http://" + r.logged("listening", "orchestrator_addr")
+	require.Eventually(t, func() bool {
+		status, _ := clitest.Get(t, rivalis+"/readyz")
+		return status == http.StatusOK
+	}, deadline, tick)
+	status, body := clitest.Post(t, rivalis+"/v1/rooms", "Authorization: Bearer "+adminKey, object{"type": "match"})
+	require.Equal(t, http.StatusConflict, status, body)
+	status, body = clitest.Post(t, r.api()+"/fleet/register", "", myServer)
+	require.Equal(t, http.StatusUnauthorized, status, "only servers that the director has started may register: %s", body)
+	require.NoError(t, r.stop())
+	require.NotContains(t, r.log.String(), agentKey)
+	require.NotContains(t, r.log.String(), adminKey)
 }
 
 // Pins a replica whose Open Match server does not follow its settings.

@@ -16,6 +16,7 @@ type setting struct {
 	flag      string   // its flag without the dashes
 	env       string   // its variable; "" is DIRECTOR_ and the flag's name
 	aliases   []string // further names of the variable, that other systems use
+	upstream  upstream // variables of another system in a syntax of their own
 	section   string
 	def       string // the default, in the syntax of the flag; "" is none
 	help      string // for --help and docs/configuration.md
@@ -23,6 +24,23 @@ type setting struct {
 	fleetWide bool   // replicas and workers of one database must agree on it
 	by        commandSet
 	value     value
+}
+
+// upstream is the variables in which another system has a setting, in a syntax of its own.
+type upstream struct {
+	names []string
+	read  func(environ environment) (text, name string) // in our syntax, and the variable it is from; "" if none is set
+}
+
+// translated is a single variable of another system.
+func translated(name string, translate func(text string) string) upstream {
+	return upstream{[]string{name}, func(environ environment) (string, string) {
+		text, ok := environ.lookup(name)
+		if !ok {
+			return "", ""
+		}
+		return translate(text), name
+	}}
 }
 
 // variable is the name of the setting's environment variable.
@@ -108,6 +126,11 @@ func (s setting) find(flags *pflag.FlagSet, environ environment) (string, source
 	}
 	for _, name := range append([]string{s.variable()}, s.aliases...) {
 		if text, ok := environ.lookup(name); ok {
+			return text, fromEnv(name)
+		}
+	}
+	if s.upstream.read != nil {
+		if text, name := s.upstream.read(environ); name != "" {
 			return text, fromEnv(name)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/server/orchestrator"
 	"github.com/lattice-director/director/token"
 )
 
@@ -227,7 +228,7 @@ func evaluatorURL(p *string) value {
 }
 
 func endpoint(p *string) value {
-	v := value{kind: "url", allowed: "an http or https URL such as http://localhost:4318", show: func() string { return redact(*p) }}
+	v := value{kind: "url", allowed: "an http or https URL", show: func() string { return redact(*p) }}
 	v.set = func(text string) error {
 		*p = text
 		u, err := url.Parse(text)
@@ -262,6 +263,22 @@ func secrets(p *[]string) value {
 		*p = splitList(text)
 		for _, secret := range *p {
 			if len(secret) < shortestSecret {
+				return v.must(false)
+			}
+		}
+		return v.must(len(*p) > 0)
+	}
+	return v
+}
+
+// agentKeys are secrets that are sent as a subprotocol of a WebSocket.
+func agentKeys(p *[]string) value {
+	v := secrets(p)
+	v.allowed = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; several comma-separated", shortestSecret)
+	v.set = func(text string) error {
+		*p = splitList(text)
+		for _, key := range *p {
+			if orchestrator.ValidKey(key) != nil {
 				return v.must(false)
 			}
 		}

@@ -21,6 +21,7 @@ func (d *devRun) welcome(s *server.Server) {
 Lattice Director %s, for development
 
   API      %s    documentation: %s/docs
+  Rivalis  %s://%s    %s
   Metrics  http://%s/metrics
   Data     %s
   SQL      %s
@@ -38,8 +39,16 @@ Act as a player:
 
 List the game servers: %s    Ctrl-C stops everything%s
 
-`, buildVersion().Version, api, api, s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
+`, buildVersion().Version, api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api, d.command("fleet list"), d.kept())
+}
+
+// rivalisKeys prints keys only in the run that makes them.
+func (d *devRun) rivalisKeys() string {
+	if d.madeKeys {
+		return "agent key: " + strings.Join(d.conf.OrchestratorAgentKeys, ",") + "    admin key: " + strings.Join(d.conf.OrchestratorAdminKeys, ",")
+	}
+	return "keys: as configured, else in " + d.data.path("agent-key") + " and " + d.data.path("admin-key")
 }
 
 func (d *devRun) kept() string {

@@ -24,6 +24,7 @@ func botsCommand(c *common) *cobra.Command {
 		Short: "Let bots play",
 		Long:  "Let bots play until Ctrl-C or the end of --for, then print their statistics as JSON.",
 		Example: "  arena bots --issuer-key dev-issuer.json --region eu-west --modes duel,ffa --count 60 --max-party 4\n" +
+			"  arena bots --issuer-key dev-issuer.json --modes ffa,teams --profiles teams=ranked\n" +
 			"  arena bots --issuer-key dev-issuer.json --for 30s",
 		Args: cobra.NoArgs,
 	}
@@ -35,6 +36,7 @@ func botsCommand(c *common) *cobra.Command {
 	f.IntVar(&cfg.Count, "count", 8, "how many bots")
 	f.StringVar(&cfg.Region, "region", "local", "region to play in")
 	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "modes to play, taken in turn by parties")
+	f.StringToStringVar(&cfg.Profiles, "profiles", nil, "profiles to queue for, by mode (teams=ranked); parties of other modes call matchmake")
 	f.IntVar(&cfg.MaxParty, "max-party", 1, "size of the largest party")
 	f.IntVar(&cfg.MaxPlayers, "max-players", 8, "requested size of sessions")
 	f.DurationVar(&playFor, "for", 0, "how long the bots play; 0: until Ctrl-C")

@@ -9,7 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/examples/arena/server"
+	"github.com/lattice-director/director/sdk"
 )
+
+// gamePort is the name of the port in the app versions of arena.
+const gamePort = "game"
 
 // serverCommand reads the fleet token from the environment only: all users of the host can read a command line.
 func serverCommand(c *common) *cobra.Command {
@@ -19,7 +23,8 @@ func serverCommand(c *common) *cobra.Command {
 		Use:   "server",
 		Short: "Run a game server",
 		Long: "Run a game server until SIGTERM or Ctrl-C. Then it drains, waits for its players to leave, and exits.\n" +
-			"The fleet token is read from $FLEET_TOKEN.",
+			"The fleet token is read from $FLEET_TOKEN. Started by the director, it takes everything from its environment, and the flags\n" +
+			"that name the server, its region, modes, capacity and addresses have no effect.",
 		Example: "  FLEET_TOKEN=… arena server --region eu-west --modes duel,ffa --capacity 64",
 		Args:    cobra.NoArgs,
 	}
@@ -35,8 +40,16 @@ func serverCommand(c *common) *cobra.Command {
 	f.DurationVar(&grace, "grace", 30*time.Second, "how long matches may continue after SIGTERM")
 	f.DurationVar(&startWithin, "start-within", time.Minute, "how long to wait for the director at start")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, deployed, err := sdk.Deployed(os.Environ())
+		if err != nil {
+			return err
+		}
 		cfg.FleetToken = os.Getenv("FLEET_TOKEN")
-		if cfg.InstanceID == "" {
+		switch {
+		case deployed:
+			c.director = d.URLs
+			cfg = cfg.Deployed(d, gamePort)
+		case cfg.InstanceID == "":
 			cfg.InstanceID = "arena-" + strings.ToLower(rand.Text()[:8])
 		}
 		return runServer(cmd, c, cfg, grace, startWithin)

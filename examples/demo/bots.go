@@ -37,7 +37,7 @@ func newPlayers(c *cluster) (p *players, err error) {
 		return nil, err
 	}
 	p.Swarm, err = bots.New(bots.Config{
-		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes,
+		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes, Profiles: map[string]string{rankedMode: profileName},
 		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
 		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second}, Rest: bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
 	})

@@ -30,6 +30,8 @@ type record struct {
 	drainedAt          time.Time
 
 	tokensShown, tokensRefused int
+
+	queueing
 }
 
 // step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine that
@@ -42,10 +44,13 @@ type step struct {
 
 func (c *chaos) steps() []step {
 	return []step{
+		{0, c.matchesWait, c.openArena},
 		{0.25, c.crowded, c.stealTokens},
 		{0.33, c.crowded, c.killServer},
 		{0, c.evictedPlay, c.reportEvicted},
-		{0.50, c.crowded, c.killReplica},
+		{0.42, c.crowded, c.killWorker},
+		{0, c.takenOver, c.reportTakeover},
+		{0.52, c.crowded, c.killReplica},
 		{0.60, c.crowded, c.drainServer},
 		{0.70, c.answeredWithoutReplica, c.restartReplica},
 		{0.80, c.crowded, c.stealTokens},
@@ -97,8 +102,8 @@ func (c *chaos) crowded(context.Context) bool {
 func (c *chaos) busiest(ctx context.Context) (server string, connected int, now time.Time, err error) {
 	err = c.db.QueryRow(ctx, `
 		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'), clock_timestamp()
-		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 ORDER BY 2 DESC, 1 LIMIT 1`,
-		c.server).Scan(&server, &connected, &now)
+		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 AND f.region = $2 ORDER BY 2 DESC, 1 LIMIT 1`,
+		c.server, region).Scan(&server, &connected, &now)
 	return server, connected, now, err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/provider/process"
 )
 
 // Sizes and intervals of the fleet. The lease is short, so that the lease of a killed server expires within the run.
@@ -33,7 +34,7 @@ const (
 	startTimeout   = 10 * time.Minute // the first build takes minutes
 )
 
-var modes = []string{"ffa", "teams"}
+var modes = []string{"ffa", rankedMode}
 
 // capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a fifth
 // more seats than there are bots: enough for all, and few enough that matches fill up.
@@ -44,9 +45,13 @@ func capacity(i int) int { return (3 - i%2) * sessionSize }
 type cluster struct {
 	dir      string
 	login    devlogin.Issuer
-	fleetKey string // the game servers' secret
+	fleetKey string   // the game servers' secret
+	env      []string // of all processes of the director
 	postgres *pglocal.Cluster
 	db       *pgxpool.Pool
+
+	launched *process.Provider // reads the game servers that workers start
+	revoke   func()            // of the last will that kills them
 
 	replicas []replica
 	urls     []string // of the replicas
@@ -73,14 +78,14 @@ func (c *cluster) start(ctx context.Context, s *screen) (err error) {
 		return err
 	}
 	// Postgres refuses to run as root: started by root it runs as another user, who needs access to its directory.
-	if err := errors.Join(os.Chmod(c.dir, 0o711), os.Mkdir(c.logs(), 0o700)); err != nil {
+	if err := errors.Join(os.Chmod(c.dir, 0o711), os.Mkdir(c.logs(), 0o700), c.adopt()); err != nil {
 		return err
 	}
 	for _, step := range []struct {
 		what string
 		do   func(context.Context) (string, error)
 	}{
-		{"postgres", c.startPostgres}, {"binaries", c.build}, {"director", c.startDirector}, {"arena", c.startServers},
+		{"postgres", c.startPostgres}, {"binaries", c.build}, {"director", c.startDirector}, {"matchmaker", c.startMatchmaker},
 	} {
 		if err := s.step(step.what, func() (string, error) { return step.do(ctx) }); err != nil {
 			return err
@@ -118,14 +123,14 @@ func (c *cluster) command(binary, name string, env []string, args ...string) sub
 	return subprocess.Command{Name: name, Path: filepath.Join(c.bin(), binary), Args: args, Env: env, Logs: c.logs()}
 }
 
-// startDirector migrates the database, then starts the replicas and the worker.
+// startDirector migrates the database, then starts the replicas.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	c.fleetKey = rand.Text()
 	if c.login, err = devlogin.New(); err != nil {
 		return "", err
 	}
-	env := c.settings()
-	if err := c.command("director", "migrate", env, "migrate", "up").Run(ctx); err != nil {
+	c.env = c.settings()
+	if err := c.command("director", "migrate", c.env, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
 	addrs, err := subprocess.FreeAddrs(ctx, 2)
@@ -134,12 +139,11 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	}
 	var group errgroup.Group
 	for i, addr := range addrs {
-		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), append(slices.Clip(env), "DIRECTOR_ADDR="+addr), "serve"), "http://" + addr}
+		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), append(slices.Clip(c.env), "DIRECTOR_ADDR="+addr), "serve"), "http://" + addr}
 		c.replicas, c.urls = append(c.replicas, r), append(c.urls, r.url)
 		group.Go(func() error { return c.launch(ctx, r) })
 	}
-	group.Go(func() error { return c.run(c.command("director", "worker", env, "work")) })
-	return "a worker, and replicas at " + strings.Join(addrs, " and "), group.Wait()
+	return "replicas at " + strings.Join(addrs, " and "), group.Wait()
 }
 
 // settings are the environment of all processes of the director.
@@ -177,22 +181,23 @@ func (c *cluster) launch(ctx context.Context, r replica) error {
 }
 
 // startServers starts the game servers and waits until all have registered.
-func (c *cluster) startServers(ctx context.Context) (how string, err error) {
+func (c *cluster) startServers(ctx context.Context) error {
 	for i := range serverCount {
 		name := fmt.Sprintf("arena-%d", i+1)
 		err := c.run(c.command("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
 			"server", "--director", strings.Join(c.urls, ","), "--instance-id", name, "--region", region, "--modes", strings.Join(modes, ","),
-			"--capacity", strconv.Itoa(capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s"))
+			"--capacity", strconv.Itoa(capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s", "--empty-for", "1s"))
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
-	known := 0
+	var err error
 	await(ctx, func() bool {
-		err = errors.Join(c.unexpectedExit(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive`).Scan(&known))
+		known := 0
+		err = errors.Join(c.unexpectedExit(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive AND region = $1`, region).Scan(&known))
 		return err != nil || known == serverCount
 	})
-	return fmt.Sprintf("%d game servers with %d or %d seats have registered", known, capacity(1), capacity(0)), errors.Join(err, ctx.Err())
+	return errors.Join(err, ctx.Err())
 }
 
 // processes are the processes whose name has the prefix, the latest last.
@@ -227,7 +232,7 @@ func (c *cluster) unexpectedExit() error {
 func (c *cluster) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	errs := []error{stopAll(ctx, c.processes("arena-")), stopAll(ctx, c.processes(""))}
+	errs := []error{stopAll(ctx, c.processes("arena-")), stopAll(ctx, c.processes("")), c.endServers(ctx)}
 	if c.db != nil {
 		c.db.Close()
 	}

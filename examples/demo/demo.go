@@ -1,11 +1,14 @@
 // Command demo shows the whole system at work on one machine, and proves that it keeps its promises: a private Postgres, two
-// replicas of the director, a worker, six game servers and sixty bots. It kills a game server and a replica with kill -9,
-// drains a server in SQL as an operator does, and shows stolen tokens to game servers. It ends with proofs; its exit code is 1
-// when one fails. The bots play for $DEMO_SECONDS, by default 60.
+// replicas of the director, two workers, six game servers and sixty bots. In a second region there is no game server: two more workers
+// start them when players come, and end them when they have left. Some parties of bots call /matchmake, the others queue
+// for the profile ranked.yaml, before there is a game server. The demo kills a game server, a worker and a replica with kill -9,
+// drains a server in SQL as an operator does, shows stolen tokens to game servers, and kills a worker while servers start. It ends with one match explained and with
+// proofs; its exit code is 1 when one fails. The bots play for $DEMO_SECONDS, by default 60.
 //
-// demo.go is the main program. cluster.go starts the processes and bots.go the players; answers.go records the answers that
-// players get. chaos.go injects the faults. watch.go reads the ops views, proofs.go makes the proofs, and
-// screen.go prints. The game itself is examples/arena.
+// demo.go is the main program. cluster.go and matchmaker.go start the processes and bots.go the players; answers.go records the
+// answers that players get. chaos.go injects the faults, those of the queue in queueing.go. watch.go reads the ops views,
+// pool.go plays in the region whose servers the director starts, and servers.go looks at these. proofs.go and pool_proofs.go make the
+// proofs, rules.go the one on the rules of matches, and screen.go prints. The game itself is examples/arena.
 package main
 
 import (
@@ -32,7 +35,7 @@ const (
 )
 
 // extraTime is added to the length of the play for what has not happened in time on a busy machine.
-const extraTime = 30 * time.Second
+const extraTime = time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -93,14 +96,23 @@ func play(ctx context.Context, c *cluster, players *players, s *screen, length t
 	group, stage := errgroup.WithContext(timed) // the first error ends the play
 	group.Go(func() error { players.Run(stage); return nil })
 	group.Go(func() error { return w.run(stage) })
+	started := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
 		defer end()
-		return chaos.run(stage, length)
+		both, stage := errgroup.WithContext(stage)
+		both.Go(func() error { return chaos.run(stage, length) })
+		both.Go(func() error { return started.run(stage) })
+		return both.Wait()
 	})
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	chaos.tally = w.tally
+	chaos.tally, chaos.started = w.tally, started.started
+	why, err := chaos.explain(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s.printf("\nWhy one of the matches was made, as `director explain match` says:\n\n%s", why)
 	return chaos.proofs(ctx), nil
 }
 

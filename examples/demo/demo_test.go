@@ -17,13 +17,15 @@ func TestDemo(t *testing.T) {
 	var out bytes.Buffer
 	require.Equal(t, exitKept, run(t.Context(), 20*time.Second, io.MultiWriter(&out, t.Output())))
 	for _, claim := range []string{
-		"Every bot played", "Nobody over capacity", "The killed server's players play on", "The killed replica lost nothing",
+		"Every bot played", "Those who waited for a server got one", "Every matched player had one seat", "No match breaks its rules",
+		"Matching went on without its worker", "Nobody over capacity", "The killed server's players play on", "The killed replica lost nothing",
 		"Everything went on without it", "The drained server took nobody new", "Replayed tokens were refused", "All invariants hold",
+		"Servers started when players came", "A worker died while servers started, and none was lost or doubled", "The pool shrank to nothing",
 		"Everything stopped when told",
 	} {
 		require.Contains(t, out.String(), "✓ "+claim+"\n")
 	}
-	require.Equal(t, 9, strings.Count(out.String(), "\n✓ "))
+	require.Equal(t, 16, strings.Count(out.String(), "\n✓ "))
 }
 
 func TestLength(t *testing.T) {

@@ -51,7 +51,7 @@ func TestEnd(t *testing.T) {
 			for lines := bufio.NewScanner(stdout); lines.Scan() && !playing.MatchString(lines.Text()); {
 				t.Log(lines.Text())
 			}
-			require.GreaterOrEqual(t, len(running(dir)), 10, "Postgres, two replicas, a worker and six servers")
+			require.GreaterOrEqual(t, len(running(dir)), 11, "Postgres, two replicas, two workers and six servers")
 
 			require.NoError(t, cmd.Process.Signal(end.signal))
 			_ = cmd.Wait() // the error is the exit code

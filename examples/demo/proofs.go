@@ -21,13 +21,15 @@ type judge struct {
 	players *players
 	tally
 	record
+	started
 }
 
 // proofs makes all proofs but [endedWell]. The play must be over.
 func (j *judge) proofs(ctx context.Context) []proof {
 	return []proof{
-		j.everybodyPlayed(ctx), j.nobodyOverCapacity(), j.evictedPlayOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx),
-		j.thiefRefused(), j.invariantsHold(ctx),
+		j.everybodyPlayed(ctx), j.waitersSeated(ctx), j.oneSeatEach(ctx), j.rulesHold(ctx), j.nobodyOverCapacity(), j.evictedPlayOn(ctx),
+		j.matchingWentOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx), j.thiefRefused(),
+		j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.invariantsHold(ctx),
 	}
 }
 
@@ -59,7 +61,7 @@ func (j *judge) everybodyPlayed(ctx context.Context) proof {
 	return j.ask(ctx, "Every bot played", `
 		SELECT count(DISTINCT sub) = $1 AND $2 = $1,
 			format('%s of %s were admitted with a verified token, %s times; they picked up %s coins', least(count(DISTINCT sub), $2), $1, $3::int, $4::int)
-		FROM seat WHERE connected_at IS NOT NULL`, botCount, welcomed, total.Matches+total.Rejoins+total.Moves, total.Coins)
+		FROM seat WHERE connected_at IS NOT NULL AND region = $5`, botCount, welcomed, total.Matches+total.Rejoins+total.Moves, total.Coins, region)
 }
 
 func (j *judge) nobodyOverCapacity() proof {

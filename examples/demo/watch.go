@@ -45,12 +45,12 @@ func (w *watcher) look(ctx context.Context) error {
 	var fleet, over, broken string
 	var fullest float64
 	err := w.cluster.db.QueryRow(ctx, `
-		SELECT string_agg(instance || ' ' || CASE WHEN status <> 'ready' THEN status WHEN lease_age > $1 THEN 'silent'
-				ELSE players || '/' || capacity END, ', ' ORDER BY instance),
-			max(reserved_seats::float / capacity),
+		SELECT coalesce(string_agg(instance || ' ' || CASE WHEN status <> 'ready' THEN status WHEN lease_age > $1 THEN 'silent'
+				ELSE players || '/' || capacity END, ', ' ORDER BY instance) FILTER (WHERE region = $2), 'no game server'),
+			coalesce(max(reserved_seats::float / capacity), 0),
 			coalesce(string_agg(instance, ', ') FILTER (WHERE greatest(reserved_seats, players) > capacity), ''),
 			coalesce((SELECT string_agg(name || ': ' || violations, ', ') FROM ops.invariants WHERE violations > 0), '')
-		FROM ops.fleet`, leaseTTL/2).Scan(&fleet, &fullest, &over, &broken)
+		FROM ops.fleet`, leaseTTL/2, region).Scan(&fleet, &fullest, &over, &broken)
 	if err := errors.Join(w.cluster.unexpectedExit(), err); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,15 @@ func WriteJSON(to io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// pairs formats a map as flags take it: key=value,key=value.
+func pairs(m map[string]string) string {
+	all := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, k+"="+m[k])
+	}
+	return strings.Join(all, ",")
+}
+
 // readable formats cells for people.
 func readable(cells []any) table.Row {
 	row := make(table.Row, len(cells))
@@ -80,6 +90,8 @@ func readable(cells []any) table.Row {
 		switch v := cell.(type) {
 		case []string:
 			row[i] = strings.Join(v, ",")
+		case map[string]string:
+			row[i] = pairs(v)
 		case time.Time:
 			row[i] = v.UTC().Format(time.RFC3339)
 		case *time.Time:

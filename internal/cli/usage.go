@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -33,16 +35,20 @@ func ExitCode(err error) int {
 	}
 }
 
-// Exactly requires n arguments, as cobra.ExactArgs does, with a usage error for any other number.
-func Exactly(n int) cobra.PositionalArgs { return orUsage(cobra.ExactArgs(n)) }
+// Exactly requires n arguments, with a usage error for any other number.
+func Exactly(n int) cobra.PositionalArgs { return Between(n, n) }
 
 // AtLeast requires n arguments or more, with a usage error for fewer.
-func AtLeast(n int) cobra.PositionalArgs { return orUsage(cobra.MinimumNArgs(n)) }
+func AtLeast(n int) cobra.PositionalArgs { return Between(n, math.MaxInt) }
 
-func orUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
+// Between requires least to most arguments, with a usage error for any other number that shows how the command is called.
+func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return Usage(err)
+		switch use := strings.TrimSuffix(cmd.UseLine(), " [flags]"); {
+		case len(args) < least:
+			return Usage(fmt.Errorf("an argument is missing: %s", use))
+		case len(args) > most:
+			return Usage(fmt.Errorf("unexpected argument %q: %s", args[most], use))
 		}
 		return nil
 	}

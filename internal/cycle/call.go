@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
 )
 
 // callState is the state of a call. It only advances. The package comment has the diagram.
@@ -37,8 +38,7 @@ type call struct {
 	round     *round             // nil while waiting
 	stop      context.CancelFunc // cancels the match function
 	ids       map[string]bool    // of matches
-	proposals []Proposal         // the first has number 1
-	decided   map[int32]bool     // numbers of proposals that are committed or dropped
+	proposals []*candidate
 	bytes     int
 	mmfErr    error
 	outbox    []Accepted
@@ -47,7 +47,7 @@ type call struct {
 }
 
 func newCall(ctx context.Context, e *Engine, caller Caller) *call {
-	c := &call{engine: e, caller: caller, changed: make(chan struct{}, 1), ids: map[string]bool{}, decided: map[int32]bool{}}
+	c := &call{engine: e, caller: caller, changed: make(chan struct{}, 1), ids: map[string]bool{}}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }
@@ -62,9 +62,9 @@ func (c *call) advance(to callState) bool {
 	if c.stop != nil && to > proposing {
 		c.stop()
 	}
-	wake(c.changed)
+	wait.Wake(c.changed)
 	if c.round != nil {
-		wake(c.round.changed)
+		wait.Wake(c.round.changed)
 	}
 	return true
 }
@@ -117,20 +117,11 @@ func (c *call) resultOf(err error) error {
 	return nil
 }
 
-// fail ends the call by itself. Fetch does not return before release, because matches of the call may be committed right
-// now. The caller holds mu.
+// fail ends the call by itself. Fetch does not return before end, because matches of the call may be committed right now.
+// The caller holds mu.
 func (c *call) fail(err error) {
 	if c.advance(failing) {
 		c.result = &Error{SyncErr: err, MMFErr: c.mmfErr}
-	}
-}
-
-// release ends a failing call: the round commits no matches of it from now on.
-func (c *call) release() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == failing {
-		c.advance(ended)
 	}
 }
 
@@ -146,20 +137,14 @@ func (c *call) current() callState {
 	return c.state
 }
 
-// row names no row: the verdict on a proposal of this replica is delivered from memory.
-func (c *call) row(int32) (caller uuid.UUID, seq int32) { return uuid.Nil, 0 }
-
-// accept queues a match for delivery: the proposal with a number is committed. A second time does nothing.
-func (c *call) accept(seq int32, created *db.Backfill) {
+// accept queues a match for delivery.
+func (c *call) accept(m Accepted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.decided[seq] || int(seq) > len(c.proposals) {
-		return
-	}
-	c.decided[seq] = true
 	c.anyMatch = true
-	c.outbox = append(c.outbox, Accepted{Proposal: c.proposals[seq-1], CreatedBackfill: created})
-	wake(c.changed)
+	m.Mark = c.round.ref.Mark(m.ID)
+	c.outbox = append(c.outbox, m)
+	wait.Wake(c.changed)
 }
 
 // deliver delivers matches until the call has ended.

@@ -2,7 +2,7 @@
 // evaluator accepts the best of them, and one replica commits these, so that no ticket is in two matches.
 //
 // Where is a ticket matched? A match function proposes matches (outside this program), the evaluator chooses among them
-// (evaluation.go, [match.Evaluate] by default), and the owner of the cycle commits the chosen ones (match.go, which calls
+// (evaluation.go, [match.Evaluate] by default), and the owner of the cycle commits the chosen ones (commit.go, which calls
 // [db.Store.AcceptMatches]; [match.Keep] decides there under locks).
 //
 // # A cycle
@@ -47,10 +47,11 @@
 //
 // # Files
 //
-// engine.go and options.go are the engine, join.go puts calls into cycles, call.go and proposals.go are one call, round.go
-// is a cycle as this replica takes part in it. The round of the owner is owner.go (collect.go takes proposals, evaluation.go
-// runs the evaluator, queue.go and match.go commit what it accepts, lease.go holds the row); the round of a follower is
-// follower.go (report.go writes proposals for the owner). Each round is one goroutine.
+// engine.go and options.go are the engine, join.go puts calls into cycles, call.go and proposals.go are one call. round.go
+// is a cycle as this replica takes part in it: one goroutine, which wakes up, takes a step of its role, and waits. One role is
+// owner.go (collect.go takes proposals, evaluation.go runs the evaluator, queue.go and commit.go commit what it accepts,
+// lease.go holds the row), the other follower.go (report.go writes proposals for the owner, and takes calls out). A follower
+// that takes the cycle over becomes its owner.
 //
 // A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after PendingFor of
 // [db.Timing].

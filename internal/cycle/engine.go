@@ -37,6 +37,7 @@ type Proposal struct {
 type Accepted struct {
 	Proposal
 
+	Mark            []byte       // what its tickets store of it; see [db.MarkedTickets]
 	CreatedBackfill *db.Backfill // created for this match; nil: none was
 }
 
@@ -60,12 +61,10 @@ type Engine struct {
 	customEvaluator bool
 	metrics         *metrics
 	memory          atomic.Int64   // bytes of proposals
-	forgotAt        atomic.Int64   // when this engine last deleted old cycles, in Unix nanoseconds
 	running         sync.WaitGroup // rounds, evaluators and renewals of leases
 
-	arrived    chan struct{} // wakes Run: a call waits for a cycle
-	roundEnded chan struct{} // wakes Run: a cycle of this replica has ended
-	joining    sync.Mutex    // held from the statement that puts calls into a cycle until their round has them
+	arrived chan struct{} // wakes Run: a call waits for a cycle
+	joining sync.Mutex    // held from the statement that puts calls into a cycle until their round has them
 
 	mu      sync.Mutex
 	calls   int
@@ -80,13 +79,14 @@ func New(o Options) (*Engine, error) {
 	if o.Store == nil || o.Region == "" || o.Replica == uuid.Nil {
 		return nil, errors.New("cycle: a store, a region and the replica's id are required")
 	}
+	customEvaluator := o.Evaluator != nil
+	o = o.withDefaults()
 	m, err := newMetrics(o.Metrics)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		Options: o.withDefaults(), customEvaluator: o.Evaluator != nil, metrics: m, rounds: map[uuid.UUID]*round{},
-		arrived: make(chan struct{}, 1), roundEnded: make(chan struct{}, 1),
+		Options: o, customEvaluator: customEvaluator, metrics: m, rounds: map[uuid.UUID]*round{}, arrived: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -102,10 +102,14 @@ func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
 	return c.deliver()
 }
 
-// wake puts a token into a wake-up channel, which has room for one, unless it holds one already.
-func wake(channel chan struct{}) {
-	select {
-	case channel <- struct{}{}:
-	default:
-	}
+// do calls fn in a goroutine of the engine, with the deadline of a step. A panic of fn becomes an error.
+func (e *Engine) do(ctx context.Context, goroutine string, fn func(context.Context) error) error {
+	return e.Guard.Do(goroutine, func() error { return inStep(ctx, fn) })
+}
+
+// inStep calls fn with the deadline of a step.
+func inStep(ctx context.Context, fn func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	return fn(ctx)
 }

@@ -55,20 +55,10 @@ var (
 	errSlow        = errors.New("evaluator ran longer than it may, canceling")
 )
 
-// Texts are quoted without escapes, as clients compare them.
-
-func errSameTwice(id string) error {
-	return fmt.Errorf("MatchMakingFunction returned same match_id twice: \"%s\"", id)
-}
-
-func errSameOfTwo(id string) error {
-	return fmt.Errorf("multiple match functions used same match_id: \"%s\"", id)
-}
-
-func errUnknownMatch(id string) error {
-	return fmt.Errorf("evaluator returned match_id \"%s\" which does not correspond to its any match in its input", id)
-}
-
-func errAcceptedTwice(id string) error {
-	return fmt.Errorf("evaluator returned same match_id twice: \"%s\"", id)
-}
+// Formats of errors about a match_id, which they quote without escapes: clients compare these texts.
+const (
+	sameTwice     = `MatchMakingFunction returned same match_id twice: "%s"`
+	sameOfTwo     = `multiple match functions used same match_id: "%s"`
+	unknownMatch  = `evaluator returned match_id "%s" which does not correspond to its any match in its input`
+	acceptedTwice = `evaluator returned same match_id twice: "%s"`
+)

@@ -2,8 +2,12 @@ package cycle
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/wait"
 	"github.com/lattice-director/director/match"
 )
 
@@ -24,116 +28,141 @@ func (byScore) Evaluate(_ context.Context, in <-chan Proposal, accept func(id st
 	return nil
 }
 
-// evaluation is one run of the evaluator. The owner's goroutine feeds it; the evaluator's goroutine accepts.
+// evaluation is one run of the evaluator. It is safe for concurrent use.
 type evaluation struct {
-	in          chan Proposal
-	inputClosed bool          // the owner's goroutine only
-	queue       []Proposal    // that the evaluator has not read yet; the owner's goroutine only
-	changed     chan struct{} // wakes the owner: the evaluator has accepted a match, or has ended
-	cancel      context.CancelFunc
+	cancel  context.CancelFunc
+	changed chan struct{} // wakes the owner: the evaluator has accepted a match, or has ended
+	queued  chan struct{} // wakes feed: proposals are queued, or no more follow
 
-	mu       sync.Mutex
-	ids      map[string]bool // of the matches in the input; true: accepted
-	accepted []string        // not taken by the owner yet
-	ended    bool
-	err      error
+	mu         sync.Mutex
+	candidates map[string]*candidate // by match id; nil: an earlier owner has decided about it
+	queue      []Proposal            // for the evaluator
+	isComplete bool                  // no more proposals follow
+	accepted   queue                 // matches to commit
+	ended      bool
+	err        error // why the cycle fails for all callers
 }
 
 // evaluate starts the engine's evaluator.
-func (e *Engine) evaluate(ctx context.Context) *evaluation {
-	v := &evaluation{in: make(chan Proposal, 256), changed: make(chan struct{}, 1), ids: map[string]bool{}}
+func (r *round) evaluate(ctx context.Context) *evaluation {
+	v := &evaluation{
+		changed: r.changed, queued: make(chan struct{}, 1), candidates: map[string]*candidate{},
+		accepted: queue{of: map[uuid.UUID][]*candidate{}},
+	}
 	ctx, v.cancel = context.WithCancel(ctx)
-	e.running.Go(func() {
-		v.end(e.Guard.Do("evaluator", func() error {
-			return e.Evaluator.Evaluate(ctx, v.in, func(id string) error { return v.accept(ctx, id) })
+	in := make(chan Proposal, 256)
+	r.running.Go(func() { v.feed(ctx, in) })
+	r.running.Go(func() {
+		v.end(r.Guard.Do("evaluator", func() error {
+			return r.Evaluator.Evaluate(ctx, in, func(id string) error { return v.accept(ctx, id) })
 		}))
 	})
 	return v
 }
 
-// add queues a proposal for the evaluator.
-func (v *evaluation) add(p Proposal) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.ids[p.ID] = false
-	v.queue = append(v.queue, p)
-}
-
-// next returns the channel and the proposal that the owner has to send next; the channel is nil where there is none.
-func (v *evaluation) next() (in chan<- Proposal, p Proposal) {
-	if len(v.queue) == 0 {
-		return nil, p
-	}
-	return v.in, v.queue[0]
-}
-
-// feed sends what the evaluator takes without blocking.
-func (v *evaluation) feed() {
-	for len(v.queue) > 0 {
+// feed sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the input when ctx
+// ends: an evaluator may read and ignore its context.
+func (v *evaluation) feed(ctx context.Context, in chan<- Proposal) {
+	defer close(in)
+	for complete := false; !complete; {
 		select {
-		case v.in <- v.queue[0]:
-			v.queue = v.queue[1:]
-		default:
+		case <-v.queued:
+		case <-ctx.Done():
 			return
+		}
+		var more []Proposal
+		more, complete = v.takeQueue()
+		for _, p := range more {
+			select {
+			case in <- p:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 }
 
-// closeInput closes the evaluator's input: no proposals follow.
-func (v *evaluation) closeInput() {
-	if !v.inputClosed {
-		v.inputClosed = true
-		close(v.in)
+func (v *evaluation) takeQueue() (more []Proposal, complete bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	more, v.queue = v.queue, nil
+	return more, v.isComplete
+}
+
+// add queues a candidate for the evaluator, unless an earlier owner has decided about it.
+func (v *evaluation) add(c *candidate) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, used := v.candidates[c.ID]; used {
+		v.fail(fmt.Errorf(sameOfTwo, c.ID))
+		return
+	}
+	v.candidates[c.ID] = nil
+	if !c.decided {
+		v.candidates[c.ID] = c
+		v.queue = append(v.queue, c.Proposal)
+		wait.Wake(v.queued)
 	}
 }
 
-// stop cancels the evaluator. Closing its input ends one that reads and ignores its context.
-func (v *evaluation) stop() {
-	v.cancel()
-	v.closeInput()
+// complete ends the evaluator's input: no more proposals follow.
+func (v *evaluation) complete() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.isComplete = true
+	wait.Wake(v.queued)
 }
 
+// accept takes the id of a match that the evaluator accepts.
 func (v *evaluation) accept(ctx context.Context, id string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	accepted, known := v.ids[id]
+	c := v.candidates[id]
 	switch {
 	case v.err != nil:
-		return v.err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !known:
-		v.err = errUnknownMatch(id)
-	case accepted:
-		v.err = errAcceptedTwice(id)
+	case c == nil:
+		v.fail(fmt.Errorf(unknownMatch, id))
+	case c.accepted:
+		v.fail(fmt.Errorf(acceptedTwice, id))
 	default:
-		v.ids[id] = true
-		v.accepted = append(v.accepted, id)
+		c.accepted = true
+		v.accepted.add(c)
+		wait.Wake(v.changed)
 	}
-	wake(v.changed)
 	return v.err
 }
 
-func (v *evaluation) end(err error) {
+// nextAccepted takes a batch of accepted matches, and returns how many are left.
+func (v *evaluation) nextAccepted(limit int) (batch []*candidate, left int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.ended = true
+	batch = v.accepted.next(limit)
+	return batch, v.accepted.size
+}
+
+// end cancels the evaluator and sets its error. Only the first call counts.
+func (v *evaluation) end(err error) {
+	v.cancel()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.ended {
+		v.ended = true
+		v.fail(err)
+	}
+}
+
+// fail fails the cycle for all callers, by the first error. The caller holds mu.
+func (v *evaluation) fail(err error) {
 	if v.err == nil {
 		v.err = err
 	}
-	wake(v.changed)
+	wait.Wake(v.changed)
 }
 
-// takeAccepted returns the ids that were accepted since the last call, in the order of acceptance.
-func (v *evaluation) takeAccepted() (ids []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	ids, v.accepted = v.accepted, nil
-	return ids
-}
-
-// state reports whether the evaluator has ended, and its error.
-func (v *evaluation) state() (ended bool, err error) {
+// state reports whether the evaluator has ended, and why the cycle fails.
+func (v *evaluation) state() (ended bool, failure error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.ended, v.err

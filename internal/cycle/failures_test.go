@@ -169,11 +169,29 @@ func TestALostCycleEndsItsCalls(t *testing.T) {
 	b.owned(first)
 	s := second.start(proposesThenWaits())
 	b.callers(2)
-	b.exec("TRUNCATE match_cycles, match_callers, match_proposals")
+	require.Eventually(t, func() bool { // a replica's transaction that holds one of them makes a deadlock possible
+		_, err := b.Pool().Exec(t.Context(), "TRUNCATE match_cycles, match_callers, match_proposals")
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
 	for _, c := range []*fetching{f, s} {
 		err := c.wait(t)
 		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
 	}
+}
+
+// Pins calls of a follower that has nothing to write, and waits for ever for a database that it cannot reach.
+func TestAFollowerWithoutADatabaseEndsItsCalls(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	quick := func(o *cycle.Options) { o.Lease = time.Second }
+	first, second := b.replica(quick, window(time.Hour)), b.replica(quick, window(time.Hour))
+	first.start(proposesThenWaits())
+	b.owned(first)
+	s := second.start(proposesThenWaits())
+	b.callers(2)
+	second.store.Close()
+	err := s.wait(t)
+	require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
 }
 
 // Pins calls that outlive their replica, or that a stopped replica accepts.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/db"
 )
 
@@ -15,166 +17,119 @@ const (
 	batchDelay = 5 * time.Millisecond
 )
 
-// follower connects this replica's calls with the owner of the cycle, through rows: it writes their proposals and delivers
-// the matches that the owner has committed. One goroutine uses it.
+// follower is the [role] of a replica that connects its calls with the owner of the cycle, through rows: it writes their
+// proposals and delivers the matches that the owner has committed.
 type follower struct {
 	*round
 
-	notified   <-chan struct{} // notifications about cycles of the region
-	reports    map[*call]report
+	written    map[uuid.UUID]int32 // the number of the last proposal in batch, or before it, of each call
+	finished   map[uuid.UUID]bool  // calls of which no proposals follow those
+	batch      proposalBatch
 	collecting bool      // the owner takes proposals
-	renewedAt  time.Time // when the rows of live calls were renewed last
 	answeredAt time.Time // when the database answered last
-
-	poll     *time.Ticker // fires each statusInterval
-	batch    *time.Timer  // fires batchDelay after a proposal that is not urgent
-	batching bool         // batch is set
-	overrun  *time.Timer  // fires when match functions have run for too long
+	taken      *db.Cycle // the cycle, once this replica has taken it over
 }
 
-func newFollower(r *round, notified <-chan struct{}) *follower {
-	return &follower{
-		round: r, notified: notified, reports: map[*call]report{}, collecting: true, renewedAt: time.Now(), answeredAt: time.Now(),
-	}
+func newFollower(r *round) *follower {
+	r.batchDelay = batchDelay
+	return &follower{round: r, written: map[uuid.UUID]int32{}, finished: map[uuid.UUID]bool{}, collecting: true, answeredAt: time.Now()}
 }
 
-var errCycleDeleted = unavailable("the cycle is lost: the database has restarted")
+// idle implements [role].
+func (f *follower) idle() time.Duration { return time.Until(f.readAt) }
 
-// run follows the cycle until it has ended or has no call of this replica; taken is nil then. Otherwise this replica
-// has taken the cycle over.
-func (f *follower) run(ctx context.Context) (taken *db.Cycle, err error) {
-	f.poll = time.NewTicker(min(statusInterval, f.Lease/4))
-	defer f.poll.Stop()
-	f.batch = time.NewTimer(batchDelay)
-	defer f.batch.Stop()
-	f.overrun = time.NewTimer(time.Until(f.collectsUntil))
-	defer f.overrun.Stop()
-	for over := false; !over && err == nil; {
-		over, taken, err = f.step(ctx)
+// step implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this replica has
+// taken it over.
+func (f *follower) step(ctx context.Context) (over bool, err error) {
+	if over, err := f.readStatus(ctx); over || err != nil {
+		return over, err
 	}
-	if err != nil {
-		f.leaveCycle(ctx)
+	if err := f.write(ctx); err != nil && !db.IsKind(err, db.Unavailable) { // readStatus ends a long outage
+		return false, err
 	}
-	return taken, err
+	if len(f.local()) > 0 || time.Now().Before(f.registersUntil) {
+		return false, nil
+	}
+	f.awaitJoining()
+	return len(f.local()) == 0, nil
 }
 
-// step waits for a change and handles it.
-func (f *follower) step(ctx context.Context) (over bool, taken *db.Cycle, err error) {
-	changed, err := f.wait(ctx)
-	if err != nil {
-		return false, nil, err
+// readStatus reads the cycle's status when that is due. Like an owner, it tolerates a database that has been unavailable for
+// less than the lease.
+func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
+	if time.Now().Before(f.readAt) {
+		return false, nil
 	}
-	if err := f.tolerate(f.report(ctx)); err != nil {
-		return false, nil, err
+	status, err := f.Store.FollowCycle(ctx, f.ref, idsOf(f.local()))
+	if err == nil {
+		over, err = f.takeStatus(ctx, status)
 	}
-	if len(f.live()) == 0 && !time.Now().Before(f.registersUntil) {
-		return true, nil, nil
-	}
-	if !changed {
-		return false, nil, nil
-	}
-	over, taken, err = f.readStatus(ctx)
-	return over, taken, f.tolerate(err)
-}
-
-// wait waits until there is something to report, or until the cycle's status may have changed.
-func (f *follower) wait(ctx context.Context) (changed bool, err error) {
-	for {
-		select {
-		case <-f.changed:
-			if f.urgent() {
-				return false, nil
-			}
-			if !f.batching {
-				f.batching = true
-				f.batch.Reset(batchDelay)
-			}
-		case <-f.batch.C:
-			f.batching = false
-			return false, nil
-		case <-f.overrun.C:
-			f.cancelFunctions()
-			return false, nil
-		case <-f.notified:
-			return true, nil
-		case <-f.poll.C:
-			return true, nil
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-	}
-}
-
-// tolerate drops the error of a database that has been unavailable for less than the lease, which an owner tolerates as well.
-func (f *follower) tolerate(err error) error {
+	f.readAt = time.Now().Add(min(statusInterval, f.Lease/4))
 	switch {
 	case err == nil:
 		f.answeredAt = time.Now()
-	case db.IsKind(err, db.Unavailable) && !errors.Is(err, errCycleDeleted) && time.Since(f.answeredAt) < f.Lease:
-		err = nil
+	case db.IsKind(err, db.Unavailable) && time.Since(f.answeredAt) < f.Lease:
+		return false, nil
 	}
-	return err
+	return over, err
 }
 
-// readStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle
-// over when its lease has expired.
-func (f *follower) readStatus(ctx context.Context) (over bool, taken *db.Cycle, err error) {
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-	defer cancel()
-	status, err := f.Store.CycleStatus(ctx, f.ref, f.live())
-	switch {
-	case err != nil:
-		return false, nil, err
-	case !status.Exists:
-		return false, nil, errCycleDeleted
-	}
-	f.deliverCommitted(status.Committed)
-	switch {
-	case status.State == db.CycleEnded:
-		var failure error
-		if status.Failure != "" {
-			failure = errors.New(status.Failure)
-		}
-		f.endCalls(failure)
-		return true, nil, nil
-	case status.LeaseExpired:
-		return f.takeOver(ctx)
-	case status.State == db.CycleEvaluating && f.collecting:
-		f.collecting = false
+// takeStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle over
+// when its lease has expired.
+func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over bool, err error) {
+	f.takeVerdicts(status.Decided)
+	if status.State == db.CycleEvaluating || !time.Now().Before(f.collectsUntil) {
 		f.cancelFunctions()
 	}
-	return false, nil, f.renewCalls(ctx)
+	switch {
+	case !status.Exists:
+		f.failure = unavailable("the cycle is lost: the database has restarted")
+		return true, nil
+	case status.State == db.CycleEnded:
+		if status.Failure != "" {
+			f.failure = errors.New(status.Failure)
+		}
+		return true, nil
+	case status.LeaseExpired:
+		return f.takeOver(ctx)
+	}
+	return false, nil
 }
 
 // takeOver makes this replica the owner, unless another one was first.
-func (f *follower) takeOver(ctx context.Context) (over bool, taken *db.Cycle, err error) {
-	c, ok, err := f.Store.TakeOverCycle(ctx, f.ref)
-	if err != nil || !ok {
-		return false, nil, err
+func (f *follower) takeOver(ctx context.Context) (taken bool, err error) {
+	c, decided, err := f.Store.TakeOverCycle(ctx, f.ref, idsOf(f.local()))
+	if err != nil || c == nil {
+		return false, err
 	}
-	f.setTimes(c)
-	return true, &c, nil
+	f.takeVerdicts(decided)
+	f.setTimes(*c)
+	f.taken = c
+	return true, nil
 }
 
-// renewCalls renews the rows of live calls when a quarter of the lease is over: a call counts as gone a lease after the
-// last renewal.
-func (f *follower) renewCalls(ctx context.Context) error {
-	if time.Since(f.renewedAt) < f.Lease/4 {
+// takeVerdicts delivers matches of this replica's calls that another owner of the cycle has committed, each once.
+func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
+	calls := map[uuid.UUID]*call{}
+	for _, c := range f.local() {
+		calls[c.id] = c
+	}
+	for _, v := range verdicts {
+		proposals, _ := calls[v.Caller].proposalsAfter(v.Seq - 1)
+		if p := proposals[0]; !p.decided {
+			p.decide(v.Kept, f.createdBackfill(p.Proposal, v))
+		}
+	}
+}
+
+// createdBackfill computes the backfill that the owner created for a proposal. Every replica computes the same contents.
+func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfill {
+	if d.CreatedBackfill == "" {
 		return nil
 	}
-	err := f.Store.RenewCallers(ctx, f.ref, f.live())
-	if err == nil {
-		f.renewedAt = time.Now()
+	created, err := f.Backfill(p.BackfillBody, nil)
+	if err != nil {
+		return nil
 	}
-	return err
-}
-
-// leaveCycle takes this replica's calls out of a cycle that it can no longer follow. If that fails, they count as gone
-// after a lease.
-func (f *follower) leaveCycle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-	defer cancel()
-	if ids := f.live(); len(ids) > 0 {
-		_ = f.Store.LeaveCycle(ctx, f.ref, ids)
-	}
+	return &db.Backfill{ID: d.CreatedBackfill, Body: created.Encode(d.CreatedBackfill, d.BackfillCreated), Generation: 1, Created: d.BackfillCreated}
 }

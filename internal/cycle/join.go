@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
 )
 
 // joinInterval is how often waiting calls try to join a cycle when no notification arrives.
@@ -20,25 +21,19 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop()
 	defer e.running.Wait()
 	defer e.close()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		if e.joinWaiting(ctx) {
-			select {
-			case <-e.arrived:
-			case <-ctx.Done():
-			}
-			continue
+	for {
+		arrived, retry := e.arrived, (<-chan time.Time)(nil)
+		if !e.joinWaiting(ctx) { // another call would not join either
+			arrived, retry = nil, time.After(joinInterval)
 		}
-		timer.Reset(joinInterval)
 		select {
+		case <-arrived:
 		case <-notified:
-		case <-e.roundEnded:
-		case <-timer.C:
+		case <-retry:
 		case <-ctx.Done():
+			return nil
 		}
 	}
-	return nil
 }
 
 // enqueue queues a call for the next cycle.
@@ -54,7 +49,7 @@ func (e *Engine) enqueue(c *call) error {
 	e.calls++
 	e.metrics.calls.Inc()
 	e.waiting = append(e.waiting, c)
-	wake(e.arrived)
+	wait.Wake(e.arrived)
 	return nil
 }
 
@@ -71,11 +66,11 @@ func (e *Engine) remove() {
 func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	e.joining.Lock()
 	defer e.joining.Unlock()
-	calls, ids := e.takeWaiting()
+	calls := e.takeWaiting()
 	if len(calls) == 0 {
 		return true
 	}
-	c, joined, err := e.joinCycle(ctx, ids)
+	c, joined, err := e.joinCycle(ctx, idsOf(calls))
 	switch {
 	case err != nil:
 		e.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle", slog.Int("calls", len(calls)), slog.Any("error", err))
@@ -100,11 +95,9 @@ func (e *Engine) awaitJoining() {
 }
 
 func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-	defer cancel()
-	err = e.Guard.Do("cycles", func() error {
-		var err error
-		c, joined, err = e.Store.JoinCycle(ctx, e.Region, e.Replica, ids, db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease})
+	phases := db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease}
+	err = e.do(ctx, "cycles", func(ctx context.Context) (err error) {
+		c, joined, err = e.Store.JoinCycle(ctx, e.Region, e.Replica, ids, phases)
 		return err
 	})
 	return c, joined, err
@@ -112,17 +105,17 @@ func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, jo
 
 // takeWaiting takes the waiting calls and gives each a new id: an earlier attempt whose answer was lost may have used the
 // previous one.
-func (e *Engine) takeWaiting() (calls []*call, ids []uuid.UUID) {
+func (e *Engine) takeWaiting() (calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range e.waiting {
 		if c.ctx.Err() == nil {
 			c.id = uuid.New()
-			calls, ids = append(calls, c), append(ids, c.id)
+			calls = append(calls, c)
 		}
 	}
 	e.waiting = nil
-	return calls, ids
+	return calls
 }
 
 // assign gives calls that have joined a cycle to this replica's round of it, and starts the round if there is none yet.
@@ -136,7 +129,7 @@ func (e *Engine) assign(ctx context.Context, c db.Cycle, calls []*call) {
 	}
 	r = newRound(e, c)
 	e.rounds[c.ID] = r
-	r.add(calls)
+	r.add(calls) // before it runs: a round without calls ends
 	e.running.Go(func() { r.run(ctx, c) })
 }
 
@@ -144,10 +137,8 @@ func (e *Engine) assign(ctx context.Context, c db.Cycle, calls []*call) {
 func (e *Engine) close() {
 	e.mu.Lock()
 	e.closed = true
-	waiting := e.waiting
-	e.waiting = nil
 	e.mu.Unlock()
-	for _, c := range waiting {
+	for _, c := range e.takeWaiting() {
 		c.end(unavailable("this replica is stopping"))
 	}
 }

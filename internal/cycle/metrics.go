@@ -46,9 +46,6 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	}
 	m.verdicts.WithLabelValues(unreadable)
 	m.verdicts.WithLabelValues(outOfTime)
-	if to == nil {
-		return m, nil
-	}
 	for _, c := range []prometheus.Collector{m.cycles, m.seconds, m.verdicts, m.calls} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("cycle metrics: %w", err)

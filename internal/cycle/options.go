@@ -1,8 +1,8 @@
 package cycle
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -36,7 +36,7 @@ type Options struct {
 	Memory int64
 
 	Evaluator Evaluator // nil: match.Evaluate
-	// Backfill returns the contents of a backfill after a match; nil: matches with a backfill are dropped.
+	// Backfill returns the contents of a backfill after a match; it may be nil where no proposal has a backfill.
 	Backfill db.BackfillFunc
 
 	Log     *slog.Logger          // nil: no log
@@ -48,8 +48,7 @@ type Options struct {
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n db.NewCycle) (c db.Cycle, joined bool, err error)
-	LeaveCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
-	CycleStatus(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (db.CycleStatus, error)
+	LeaveCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (decided []db.DecidedProposal, err error)
 	ownerStore
 	followerStore
 }
@@ -58,48 +57,25 @@ type ownerStore interface {
 	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, seen map[uuid.UUID]int32) (db.CycleChanges, error)
 	CycleChanges(ctx context.Context, ref db.CycleRef, seen map[uuid.UUID]int32) (db.CycleChanges, error)
 	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch, read db.BackfillFunc) ([]db.FinalMatch, error)
-	DecidedProposals(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (map[uuid.UUID][]int32, error)
 	RenewCycle(ctx context.Context, ref db.CycleRef) error
 	EndCycle(ctx context.Context, ref db.CycleRef, failure string) error
-	ResignCycle(ctx context.Context, ref db.CycleRef) error
-	ForgetCycles(ctx context.Context, region string) (int, error)
 }
 
 type followerStore interface {
+	FollowCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (db.CycleStatus, error)
 	Propose(ctx context.Context, ref db.CycleRef, proposals []db.CycleProposal, finished []uuid.UUID) (collecting bool, err error)
-	RenewCallers(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) error
-	TakeOverCycle(ctx context.Context, ref db.CycleRef) (c db.Cycle, taken bool, err error)
+	TakeOverCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (c *db.Cycle, decided []db.DecidedProposal, err error)
 }
 
 func (o Options) withDefaults() Options {
-	if o.Collection == 0 {
-		o.Collection = 20 * time.Second
-	}
-	if o.Evaluation == 0 {
-		o.Evaluation = time.Minute
-	}
-	if o.Acceptance == 0 {
-		o.Acceptance = 2 * time.Second
-	}
-	if o.Lease == 0 {
-		o.Lease = 2 * time.Second
-	}
-	if o.Memory == 0 {
-		o.Memory = 512 << 20
-	}
-	if o.Evaluator == nil {
-		o.Evaluator = byScore{}
-	}
-	if o.Backfill == nil {
-		o.Backfill = func([]byte, *db.Backfill) (db.NewBackfill, error) {
-			return db.NewBackfill{}, errors.New("this engine has no Options.Backfill")
-		}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Guard == nil {
-		o.Guard = panics.New(o.Log, nil)
-	}
+	o.Collection = cmp.Or(o.Collection, 20*time.Second)
+	o.Evaluation = cmp.Or(o.Evaluation, time.Minute)
+	o.Acceptance = cmp.Or(o.Acceptance, 2*time.Second)
+	o.Lease = cmp.Or(o.Lease, 2*time.Second)
+	o.Memory = cmp.Or(o.Memory, 512<<20)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Guard = cmp.Or(o.Guard, panics.New(o.Log, nil))
+	o.Evaluator = cmp.Or[Evaluator](o.Evaluator, byScore{})
+	o.Metrics = cmp.Or[prometheus.Registerer](o.Metrics, prometheus.NewRegistry())
 	return o
 }

@@ -8,149 +8,141 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
 )
 
-// remoteInterval is how often an owner reads the rows of other replicas' calls when no notification arrives.
-const remoteInterval = 50 * time.Millisecond
-
-// owner runs a cycle. One goroutine uses it.
+// owner is the [role] of the replica that runs a cycle.
 type owner struct {
 	*round
 
-	notified  <-chan struct{} // notifications about cycles of the region
-	takenOver bool            // another replica owned the cycle before
-	phase     string          // the state of the cycle's row
-	failure   error           // of the cycle, for all callers
-
-	taken         map[*call]int // how many of its proposals are candidates
-	remote        map[uuid.UUID]*remoteCall
-	remoteChanged bool                  // rows of remote calls may have changed
-	candidates    map[string]*candidate // by match id
+	phase  string                       // the state of the cycle
+	seen   map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
+	remote map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
+	alone  bool                         // remote is empty, and stays so
 
 	evaluation     *evaluation
 	evaluatesUntil time.Time // once nobody proposes
-	accepted       queue     // matches to commit
 	commitsUntil   time.Time // once the evaluator has ended; zero before
+	result         string    // ok, failed or deserted; empty while the cycle runs
 }
 
-func newOwner(r *round, c db.Cycle, notified <-chan struct{}) *owner {
-	return &owner{
-		round: r, notified: notified, phase: c.State, taken: map[*call]int{}, remote: map[uuid.UUID]*remoteCall{},
-		candidates: map[string]*candidate{}, evaluatesUntil: time.Now().Add(r.Evaluation),
-	}
+// newOwner returns the owner of a cycle that this replica has opened.
+func newOwner(r *round, c db.Cycle) *owner {
+	o := takenOver(r, c)
+	o.remote, o.alone = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
+	o.readAt = time.Now().Add(o.Registration) // or when a follower notifies
+	return o
+}
+
+// takenOver returns the owner of a cycle that another replica owned before.
+func takenOver(r *round, c db.Cycle) *owner {
+	r.batchDelay, r.readAt = 0, time.Time{}
+	return &owner{round: r, phase: c.State, seen: map[uuid.UUID]int32{}, evaluatesUntil: time.Now().Add(r.Evaluation)}
 }
 
 // run runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
 func (o *owner) run(ctx context.Context) error {
 	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all replicas.
 	o.evaluation = o.evaluate(context.WithoutCancel(ctx))
-	defer o.evaluation.stop()
-	result, err := o.loop(ctx)
-	if err != nil {
+	defer o.evaluation.cancel()
+	leased, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o.running.Go(func() { cancel(o.keepLease(leased)) })
+	if err := o.play(leased, o); err != nil {
 		o.metrics.ended("lost", o.began)
-		o.resign(ctx)
 		return err
 	}
-	if result == "failed" {
-		o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.ref.ID.String()), slog.Any("error", o.failure))
-	}
-	o.metrics.ended(result, o.began)
+	o.metrics.ended(o.result, o.began)
 	o.end(ctx)
 	return nil
 }
 
-// loop takes steps until the cycle has a result.
-func (o *owner) loop(ctx context.Context) (result string, err error) {
-	if o.takenOver {
-		if err := o.resume(ctx); err != nil {
-			return "", err
-		}
+// idle implements [role].
+func (o *owner) idle() time.Duration {
+	until := o.evaluatesUntil
+	switch o.phase {
+	case db.CycleRegistering:
+		until = o.registersUntil
+	case db.CycleCollecting:
+		until = o.collectsUntil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	t := timers{time.NewTicker(remoteInterval), time.NewTimer(time.Hour), o.keepLease(ctx)}
-	defer t.remote.Stop()
-	defer t.deadline.Stop()
-	for {
-		if result, err = o.step(ctx); result != "" || err != nil {
-			return result, err
-		}
-		if err := o.wait(ctx, t); err != nil {
-			return "", err
-		}
+	if len(o.remote) > 0 {
+		return min(time.Until(until), time.Until(o.readAt))
 	}
+	return time.Until(until)
 }
 
-type timers struct {
-	remote    *time.Ticker
-	deadline  *time.Timer
-	leaseLost <-chan error
+// step implements [role].
+func (o *owner) step(ctx context.Context) (over bool, err error) {
+	for _, c := range o.over() {
+		c.end(nil) // no commit is under way between two steps, and later ones leave its matches out
+	}
+	o.collect()
+	if err := o.readRemote(ctx); err != nil {
+		return false, err
+	}
+	if err := o.closePhase(ctx); err != nil {
+		return false, err
+	}
+	evaluated, failure := o.evaluation.state() // before commitBatch: once the evaluator has ended, no acceptance follows
+	left, err := o.commitBatch(ctx)
+	if err != nil {
+		return false, err
+	}
+	o.failure = failure
+	o.result = o.resultOf(evaluated)
+	if left > 0 && (o.result == "" || !o.outOfTime(ctx, left)) {
+		wait.Wake(o.changed) // to commit the next batch after the other steps that are due
+		return false, nil
+	}
+	return o.result != "", nil
 }
 
-// wait waits until the next step may be due.
-func (o *owner) wait(ctx context.Context, t timers) error {
-	in, next := o.evaluation.next()
-	t.deadline.Reset(time.Until(o.deadline()))
-	select {
-	case in <- next:
-		o.evaluation.queue = o.evaluation.queue[1:]
-	case <-o.changed:
-	case <-o.evaluation.changed:
-	case <-o.notified:
-		o.remoteChanged = true
-	case <-t.remote.C:
-		o.remoteChanged = o.remoteChanged || len(o.remote) > 0
-	case err := <-t.leaseLost:
+// closePhase moves the cycle to its next phase when this one is over.
+func (o *owner) closePhase(ctx context.Context) error {
+	now := time.Now()
+	switch o.phase {
+	case db.CycleRegistering:
+		if now.Before(o.registersUntil) {
+			return nil
+		}
+		err := o.advance(ctx, db.CycleCollecting)
+		o.awaitJoining()
 		return err
-	case <-t.deadline.C:
-	case <-ctx.Done():
-		return ctx.Err()
+	case db.CycleCollecting:
+		if evaluated, _ := o.evaluation.state(); !evaluated && o.mayPropose() && now.Before(o.collectsUntil) {
+			return nil
+		}
+		o.cancelFunctions()
+		o.collect()
+		o.evaluatesUntil = now.Add(o.Evaluation)
+		return o.advance(ctx, db.CycleEvaluating)
+	}
+	o.evaluation.complete()
+	if !now.Before(o.evaluatesUntil) {
+		o.evaluation.end(errSlow)
 	}
 	return nil
 }
 
-// deadline returns when the phase ends at the latest.
-func (o *owner) deadline() time.Time {
-	switch o.phase {
-	case db.CycleRegistering:
-		return o.registersUntil
-	case db.CycleCollecting:
-		return o.collectsUntil
+// advance moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when no
+// other replica reads it.
+func (o *owner) advance(ctx context.Context, phase string) error {
+	o.phase = phase
+	wait.Wake(o.changed) // this phase may be over, too
+	if o.alone {
+		return nil
 	}
-	return o.evaluatesUntil
+	changes, err := o.Store.AdvanceCycle(ctx, o.ref, phase, o.seen)
+	if err == nil {
+		o.addChanges(changes)
+		o.alone = len(o.remote) == 0
+	}
+	return err
 }
 
-// step does all that is due, and returns a result when the cycle is over.
-func (o *owner) step(ctx context.Context) (result string, err error) {
-	o.releaseFailing()
-	o.collect()
-	for _, due := range []func(context.Context) error{o.closeRegistration, o.readRemote, o.closeCollection} {
-		if err := due(ctx); err != nil {
-			return "", err
-		}
-	}
-	o.evaluation.feed()
-	if o.phase == db.CycleEvaluating && len(o.evaluation.queue) == 0 {
-		o.evaluation.closeInput()
-	}
-	ended, fault := o.evaluation.state() // before commitBatch: once the evaluator has ended, no acceptance follows
-	if o.failure == nil {
-		o.failure = fault
-	}
-	more, err := o.commitBatch(ctx)
-	if err != nil {
-		return "", err
-	}
-	result = o.result(ended)
-	if more && (result == "" || !o.outOfTime(ctx)) {
-		wake(o.evaluation.changed) // to commit the next batch after the other steps that are due
-		return "", nil
-	}
-	return result, nil
-}
-
-// result returns how the cycle ends; empty while it does not.
-func (o *owner) result(evaluated bool) string {
+// resultOf returns how the cycle ends; empty while it does not.
+func (o *owner) resultOf(evaluated bool) string {
 	switch {
 	case o.failure != nil:
 		return "failed"
@@ -164,57 +156,16 @@ func (o *owner) result(evaluated bool) string {
 	return ""
 }
 
-// releaseFailing releases the calls that have failed by themselves: no commit is under way between two steps, and later
-// ones leave their matches out.
-func (o *owner) releaseFailing() {
-	for _, c := range o.local() {
-		c.release()
+// end ends the cycle's row, so that the next cycle may begin.
+func (o *owner) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	var text string
+	if o.failure != nil {
+		text = o.failure.Error()
+		o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.ref.ID.String()), slog.Any("error", o.failure))
 	}
-}
-
-// closeRegistration ends the phase in which callers join, when its time is over.
-func (o *owner) closeRegistration(ctx context.Context) error {
-	if o.phase != db.CycleRegistering || time.Now().Before(o.registersUntil) {
-		return nil
+	if err := o.Store.EndCycle(ctx, o.ref, text); err != nil && !db.IsKind(err, db.Superseded) {
+		o.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
 	}
-	if err := o.advance(ctx, db.CycleCollecting); err != nil {
-		return err
-	}
-	o.awaitJoining()
-	o.collect()
-	return nil
-}
-
-// closeCollection ends the phase in which callers propose, when all have proposed or its time is over; and fails the cycle
-// when the evaluator runs for too long after that.
-func (o *owner) closeCollection(ctx context.Context) error {
-	evaluated, _ := o.evaluation.state()
-	if evaluated {
-		o.evaluation.queue = nil
-	}
-	now := time.Now()
-	switch o.phase {
-	case db.CycleCollecting:
-		if evaluated || o.allComplete() || !now.Before(o.collectsUntil) {
-			o.cancelFunctions()
-			o.collect()
-			return o.evaluateAll(ctx, now)
-		}
-	case db.CycleEvaluating:
-		if !evaluated && !now.Before(o.evaluatesUntil) {
-			o.failure = errSlow
-		}
-	}
-	return nil
-}
-
-// evaluateAll begins the last phase. It leaves the row unchanged when no other replica has callers in the cycle, since nobody reads
-// it then.
-func (o *owner) evaluateAll(ctx context.Context, now time.Time) error {
-	o.evaluatesUntil = now.Add(o.Evaluation)
-	if len(o.remote) > 0 {
-		return o.advance(ctx, db.CycleEvaluating)
-	}
-	o.phase = db.CycleEvaluating
-	return nil
 }

@@ -1,5 +1,14 @@
 package cycle
 
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
+)
+
 // Bounds of what one call may propose.
 const (
 	maxProposals = 100_000
@@ -7,6 +16,27 @@ const (
 	maxMatchID   = 4 << 10  // bytes: each ticket of a match stores the match's id
 	maxMarks     = 16 << 20 // bytes that the tickets of a match store: one transaction writes them all
 )
+
+// candidate is a proposal in a cycle.
+type candidate struct {
+	Proposal
+
+	local   *call // the caller; nil for one of another replica
+	caller  uuid.UUID
+	seq     int32 // its number among those of the caller, from 1
+	decided bool  // it is committed or dropped; the round's goroutine only
+
+	accepted bool // by the evaluator of this replica
+	place    int  // in the order of acceptance
+}
+
+// decide takes the verdict. A caller of another replica reads it from its row.
+func (c *candidate) decide(kept bool, created *db.Backfill) {
+	c.decided = true
+	if kept && c.local != nil {
+		c.local.accept(Accepted{Proposal: c.Proposal, CreatedBackfill: created})
+	}
+}
 
 // propose adds a match that the match function proposes. After an error the call takes no more proposals.
 func (c *call) propose(p Proposal) error {
@@ -16,7 +46,7 @@ func (c *call) propose(p Proposal) error {
 		return errOver
 	}
 	if c.ids[p.ID] {
-		err := errSameTwice(p.ID)
+		err := fmt.Errorf(sameTwice, p.ID)
 		c.fail(err)
 		return err
 	}
@@ -30,8 +60,8 @@ func (c *call) propose(p Proposal) error {
 		c.engine.metrics.verdicts.WithLabelValues(unreadable).Inc()
 		return nil
 	}
-	c.proposals = append(c.proposals, p)
-	wake(c.round.changed)
+	c.proposals = append(c.proposals, &candidate{Proposal: p, local: c, caller: c.id, seq: int32(len(c.proposals) + 1)})
+	wait.Wake(c.round.proposed)
 	return nil
 }
 
@@ -73,25 +103,8 @@ func (e *Engine) Hold(bytes int) error {
 func (e *Engine) Release(bytes int) { e.memory.Add(-int64(bytes)) }
 
 // proposalsAfter returns the proposals after the first n, and whether no more will follow.
-func (c *call) proposalsAfter(n int) (more []Proposal, complete bool) {
+func (c *call) proposalsAfter(n int32) (more []*candidate, complete bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.proposals[n:], c.state >= proposed
-}
-
-// undecided returns a proposal by its number; ok is false where it has been committed or dropped.
-func (c *call) undecided(seq int32) (p Proposal, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.decided[seq] || int(seq) > len(c.proposals) {
-		return p, false
-	}
-	return c.proposals[seq-1], true
-}
-
-// markDecided notes that a previous owner of the cycle has decided about a proposal.
-func (c *call) markDecided(seq int32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.decided[seq] = true
 }

@@ -3,57 +3,45 @@ package cycle
 import (
 	"cmp"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
-// queue holds the matches that the evaluator has accepted and that are not committed yet. Proposers take turns, so that
-// one with very many matches does not delay those of the others. The zero queue is empty.
+// queue holds the matches that the evaluator has accepted and that are not committed yet. Callers take turns, so that one
+// with very many matches does not delay those of the others.
 type queue struct {
 	size  int
 	added int
-	turns []proposer // that have matches here, in the order of their turns
-	of    map[proposer][]queued
-}
-
-// queued is a match with its place in the order of acceptance.
-type queued struct {
-	*candidate
-
-	place int
+	turns []uuid.UUID // callers that have matches here, in the order of their turns
+	of    map[uuid.UUID][]*candidate
 }
 
 func (q *queue) add(c *candidate) {
-	if len(q.of[c.from]) == 0 {
-		q.turns = append(q.turns, c.from)
+	if len(q.of[c.caller]) == 0 {
+		q.turns = append(q.turns, c.caller)
 	}
-	if q.of == nil {
-		q.of = map[proposer][]queued{}
-	}
-	q.of[c.from] = append(q.of[c.from], queued{c, q.added})
+	c.place = q.added
+	q.of[c.caller] = append(q.of[c.caller], c)
 	q.added++
 	q.size++
 }
 
 // next takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one. They are
 // in the order of acceptance: of two that share a ticket the first is kept.
-func (q *queue) next(limit int) []*candidate {
-	var taken []queued
+func (q *queue) next(limit int) (batch []*candidate) {
 	for weight := 0; q.size > 0; {
-		p := q.turns[0]
-		first := q.of[p][0]
-		if weight += 1 + len(first.Tickets); weight > limit && len(taken) > 0 {
+		caller := q.turns[0]
+		first := q.of[caller][0]
+		if weight += 1 + len(first.Tickets); weight > limit && len(batch) > 0 {
 			break
 		}
-		taken = append(taken, first)
+		batch = append(batch, first)
 		q.size--
 		q.turns = q.turns[1:]
-		if q.of[p] = q.of[p][1:]; len(q.of[p]) > 0 {
-			q.turns = append(q.turns, p)
+		if q.of[caller] = q.of[caller][1:]; len(q.of[caller]) > 0 {
+			q.turns = append(q.turns, caller)
 		}
 	}
-	slices.SortFunc(taken, func(a, b queued) int { return cmp.Compare(a.place, b.place) })
-	batch := make([]*candidate, len(taken))
-	for i, t := range taken {
-		batch[i] = t.candidate
-	}
+	slices.SortFunc(batch, func(a, b *candidate) int { return cmp.Compare(a.place, b.place) })
 	return batch
 }

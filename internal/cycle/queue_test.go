@@ -3,6 +3,7 @@ package cycle
 import (
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/match"
@@ -12,14 +13,14 @@ import (
 // exceeds the limit.
 func TestProposersTakeTurns(t *testing.T) {
 	t.Parallel()
-	many, few := &remoteCall{}, &remoteCall{}
-	var q queue
-	add := func(from proposer, id string, tickets ...string) {
-		q.add(&candidate{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, from: from})
+	many, few := uuid.New(), uuid.New()
+	q := queue{of: map[uuid.UUID][]*candidate{}}
+	add := func(caller uuid.UUID, id string, tickets ...string) {
+		q.add(&candidate{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, caller: caller})
 	}
 	next := func(limit int) (ids []string) {
-		for _, from := range q.next(limit) {
-			ids = append(ids, from.ID)
+		for _, c := range q.next(limit) {
+			ids = append(ids, c.ID)
 		}
 		return ids
 	}

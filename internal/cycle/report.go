@@ -2,12 +2,12 @@ package cycle
 
 import (
 	"context"
-	"maps"
 	"math"
 
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
 	"github.com/lattice-director/director/match"
 )
 
@@ -17,121 +17,80 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
-// report is what this replica has written of one of its calls.
-type report struct {
-	proposals int       // how many are written
-	state     callState // proposed: no more follow; left: its row is deleted
-}
-
 // proposalBatch is what one statement writes.
 type proposalBatch struct {
 	proposals []db.CycleProposal
-	complete  []uuid.UUID      // calls of which no more follow
-	reports   map[*call]report // of these calls, once the batch is written
+	finished  []uuid.UUID // calls of which no more follow
 	bytes     int
 }
 
-// urgent reports whether there is something to write that should not wait for more.
-func (f *follower) urgent() bool {
-	n := 0
-	for _, c := range f.local() {
-		r := f.reports[c]
-		more, complete := c.proposalsAfter(r.proposals)
-		n += len(more)
-		if n >= maxBatch || complete && r.state < proposed || c.isOver() && r.state < left {
-			return true
-		}
-	}
-	return false
+func (b *proposalBatch) isFull() bool {
+	return len(b.proposals) >= maxBatch || b.bytes >= maxBatchBytes
 }
 
-// report deletes the rows of calls that are over, and writes the new proposals of the others.
-func (f *follower) report(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-	defer cancel()
-	if err := f.reportOver(ctx); err != nil {
+// write takes calls that are over out of the cycle, and writes a batch of new proposals of the others.
+func (f *follower) write(ctx context.Context) error {
+	if err := f.leaveOver(ctx); err != nil || !f.collecting {
 		return err
 	}
-	for f.collecting {
-		b := f.nextBatch()
-		if len(b.proposals)+len(b.complete) == 0 {
-			return nil
-		}
-		collecting, err := f.Store.Propose(ctx, f.ref, b.proposals, b.complete)
-		if err == nil {
-			err = f.renewCalls(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		if f.collecting = collecting; collecting {
-			maps.Copy(f.reports, b.reports)
-		} else {
-			f.cancelFunctions()
-		}
+	for _, c := range f.local() {
+		f.fill(c)
+	}
+	if len(f.batch.proposals)+len(f.batch.finished) == 0 {
+		return nil
+	}
+	collecting, err := f.Store.Propose(ctx, f.ref, f.batch.proposals, f.batch.finished)
+	if err != nil {
+		return err // the same batch is written again
+	}
+	f.batch = proposalBatch{}
+	wait.Wake(f.changed) // to write the next one
+	if f.collecting = collecting; !collecting {
+		f.cancelFunctions()
 	}
 	return nil
 }
 
-// reportOver takes calls that are over out of the cycle, and delivers what was committed for them before.
-func (f *follower) reportOver(ctx context.Context) error {
-	var over []*call
-	var ids []uuid.UUID
-	for _, c := range f.local() {
-		if c.isOver() && f.reports[c].state < left {
-			over, ids = append(over, c), append(ids, c.id)
-		}
-	}
+// leaveOver takes calls that are over out of the cycle, and delivers what was committed for them before.
+func (f *follower) leaveOver(ctx context.Context) error {
+	over := f.over()
 	if len(over) == 0 {
 		return nil
 	}
-	if err := f.Store.LeaveCycle(ctx, f.ref, ids); err != nil {
-		return err
-	}
-	status, err := f.Store.CycleStatus(ctx, f.ref, ids)
+	verdicts, err := f.Store.LeaveCycle(ctx, f.ref, idsOf(over))
 	if err != nil {
 		return err
 	}
-	f.deliverCommitted(status.Committed)
-	for _, c := range over {
-		f.reports[c] = report{state: left}
-		c.release()
-	}
+	f.takeVerdicts(verdicts)
+	f.drop(over)
 	return nil
 }
 
-// nextBatch takes new proposals, those of each call in their order, within the bounds of a statement.
-func (f *follower) nextBatch() *proposalBatch {
-	b := &proposalBatch{reports: map[*call]report{}}
-	for _, c := range f.local() {
-		if !c.isOver() {
-			b.add(f, c)
-		}
+// fill adds new proposals of a call to the batch, in their order.
+func (f *follower) fill(c *call) {
+	more, complete := c.proposalsAfter(f.written[c.id])
+	for len(more) > 0 && !f.batch.isFull() {
+		f.batch.add(f.rowOf(more[0]))
+		f.written[c.id] = more[0].seq
+		more = more[1:]
 	}
-	return b
+	if complete && len(more) == 0 && !f.finished[c.id] {
+		f.finished[c.id] = true
+		f.batch.finished = append(f.batch.finished, c.id)
+	}
 }
 
-func (b *proposalBatch) add(f *follower, c *call) {
-	r := f.reports[c]
-	more, complete := c.proposalsAfter(r.proposals)
-	for len(more) > 0 && len(b.proposals) < maxBatch && b.bytes < maxBatchBytes {
-		p := more[0]
-		more = more[1:]
-		r.proposals++
-		row := f.rowOf(c, r.proposals, p)
-		b.proposals = append(b.proposals, row)
-		b.bytes += len(row.Match) + len(p.BackfillBody) + len(p.ID) + 24*len(p.Tickets)
+func (b *proposalBatch) add(row db.CycleProposal) {
+	b.proposals = append(b.proposals, row)
+	b.bytes += len(row.Match) + len(row.MatchID) + 24*len(row.Tickets)
+	if row.Backfill != nil {
+		b.bytes += len(row.Backfill.Body)
 	}
-	if complete && len(more) == 0 && r.state < proposed {
-		r.state = proposed
-		b.complete = append(b.complete, c.id)
-	}
-	b.reports[c] = r
 }
 
 // rowOf encodes a proposal. A missing score becomes the lowest one. Only a custom evaluator needs the whole match.
-func (f *follower) rowOf(c *call, seq int, p Proposal) db.CycleProposal {
-	row := db.CycleProposal{Caller: c.id, Seq: int32(seq), MatchID: p.ID, Score: math.Inf(-1), Tickets: p.Tickets, Backfill: p.backfill()}
+func (f *follower) rowOf(p *candidate) db.CycleProposal {
+	row := db.CycleProposal{Caller: p.caller, Seq: p.seq, MatchID: p.ID, Score: math.Inf(-1), Tickets: p.Tickets, Backfill: p.backfill()}
 	if p.Score != nil {
 		row.Score = *p.Score
 	}

@@ -10,25 +10,41 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
 )
 
-// round is a cycle as this replica takes part in it, as its owner or as a follower.
+// round is a cycle as this replica takes part in it. Its goroutine plays one [role] at a time.
 type round struct {
 	*Engine
 
-	ref     db.CycleRef
-	began   time.Time
-	changed chan struct{} // wakes the round: a call of this replica has a proposal, or another state
+	ref      db.CycleRef
+	began    time.Time
+	changed  chan struct{}   // wakes the round: a call of this replica or the evaluation has another state
+	proposed chan struct{}   // wakes the round: a call of this replica has a new proposal
+	notified <-chan struct{} // wakes the round: rows of the region's cycle may have changed
 
 	registersUntil, collectsUntil time.Time // by this process's monotonic clock
+
+	readAt     time.Time     // when the rows of other replicas are to be read again
+	batchDelay time.Duration // how long a new proposal waits for more of them
+	failure    error         // why the cycle failed for all callers
 
 	mu    sync.Mutex
 	calls []*call
 }
 
+// role is what a replica does in a cycle: it owns the cycle, or follows it.
+type role interface {
+	// step does what is due, and reports whether the role is over.
+	step(ctx context.Context) (over bool, err error)
+	// idle returns how long no step is due if nothing changes.
+	idle() time.Duration
+}
+
 func newRound(e *Engine, c db.Cycle) *round {
 	r := &round{
-		Engine: e, ref: db.CycleRef{Region: e.Region, ID: c.ID, Replica: e.Replica, Lease: e.Lease}, began: time.Now(), changed: make(chan struct{}, 1),
+		Engine: e, ref: db.CycleRef{Region: e.Region, ID: c.ID, Replica: e.Replica, Lease: e.Lease}, began: time.Now(),
+		changed: make(chan struct{}, 1), proposed: make(chan struct{}, 1),
 	}
 	r.setTimes(c)
 	return r
@@ -37,6 +53,101 @@ func newRound(e *Engine, c db.Cycle) *round {
 func (r *round) setTimes(c db.Cycle) {
 	now := time.Now()
 	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
+}
+
+// run takes part in the cycle until it has ended for the calls of this replica. After a panic another replica may take the
+// cycle over once the lease has expired.
+func (r *round) run(ctx context.Context, c db.Cycle) {
+	err := r.Guard.Do("cycle", func() error {
+		err := r.takePart(ctx, c)
+		if err != nil {
+			r.leaveCycle(ctx)
+		}
+		return err
+	})
+	r.close(err)
+	if err != nil && ctx.Err() == nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
+	}
+}
+
+func (r *round) takePart(ctx context.Context, c db.Cycle) error {
+	notified, stop := r.Store.Subscribe(db.TopicCycle, r.Region)
+	defer stop()
+	r.notified = notified
+	if c.Owner == r.Replica {
+		return newOwner(r, c).run(ctx)
+	}
+	f := newFollower(r)
+	if err := r.play(ctx, f); err != nil || f.taken == nil {
+		return err
+	}
+	return takenOver(r, *f.taken).run(ctx)
+}
+
+// play takes steps until the role is over. Errors: those of a step; the cause of ctx's end.
+func (r *round) play(ctx context.Context, as role) error {
+	for ctx.Err() == nil {
+		over := false
+		err := inStep(ctx, func(ctx context.Context) (err error) { over, err = as.step(ctx); return err })
+		if over || err != nil && ctx.Err() == nil {
+			return err
+		}
+		r.wait(ctx, as.idle())
+	}
+	return context.Cause(ctx)
+}
+
+// wait waits for a change, for a duration at most.
+func (r *round) wait(ctx context.Context, most time.Duration) {
+	timeout, batch := time.After(most), (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-r.proposed:
+			if r.batchDelay > 0 {
+				if batch == nil {
+					batch = time.After(r.batchDelay)
+				}
+				continue
+			}
+		case <-batch:
+		case <-r.changed:
+		case <-r.notified:
+			r.readAt = time.Time{}
+		case <-timeout:
+		case <-ctx.Done():
+		}
+		return
+	}
+}
+
+// leaveCycle takes this replica's calls out of a cycle in which it can take part no longer, and lets another replica own it.
+// If that fails, the calls count as gone, and the owner as well, once the lease has expired.
+func (r *round) leaveCycle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if _, err := r.Store.LeaveCycle(ctx, r.ref, idsOf(r.local())); err != nil {
+		r.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease", slog.Any("error", err))
+	}
+}
+
+// close ends the calls. err is why the round ended early; nil when the cycle has ended, or has no more calls here.
+func (r *round) close(err error) {
+	if err == nil {
+		r.awaitJoining()
+	}
+	r.Engine.mu.Lock()
+	delete(r.rounds, r.ref.ID)
+	r.Engine.mu.Unlock()
+	if err = public(err); err == nil {
+		err = r.failure
+	}
+	for _, c := range r.local() {
+		if err == nil {
+			c.finish(errOverrun)
+		}
+		c.end(err)
+	}
 }
 
 // add adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock and has
@@ -48,7 +159,7 @@ func (r *round) add(calls []*call) {
 	for _, c := range calls {
 		c.start(r)
 	}
-	wake(r.changed)
+	wait.Wake(r.changed)
 }
 
 // local returns the calls of this replica. More may join while the cycle registers.
@@ -58,20 +169,29 @@ func (r *round) local() []*call {
 	return slices.Clip(r.calls)
 }
 
-func (r *round) byID() map[uuid.UUID]*call {
-	all := map[uuid.UUID]*call{}
+// over returns the calls of this replica that wait for no more matches.
+func (r *round) over() (over []*call) {
 	for _, c := range r.local() {
-		all[c.id] = c
+		if c.isOver() {
+			over = append(over, c)
+		}
 	}
-	return all
+	return over
 }
 
-// live returns the ids of this replica's calls that wait for matches.
-func (r *round) live() (ids []uuid.UUID) {
-	for _, c := range r.local() {
-		if !c.isOver() {
-			ids = append(ids, c.id)
-		}
+// drop ends calls and takes them out of the round.
+func (r *round) drop(calls []*call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return slices.Contains(calls, c) })
+	for _, c := range calls {
+		c.end(nil)
+	}
+}
+
+func idsOf(calls []*call) (ids []uuid.UUID) {
+	for _, c := range calls {
+		ids = append(ids, c.id)
 	}
 	return ids
 }
@@ -81,80 +201,4 @@ func (r *round) cancelFunctions() {
 	for _, c := range r.local() {
 		c.finish(errOverrun)
 	}
-}
-
-// run takes part in the cycle until it has ended for the calls of this replica.
-func (r *round) run(ctx context.Context, c db.Cycle) {
-	err := r.Guard.Do("cycle", func() error { return r.takePart(ctx, c) })
-	r.close(err)
-	if err != nil && ctx.Err() == nil {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
-	}
-}
-
-// takePart owns or follows the cycle. After a panic another replica may take the cycle over once the lease has expired.
-func (r *round) takePart(ctx context.Context, c db.Cycle) error {
-	notified, stop := r.Store.Subscribe(db.TopicCycle, r.Region)
-	defer stop()
-	if c.Owner == r.Replica {
-		return newOwner(r, c, notified).run(ctx)
-	}
-	taken, err := newFollower(r, notified).run(ctx)
-	if err != nil || taken == nil {
-		return err
-	}
-	o := newOwner(r, *taken, notified)
-	o.takenOver = true
-	return o.run(ctx)
-}
-
-// close ends the calls that are left. err is why the round ended early; nil for calls that joined too late.
-func (r *round) close(err error) {
-	r.Engine.mu.Lock()
-	delete(r.rounds, r.ref.ID)
-	r.Engine.mu.Unlock()
-	if err == nil {
-		err = unavailable("the cycle is over")
-	}
-	for _, c := range r.local() {
-		c.end(public(err))
-	}
-	wake(r.roundEnded)
-}
-
-// endCalls ends the calls of a cycle that has ended, also of those that joined last. failure is why it failed for all.
-func (r *round) endCalls(failure error) {
-	r.awaitJoining()
-	if failure == nil {
-		r.cancelFunctions()
-	}
-	for _, c := range r.local() {
-		c.end(failure)
-	}
-}
-
-// deliverCommitted delivers matches of this replica's calls that are committed, each once.
-func (r *round) deliverCommitted(committed []db.CommittedProposal) {
-	calls := r.byID()
-	for _, m := range committed {
-		c := calls[m.Caller]
-		if c == nil {
-			continue
-		}
-		if p, ok := c.undecided(m.Seq); ok {
-			c.accept(m.Seq, r.createdBackfill(p, m))
-		}
-	}
-}
-
-// createdBackfill computes the backfill that the owner created for a proposal. Every replica computes the same contents.
-func (r *round) createdBackfill(p Proposal, m db.CommittedProposal) *db.Backfill {
-	if m.CreatedBackfill == "" {
-		return nil
-	}
-	created, err := r.Backfill(p.BackfillBody, nil)
-	if err != nil {
-		return nil
-	}
-	return &db.Backfill{ID: m.CreatedBackfill, Body: created.Encode(m.CreatedBackfill, m.BackfillCreated), Generation: 1, Created: m.BackfillCreated}
 }

@@ -63,7 +63,7 @@ func TestTicketsSurviveKilledWorkers(t *testing.T) {
 	require.Equal(t, b.count("SELECT count(DISTINCT sub) FROM seats"), b.count("SELECT count(*) FROM seats"), "a player has two seats")
 	require.Equal(t, b.count("SELECT coalesce(sum(players), 0)::int FROM match_history"), b.count("SELECT count(*) FROM seats"))
 	require.Zero(t, b.count("SELECT count(*) FROM sessions WHERE player_count > max_players OR player_count <> 4"))
-	b.sound()
+	b.requireInvariants()
 }
 
 // killedAfter runs a worker whose connections are closed after a while, as those of a process that is killed.

@@ -24,7 +24,8 @@ type commits struct {
 	ended    chan struct{} // closed when nobody takes outcomes any more
 	returned []outcomes    // taken from the channel, not handled yet
 	lines    map[line]*lineState
-	under    int // jobs that were sent and are not handled yet
+	under    int            // batches that were sent and are not handled yet
+	asking   map[string]int // matches whose players are to be asked, by profile
 }
 
 // line is where a transaction is sent: to a game region, or to players.
@@ -48,14 +49,19 @@ type outcomes struct {
 }
 
 func newCommits(store Store, universe string) *commits {
-	return &commits{store: store, universe: universe, outcomes: make(chan outcomes, 64), ended: make(chan struct{}), lines: map[line]*lineState{}}
+	return &commits{store: store, universe: universe, outcomes: make(chan outcomes, 64), ended: make(chan struct{}), lines: map[line]*lineState{}, asking: map[string]int{}}
 }
 
 // add queues a match: the oldest first.
 func (c *commits) add(j *job) {
+	j.match.Demand = db.DemandKey{}
+	if region, key := j.demand(c.universe); j.waited && region == j.gameRegion() {
+		j.match.Demand = key
+	}
 	to := line{j.gameRegion(), j.asks}
 	if j.asks {
 		to.region = ""
+		c.asking[j.match.Profile]++
 	}
 	s := c.lines[to]
 	if s == nil {
@@ -154,7 +160,23 @@ func (c *commits) len() int {
 // dropProfile drops what is queued of a profile. What is under way fails at its fence.
 func (c *commits) dropProfile(name string) {
 	for _, s := range c.lines {
-		s.queue = slices.DeleteFunc(s.queue, func(j *job) bool { return j.owner.Profile == name })
+		s.queue = slices.DeleteFunc(s.queue, func(j *job) bool {
+			drops := j.owner.Profile == name
+			if drops {
+				c.asked(j)
+			}
+			return drops
+		})
+	}
+}
+
+// asked removes a job that has left from the count of matches whose players are to be asked.
+func (c *commits) asked(j *job) {
+	if !j.asks {
+		return
+	}
+	if c.asking[j.match.Profile]--; c.asking[j.match.Profile] == 0 {
+		delete(c.asking, j.match.Profile)
 	}
 }
 

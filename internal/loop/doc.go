@@ -8,6 +8,8 @@
 //	owner.go    leases, and which profiles this worker owns
 //	queue.go    the tickets of the queue as this worker knows them, and how it learns of changes
 //	profile.go  one owned profile: its engine and what it has under way
+//	shadow.go   another version that decides beside it, and commits nothing
+//	function.go when the match function of a profile is called; function_call.go makes one call, function_result.go handles its result
 //	turn.go     lets each profile decide, for 50 ms at a time
 //	commit.go   sends decided matches to the database in batches, one game region at a time
 //	outcome.go  what becomes of a match that could not be committed

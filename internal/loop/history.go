@@ -2,20 +2,19 @@ package loop
 
 import (
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 )
 
-// history is what is remembered of a ticket when it leaves the queue, for replays; nil where nothing is kept.
+// history returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
 func (l *Loop) history(e *entry, t *match.Ticket) *db.TicketHistory {
-	if l.KeepHistory == HistoryNone {
+	if l.NoHistory {
 		return nil
 	}
-	kept := l.KeepHistory.ticket(t)
-	h := &db.TicketHistory{SeenAt: e.seen, Profiles: kept.Profiles}
-	for _, p := range kept.Players {
+	h := &db.TicketHistory{SeenAt: e.seen, Profiles: t.Profiles}
+	for _, p := range t.Players {
 		h.Party = append(h.Party, p.Sub)
 	}
-	h.Attributes, h.Latencies = ticketbody.Facts(kept)
+	h.Party = l.Privacy.Party(h.Party)
+	h.Attributes, h.Latencies = l.Privacy.Facts(t)
 	return h
 }

@@ -13,6 +13,7 @@ import (
 // hosts is what this worker knows of the game regions: a hint, since only a transaction sees whether a server has room.
 type hosts struct {
 	free  map[string]map[string]int // free seats of the instance that has most, by region and mode
+	all   budget                    // free seats of all instances
 	asked []string                  // the modes
 	read  time.Time
 }
@@ -34,20 +35,47 @@ func (l *Loop) readHosts(ctx context.Context) error {
 		return err
 	}
 	before := l.hosts
-	l.hosts = hosts{free: map[string]map[string]int{}, asked: modes, read: time.Now()}
+	l.hosts = hosts{free: map[string]map[string]int{}, all: budget{}, asked: modes, read: time.Now()}
 	for _, r := range rows {
 		if l.hosts.free[r.Region] == nil {
 			l.hosts.free[r.Region] = map[string]int{}
 		}
 		l.hosts.free[r.Region][r.Mode] = r.FreeSeats
+		l.hosts.all[place{r.Region, r.Mode}] = r.AllFreeSeats
 	}
 	for _, p := range l.profiles {
-		if now := l.hosts.regions(p.profile); !slices.Equal(now, before.regions(p.profile)) {
-			p.engine.SetRegions(now)
-			p.dirty = true
-		}
+		l.regionsChanged(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
+		p.shadow.setRegions(l.hosts)
 	}
 	return nil
+}
+
+// regionsChanged passes the current game regions to the engine of a profile. Matches that wait for a server were decided without
+// the new regions.
+func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
+	if slices.Equal(before, now) {
+		return
+	}
+	p.engine.SetRegions(now)
+	p.wake(l.moment())
+	for _, r := range now {
+		if !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name }) {
+			l.waiting.decideAgain(l, p.name)
+			return
+		}
+	}
+}
+
+// regionsOf returns the game regions that may host matches of a profile. While no server offers its modes anywhere, they are those
+// that the profile lists, without room: its matches wait there, so that their demand says where servers are missing.
+func (h hosts) regionsOf(p *profile.Profile) []decide.Region {
+	all := decide.RegionsOf(p, h.free)
+	if len(all) == 0 && len(p.Modes) > 0 {
+		for _, name := range p.Regions {
+			all = append(all, decide.Region{Name: name})
+		}
+	}
+	return all
 }
 
 // modes are those of this worker's profiles.
@@ -56,6 +84,11 @@ func (l *Loop) modes() []string {
 	for _, p := range l.profiles {
 		for _, m := range p.profile.Modes {
 			all[m] = true
+		}
+		if p.shadow != nil && p.shadow.engine != nil {
+			for _, m := range p.shadow.profile.Modes {
+				all[m] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(all))
@@ -69,24 +102,6 @@ func (h hosts) knows(modes []string) bool {
 		}
 	}
 	return true
-}
-
-// regions returns the game regions that have instances of a mode of the profile, by name, and whether one has room for a match.
-func (h hosts) regions(p *profile.Profile) []decide.Region {
-	var all []decide.Region
-	for _, name := range slices.Sorted(maps.Keys(h.free)) {
-		r := decide.Region{Name: name}
-		offered := false
-		for _, m := range p.Modes {
-			free, ok := h.free[name][m]
-			offered = offered || ok
-			r.Room = r.Room || free > 0
-		}
-		if offered {
-			all = append(all, r)
-		}
-	}
-	return all
 }
 
 // roomFirst returns the game regions of a decided match, those first that are known to have a server with room.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/explain"
 )
 
 // job is a decided match on its way into the database.
@@ -21,9 +23,20 @@ type job struct {
 	within  time.Duration // of a ready check
 	anchor  string        // the ticket that the search began with
 	asks    bool          // its players are asked first
-	oldest  time.Time     // when the ticket was created that has waited longest
-	region  int           // index of the game region that is tried, in match.Regions
+	oldest  time.Time     // creation of the oldest ticket
+	region  int           // index in match.Regions of the game region that is tried
 	decided time.Time     // by this machine's clock
+	maxWait time.Duration // how long it waits for a server; an accepted match waits without limit
+	waited  bool          // for a server: it counts in demand
+	nearest string        // the region that is best for its players; "": they measured none in common
+	began   []waiter      // as match.Tickets
+}
+
+// waiter holds the values from which a waiting time is computed: a ticket may leave the queue before its match is known to be
+// committed.
+type waiter struct {
+	created time.Time // zero: not known
+	number  float64   // as in [sample]
 }
 
 func (j *job) players() int {
@@ -32,6 +45,14 @@ func (j *job) players() int {
 		n += len(t.Players)
 	}
 	return n
+}
+
+// marked returns its tickets with their mark if a cycle has marked them; nil for other matches.
+func (j *job) marked() *db.MarkedTickets {
+	if j.match.Mark == nil {
+		return nil
+	}
+	return &db.MarkedTickets{IDs: j.tickets(), Mark: j.match.Mark}
 }
 
 func (j *job) tickets() []string {
@@ -50,16 +71,51 @@ func (j *job) gameRegion() string {
 	return j.match.Regions[j.region]
 }
 
+// demand returns the region and the key of the demand row that counts the match; zero for a match without a session. While no game
+// region exists it is the region nearest to the players, "" where they measured none.
+func (j *job) demand(universe string) (region string, key db.DemandKey) {
+	if len(j.match.Modes) == 0 {
+		return "", key
+	}
+	region = j.nearest
+	if len(j.match.Regions) > 0 {
+		region = j.match.Regions[0]
+	}
+	return region, db.DemandKey{Mode: j.match.Modes[0], Key: fmt.Sprintf("%s/%d/%s", j.match.Profile, j.match.Size, universe)}
+}
+
+// nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the first by
+// name of equals; "" without one.
+func nearestRegion(tickets []*match.Ticket) string {
+	worst, measured, all := map[string]uint16{}, map[string]int{}, 0
+	for _, t := range tickets {
+		if len(t.Latencies) > 0 {
+			all++
+		}
+		for region, ms := range t.Latencies {
+			worst[region] = max(worst[region], ms)
+			measured[region]++
+		}
+	}
+	best := ""
+	for _, region := range slices.Sorted(maps.Keys(worst)) {
+		if measured[region] == all && (best == "" || worst[region] < worst[best]) {
+			best = region
+		}
+	}
+	return best
+}
+
 // newJob turns what was decided into what is committed. Regions that are known to have room come first.
 func (l *Loop) newJob(p *owned, found decide.Proposal, now time.Time) (*job, error) {
-	why, err := explain(found)
+	why, err := explain.EncodeWhy(found)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decided: time.Now()}
+	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decided: time.Now(), maxWait: waitAtMost}
 	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: now, Modes: found.Modes, Size: p.size(),
-		Data: p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.size()),
+		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: now, Modes: found.Modes, Size: p.size(found),
+		Data: p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.size(found)),
 	}
 	if open, ok := p.rosters[found.Session]; ok {
 		j.match.Regions = []string{open.Region}
@@ -78,6 +134,7 @@ func (l *Loop) newJob(p *owned, found decide.Proposal, now time.Time) (*job, err
 			seats[s.Ticket] = append(seats[s.Ticket], db.MatchPlayer{Sub: s.Sub, Team: team.Name, Role: s.Role})
 		}
 	}
+	var tickets []*match.Ticket
 	for _, id := range slices.Sorted(slices.Values(found.Tickets)) {
 		e := l.queue.entries[id]
 		if e == nil {
@@ -91,11 +148,14 @@ func (l *Loop) newJob(p *owned, found decide.Proposal, now time.Time) (*job, err
 		if err != nil {
 			return nil, err
 		}
+		tickets = append(tickets, t)
+		j.began = append(j.began, waiter{e.created, t.Mean(p.profile.Pivot())})
 		j.match.Tickets = append(j.match.Tickets, db.MatchTicket{ID: id, Tx: e.tx, Players: told, History: l.history(e, t)})
 		if j.oldest.IsZero() || e.created.Before(j.oldest) {
 			j.oldest = e.created
 		}
 	}
+	j.nearest = nearestRegion(tickets)
 	return j, nil
 }
 

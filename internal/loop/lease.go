@@ -10,7 +10,9 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it.
+// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It takes a
+// connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could commit nothing, and loses its
+// profiles to one that can.
 type lease struct {
 	store  Store
 	id     uuid.UUID

@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,6 +12,9 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/usercode"
+	"github.com/lattice-director/director/internal/wait"
 )
 
 // Options configure a [Loop]. Store and Universe are required; the zero value of every other field is usable.
@@ -22,10 +27,16 @@ type Options struct {
 	Lease time.Duration
 	// MaxCandidates bounds the tickets in memory; 0 means 200,000. Beyond it the oldest are kept.
 	MaxCandidates int
-	KeepHistory   HistoryAttributes     // of the tickets that leave
-	Log           *slog.Logger          // nil: no log
-	Metrics       prometheus.Registerer // nil: no metrics
-	Guard         *panics.Guard         // nil: a panic of a decision ends the process
+	// Memory bounds, in bytes, what these tickets take; 0 means 1 KiB for each of MaxCandidates.
+	Memory    int
+	NoHistory bool               // the store keeps no history of matches and tickets: see [db.Config]
+	Privacy   ticketbody.Privacy // of the history of tickets
+	// Matchmaker calls the match functions of profiles. It runs as long as the loop. Nil: profiles with a function are left to
+	// other workers.
+	Matchmaker *usercode.Matchmaker
+	Log        *slog.Logger          // nil: no log
+	Metrics    prometheus.Registerer // nil: no metrics
+	Guard      *panics.Guard         // nil: a panic of a decision ends the process
 }
 
 func (o Options) withDefaults() Options {
@@ -34,6 +45,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxCandidates == 0 {
 		o.MaxCandidates = 200_000
+	}
+	if o.Memory == 0 {
+		o.Memory = o.MaxCandidates << 10
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -52,26 +66,29 @@ type Loop struct {
 	holds      holds
 	commits    *commits
 	waiting    waiting
+	calls      *calls
+	frees      []delayedFree
 	hosts      hosts
 	unreadable map[string]int // versions of profiles that this release cannot read
 	bad        map[string]int // how often the database refused a match of this seed
 	freeFor    map[string]int // how many looks a profile has been without an owner
+	now        time.Time      // the last moment
 	renewed    time.Time      // when the tickets of accepted matches were last kept
+	followed   atomic.Int64   // when the changes of the queue were last read, in Unix nanoseconds; 0: not yet
+	waitsPut   time.Time      // when waiting times were last recorded
 	shared     time.Time      // when this worker last considered giving a profile up
 }
 
 // New makes a loop. Errors: its metrics are registered already.
 func New(o Options) (*Loop, error) {
 	o = o.withDefaults()
-	m, err := newMetrics(o.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	l := &Loop{Options: o, metrics: m, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
+	l := &Loop{Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
 		unreadable: map[string]int{}}
-	l.queue = newQueue(o.Store, o.Universe, o.MaxCandidates, l)
-	l.commits = newCommits(o.Store, o.Universe)
-	return l, nil
+	l.emptyQueue()
+	l.commits, l.calls = newCommits(o.Store, o.Universe), newCalls(o)
+	var err error
+	l.metrics, err = newMetrics(o.Metrics, l.lag)
+	return l, err
 }
 
 const (
@@ -84,6 +101,7 @@ const (
 
 // Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
 func (l *Loop) Run(ctx context.Context) {
+	defer l.runMatchmaker(ctx)()
 	for ctx.Err() == nil {
 		err := l.guarded(ctx)
 		if ctx.Err() != nil {
@@ -91,11 +109,14 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		l.Log.LogAttrs(ctx, slog.LevelWarn, "the director loop begins anew", slog.Any("error", err))
 		l.reset()
-		pause(ctx, retryPause)
+		wait.For(ctx, retryPause)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	l.commits.wait(ctx)
+	l.freeAll("")
+	l.dropCalls()
+	l.freeMarked(ctx)
 	_ = l.Store.EndLoopWorker(ctx, l.lease.id) // it expires by itself
 }
 
@@ -106,11 +127,28 @@ func (l *Loop) guarded(ctx context.Context) error {
 	return l.Guard.Do("director loop", func() error { return l.run(ctx) })
 }
 
+// runMatchmaker runs the matchmaker in a goroutine until the returned function is called.
+func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
+	if l.Matchmaker == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = l.Matchmaker.Run(ctx) }) // its errors end calls
+	return func() {
+		cancel()
+		running.Wait()
+		l.Matchmaker.Close()
+	}
+}
+
 // reset forgets what was read and decided. Transactions that are under way end on their own; what they commit is found in the
 // queue that is read next.
 func (l *Loop) reset() {
+	l.freeAll("")
+	l.dropCalls()
 	l.profiles, l.freeFor, l.bad = map[string]*owned{}, map[string]int{}, map[string]int{}
-	l.queue = newQueue(l.Store, l.Universe, l.MaxCandidates, l)
+	l.emptyQueue()
 	close(l.commits.ended)
 	l.commits = newCommits(l.Store, l.Universe)
 	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
@@ -120,15 +158,12 @@ func (l *Loop) reset() {
 func (l *Loop) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	l.calls.ctx = ctx
 	if err := l.lease.begin(ctx, cancel); err != nil {
 		return err
 	}
 	wakes := l.subscribe()
 	defer wakes.stop()
-	if err := l.queue.load(ctx); err != nil {
-		return err
-	}
-	l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop decides", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
 	t := newTimers()
 	defer t.stop()
 	for ctx.Err() == nil {
@@ -143,42 +178,91 @@ func (l *Loop) run(ctx context.Context) error {
 // step does what is due: it looks after the owners, reads changes, decides, and sends what was decided.
 func (l *Loop) step(ctx context.Context, t *timers) error {
 	if t.due(lookAt) {
-		if err := l.own(ctx); err != nil {
+		if err := l.look(ctx); err != nil {
 			return err
 		}
 	}
-	if err := l.queue.follow(ctx); err != nil {
+	if !l.hosts.knows(l.modes()) { // before a profile that was just taken decides
+		if err := l.readHosts(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.followQueue(ctx, t); err != nil {
 		return err
 	}
+	if err := l.periodic(ctx, t); err != nil {
+		return err
+	}
+	l.takeOutcomes(ctx)
+	if err := l.takeCalls(ctx); err != nil {
+		return err
+	}
+	l.release()
+	if err := l.missingRosters(ctx); err != nil {
+		return err
+	}
+	l.turn(ctx)
+	l.commits.send(ctx)
+	l.freeMarked(ctx)
+	l.metrics.observe(l)
+	return nil
+}
+
+// followQueue reads what changed in the queue, and now and then compares all of it.
+func (l *Loop) followQueue(ctx context.Context, t *timers) error {
+	if l.queue.loaded {
+		if err := l.queue.follow(ctx); err != nil {
+			return err
+		}
+		if t.due(reconcileAt) {
+			if err := l.queue.reconcile(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	l.followed.Store(time.Now().UnixNano())
+	return nil
+}
+
+// periodic does what is due at times, besides the owners.
+func (l *Loop) periodic(ctx context.Context, t *timers) error {
 	if t.due(reconcileAt) {
 		if err := l.queue.reconcile(ctx); err != nil {
 			return err
 		}
 	}
-	if t.due(tickAt) {
-		if err := l.second(ctx); err != nil {
+	if t.due(checkAt) {
+		if err := l.readReadyChecks(ctx); err != nil {
 			return err
 		}
 	}
-	l.takeOutcomes(ctx)
-	l.release()
-	l.turn(ctx)
-	l.commits.send(ctx)
-	l.metrics.observe(l)
+	if t.due(tickAt) {
+		return l.second(ctx)
+	}
 	return nil
 }
 
-// second does what is done once a second, or at once when capacity or a ready check changed.
+// lag returns the seconds since this worker last read the changes of the queue.
+func (l *Loop) lag() float64 {
+	at := l.followed.Load()
+	if at == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, at)).Seconds()
+}
+
+// second does what is done once a second, or at once when capacity changed.
 func (l *Loop) second(ctx context.Context) error {
 	if err := l.readHosts(ctx); err != nil {
-		return err
-	}
-	if err := l.readReadyChecks(ctx); err != nil {
 		return err
 	}
 	if err := l.readRosters(ctx); err != nil {
 		return err
 	}
+	if err := l.putWaits(ctx); err != nil {
+		return err
+	}
+	l.putShadows(ctx)
 	return l.serveWaiting(ctx)
 }
 
@@ -198,9 +282,11 @@ func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
 	case <-w.capacity:
 		t.now(tickAt)
 	case <-w.matches:
-		t.now(tickAt)
+		t.now(checkAt)
 	case o := <-l.commits.outcomes:
 		l.commits.returned = append(l.commits.returned, o)
+	case c := <-l.calls.results:
+		l.calls.returned = append(l.calls.returned, c)
 	}
 }
 
@@ -226,12 +312,5 @@ func (l *Loop) subscribe() *wakes {
 func (w *wakes) stop() {
 	for _, stop := range w.stops {
 		stop()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }

@@ -12,12 +12,20 @@ type metrics struct {
 	candidates prometheus.Gauge
 	owned      prometheus.Gauge
 	waiting    prometheus.Gauge
+	oldest     prometheus.Gauge
+	unowned    prometheus.Gauge
+	lag        prometheus.GaugeFunc
 	takeovers  prometheus.Counter
 	matches    *prometheus.CounterVec
 	dropped    *prometheus.CounterVec
+	accepts    *prometheus.CounterVec
+
+	functionCalls   *prometheus.CounterVec
+	functionRefused *prometheus.CounterVec
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+// newMetrics makes the metrics of a loop; lag returns the seconds since the loop last read the changes of the queue.
+func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 	seconds := prometheus.ExponentialBuckets(0.0005, 2, 14)
 	m := &metrics{
 		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -33,6 +41,13 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "director_loop_profiles", Help: "Profiles that this worker decides for."}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_waiting_for_server", Help: "Decided matches that wait for a server."}),
+		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "director_loop_oldest_waiting_seconds", Help: "Age of the oldest ticket in a match that waits for a server; 0 without one."}),
+		unowned: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "director_loop_unowned_profiles", Help: "Profiles that no worker decides for, as this worker sees them."}),
+		lag: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "director_loop_feed_lag_seconds",
+			Help: "Time since this worker last read all changes of the queue; about a second while nothing changes."}, lag),
 		takeovers: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_takeovers_total", Help: "How often this worker began to decide for a profile."}),
 		matches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -41,11 +56,22 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "director_loop_dropped_total",
 			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy (another transaction decided about a player), " +
 				"refused (a player is about to take a seat), bad (the database refused the data), error."}, []string{"why"}),
+		accepts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "director_loop_accept_total",
+			Help: "Ready checks that ended, by outcome: accepted (the match was committed), failed (a player declined or did not answer, or a ticket left)."}, []string{"outcome"}),
+		functionCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "director_loop_function_calls_total",
+			Help: "Calls of the match functions of profiles, by profile and result: ok or failed."}, []string{"profile", "result"}),
+		functionRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "director_loop_function_refused_total",
+			Help: "Proposed matches of profiles' match functions that the worker refused, by reason: unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, " +
+				"teams, backfill."}, []string{"why"}),
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waited, m.candidates, m.owned, m.waiting, m.takeovers, m.matches, m.dropped} {
+	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waited, m.candidates, m.owned, m.waiting, m.takeovers,
+		m.matches, m.dropped, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -57,4 +83,5 @@ func (m *metrics) observe(l *Loop) {
 	m.candidates.Set(float64(l.queue.len()))
 	m.owned.Set(float64(len(l.profiles)))
 	m.waiting.Set(float64(len(l.waiting.jobs)))
+	m.oldest.Set(l.oldestWaiting().Seconds())
 }

@@ -27,6 +27,9 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 		if s := l.commits.lines[o.line]; s != nil {
 			s.sent = nil
 		}
+		for _, j := range o.jobs {
+			l.commits.asked(j)
+		}
 		l.metrics.commit.Observe(o.took.Seconds())
 		l.handle(ctx, o)
 	}
@@ -52,6 +55,9 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 		l.committed(j)
 	case db.MatchProposed:
 		l.leave(j) // its tickets come back when the ready check fails
+		if p := l.profiles[j.match.Profile]; p != nil {
+			p.checks, p.asks = p.checks+1, true
+		}
 	case db.MatchNoHost:
 		l.nextRegion(ctx, j)
 	case db.MatchTicketsGone:
@@ -73,10 +79,17 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 // committed forgets the tickets of a match. The feed of the queue says the same a moment later.
 func (l *Loop) committed(j *job) {
 	l.metrics.matches.WithLabelValues(j.match.Profile).Inc()
-	now := l.Store.Now()
-	for _, t := range j.match.Tickets {
-		if e := l.queue.entries[t.ID]; e != nil {
-			l.metrics.waited.Observe(now.Sub(e.created).Seconds())
+	if j.match.Accepted {
+		l.metrics.accepts.WithLabelValues("accepted").Inc()
+	}
+	now, p := l.Store.Now(), l.profiles[j.match.Profile]
+	for i, t := range j.match.Tickets {
+		if b := j.began[i]; !b.created.IsZero() {
+			waited := max(0, now.Sub(b.created))
+			l.metrics.waited.Observe(waited.Seconds())
+			if p != nil {
+				p.waits.add(sample{now, waited, b.number})
+			}
 		}
 		l.queue.remove(t.ID)
 	}
@@ -86,7 +99,7 @@ func (l *Loop) committed(j *job) {
 func (l *Loop) leave(j *job) {
 	for _, t := range j.match.Tickets {
 		for _, p := range l.profiles {
-			p.engine.Remove(t.ID)
+			p.removeTicket(t.ID)
 		}
 	}
 }
@@ -96,6 +109,10 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 	if !j.asks && j.region+1 < len(j.match.Regions) {
 		j.region++
 		l.commits.add(j)
+		return
+	}
+	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 && len(l.hosts.regionsOf(p.profile)) > 0 {
+		l.giveBack(j, 0, "") // the first game region appeared meanwhile
 		return
 	}
 	j.region = 0
@@ -123,14 +140,25 @@ func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 	if why != "" {
 		l.metrics.dropped.WithLabelValues(why).Inc()
 	}
+	if m := j.marked(); m != nil {
+		l.free(*m, after)
+		return
+	}
 	p := l.profiles[j.match.Profile]
 	if p == nil || j.match.Accepted {
 		return // tickets of an accepted match leave it when its time is over, which the database judges
 	}
-	if after > 0 {
-		l.returnAfter(after, p.name, j.tickets())
-		return
+	l.putBack(p, j.tickets(), nil, after)
+}
+
+// putBack makes tickets candidates again, after a pause. marked are the tickets if a cycle has marked them, else nil.
+func (l *Loop) putBack(p *owned, tickets []string, marked *db.MarkedTickets, after time.Duration) {
+	switch {
+	case marked != nil:
+		l.free(*marked, after)
+	case after > 0:
+		l.returnAfter(after, p.name, tickets)
+	default:
+		l.again(p, tickets)
 	}
-	p.engine.Return(j.tickets()...)
-	p.dirty = true
 }

@@ -9,15 +9,39 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// own looks at who owns which profile, takes those that nobody owns, follows new versions and gives up what is beyond this
-// worker's share. The database decides who owns a profile; a former owner's commits fail.
-func (l *Loop) own(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	all, err := l.Store.ProfileOwners(ctx, l.Universe)
+// look reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in memory.
+func (l *Loop) look(ctx context.Context) error {
+	all, err := l.owners(ctx)
 	if err != nil {
 		return err
 	}
+	switch {
+	case len(all) == 0 && l.queue.loaded:
+		l.emptyQueue()
+	case len(all) > 0 && !l.queue.loaded:
+		if err := l.queue.load(ctx); err != nil {
+			return err
+		}
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
+	}
+	return l.own(ctx, all)
+}
+
+func (l *Loop) owners(ctx context.Context) ([]db.ProfileOwner, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return l.Store.ProfileOwners(ctx, l.Universe)
+}
+
+func (l *Loop) emptyQueue() {
+	l.queue = newQueue(l.Store, l.Universe, limit{l.MaxCandidates, l.Memory}, l)
+}
+
+// own takes profiles that nobody owns, follows new versions and gives up what is beyond this worker's share. The database decides
+// who owns a profile; a former owner's commits fail.
+func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	l.dropOthers(ctx, all)
 	if err := l.resume(ctx, all); err != nil {
 		return err
@@ -31,6 +55,17 @@ func (l *Loop) own(ctx context.Context) error {
 				return err
 			}
 		}
+		if mine := l.profiles[o.Profile]; mine != nil && mine.engine != nil {
+			if err := l.followShadow(ctx, mine, o.Shadow); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.restoreWaits(ctx); err != nil {
+		return err
+	}
+	if err := l.freeAbandoned(ctx); err != nil {
+		return err
 	}
 	l.lease.weight.Store(int64(l.weight()))
 	return l.share(ctx)
@@ -87,6 +122,7 @@ func (l *Loop) take(ctx context.Context, all []db.ProfileOwner) error {
 			delete(l.freeFor, o.Profile)
 		}
 	}
+	l.metrics.unowned.Set(float64(len(free)))
 	if len(free) == 0 {
 		return nil
 	}
@@ -130,8 +166,10 @@ func (l *Loop) hasLeast(workers []db.LoopWorker) bool {
 
 // adopt begins to decide for a profile.
 func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64) error {
-	p := &owned{name: o.Profile, epoch: epoch}
+	now := time.Now()
+	p := &owned{name: o.Profile, epoch: epoch, frees: []time.Time{now, now.Add(abandonedFor)}}
 	l.profiles[o.Profile] = p
+	l.waiting.stale = true
 	delete(l.freeFor, o.Profile)
 	l.metrics.takeovers.Inc()
 	l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))

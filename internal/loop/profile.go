@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -15,21 +16,40 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-var errAnew = errors.New("Postgres was restarted or replaced: the queue is read anew")
+var errRestarted = errors.New("Postgres was restarted or replaced: the queue is read again")
 
-var errFunction = errors.New("match functions of profiles are not called by this release")
+var errFunction = errors.New("this worker calls no match functions")
 
 // owned is a profile that this worker decides for.
 type owned struct {
-	name    string
-	epoch   int64
-	version int
-	profile *profile.Profile
-	seed    uint64
-	engine  *decide.Engine
-	dirty   bool                    // the engine has something to search for
-	checks  int                     // open ready checks
-	rosters map[string]db.OpenMatch // the matches that newcomers may join, by session
+	name        string
+	epoch       int64
+	version     int
+	profile     *profile.Profile
+	seed        uint64
+	engine      engine                  // knows the candidates: decides or function
+	decides     *decide.Engine          // nil for a profile with a function
+	function    *function               // nil for a profile that teams and rules decide
+	dirty       bool                    // the engine has something to search for
+	at          time.Time               // the moment of its next decision, or of its last
+	asks        bool                    // ready checks may be open: of its version, or of one before
+	checks      int                     // open ready checks, as of the last second and begun since
+	waits       *waits                  // nil until the former owner's waiting times are read
+	rosters     map[string]db.OpenMatch // the matches that newcomers may join, by session
+	rostersRead time.Time               // zero: not yet
+	shadow      *shadow                 // nil: none
+	frees       []time.Time             // when the tickets of former owners are freed
+}
+
+// engine knows the candidates of a profile; see [decide.Engine].
+type engine interface {
+	Add(t *match.Ticket)
+	Remove(id string)
+	Return(ids ...string)
+	Has(id string) bool
+	Len() int
+	Next() (at time.Time, ok bool)
+	SetRegions(regions []decide.Region)
 }
 
 // weight is what the profile adds to what this worker decides about.
@@ -44,8 +64,11 @@ func (p *owned) owner(l *Loop) db.MatchOwner {
 	return db.MatchOwner{Universe: l.Universe, Worker: l.lease.id, Profile: p.name, Epoch: p.epoch}
 }
 
-// size is how many seats the sessions of its matches have.
-func (p *owned) size() int {
+// size is how many seats the session of a match has.
+func (p *owned) size(found decide.Proposal) int {
+	if p.function != nil {
+		return found.Players()
+	}
 	n := 0
 	for _, t := range p.profile.Teams {
 		n += t.Max
@@ -61,27 +84,43 @@ func (l *Loop) load(ctx context.Context, p *owned, version int) error {
 		return err
 	}
 	read, err := profile.Parse([]byte(stored.Document))
-	if err == nil && read.Function != nil {
+	if err == nil && read.Function != nil && l.Matchmaker == nil {
 		err = errFunction
 	}
 	if err != nil {
 		l.cannotRead(ctx, p.name, version, err)
 		return nil
 	}
-	p.version, p.profile, p.seed, p.rosters = version, read, newSeed(), nil
-	p.engine = decide.New(decide.Version{Profile: read, Number: version}, p.seed)
-	p.engine.SetRegions(l.hosts.regions(read))
-	now, taken := l.Store.Now(), l.taken()
+	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = version, read, newSeed(), nil, time.Time{}, true
+	p.decideBy(read)
+	l.fill(p.engine, read, l.taken(p.name))
+	p.wake(l.now)
+	return nil
+}
+
+// fill gives an engine the game regions and the queue without the tickets that are taken.
+func (l *Loop) fill(engine engine, p *profile.Profile, taken map[string]bool) {
+	engine.SetRegions(l.hosts.regionsOf(p))
+	now := l.moment()
 	for _, e := range l.queue.entries {
 		if !e.free(now) || taken[e.id] {
 			continue
 		}
 		if t, err := l.decode(e); err == nil {
-			p.engine.Add(t)
+			engine.Add(t)
 		}
 	}
-	p.dirty = true
-	return nil
+}
+
+// decideBy makes the engine for a version of the profile, without candidates.
+func (p *owned) decideBy(read *profile.Profile) {
+	if read.Function != nil {
+		p.function, p.decides = newFunction(read), nil
+		p.engine = p.function
+		return
+	}
+	p.function, p.decides = nil, decide.New(decide.Version{Profile: read, Number: p.version}, p.seed)
+	p.engine = p.decides
 }
 
 // cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with it; another
@@ -105,7 +144,9 @@ func newSeed() uint64 {
 // drop forgets a profile. Its tickets are candidates of other profiles all the same.
 func (l *Loop) drop(name string) {
 	delete(l.profiles, name)
+	l.freeAll(name)
 	l.waiting.dropProfile(name)
+	l.waiting.stale = true // the database may have demand of a retired profile
 	l.commits.dropProfile(name)
 	l.holds = l.holds.without(name)
 }
@@ -114,8 +155,11 @@ func (l *Loop) decode(e *entry) (*match.Ticket, error) {
 	return ticketbody.Decode(e.id, e.created, e.body, l.PlayerArg)
 }
 
-// taken are the tickets of matches that are under way.
-func (l *Loop) taken() map[string]bool { return ticketsOf(append(l.commits.jobs(), l.waiting.jobs...)) }
+// taken are the tickets of a profile's matches that are under way. They stay candidates of other profiles.
+func (l *Loop) taken(name string) map[string]bool {
+	all := append(l.commits.jobs(), l.waiting.jobs...)
+	return ticketsOf(slices.DeleteFunc(all, func(j *job) bool { return j.match.Profile != name }))
+}
 
 func ticketsOf(jobs []*job) map[string]bool {
 	all := map[string]bool{}
@@ -150,6 +194,23 @@ func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
 	l.holds = append(l.holds, hold{time.Now().Add(d), name, tickets})
 }
 
+// again makes tickets of a dropped match candidates of a profile again, at their place. An engine that began while they were taken
+// does not have them.
+func (l *Loop) again(p *owned, tickets []string) {
+	p.engine.Return(tickets...)
+	now := l.moment()
+	for _, id := range tickets {
+		e := l.queue.entries[id]
+		if e == nil || !e.free(now) || p.engine.Has(id) {
+			continue
+		}
+		if t, err := l.decode(e); err == nil {
+			p.engine.Add(t)
+		}
+	}
+	p.wake(now)
+}
+
 // release returns the tickets that were held for long enough.
 func (l *Loop) release() {
 	now := time.Now()
@@ -159,8 +220,7 @@ func (l *Loop) release() {
 		case now.Before(h.at):
 			rest = append(rest, h)
 		case p != nil:
-			p.engine.Return(h.tickets...)
-			p.dirty = true
+			l.again(p, h.tickets)
 		}
 	}
 	l.holds = rest

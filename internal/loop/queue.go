@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,11 +12,11 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// entry is what this worker keeps of a ticket, some 400 bytes. Its body is decoded anew where it is needed.
+// entry is what this worker keeps of a ticket, some 400 bytes and its body.
 type entry struct {
 	id           string
 	created      time.Time
-	body         []byte
+	body         []byte // decoded anew where it is needed; nil if no profile can take the ticket
 	tx           uint64
 	paused       bool
 	pendingUntil time.Time // it is in a match until then; zero: in none
@@ -30,8 +32,17 @@ func newEntry(c db.Candidate, seen time.Time) *entry {
 
 func (e *entry) free(now time.Time) bool { return !e.paused && !e.pendingUntil.After(now) }
 
+// entryBytes is about what an entry takes without its body.
+const entryBytes = 400
+
+func (e *entry) bytes() int { return entryBytes + len(e.body) }
+
 // listener learns of changes of the queue.
 type listener interface {
+	// moment returns the time, never before that of an earlier call.
+	moment() time.Time
+	// before decides what is due before the changes of a moment.
+	before(ctx context.Context, at time.Time)
 	ticketFree(e *entry)
 	ticketGone(id string)
 }
@@ -42,25 +53,35 @@ type listener interface {
 type queue struct {
 	store    Store
 	universe string
-	limit    int
+	limit    limit
 	to       listener
+	loaded   bool // load has read the queue
 
 	entries map[string]*entry
+	bytes   int               // of the entries
 	pending map[string]*entry // those in a match; they are free again when its time has passed
-	partial bool              // tickets were left out because of limit
+	overdue time.Time         // the earliest of these times, or an earlier one; zero: none is pending
 	changes db.SettledPoint
 	settled db.SettledPoint
 }
 
-func newQueue(store Store, universe string, limit int, to listener) *queue {
+// limit bounds the tickets in memory.
+type limit struct{ tickets, bytes int }
+
+func newQueue(store Store, universe string, limit limit, to listener) *queue {
 	return &queue{store: store, universe: universe, limit: limit, to: to, entries: map[string]*entry{}, pending: map[string]*entry{}}
 }
 
 func (q *queue) len() int { return len(q.entries) }
 
+// full reports whether there is no place for another ticket beside so many that will be added.
+func (q *queue) full(added int) bool {
+	return len(q.entries)+added >= q.limit.tickets || q.bytes+added*entryBytes >= q.limit.bytes
+}
+
 // load reads the whole queue. What changes meanwhile is read by the first call of follow.
 func (q *queue) load(ctx context.Context) (err error) {
-	if q.changes, err = q.store.BeginCandidates(ctx); err != nil {
+	if q.changes, err = q.store.FeedEnd(ctx); err != nil {
 		return err
 	}
 	settled, err := q.store.SettledSince(ctx, q.universe, db.SettledPoint{})
@@ -74,38 +95,36 @@ func (q *queue) load(ctx context.Context) (err error) {
 		if page, full, err = q.store.CandidatesAfter(ctx, q.universe, after); err != nil {
 			return err
 		}
+		at := q.to.moment()
 		for _, c := range page {
-			q.put(c)
+			q.put(c, at)
 			after = c.ID
 		}
 	}
+	q.loaded = true
 	return nil
 }
 
 // follow reads what changed since the last reading.
 func (q *queue) follow(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	for more := true; more; {
-		page, err := q.store.CandidatesSince(ctx, q.universe, q.changes)
+		page, err := q.changed(ctx)
 		if err != nil {
 			return err
 		}
 		if page.ServerChanged {
-			return errAnew
+			return errRestarted
 		}
-		for _, c := range page.Candidates {
-			q.put(c)
-		}
+		q.putPage(ctx, page.Candidates)
 		q.changes, more = page.Next, page.More
 	}
 	for more := true; more; {
-		page, err := q.store.SettledSince(ctx, q.universe, q.settled)
+		page, err := q.left(ctx)
 		if err != nil {
 			return err
 		}
 		if page.ServerChanged {
-			return errAnew
+			return errRestarted
 		}
 		for _, s := range page.Settled {
 			q.remove(s.ID)
@@ -116,50 +135,100 @@ func (q *queue) follow(ctx context.Context) error {
 	return nil
 }
 
-// put takes over what was read of a ticket.
-func (q *queue) put(c db.Candidate) {
-	old := q.entries[c.ID]
-	if old == nil && len(q.entries) >= q.limit {
-		q.partial = true
+// changed reads a page of what changed. Each reading has its own time: the decisions between two pages may take long.
+func (q *queue) changed(ctx context.Context) (db.CandidatePage, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return q.store.CandidatesSince(ctx, q.universe, q.changes)
+}
+
+// left reads a page of what left the queue.
+func (q *queue) left(ctx context.Context) (db.SettledPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return q.store.SettledSince(ctx, q.universe, q.settled)
+}
+
+// putPage adds the tickets of one page. They have one moment, at which the next decision is made, and an order that
+// depends only on them, so that a replay of the history makes the same decisions.
+func (q *queue) putPage(ctx context.Context, page []db.Candidate) {
+	if len(page) == 0 {
 		return
 	}
-	e := newEntry(c, q.store.Now())
+	at := q.to.moment()
+	q.to.before(ctx, at)
+	slices.SortFunc(page, func(a, b db.Candidate) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	for _, c := range page {
+		q.put(c, at)
+	}
+}
+
+// put adds a ticket that was read at a moment.
+func (q *queue) put(c db.Candidate, at time.Time) {
+	old := q.entries[c.ID]
+	if old == nil && q.full(0) {
+		return
+	}
+	e := newEntry(c, at)
 	if old != nil {
 		e.seen = old.seen
-		if old.tx == e.tx && old.free(e.seen) == e.free(e.seen) {
+		if old.tx == e.tx && old.free(at) == e.free(at) {
 			return // it was read before
 		}
-		q.to.ticketGone(c.ID)
+		q.remove(c.ID)
 	}
 	q.entries[c.ID] = e
-	delete(q.pending, c.ID)
+	q.bytes += e.bytes()
 	switch {
-	case e.free(e.seen):
+	case e.free(at):
 		q.to.ticketFree(e)
 	case !e.paused:
 		q.pending[c.ID] = e
+		q.soonest(e.pendingUntil)
 	}
 }
 
 func (q *queue) remove(id string) {
-	if q.entries[id] == nil {
+	e := q.entries[id]
+	if e == nil {
 		return
 	}
-	delete(q.entries, id)
+	q.bytes -= e.bytes()
+	delete(q.entries, id) // first: matches that need the ticket are dropped, and their tickets looked up
 	delete(q.pending, id)
 	q.to.ticketGone(id)
 }
 
-// freeOverdue frees tickets of matches that were neither assigned nor released in time.
+// freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so it reads the
+// pending tickets only when the time of one has passed.
 func (q *queue) freeOverdue() {
-	now := q.store.Now()
+	if q.overdue.IsZero() {
+		return
+	}
+	now := q.to.moment()
+	if q.overdue.After(now) {
+		return
+	}
+	q.overdue = time.Time{}
 	for id, e := range q.pending {
 		if e.free(now) {
 			delete(q.pending, id)
 			q.to.ticketFree(e)
+		} else {
+			q.soonest(e.pendingUntil)
 		}
 	}
 }
+
+// soonest remembers when a ticket is free again.
+func (q *queue) soonest(at time.Time) {
+	if q.overdue.IsZero() || at.Before(q.overdue) {
+		q.overdue = at
+	}
+}
+
+// refreshPage bounds the tickets that one call of refresh reads.
+const refreshPage = 1000
 
 // refresh reads tickets that turned out to be other than this worker knew.
 func (q *queue) refresh(ctx context.Context, ids []string) error {
@@ -168,10 +237,11 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 		return err
 	}
 	there := make(map[string]bool, len(found))
+	at := q.to.moment()
 	for _, c := range found {
 		there[c.ID] = true
-		q.forget(c.ID) // so that put tells of it even if nothing but a mark changed
-		q.put(c)
+		q.remove(c.ID) // so that put tells of it even if nothing but a mark changed
+		q.put(c, at)
 	}
 	for _, id := range ids {
 		if !there[id] {
@@ -179,14 +249,6 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 		}
 	}
 	return nil
-}
-
-func (q *queue) forget(id string) {
-	if e := q.entries[id]; e != nil {
-		q.to.ticketGone(id)
-		delete(q.entries, id)
-		delete(q.pending, id)
-	}
 }
 
 // reconcile compares the whole queue with the database: an older release changes tickets without a new tx, and a limit may
@@ -204,7 +266,7 @@ func (q *queue) reconcile(ctx context.Context) error {
 		for _, r := range page {
 			after = r.ID
 			known[r.ID] = true
-			if e := q.entries[r.ID]; e == nil && len(q.entries)+len(differ) < q.limit || e != nil && e.tx != r.Tx {
+			if e := q.entries[r.ID]; e == nil && !q.full(len(differ)) || e != nil && e.tx != r.Tx {
 				differ = append(differ, r.ID)
 			}
 		}
@@ -214,15 +276,18 @@ func (q *queue) reconcile(ctx context.Context) error {
 			q.remove(id)
 		}
 	}
-	q.partial = len(known) > q.limit
-	for len(differ) > 0 {
-		n := min(len(differ), 1000)
-		if err := q.refresh(ctx, differ[:n]); err != nil {
+	for page := range slices.Chunk(differ, refreshPage) {
+		if err := q.refresh(ctx, page); err != nil {
 			return err
 		}
-		differ = differ[n:]
 	}
 	return nil
+}
+
+// forgetBody frees the memory of the body of a ticket that no profile can take.
+func (q *queue) forgetBody(e *entry) {
+	q.bytes -= len(e.body)
+	e.body = nil
 }
 
 // ticketFree implements listener: the ticket is a candidate of each profile that takes it.
@@ -230,17 +295,21 @@ func (l *Loop) ticketFree(e *entry) {
 	t, err := l.decode(e)
 	if err != nil {
 		l.Log.Debug("a ticket cannot be decoded", slog.String("ticket_id", e.id), slog.Any("error", err))
+	}
+	if err != nil || len(t.Players) == 0 { // most tickets of Open Match name no player
+		l.queue.forgetBody(e)
 		return
 	}
 	for _, p := range l.profiles {
-		p.engine.Add(t)
+		p.addTicket(t)
+		p.wake(l.now)
 	}
 }
 
 // ticketGone implements listener: the ticket is no candidate any more, and matches that need it are decided anew.
 func (l *Loop) ticketGone(id string) {
 	for _, p := range l.profiles {
-		p.engine.Remove(id)
+		p.removeTicket(id)
 	}
 	delete(l.bad, id)
 	l.waiting.drop(l, id)

@@ -19,6 +19,11 @@ const (
 	renewEvery = 10 * time.Second
 )
 
+// mayAsk reports whether a profile may begin another ready check. Those that are being begun count.
+func (l *Loop) mayAsk(p *owned) bool {
+	return p != nil && p.checks+l.commits.asking[p.name] < maxReadyChecks
+}
+
 // readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that did not
 // accept leave the queue; the other tickets are candidates again, which the queue's changes say.
 func (l *Loop) readReadyChecks(ctx context.Context) error {
@@ -27,17 +32,19 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 		under[j.match.ID] = true
 	}
 	for _, p := range l.inOrder() {
-		if p.profile.Accept == 0 {
+		if !p.asks {
 			continue
 		}
-		if _, err := l.Store.JudgeReadyChecks(ctx, l.Universe, []db.MatchOwner{p.owner(l)}, 0, judgeBatch); err != nil {
+		judged, err := l.Store.JudgeReadyChecks(ctx, l.Universe, []db.MatchOwner{p.owner(l)}, 0, judgeBatch)
+		if err != nil {
 			return err
 		}
+		l.metrics.accepts.WithLabelValues("failed").Add(float64(len(judged.Matches)))
 		checks, err := l.Store.OpenReadyChecks(ctx, l.Universe, p.name)
 		if err != nil {
 			return err
 		}
-		p.checks = len(checks)
+		p.checks, p.asks = len(checks), p.profile.Accept > 0 || len(checks)+l.commits.asking[p.name] > 0
 		for _, c := range checks {
 			if c.Match.Accepted && !under[c.Match.ID] {
 				l.commits.add(l.acceptedJob(p, c))
@@ -50,9 +57,17 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 // acceptedJob is the match of a ready check that all players accepted.
 func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
 	j := &job{match: c.Match, owner: p.owner(l), oldest: c.Match.DecidedAt, decided: time.Now()}
-	for _, t := range c.Match.Tickets {
-		if e := l.queue.entries[t.ID]; e != nil && e.created.Before(j.oldest) {
+	j.began = make([]waiter, len(c.Match.Tickets))
+	for i, t := range c.Match.Tickets {
+		e := l.queue.entries[t.ID]
+		if e == nil {
+			continue
+		}
+		if e.created.Before(j.oldest) {
 			j.oldest = e.created
+		}
+		if body, err := l.decode(e); err == nil {
+			j.began[i] = waiter{e.created, body.Mean(p.profile.Pivot())}
 		}
 	}
 	return j

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
@@ -11,11 +12,30 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// readRosters tells the engines which matches newcomers may join, and which they may not join any more.
+// rostersFor is how long a reading of open matches stays usable: two seconds, of which one passes between two readings.
+const rostersFor = 2 * tick
+
+// mayJoin reports whether newcomers may join matches of the profile.
+func (p *owned) mayJoin() bool { return p.profile.When != profile.Never }
+
+// knowsRosters reports whether the profile knows its open matches well enough to decide.
+func (p *owned) knowsRosters() bool { return !p.mayJoin() || time.Since(p.rostersRead) <= rostersFor }
+
+// readRosters reads the open matches of the profiles that have candidates, since it costs Postgres a look at each match.
 func (l *Loop) readRosters(ctx context.Context) error {
+	return l.readRostersOf(ctx, func(p *owned) bool { return p.engine.Len() > 0 })
+}
+
+// missingRosters reads the open matches of the profiles whose first candidates have just come.
+func (l *Loop) missingRosters(ctx context.Context) error {
+	return l.readRostersOf(ctx, func(p *owned) bool { return p.dirty && !p.knowsRosters() })
+}
+
+// readRostersOf tells the engines of some profiles which matches newcomers may join, and which they may not join any more.
+func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) error {
 	var names []string
 	for _, p := range l.inOrder() {
-		if p.profile.When != profile.Never {
+		if p.mayJoin() && wanted(p) {
 			names = append(names, p.name)
 		}
 	}
@@ -34,35 +54,36 @@ func (l *Loop) readRosters(ctx context.Context) error {
 		found[m.Profile][m.Session] = m
 	}
 	for _, name := range names {
-		l.profiles[name].setRosters(found[name])
+		l.profiles[name].setRosters(found[name], l.moment())
 	}
 	return nil
 }
 
 // setRosters replaces the open matches of a profile; those that did not change are left as they are.
-func (p *owned) setRosters(open map[string]db.OpenMatch) {
+func (p *owned) setRosters(open map[string]db.OpenMatch, at time.Time) {
 	for session := range p.rosters {
 		if _, ok := open[session]; !ok {
-			p.engine.RemoveRoster(session)
-			p.dirty = true
+			p.decides.RemoveRoster(session)
+			p.wake(at)
 		}
 	}
 	for session, m := range open {
 		if !reflect.DeepEqual(p.rosters[session], m) {
-			p.engine.PutRoster(p.roster(m))
-			p.dirty = true
+			p.decides.PutRoster(RosterOf(p.profile, m))
+			p.wake(at)
 		}
 	}
-	p.rosters = open
+	p.rosters, p.rostersRead = open, time.Now()
 }
 
-func (p *owned) roster(m db.OpenMatch) decide.Roster {
+// RosterOf converts an open match for decisions about newcomers of the profile.
+func RosterOf(p *profile.Profile, m db.OpenMatch) decide.Roster {
 	r := decide.Roster{
 		Session: m.Session, MatchID: m.ID.String(), Region: m.Region, Mode: m.Mode, Opened: m.Opened,
-		Teams: make([][]decide.RosterPlayer, len(p.profile.Teams)),
+		Teams: make([][]decide.RosterPlayer, len(p.Teams)),
 	}
 	teams := map[string]int{}
-	for i, t := range p.profile.Teams {
+	for i, t := range p.Teams {
 		teams[t.Name] = i
 	}
 	for i, player := range m.Players {

@@ -30,9 +30,10 @@ const (
 type bundle struct {
 	*db.Store
 
-	t   testing.TB
-	url string
-	sql *pgxpool.Pool
+	t      testing.TB
+	url    string
+	sql    *pgxpool.Pool
+	change []func(*db.Config) // of the stores of workers
 }
 
 func setup(t *testing.T) *bundle {
@@ -53,7 +54,11 @@ func newBundle(t testing.TB) *bundle {
 
 func (b *bundle) store() *db.Store {
 	b.t.Helper()
-	s, err := db.Open(b.t.Context(), db.Config{URL: b.url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)})
+	c := db.Config{URL: b.url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)}
+	for _, change := range b.change {
+		change(&c)
+	}
+	s, err := db.Open(b.t.Context(), c)
 	require.NoError(b.t, err)
 	b.t.Cleanup(s.Close)
 	return s
@@ -78,7 +83,18 @@ func (b *bundle) host(id string, capacity int, modes ...string) {
 // ticket queues a party for profiles, with the same skill.
 func (b *bundle) ticket(skill float64, party []string, profiles ...string) string {
 	b.t.Helper()
-	d := ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}
+	return b.draft(ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}, party...)
+}
+
+// measured queues a player for a profile, with latencies in milliseconds.
+func (b *bundle) measured(latencies map[string]uint16, sub, profile string) string {
+	b.t.Helper()
+	return b.draft(ticketbody.Draft{Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}, Latencies: latencies}, sub)
+}
+
+// draft queues a party.
+func (b *bundle) draft(d ticketbody.Draft, party ...string) string {
+	b.t.Helper()
 	for _, sub := range party {
 		d.Players = append(d.Players, match.Player{Sub: sub})
 	}
@@ -90,7 +106,7 @@ func (b *bundle) ticket(skill float64, party []string, profiles ...string) strin
 	})
 	require.NoError(b.t, err)
 	_, err = b.sql.Exec(b.t.Context(), `INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
-		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, profiles)
+		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles)
 	require.NoError(b.t, err)
 	return created.ID
 }
@@ -128,8 +144,8 @@ func (b *bundle) eventually(n int, query string, args ...any) {
 	}, 20*time.Second, 20*time.Millisecond, "%s: want %d", query, n)
 }
 
-// sound fails the test where an invariant does not hold.
-func (b *bundle) sound() {
+// requireInvariants fails the test where an invariant does not hold.
+func (b *bundle) requireInvariants() {
 	b.t.Helper()
 	rows, err := b.sql.Query(b.t.Context(), "SELECT name, violations FROM ops.invariants WHERE violations > 0")
 	require.NoError(b.t, err)

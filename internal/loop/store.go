@@ -15,7 +15,9 @@ type Store interface {
 	tickets
 	matches
 	HostRegions(ctx context.Context, modes []string) ([]db.HostRegion, error)
-	PutDemand(ctx context.Context, profiles []string, demand []db.Demand) error
+	PutDemand(ctx context.Context, universe string, profiles []string, demand []db.Demand) error
+	WaitingTimes(ctx context.Context, universe string) (map[string][]db.WaitingTime, error)
+	PutWaitingTimes(ctx context.Context, universe string, times map[string][]db.WaitingTime) error
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	Now() time.Time
 }
@@ -28,10 +30,11 @@ type owners interface {
 	TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error)
 	GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
+	RecordShadow(ctx context.Context, region string, m db.ShadowMatches) error
 }
 
 type tickets interface {
-	BeginCandidates(ctx context.Context) (db.SettledPoint, error)
+	FeedEnd(ctx context.Context) (db.SettledPoint, error)
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
 	CandidateIDsAfter(ctx context.Context, universe, after string) (page []db.CandidateIDsAfterRow, full bool, err error)
 	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
@@ -47,5 +50,7 @@ type matches interface {
 	OpenReadyChecks(ctx context.Context, universe, profile string) ([]db.OpenReadyCheck, error)
 	JudgeReadyChecks(ctx context.Context, universe string, owners []db.MatchOwner, overdue time.Duration, batch int) (db.JudgedReadyChecks, error)
 	RenewAccepted(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch) (ended []uuid.UUID, err error)
+	FreeMarkedTickets(ctx context.Context, universe string, all []db.MarkedTickets) error
+	FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error)
 	OpenMatches(ctx context.Context, universe string, profiles []string) ([]db.OpenMatch, error)
 }

@@ -5,18 +5,19 @@ import "time"
 // timers say when each kind of periodic work is due.
 type timers struct {
 	timer *time.Timer
-	at    [3]time.Time
+	at    [4]time.Time
 }
 
 type periodic int
 
 const (
 	lookAt      periodic = iota // at the owners of profiles
-	tickAt                      // at servers, ready checks and matches that wait
+	tickAt                      // at servers and matches that wait
+	checkAt                     // at ready checks
 	reconcileAt                 // at the whole queue
 )
 
-var every = [...]time.Duration{lookAt: lookInterval, tickAt: tick, reconcileAt: reconcileEvery}
+var every = [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick, reconcileAt: reconcileEvery}
 
 func newTimers() *timers {
 	t := &timers{timer: time.NewTimer(0)}

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -17,12 +16,13 @@ type waiting struct {
 	jobs   []*job
 	of     map[string]*job // by ticket
 	shown  map[string]bool // tickets whose players see that they wait for a server
-	demand []db.Demand
+	demand []db.Demand     // as the database has it
+	stale  bool            // the database may have demand of former owners
 }
 
 const (
-	// decideAnew is for how long a decided match waits for a server: then its tickets are decided about anew.
-	decideAnew = 30 * time.Second
+	// waitAtMost is how long a decided match waits for a server. Then its tickets are candidates again.
+	waitAtMost = 30 * time.Second
 	// maxWaiting bounds the matches of this worker that wait; beyond it the newest are decided anew.
 	maxWaiting = 10_000
 )
@@ -31,6 +31,7 @@ func (w *waiting) add(j *job) {
 	at, _ := slices.BinarySearchFunc(w.jobs, j, func(a, b *job) int {
 		return cmp.Or(a.oldest.Compare(b.oldest), slices.Compare(a.match.ID[:], b.match.ID[:]))
 	})
+	j.waited = true
 	w.jobs = slices.Insert(w.jobs, at, j)
 	if w.of == nil {
 		w.of = map[string]*job{}
@@ -49,6 +50,14 @@ func (w *waiting) drop(l *Loop, ticket string) {
 	}
 }
 
+// oldestWaiting returns how long the oldest ticket of a match that waits for a server has waited; 0 without one.
+func (l *Loop) oldestWaiting() time.Duration {
+	if len(l.waiting.jobs) == 0 {
+		return 0
+	}
+	return max(0, l.Store.Now().Sub(l.waiting.jobs[0].oldest))
+}
+
 // forget takes the tickets of a match that no longer waits out of the index.
 func (w *waiting) forget(j *job) {
 	for _, id := range j.tickets() {
@@ -65,16 +74,30 @@ func (w *waiting) dropProfile(name string) {
 	})
 }
 
+// decideAgain drops the matches of a profile, except accepted ones, so that their tickets are candidates again.
+func (w *waiting) decideAgain(l *Loop, profile string) {
+	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool {
+		anew := j.match.Profile == profile && !j.match.Accepted
+		if anew {
+			w.forget(j)
+			l.giveBack(j, 0, "")
+		}
+		return anew
+	})
+}
+
 // serveWaiting commits matches for which there may be a server now, oldest first, and records what the others wait for.
 func (l *Loop) serveWaiting(ctx context.Context) error {
-	room := l.hosts.budget()
+	room := maps.Clone(l.hosts.all)
 	var rest []*job
 	for n, j := range l.waiting.jobs {
 		switch {
-		case !j.match.Accepted && (time.Since(j.decided) > decideAnew || n >= maxWaiting):
+		case !j.match.Accepted && (time.Since(j.decided) > j.maxWait || n >= maxWaiting):
 			l.waiting.forget(j)
 			l.giveBack(j, 0, "")
-		case room.take(j):
+		case j.asks && !l.mayAsk(l.profiles[j.match.Profile]):
+			rest = append(rest, j)
+		case room.take(l.hosts, j):
 			l.waiting.forget(j)
 			l.commits.add(j)
 		default:
@@ -109,34 +132,38 @@ func (l *Loop) show(ctx context.Context) error {
 		return err
 	}
 	committing := ticketsOf(l.commits.jobs())
-	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entries[id] == nil || committing[id] })
+	end = slices.DeleteFunc(end, func(id string) bool { return committing[id] })
+	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entries[id] == nil })
 	if err := l.Store.MoveTickets(ctx, l.Universe, db.TicketQueued, back, ""); err != nil {
 		return err
 	}
-	w.shown = make(map[string]bool, len(w.of))
-	for id := range w.of {
+	if w.shown == nil {
+		w.shown = map[string]bool{}
+	}
+	for _, id := range begin {
 		w.shown[id] = true
+	}
+	for _, id := range end {
+		delete(w.shown, id)
 	}
 	return nil
 }
 
-// budget is the room that waiting matches may be sent to, so that no more are sent than may fit.
-type budget map[string]map[string]int
+// budget is how many seats waiting matches may still take, so that hardly more are sent than fit: thousands that do not would lock
+// their tickets in vain, and stop all other decisions meanwhile.
+type budget map[place]int
 
-func (h hosts) budget() budget {
-	b := budget{}
-	for region, modes := range h.free {
-		b[region] = maps.Clone(modes)
-	}
-	return b
-}
+// place is a mode in a game region.
+type place struct{ region, mode string }
 
-// take finds the best game region that may have a server for a match, and makes it the next that is tried. The instance with
-// most free seats stands for all of them, so at least one match is sent wherever there is room, and more follow at the next look.
-func (b budget) take(j *job) bool {
+// take finds the best game region that may have a server for a match, makes it the next that is tried, and subtracts the match's seats
+// from the budget.
+func (b budget) take(h hosts, j *job) bool {
 	for i, region := range j.match.Regions {
 		for _, mode := range j.match.Modes {
-			if b[region][mode] >= j.match.Size {
+			at := place{region, mode}
+			if h.free[region][mode] >= j.match.Size && b[at] >= j.match.Size {
+				b[at] -= j.match.Size
 				j.region = i
 				return true
 			}
@@ -148,24 +175,26 @@ func (b budget) take(j *job) bool {
 // putDemand records what matches wait for, once a second while it changes.
 func (l *Loop) putDemand(ctx context.Context) error {
 	now := l.wanted()
-	if slices.Equal(now, l.waiting.demand) || len(l.profiles) == 0 {
+	if slices.Equal(now, l.waiting.demand) && !l.waiting.stale {
 		return nil
 	}
-	if err := l.Store.PutDemand(ctx, slices.Sorted(maps.Keys(l.profiles)), now); err != nil {
+	if err := l.Store.PutDemand(ctx, l.Universe, slices.Sorted(maps.Keys(l.profiles)), now); err != nil {
 		return err
 	}
-	l.waiting.demand = now
+	l.waiting.demand, l.waiting.stale = now, false
 	return nil
 }
 
-// wanted sums up the matches that wait, by game region, mode and shape: each at its best region, in its first mode.
+// wanted sums the matches that wait, by game region, mode and shape: each counts at its best region, in its first mode. It includes
+// matches that are being committed: their commit subtracts them from demand.
 func (l *Loop) wanted() []db.Demand {
 	sums := map[string]*db.Demand{}
-	for _, j := range l.waiting.jobs {
-		if len(j.match.Regions) == 0 || len(j.match.Modes) == 0 {
+	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
+		region, row := j.demand(l.Universe)
+		if !j.waited || row == (db.DemandKey{}) {
 			continue
 		}
-		d := db.Demand{Region: j.match.Regions[0], Mode: j.match.Modes[0], Key: fmt.Sprintf("%s/%d", j.match.Profile, j.match.Size)}
+		d := db.Demand{Region: region, Mode: row.Mode, Key: row.Key}
 		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key
 		if sums[key] == nil {
 			d.Waits = time.Since(j.decided).Truncate(time.Second)

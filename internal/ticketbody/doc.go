@@ -1,8 +1,9 @@
 // Package ticketbody owns the form in which tickets and assignments are stored: messages of Open Match with the director's
 // extensions (api/ticket), so that our API, frontends and directors of Open Match and the director loop share one queue. It
-// translates them to the plain types of package match. Only this package and server/openmatch read or write protobuf.
+// translates them to the plain types of package match. Only this package, internal/usercode and server/openmatch read or write protobuf.
 //
-// encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads a party alone, facts.go makes what history keeps.
+// encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party, facts.go makes
+// the facts that history keeps, message.go assembles messages without decoding them.
 package ticketbody
 
 // The names of the director's extensions of a ticket and of an assignment.

@@ -2,12 +2,18 @@ package ticketbody
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/lattice-director/director/match"
 )
 
 // Facts returns what history keeps of a ticket, as JSON: the attributes of each player, as {"ada": {"skill": 1500, "maps":
-// ["dust"]}}, and the latencies by region. Both are nil where the ticket has none.
+// ["dust"]}}, and the latencies by region. Both are nil where the ticket has none. Tags that belong to no attribute, which
+// only pools read, are {"": {"tags": ["ranked"]}}: no player has that name.
 func Facts(t *match.Ticket) (attributes, latencies []byte) {
 	players := make(map[string]map[string]any, len(t.Players))
 	for _, p := range t.Players {
@@ -17,6 +23,9 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 		}
 		players[p.Sub] = values
 	}
+	if tags := plainTags(t.Fields.Tags); len(players) > 0 && len(tags) > 0 {
+		players[""] = map[string]any{"tags": tags}
+	}
 	if len(players) > 0 {
 		attributes, _ = json.Marshal(players) // finite numbers and texts always encode
 	}
@@ -24,4 +33,73 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 		latencies, _ = json.Marshal(t.Latencies)
 	}
 	return attributes, latencies
+}
+
+// plainTags returns the tags that are no value of a list.
+func plainTags(tags []string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.Contains(tag, ":") || unstorable(tag) })
+}
+
+// FromFacts makes a ticket from the result of [Facts]; t has its id, creation and profiles. Of the fields that pools read it has the
+// tags, and the attributes that all players share. Errors: the JSON has another form.
+func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, error) {
+	var players map[string]map[string]any
+	if err := unmarshal(attributes, &players); err != nil {
+		return nil, fmt.Errorf("the attributes of ticket %s: %w", t.ID, err)
+	}
+	if err := unmarshal(latencies, &t.Latencies); err != nil {
+		return nil, fmt.Errorf("the latencies of ticket %s: %w", t.ID, err)
+	}
+	tags := valueFrom(players[""]["tags"]).List
+	delete(players, "")
+	for _, sub := range slices.Sorted(maps.Keys(players)) {
+		p := match.Player{Sub: sub, Attributes: match.Attributes{}}
+		for name, v := range players[sub] {
+			if value := valueFrom(v); value.Kind != 0 {
+				p.Attributes[name] = value
+			}
+		}
+		t.Players = append(t.Players, p)
+	}
+	t.Fields = sharedFields(t.Players)
+	t.Fields.Tags = append(t.Fields.Tags, tags...)
+	t.Fields.Created = match.MomentOf(t.Created)
+	return &t, nil
+}
+
+func unmarshal(text []byte, to any) error {
+	if len(text) == 0 {
+		return nil
+	}
+	return json.Unmarshal(text, to)
+}
+
+func valueFrom(v any) match.Value {
+	switch v := v.(type) {
+	case float64:
+		return match.Value{Kind: match.Number, Number: v}
+	case string:
+		return match.Value{Kind: match.Text, Text: v}
+	case []any:
+		list := match.Value{Kind: match.List}
+		for _, text := range v {
+			if text, ok := text.(string); ok {
+				list.List = append(list.List, text)
+			}
+		}
+		return list
+	}
+	return match.Value{}
+}
+
+// sharedFields are the search fields of attributes that all players have in common.
+func sharedFields(players []match.Player) match.Fields {
+	if len(players) == 0 {
+		return match.Fields{}
+	}
+	shared := maps.Clone(players[0].Attributes)
+	for _, p := range players[1:] {
+		maps.DeleteFunc(shared, func(name string, v match.Value) bool { return !reflect.DeepEqual(p.Attributes[name], v) })
+	}
+	return Fields(Draft{Attributes: shared})
 }

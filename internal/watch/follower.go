@@ -3,6 +3,8 @@ package watch
 import (
 	"sync"
 	"time"
+
+	"github.com/lattice-director/director/internal/wait"
 )
 
 // Follower wakes its caller after each change of a ticket: a new state, or that it has left the queue. Make it with
@@ -33,7 +35,7 @@ func (h *Hub) Follow(id string) (*Follower, error) {
 	h.followers[id][f] = struct{}{}
 	h.following++
 	if h.following == 1 {
-		signal(h.nudge) // nobody has read the events before: see readEvents
+		wait.Wake(h.nudge) // nobody has read the events before: see readEvents
 	}
 	return f, nil
 }
@@ -95,14 +97,6 @@ func (h *Hub) wake(ids []string) {
 
 func (h *Hub) wakeLocked(id string) {
 	for f := range h.followers[id] {
-		signal(f.changed)
-	}
-}
-
-// signal puts a signal into a channel that holds one.
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
+		wait.Wake(f.changed)
 	}
 }

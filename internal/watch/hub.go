@@ -20,6 +20,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/wait"
 )
 
 const (
@@ -94,7 +95,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		h.report(ctx, h.guard.Do("assignments", func() error { return h.read(ctx) }))
-		pause(ctx)
+		wait.For(ctx, minReadInterval)
 		select {
 		case <-ctx.Done():
 		case <-settled:
@@ -104,13 +105,6 @@ func (h *Hub) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(minReadInterval):
-	}
 }
 
 // read passes on what has changed since the last reading, page by page.

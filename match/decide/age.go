@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/match/profile"
@@ -46,4 +47,15 @@ func (l *lineup) widest(a profile.Age, c *candidate) time.Duration {
 		return time.Duration(l.now - s.latest)
 	}
 	return time.Duration(l.now - s.earliest)
+}
+
+// binds reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one, since the narrower
+// of two steps counts. Those of an open match have no part in it.
+func (l *lineup) binds(r *rule, c *candidate) bool {
+	return !c.seated && !r.limits(l.ageOf(c)).Ended
+}
+
+// bindsAny reports whether a rule whose age is Each has not ended for one of the tickets.
+func (l *lineup) bindsAny(r *rule) bool {
+	return slices.ContainsFunc(l.picks, func(c *candidate) bool { return l.binds(r, c) })
 }

@@ -35,6 +35,7 @@ func (s *search) exchange() bool {
 					continue
 				}
 				if p.nodes <= 0 {
+					s.cut = true
 					return false
 				}
 				p.nodes--
@@ -90,6 +91,7 @@ func (s *search) judgeTeams() (over float64, regions uint64) {
 	for i, r := range s.plan.rules {
 		if r.byTeam {
 			p.verdicts[i] = r.verdict(&s.final)
+			s.reached.judged(i, p.verdicts[i])
 			over += p.verdicts[i].over
 			regions &= p.verdicts[i].regions
 		}

@@ -47,6 +47,7 @@
 //	rules.go, rules_KIND.go      what all rules have, and one kind a file
 //	roster.go, join.go           joining an open match
 //	reason.go, proposal.go       what a proposal says about itself
+//	inquiry.go, inquiry_*.go     why one ticket has no match, for match/explain
 //
 // Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a seed,
 // and does not choose which of the players who may have an optional role get it. Steps by the mean age of a match are

@@ -65,7 +65,7 @@ func (e *Engine) wait(c *candidate) {
 	if e.plan.batch >= 0 { // time changes the turn even of a dirty seed
 		e.setTimer(c)
 	}
-	e.sweep.begin(e.now)
+	e.sweep.begin()
 }
 
 // Remove forgets a ticket, waiting or proposed. An id that is unknown is ignored.
@@ -96,6 +96,9 @@ func (e *Engine) Return(ids ...string) {
 		}
 	}
 }
+
+// Has reports whether a ticket is a candidate, waiting or proposed.
+func (e *Engine) Has(id string) bool { return e.tickets[id] != nil }
 
 // Len returns the number of waiting candidates. Those that are proposed do not count.
 func (e *Engine) Len() int { return e.ages.len }

@@ -31,7 +31,7 @@ func (e *Engine) PutRoster(r Roster) {
 		e.markDirty(e.ages.entry(at).c)
 		at = e.ages.next(at)
 	}
-	e.sweep.begin(e.now)
+	e.sweep.begin()
 }
 
 // RemoveRoster forgets an open match. A session that is unknown is ignored.

@@ -25,7 +25,7 @@ func (pl *plan) lacks(t *match.Ticket) []Lack {
 		lacks = append(lacks, Lack{Why: LacksMode})
 	}
 	for _, r := range pl.rules {
-		if l, ok := r.condition.(*latency); ok && !l.missing.Pass && l.missing.Value == nil && len(t.Latencies) == 0 {
+		if l, ok := r.condition.(*latency); ok && l.required() && len(t.Latencies) == 0 && !r.ends() {
 			lacks = append(lacks, Lack{Why: LacksLatency, Rule: r.id})
 		}
 	}
@@ -62,7 +62,10 @@ func (pl *plan) comparable(c *column, kind int, p *match.Player) bool {
 
 // largestParty returns the players of the largest party that has a place.
 func (pl *plan) largestParty() int {
-	if pl.split {
+	switch {
+	case pl.profile.Function != nil:
+		return math.MaxInt // the function decides
+	case pl.split:
 		return pl.most
 	}
 	largest := 0

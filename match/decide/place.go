@@ -68,6 +68,7 @@ func (s *search) holdsWithoutTeams() bool {
 			continue
 		}
 		p.verdicts[i] = r.verdict(&s.final)
+		s.reached.judged(i, p.verdicts[i])
 		if p.verdicts[i].over > 0 {
 			return false
 		}
@@ -114,6 +115,7 @@ func (s *search) fill(i int) bool {
 	u := &p.units[i]
 	for _, team := range s.teamOrder(i, u) {
 		if p.nodes <= 0 {
+			s.cut = true
 			return false
 		}
 		p.nodes--

@@ -2,7 +2,8 @@ package decide
 
 import "github.com/lattice-director/director/match/profile"
 
-// Version is a numbered version of a profile. The profile must decide by teams and rules, not by a function elsewhere.
+// Version is a numbered version of a profile. The profile must decide by teams and rules, not by a match function, for which
+// there is [Completer].
 type Version struct {
 	Profile *profile.Profile
 	Number  int

@@ -10,7 +10,7 @@ func (s *search) proposal(regions *regionSet) Proposal {
 	p := Proposal{
 		Anchor:  s.seed.ticket.ID,
 		Teams:   s.teams(),
-		Modes:   s.modes(),
+		Modes:   s.plan.modeNames(s.final.modes()),
 		Regions: regions.choose(s.regions(), &s.final, s.plan),
 		Chosen:  s.chosen(),
 		Rules:   s.values(),
@@ -49,10 +49,10 @@ func (s *search) teams() []Team {
 	return teams
 }
 
-func (s *search) modes() []string {
+// modeNames returns the profile's modes of a set.
+func (pl *plan) modeNames(allowed uint8) []string {
 	var modes []string
-	allowed := s.final.modes()
-	for i, mode := range s.plan.profile.Modes {
+	for i, mode := range pl.profile.Modes {
 		if allowed&(1<<i) != 0 {
 			modes = append(modes, mode)
 		}

@@ -2,14 +2,36 @@ package decide
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/lattice-director/director/match/profile"
 )
 
 // maxRegions is how many game regions a decision considers: they fit into the bits of a word.
 const maxRegions = 64
+
+// RegionsOf returns the game regions that have instances of a mode of the profile, by name, and whether one has room for a match.
+// free has the free seats of the instance with the most, by region and mode.
+func RegionsOf(p *profile.Profile, free map[string]map[string]int) []Region {
+	var all []Region
+	for _, name := range slices.Sorted(maps.Keys(free)) {
+		r := Region{Name: name}
+		offered := false
+		for _, m := range p.Modes {
+			seats, ok := free[name][m]
+			offered = offered || ok
+			r.Room = r.Room || seats > 0
+		}
+		if offered {
+			all = append(all, r)
+		}
+	}
+	return all
+}
 
 // regionSet numbers the game regions in the order of their names.
 type regionSet struct {
@@ -67,7 +89,7 @@ func (s *regionSet) measure(c *candidate) {
 func (pl *plan) reachable(seed *candidate, l *lineup) uint64 {
 	for _, r := range pl.rules {
 		k, ok := r.condition.(*latency)
-		if !ok || k.role != anyRole || k.missing.Pass || k.missing.Value != nil || r.limits(l.ageOf(seed)).Ended {
+		if !ok || k.role != anyRole || !k.required() || r.limits(l.ageOf(seed)).Ended {
 			continue
 		}
 		return seed.measured & l.allowed

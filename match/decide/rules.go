@@ -65,6 +65,11 @@ func (r *rule) limits(age time.Duration) *profile.Limits {
 	return &r.base
 }
 
+// ends reports whether the rule ends with time. Then a ticket that it cannot compare waits until it has.
+func (r *rule) ends() bool {
+	return slices.ContainsFunc(r.steps, func(s profile.Step) bool { return s.Limits.Ended })
+}
+
 // step returns how many of the rule's steps an age has passed.
 func (r *rule) step(age time.Duration) int {
 	n := len(r.steps)

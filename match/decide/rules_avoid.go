@@ -28,6 +28,23 @@ func (a *avoid) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
 	return true
 }
 
+// admitsPairs implements pairwise: tickets for which the rule has ended may avoid each other.
+func (a *avoid) admitsPairs(l *lineup, c *candidate, r *rule) bool {
+	if a.perTeam {
+		return true
+	}
+	binds := l.binds(r, c)
+	if binds && a.within(c) {
+		return false
+	}
+	for _, pick := range l.picks {
+		if (binds || l.binds(r, pick)) && (a.lists(pick, c) || a.lists(c, pick)) {
+			return false
+		}
+	}
+	return true
+}
+
 // within reports whether a party has a player who lists another of it.
 func (a *avoid) within(c *candidate) bool { return c.size > 1 && a.lists(c, c) }
 
@@ -53,21 +70,37 @@ func (a *avoid) avoided(c *candidate, player int) []string {
 }
 
 func (a *avoid) judge(l *lineup, _ *profile.Limits) verdict {
-	offences := 0
+	return a.offences(l, func(*candidate, *candidate) bool { return true })
+}
+
+// judgePairs implements pairwise.
+func (a *avoid) judgePairs(l *lineup, r *rule) verdict {
+	if !l.bindsAny(r) {
+		return verdict{regions: everywhere, ended: true}
+	}
+	return a.offences(l, func(c, other *candidate) bool { return l.binds(r, c) || l.binds(r, other) })
+}
+
+// offences counts the players that another one avoids and would meet, of pairs of tickets that the rule binds.
+func (a *avoid) offences(l *lineup, binds func(c, other *candidate) bool) verdict {
+	n := 0
 	for i, c := range l.picks {
 		for p := range c.size {
 			if subs := a.avoided(c, p); len(subs) > 0 {
-				offences += a.met(l, subs, i, p)
+				n += a.met(l, subs, i, p, binds)
 			}
 		}
 	}
-	return none(offences)
+	return none(n)
 }
 
 // met counts the players that player p of pick i avoids and would meet.
-func (a *avoid) met(l *lineup, subs []string, i, p int) int {
+func (a *avoid) met(l *lineup, subs []string, i, p int, binds func(c, other *candidate) bool) int {
 	n := 0
 	for j, c := range l.picks {
+		if !binds(l.picks[i], c) {
+			continue
+		}
 		for q := range c.size {
 			if i == j && p == q || a.perTeam && l.team[l.first[i]+p] != l.team[l.first[j]+q] {
 				continue

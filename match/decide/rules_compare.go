@@ -67,12 +67,13 @@ func (m *measure) of(l *lineup, to []float64) []float64 {
 	return append(to[:0], fold(to, m.take))
 }
 
-// worst returns the verdict of the pair that is farthest from holding: all must hold.
+// worst returns the verdict of the pair that is farthest from holding, or nearest to not holding: all must hold.
 func (c *compare) worst(left, right []float64) verdict {
 	worst := verdict{regions: everywhere}
 	for i, x := range left {
 		for j, y := range right {
-			if v := c.pair(x, y); i+j == 0 || v.over > worst.over {
+			v := c.pair(x, y)
+			if i+j == 0 || v.over > worst.over || v.over == worst.over && math.Abs(v.limit-v.value) < math.Abs(worst.limit-worst.value) {
 				worst = v
 			}
 		}

@@ -62,6 +62,9 @@ func (k *latency) leftOut(c *candidate) bool {
 	return c.seated || k.missing.Pass && len(c.ticket.Latencies) == 0
 }
 
+// required reports whether a ticket without latencies fails.
+func (k *latency) required() bool { return !k.missing.Pass && k.missing.Value == nil }
+
 // stand returns what stands in for the latencies of a ticket that has none.
 func (k *latency) stand() (time.Duration, bool) {
 	if v := k.missing.Value; v != nil && v.Kind == match.Number {

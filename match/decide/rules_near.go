@@ -62,7 +62,7 @@ func scopes(s scope, perTeam bool, l *lineup) []scope {
 	return all
 }
 
-// judgePairs compares each pair of tickets under the narrower of their limits.
+// judgePairs compares each pair of tickets under the narrower of their limits, or each ticket with the mean under its own.
 func (n *near) judgePairs(l *lineup, r *rule) verdict {
 	worst := verdict{regions: everywhere, ended: true}
 	for _, s := range n.scopes(l) {
@@ -72,7 +72,11 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 			mean = sum(l.values) / float64(len(l.values))
 		}
 		for i := range l.picks {
-			for j := i; j < len(l.picks); j++ {
+			last := len(l.picks)
+			if n.fromMean {
+				last = i + 1
+			}
+			for j := i; j < last; j++ {
 				worst = narrower(worst, n.pair(l, r, s, i, j, mean))
 			}
 		}

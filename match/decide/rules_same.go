@@ -92,6 +92,62 @@ func (d *different) judge(l *lineup, _ *profile.Limits) verdict {
 	return none(offences)
 }
 
+// admitsPairs implements pairwise: two tickets for which the rule has ended may have equal values.
+func (d *different) admitsPairs(l *lineup, c *candidate, r *rule) bool {
+	if d.perTeam || d.role != anyRole {
+		return true
+	}
+	own, binds := c.atomsOf(d.column), l.binds(r, c)
+	for i, a := range own {
+		if a == (atom{}) {
+			continue
+		}
+		if binds && slices.Contains(own[:i], a) {
+			return false
+		}
+		for _, pick := range l.picks {
+			if (binds || l.binds(r, pick)) && slices.Contains(pick.atomsOf(d.column), a) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// judgePairs implements pairwise.
+func (d *different) judgePairs(l *lineup, r *rule) verdict {
+	if !l.bindsAny(r) {
+		return verdict{regions: everywhere, ended: true}
+	}
+	offences := 0
+	for _, s := range scopes(d.scope, d.perTeam, l) {
+		var all []boundAtom
+		for pick, c := range l.picks {
+			for p, a := range c.atomsOf(s.column) {
+				if a == (atom{}) || !l.in(l.first[pick]+p, s) {
+					continue
+				}
+				b := boundAtom{a, l.binds(r, c)}
+				if slices.ContainsFunc(all, b.offends) {
+					offences++
+				}
+				all = append(all, b)
+			}
+		}
+	}
+	return none(offences)
+}
+
+// boundAtom is a value of a player, for whose ticket the rule has ended or not.
+type boundAtom struct {
+	atom  atom
+	binds bool
+}
+
+func (b boundAtom) offends(other boundAtom) bool {
+	return b.atom == other.atom && (b.binds || other.binds)
+}
+
 // atoms returns the values in scope, without those that are left out.
 func (l *lineup) atoms(s scope) []atom {
 	var all []atom

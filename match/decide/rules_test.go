@@ -155,3 +155,21 @@ func TestLatency(t *testing.T) {
 	// But without a host anywhere they are matched, to wait for one together.
 	require.Len(t, run([]Region{{"eu", false}}, ticket("a", ping("eu", 1)), ticket("b", ping("eu", 1))), 1)
 }
+
+// A rule on latency that ends with time needs no latency from then on; one that does not end makes a ticket without any no candidate.
+func TestLatencyThatEnds(t *testing.T) {
+	t.Parallel()
+	rule := profile.Rule{ID: "latency", Kind: profile.Latency, Limits: profile.Limits{Latency: 60 * time.Millisecond, Spread: profile.NoSpread}}
+	rule.Widen = []profile.Step{step(5*time.Second, profile.Limits{Latency: 90 * time.Millisecond, Spread: profile.NoSpread}), step(10*time.Second, profile.Limits{Ended: true})}
+	p := with(game(1, 1), rule)
+	decided := func(a, b *match.Ticket) int {
+		return len(Decide(Input{Version: Version{p, 1}, Tickets: []*match.Ticket{a, b}, Regions: []Region{{Name: "eu", Room: true}}, Now: now, Seed: 7}).Proposals)
+	}
+	require.Zero(t, decided(ticket("a", waited(9*time.Second)), ticket("b", ping("eu", 10))))
+	require.Equal(t, 1, decided(ticket("a", waited(10*time.Second)), ticket("b", ping("eu", 10))))
+	require.Equal(t, 1, decided(ticket("a"), ticket("b", ping("eu", 300), waited(10*time.Second))))
+	p.Rules[0].Widen = rule.Widen[:1]
+	require.Zero(t, decided(ticket("a", waited(time.Hour)), ticket("b", ping("eu", 10))))
+	_, lacks := Inquire(Version{p, 1}, ticket("a"), nil, now)
+	require.Equal(t, []Lack{{Why: LacksLatency, Rule: "latency"}}, lacks)
+}

@@ -14,6 +14,7 @@ import (
 func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 	e.now = max(e.now, now.UnixNano())
 	e.tick()
+	e.sweep.run(e.now)
 	for e.dirty.len() > 0 {
 		if effort <= 0 {
 			return found, false
@@ -110,13 +111,13 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	return effort > 0
 }
 
-// Next returns when time alone gives Run something to do. ok is false if nothing will.
+// Next returns when Run has something to do without a change; ok is false if it never has. After a change, call Run first.
 func (e *Engine) Next() (at time.Time, ok bool) {
 	next := int64(math.MaxInt64)
 	if e.timers.len() > 0 {
 		next = e.timers.items[0].key
 	}
-	if e.sweep.active {
+	if e.sweep.active && !e.sweep.idle {
 		next = min(next, e.sweep.last+int64(sweepEvery))
 	}
 	return time.Unix(0, next).UTC(), next != math.MaxInt64

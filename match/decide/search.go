@@ -14,9 +14,12 @@ type search struct {
 	casting casting
 	placing placing
 
-	empty int // places of roles that nobody of the line-up fills
-	least int // players that a match needs now
-	nodes int // steps that are left
+	empty int  // places of roles that nobody of the line-up fills
+	least int  // players that a match needs now
+	nodes int  // steps that are left
+	cut   bool // steps ran out before everything was tried
+
+	reached *reached // filled for an inquiry; nil for a decision
 }
 
 // The steps of a search: placing a ticket or trying an exchange is one.
@@ -30,7 +33,20 @@ const maxSearched = 40
 
 // find looks for a match of the seed in the allowed regions. When it returns true, the match is in s.final.
 func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
-	s.plan, s.seed, s.nodes = pl, seed, nodes
+	if !s.start(pl, seed, now, allowed, nodes) {
+		return false
+	}
+	age := s.line.ageOf(seed)
+	s.least = pl.leastAt(age).sum
+	low, high := window(seed, pl.pivot.reach(pl.pivot.step(age)))
+	s.choices.begin(pl, seed, low, high)
+	s.choices.walk.regions = pl.reachable(seed, &s.alone)
+	return s.choose()
+}
+
+// start makes a line-up of the seed. It returns false if the seed's own party breaks a rule.
+func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
+	s.plan, s.seed, s.nodes, s.cut = pl, seed, nodes, false
 	s.line.reset(now, allowed, len(pl.teams))
 	s.alone.reset(now, allowed, len(pl.teams))
 	if s.refusal(&s.line, seed) != "" {
@@ -38,15 +54,15 @@ func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, node
 	}
 	s.line.push(seed)
 	s.alone.push(seed)
-	age := s.line.ageOf(seed)
-	s.least = pl.leastAt(age).sum
-	low, high := window(seed, pl.pivot.reach(pl.pivot.step(age)))
-	s.choices.begin(pl, seed, low, high)
-	s.choices.walk.regions = pl.reachable(seed, &s.alone)
-	if pl.walks {
+	return true
+}
+
+// choose looks for a match among the choices.
+func (s *search) choose() bool {
+	if s.plan.walks {
 		return s.gather()
 	}
-	return s.rolesReachable() && s.extend(0, nodes)
+	return s.rolesReachable() && s.extend(0, s.nodes)
 }
 
 // extend adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a role is
@@ -63,6 +79,7 @@ func (s *search) extend(i, budget int) bool {
 			continue
 		}
 		if s.nodes <= stop {
+			s.cut = true
 			break
 		}
 		s.nodes--

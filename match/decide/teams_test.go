@@ -178,3 +178,38 @@ func TestLargeMatch(t *testing.T) {
 		require.Len(t, team.Seats, 50)
 	}
 }
+
+// Under the age of each, a rule that has ended for two tickets does not hold between them, whoever else is in the match.
+func TestPairsThatARuleHasEndedFor(t *testing.T) {
+	t.Parallel()
+	end := step(10*time.Second, profile.Limits{Ended: true})
+	for name, c := range map[string]struct {
+		rule            profile.Rule
+		pair, odd, even option // two of pair offend the rule, odd offends it with both, and even with none
+	}{
+		"different": {on(profile.Different, "class", profile.Limits{}), textOf("class", "x"), textOf("class", "x"), textOf("class", "y")},
+		"avoid":     {on(profile.Avoid, "blocked", profile.Limits{}), list("blocked", "a", "b"), list("blocked", "a", "b"), list("blocked")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.rule.Age, c.rule.Widen = profile.Each, []profile.Step{end}
+			p := with(game(3), c.rule)
+			old := []*match.Ticket{ticket("a", c.pair, waited(10*time.Second)), ticket("b", c.pair, waited(20*time.Second))}
+			require.Len(t, decide(p, append(old, ticket("c", c.even))...), 1, "the young one offends nobody")
+			require.Empty(t, decide(p, append(old, ticket("c", c.odd))...), "the young one offends them")
+			require.Len(t, decide(p, append(old, ticket("c", c.odd, waited(11*time.Second)))...), 1, "it has ended for all")
+		})
+	}
+}
+
+// Pins a ticket for which the rule had ended, that was compared with the mean under the limit of a younger one.
+func TestNearTheMeanOfEach(t *testing.T) {
+	t.Parallel()
+	r := nearSkill(0, step(5*time.Second, profile.Limits{Ended: true}))
+	r.FromMean, r.Age = true, profile.Each
+	p := with(game(3), r)
+	old := ticket("a", party(2), waited(5*time.Second))
+	old.Players[0].Attributes = match.Attributes{"skill": {Kind: match.Number, Number: 0}}
+	old.Players[1].Attributes = match.Attributes{"skill": {Kind: match.Number, Number: 2}}
+	require.Len(t, decide(p, old, ticket("b", skill(1))), 1)
+}

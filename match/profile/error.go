@@ -4,38 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/lattice-director/director/internal/located"
 )
 
-// Error lists what is wrong with a document.
-type Error struct {
-	Problems []Problem // 1 to 16, in the order of their lines
-}
+// Error lists what is wrong with a document: 1 to 16 problems, in the order of their lines.
+type Error = located.Error
 
-// Problem is one thing that is wrong, and what is allowed instead.
-type Problem struct {
-	Line   int    `json:"line"`   // counts from 1
-	Column int    `json:"column"` // in characters, counts from 1
-	Path   string `json:"path"`   // of the value, such as "teams[0].players"; "" for the whole document
-	Text   string `json:"text"`
-}
-
-// Error implements error: a line for each problem.
-func (e *Error) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// String formats the problem as "line 4, column 12: teams[0].players: …".
-func (p Problem) String() string {
-	if p.Path == "" {
-		return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Text)
-	}
-	return fmt.Sprintf("line %d, column %d: %s: %s", p.Line, p.Column, p.Path, p.Text)
-}
+// Problem is one thing that is wrong with a document, and what is allowed instead.
+type Problem = located.Problem
 
 // maxProblems bounds an Error: a document with more problems was not meant as a profile.
 const maxProblems = 16

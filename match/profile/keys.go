@@ -84,9 +84,10 @@ var documentShape = object{what: "a profile", fields: []field{
 	},
 	{
 		name: "regions", of: list{of: regionName, max: 64, distinct: true}, initial: "none",
-		about: "Game regions in order of preference, for matches whose tickets have no latencies.",
+		about: "Game regions in order of preference, for matches whose tickets have no latencies. " +
+			"While no game server offers the profile's modes, matches wait for one in these regions.",
 	},
-	{name: "function", of: functionShape, initial: "none", about: "A match function elsewhere that decides instead of teams and rules."},
+	{name: "function", of: functionShape, initial: "none", about: "A match function of Open Match that decides instead of teams and rules."},
 }}
 
 var poolShape = object{what: "a pool", fields: []field{
@@ -157,7 +158,7 @@ var acceptShape = object{what: "accept", fields: []field{
 }}
 
 var functionShape = object{what: "function", fields: []field{
-	{name: "host", of: hostName, required: true, about: "The host of the match function, which `DIRECTOR_OM_FUNCTIONS` must allow."},
+	{name: "host", of: hostName, required: true, about: "The host of the match function. The setting `DIRECTOR_OM_FUNCTIONS` of the workers must allow it."},
 	{name: "port", of: number{1, 65535, true}, required: true, about: "Its port."},
 	{name: "type", of: functionWords, initial: "grpc", about: "Its protocol."},
 	{name: "every", of: length{100 * time.Millisecond, time.Hour}, initial: "1s", about: "The shortest time between two calls."},

@@ -96,7 +96,8 @@ var ruleShapes = []ruleShape{
 	{
 		kind: Latency, name: "latency", of: latency,
 		about: "There is a game region in which the greatest latency of the players is at most this. A region that a player did not measure is " +
-			"not eligible. The match takes the region with the least of them.",
+			"not eligible. The match takes the region with the least of them. A ticket without latencies waits until the rule has ended, and is no " +
+			"candidate if it never does, unless `missing` says otherwise.",
 		own: []field{
 			{name: "take", of: words{"max", "mean"}, initial: "max", about: "`mean`: the mean of the players' latencies counts."},
 			{name: "spread", of: latency, initial: "any", about: "The greatest difference between the latencies of two players."},

@@ -35,6 +35,16 @@ type Profile struct {
 	Function *Function       // decides instead of teams and rules; nil: they do
 }
 
+// Pivot returns the attribute of the first near rule, by which tickets are ordered and grouped; "" without such a rule.
+func (p *Profile) Pivot() string {
+	for _, r := range p.Rules {
+		if r.Kind == Near {
+			return r.Attribute
+		}
+	}
+	return ""
+}
+
 // Attribute is the type of an attribute and its default.
 type Attribute struct {
 	Kind    match.Kind

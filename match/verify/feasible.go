@@ -17,7 +17,12 @@ func Feasible(p *profile.Profile, tickets []match.Ticket, regions []string, now 
 // Find returns the first new match of some of the tickets that it comes to, in one of the regions; nil: in any region, which then stays open. Its time is
 // exponential in the number of tickets, so it is for 8 at most.
 func Find(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time) (Match, bool) {
-	f := finder{p: p, now: now, regions: regions}
+	return FindWith(p, "", tickets, regions, now)
+}
+
+// FindWith returns the first new match that contains a ticket, as [Find] does; "": any match.
+func FindWith(p *profile.Profile, id string, tickets []match.Ticket, regions []string, now time.Time) (Match, bool) {
+	f := finder{p: p, now: now, regions: regions, with: id}
 	for _, t := range tickets {
 		if len(Candidate(p, t)) == 0 {
 			f.tickets = append(f.tickets, t)
@@ -25,6 +30,9 @@ func Find(p *profile.Profile, tickets []match.Ticket, regions []string, now time
 	}
 	if regions == nil {
 		f.regions = []string{""}
+	}
+	if id != "" && !slices.ContainsFunc(f.tickets, func(t match.Ticket) bool { return t.ID == id }) {
+		return Match{}, false
 	}
 	ok := f.from(0)
 	return f.match, ok
@@ -35,6 +43,7 @@ type finder struct {
 	p       *profile.Profile
 	now     time.Time
 	regions []string
+	with    string
 	tickets []match.Ticket
 	match   Match
 }
@@ -49,7 +58,7 @@ func (f *finder) from(i int) bool {
 		return true
 	}
 	f.match.Tickets = f.match.Tickets[:len(f.match.Tickets)-1]
-	return f.from(i + 1)
+	return f.tickets[i].ID != f.with && f.from(i+1)
 }
 
 // seat tries each team for the players of the i-th ticket from the j-th on.

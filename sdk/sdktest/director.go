@@ -38,12 +38,13 @@ type Director struct {
 
 	mu        sync.Mutex
 	instances map[string]*instance
+	over      map[string]bool         // deployments that have ended, by id
 	latest    map[string]*instance    // by id, the last one that registered, whether or not it still exists
 	sessions  []*session              // in the order they were opened
 	redeemed  map[string]redemption   // by jti
 	answers   map[string]storedAnswer // by caller and Idempotency-Key
 	tickets   map[string]*ticket      // by id
-	changed   chan struct{}           // closed when a ticket enters another state
+	changed   chan struct{}           // closed when a ticket or a session may have changed
 }
 
 // New returns a director without instances, with its own signing key.
@@ -62,7 +63,7 @@ func New(opts Options) (*Director, error) {
 		return nil, err
 	}
 	d := &Director{
-		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{},
+		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{}, over: map[string]bool{},
 		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{}, changed: make(chan struct{}),
 	}
 	d.routes()
@@ -92,6 +93,7 @@ func (d *Director) routes() {
 	d.mux.HandleFunc("POST /fleet/deregister", d.fleet(d.deregister))
 	d.mux.HandleFunc("POST /fleet/drain", d.fleet(d.drain))
 	d.mux.HandleFunc("POST /fleet/seats", d.fleet(d.seats))
+	d.mux.HandleFunc("GET /fleet/sessions", d.fleet(d.rosters))
 	d.mux.HandleFunc("POST /matchmake", d.player(d.matchmake))
 	d.mux.HandleFunc("POST /resolve", d.player(d.resolve))
 	d.mux.HandleFunc("GET /sessions/{id}", d.player(d.session))
@@ -105,6 +107,15 @@ func (d *Director) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mux.ServeHTTP(w, r)
+	if r.Method != http.MethodGet {
+		d.wake()
+	}
+}
+
+// wake makes waiting calls check again.
+func (d *Director) wake() {
+	close(d.changed)
+	d.changed = make(chan struct{})
 }
 
 // Transport returns a RoundTripper that calls the director without a network, whatever the URL's host. Unlike a socket it

@@ -10,6 +10,8 @@ type instance struct {
 	registration
 	incarnation string
 	draining    bool
+
+	deployed, unwanted bool
 }
 
 type registration struct {
@@ -47,6 +49,35 @@ func (d *Director) Expire(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.end(instanceID)
+	d.wake()
+}
+
+// Unwant makes the director want the server of a deployment to end, which its next heartbeat says.
+func (d *Director) Unwant(instanceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.instances[instanceID].unwanted = true
+}
+
+// EndDeployment ends the deployment of a server: its lease ends, and it may not register again.
+func (d *Director) EndDeployment(instanceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over[instanceID] = true
+	d.end(instanceID)
+	d.wake()
+}
+
+// status is the answer for an instance. Servers that register without an endpoint are those of deployments, which are ready at once.
+func (d *Director) status(i *instance, word string) map[string]any {
+	answer := map[string]any{"instance_id": i.InstanceID, "status": word, "available": d.available(i)}
+	if i.deployed {
+		answer["endpoint"], answer["desired"] = i.Endpoint, "running"
+	}
+	if i.unwanted {
+		answer["desired"] = "stopped"
+	}
+	return answer
 }
 
 func (d *Director) end(instanceID string) {
@@ -94,6 +125,13 @@ func (d *Director) register(r *http.Request) (any, *problem) {
 	}
 	old := d.instances[i.InstanceID]
 	same := old != nil && old.BootID == i.BootID && old.Endpoint == i.Endpoint
+	if i.Endpoint == "" { // the server of a deployment: the director knows it from the provider
+		i.Endpoint, i.deployed = i.InstanceID+".deployed:7777", true
+		same = old != nil && old.BootID == i.BootID
+	}
+	if d.over[i.InstanceID] {
+		return nil, newProblem(http.StatusGone, "deployment_over", "%s is over", i.InstanceID)
+	}
 	if p := d.fence(i, same); p != nil {
 		return nil, p
 	}
@@ -103,9 +141,9 @@ func (d *Director) register(r *http.Request) (any, *problem) {
 		d.end(i.InstanceID)
 	}
 	d.instances[i.InstanceID], d.latest[i.InstanceID] = i, i
-	return map[string]any{
-		"instance_id": i.InstanceID, "status": "registered", "available": d.available(i), "incarnation": i.incarnation,
-	}, nil
+	answer := d.status(i, "registered")
+	answer["incarnation"] = i.incarnation
+	return answer, nil
 }
 
 // fence refuses a registration if another one has replaced the incarnation that it names.
@@ -149,7 +187,7 @@ func (d *Director) heartbeat(r *http.Request) (any, *problem) {
 	if ref.Load != nil {
 		i.Load = *ref.Load
 	}
-	return map[string]any{"instance_id": i.InstanceID, "status": "alive", "available": d.available(i)}, nil
+	return d.status(i, "alive"), nil
 }
 
 func (d *Director) caller(r *http.Request, body any, ref *instanceRef) (*instance, *problem) {

@@ -159,6 +159,7 @@ func (d *Director) sessionFor(req matchRequest) (best *session) {
 		best = &session{
 			id: req.Region + "." + uuid.NewString(), handle: req.Region + "." + rand.Text(), instance: host.InstanceID,
 			endpoint: host.Endpoint, region: req.Region, mode: req.Mode, maxPlayers: req.MaxPlayers, seats: map[string]*seat{},
+			openedAt: time.Now(),
 		}
 		d.sessions = append(d.sessions, best)
 	}

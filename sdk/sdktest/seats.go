@@ -3,6 +3,7 @@ package sdktest
 import (
 	"net/http"
 	"slices"
+	"time"
 )
 
 type seatState int
@@ -16,6 +17,7 @@ const (
 type session struct {
 	id, handle, instance, endpoint, region, mode string
 	maxPlayers                                   int
+	openedAt                                     time.Time
 	seats                                        map[string]*seat // by sub
 	closed                                       bool
 }
@@ -64,6 +66,7 @@ func (d *Director) CloseSession(id string) {
 	defer d.mu.Unlock()
 	if s := d.byID(id); s != nil {
 		s.close()
+		d.wake()
 	}
 }
 
@@ -73,6 +76,7 @@ func (d *Director) Reap(sessionID, sub string) {
 	defer d.mu.Unlock()
 	if s := d.byID(sessionID); s != nil && s.seats[sub] != nil {
 		s.seats[sub].state = reaped
+		d.wake()
 	}
 }
 

@@ -93,8 +93,7 @@ func (d *Director) enter(t *ticket, state string, fields map[string]any) {
 	document := map[string]any{"ticket_id": t.id, "state": state, "version": len(t.states) + 1, "party": t.party}
 	maps.Copy(document, fields)
 	t.states = append(t.states, document)
-	close(d.changed)
-	d.changed = make(chan struct{})
+	d.wake()
 }
 
 // document returns a ticket as a player sees it.
@@ -238,6 +237,8 @@ func (d *Director) answer(r *http.Request, sub string, accept bool) (any, *probl
 	switch {
 	case p != nil:
 		return nil, p
+	case t.state() == "declined" && !accept:
+		return t.document(sub), nil // the same call again
 	case t.match == nil:
 		return nil, newProblem(http.StatusConflict, "too_late", "no answer of yours is awaited")
 	case accept:

@@ -1,5 +1,5 @@
-// Package fleet is the face that game servers call: register, heartbeat, seat reports, drain and deregister, as specified
-// in api/openapi.yaml. It translates JSON into calls of the store and decides nothing: db decides about leases,
+// Package fleet is the face that game servers call: register, heartbeat, seat reports, lists of clients, sessions, drain and deregister, as
+// specified in api/openapi.yaml. It translates JSON into calls of the store and decides nothing: db decides about leases,
 // incarnations and seats. Authentication, limits and deadlines are set where server mounts the routes.
 package fleet
 
@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -18,10 +19,11 @@ import (
 // Store is the part of db.Store that this face calls.
 type Store interface {
 	Register(ctx context.Context, r db.Registration) (db.Registered, error)
-	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (available int, err error)
+	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)
 	Deregister(ctx context.Context, ref db.InstanceRef) error
 	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (available int, err error)
 	ReportSeats(ctx context.Context, r db.SeatReport) (db.SeatReportResult, error)
+	ReportClients(ctx context.Context, l db.ClientList) (db.ClientListResult, error)
 }
 
 type face struct{ store Store }
@@ -33,6 +35,7 @@ func Mount(r gin.IRouter, store Store) {
 	r.POST("/fleet/heartbeat", rest.Handle(http.StatusOK, f.heartbeat))
 	r.POST("/fleet/deregister", rest.Handle(http.StatusNoContent, f.deregister))
 	r.POST("/fleet/seats", rest.Handle(http.StatusOK, f.seats))
+	r.POST("/fleet/clients", rest.Handle(http.StatusOK, f.clients))
 	r.POST("/fleet/drain", rest.Handle(http.StatusOK, f.drain))
 }
 
@@ -48,9 +51,13 @@ func (r caller) ref() db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: r.Incarnation}
 }
 
-// logInstance adds the instance to the access log line.
-func logInstance(ctx context.Context, instanceID string) {
+// speaksFor adds the instance to the access log line, and refuses a caller whose token speaks for another one.
+func speaksFor(ctx context.Context, instanceID string) error {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
+	if d := rest.Deployment(ctx); d != nil && d.ID.String() != instanceID {
+		return &db.Error{Kind: db.Forbidden, Code: "outside_deployment", Detail: "the token is valid for instance " + d.ID.String() + " alone"}
+	}
+	return nil
 }
 
 // checkLoad requires a load from 0 to a billion, which the store can compare.
@@ -75,17 +82,46 @@ type status struct {
 	InstanceID string `json:"instance_id"`
 	Status     string `json:"status"`
 	Available  int    `json:"available"` // seats for new sessions
+
+	// Of deployments only.
+	Endpoint string     `json:"endpoint,omitempty"` // that players dial; absent until it is ready
+	EndsAt   *time.Time `json:"ends_at,omitempty"`
+	Desired  string     `json:"desired,omitempty"` // running or stopped
+}
+
+// statusOf returns the answer for an instance, which may belong to a deployment. word is the status of one that is ready.
+func statusOf(id, word string, available int, d *db.Deployed) status {
+	s := status{InstanceID: id, Status: word, Available: available}
+	if d == nil {
+		return s
+	}
+	if !d.Ready {
+		s.Status = "starting"
+	}
+	s.Endpoint, s.Desired = d.Endpoint, "running"
+	if d.Ending {
+		s.Desired = "stopped"
+	}
+	if d.EndsAt != nil {
+		at := d.EndsAt.UTC()
+		s.EndsAt = &at
+	}
+	return s
 }
 
 func (f face) heartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
-	logInstance(ctx, in.Body.InstanceID)
-	available, err := f.store.Heartbeat(ctx, in.Body.ref(), in.Body.Load)
-	return status{in.Body.InstanceID, "alive", available}, err
+	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+		return status{}, err
+	}
+	alive, err := f.store.Heartbeat(ctx, in.Body.ref(), in.Body.Load)
+	return statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed), err
 }
 
 // deregister accepts a load, because older game servers send one.
 func (f face) deregister(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
-	logInstance(ctx, in.Body.InstanceID)
+	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+		return rest.None{}, err
+	}
 	return rest.None{}, f.store.Deregister(ctx, in.Body.ref())
 }
 
@@ -102,11 +138,13 @@ func (r *drainRequest) Validate(c *rest.Check) {
 }
 
 func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, error) {
-	logInstance(ctx, in.Body.InstanceID)
+	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+		return status{}, err
+	}
 	state := "ready"
 	if *in.Body.Drain {
 		state = "draining"
 	}
 	available, err := f.store.SetDrain(ctx, in.Body.ref(), *in.Body.Drain)
-	return status{in.Body.InstanceID, state, available}, err
+	return status{InstanceID: in.Body.InstanceID, Status: state, Available: available}, err
 }

@@ -30,9 +30,9 @@ func (s sink) Register(_ context.Context, r db.Registration) (db.Registered, err
 	return db.Registered{InstanceID: r.InstanceID, Incarnation: uuid.New()}, s.load(r.Load)
 }
 
-func (s sink) Heartbeat(_ context.Context, ref db.InstanceRef, load *float64) (int, error) {
+func (s sink) Heartbeat(_ context.Context, ref db.InstanceRef, load *float64) (db.Alive, error) {
 	require.True(s.t, rest.ID.Valid(ref.InstanceID))
-	return 0, s.load(load)
+	return db.Alive{}, s.load(load)
 }
 
 func (s sink) Deregister(context.Context, db.InstanceRef) error { return nil }
@@ -51,6 +51,16 @@ func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResu
 	return db.SeatReportResult{}, nil
 }
 
+func (s sink) ReportClients(_ context.Context, l db.ClientList) (db.ClientListResult, error) {
+	require.True(s.t, rest.ID.Valid(l.Ref.InstanceID) && l.Seq > 0 && len(l.Clients) <= 1024, "%+v", l)
+	seen := map[uint64]bool{}
+	for _, id := range l.Clients {
+		require.True(s.t, id > 0 && id < 1<<63 && !seen[id], "%+v", l)
+		seen[id] = true
+	}
+	return db.ClientListResult{}, nil
+}
+
 func bad(f rest.Format) func(string) bool { return func(s string) bool { return !f.Valid(s) } }
 
 // storable requires texts that Postgres can store.
@@ -65,7 +75,7 @@ func (s sink) load(load *float64) error {
 	return nil
 }
 
-var paths = []string{"register", "heartbeat", "deregister", "seats", "drain"}
+var paths = []string{"register", "heartbeat", "deregister", "seats", "clients", "drain"}
 
 // FuzzFleet checks that no body makes the face fail or reaches the store with invalid values.
 func FuzzFleet(f *testing.F) {
@@ -75,6 +85,8 @@ func FuzzFleet(f *testing.F) {
 		`{"instance_id":"a","endpoint":"h:1","region":"eu","modes":["duel"],"capacity":8,"replaces":"none"}`,
 		`{"instance_id":"a","endpoint":"h:1","region":"eu","modes":["duel"],"capacity":8,"replaces":"0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33"}`,
 		`{"instance_id":"a","incarnation":"0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33","load":1e308,"drain":true}`,
+		`{"instance_id":"a","seq":1,"clients":["7","9223372036854775807"]}`,
+		`{"instance_id":"a","seq":0,"clients":["07","0","-1","9223372036854775808","7","7","","x",null]}`,
 		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j"},null],"left":["bob",""],"ended":true}`,
 		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j","connection":"c-1"}],"left":["bob","carol"],"left_connections":["c-2",null]}`,
 		`{"instance_id":"a","session_id":"eu.x","joined":[{"sub":"alice","jti":"j","connection":""}],"left":["bob"],"left_connections":["","c"]}`,
@@ -93,6 +105,42 @@ func FuzzFleet(f *testing.F) {
 		fleet.Mount(engine, sink{t})
 		w := httptest.NewRecorder()
 		engine.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/fleet/"+paths[path], strings.NewReader(body)))
+		require.Less(t, w.Code, 500, "%s", w.Body)
+	})
+}
+
+// RosterState implements fleet.SessionStore.
+func (s sink) RosterState(_ context.Context, ref db.InstanceRef) (db.RosterState, error) {
+	require.True(s.t, rest.ID.Valid(ref.InstanceID))
+	return db.RosterState{Digest: "d"}, nil
+}
+
+func (s sink) SessionRosters(_ context.Context, _ db.RosterState, after string) ([]db.SessionRoster, bool, error) {
+	require.True(s.t, after == "" || rest.ID.Valid(after))
+	return nil, false, nil
+}
+
+func (s sink) SubscribeSessions(db.RosterState) (wake <-chan struct{}, stop func()) {
+	return nil, func() {}
+}
+
+// FuzzSessions checks that no query makes the face fail or reaches the store with invalid values.
+func FuzzSessions(f *testing.F) {
+	for _, query := range []string{
+		"instance_id=a&wait=1ms&cursor=d", "instance_id=a&incarnation=0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33&after=eu.x", "instance_id=%00&wait=-1s", "wait=1e9h", "%zz", "",
+	} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		engine, err := rest.New(rest.Options{})
+		require.NoError(t, err)
+		stopping := make(chan struct{})
+		close(stopping)
+		fleet.MountSessions(engine, fleet.Sessions{Store: sink{t}, MaxWaiters: 1, Stopping: stopping})
+		request := httptest.NewRequest(http.MethodGet, "/fleet/sessions", nil)
+		request.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		engine.ServeHTTP(w, request)
 		require.Less(t, w.Code, 500, "%s", w.Body)
 	})
 }

@@ -35,7 +35,9 @@ const maxCapacity = 100_000
 // Validate implements rest.Validator.
 func (r *registerRequest) Validate(c *rest.Check) {
 	c.Match("instance_id", r.InstanceID, rest.ID)
-	c.Match("endpoint", r.Endpoint, endpoint)
+	if r.Endpoint != "" {
+		c.Match("endpoint", r.Endpoint, endpoint)
+	}
 	c.Match("region", r.Region, rest.Region)
 	c.Count("modes", len(r.Modes), 1, 32)
 	c.Each("modes", r.Modes, rest.Mode)
@@ -96,7 +98,16 @@ type registered struct {
 }
 
 func (f face) register(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
-	logInstance(ctx, in.Body.InstanceID)
-	r, err := f.store.Register(ctx, in.Body.registration())
-	return registered{status{r.InstanceID, "registered", r.Available}, r.Incarnation}, err
+	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+		return registered{}, err
+	}
+	r := in.Body.registration()
+	r.Joining = rest.Deployment(ctx)
+	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
+		var c rest.Check
+		c.Match("endpoint", r.Endpoint, endpoint)
+		return registered{}, c.Err()
+	}
+	out, err := f.store.Register(ctx, r)
+	return registered{statusOf(out.InstanceID, "registered", out.Available, out.Deployed), out.Incarnation}, err
 }

@@ -121,7 +121,9 @@ var statuses = map[db.SeatResult]int{
 }
 
 func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
-	logInstance(ctx, in.Body.InstanceID)
+	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+		return seatsAnswer{}, err
+	}
 	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil { // Only ids are logged, not handles sent by mistake.
 		rest.AddLogAttrs(ctx, slog.String("session_id", in.Body.SessionID))
 	}

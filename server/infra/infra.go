@@ -25,17 +25,21 @@ type Keys interface {
 }
 
 // Mount adds the routes of this face. The routes of the contract answer GET and HEAD.
-func Mount(r gin.IRouter, keys Keys, ready Readiness) {
+//
+// It returns what /readyz checks, for the probes of other listeners: nil means that this replica should get traffic.
+func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) error {
+	p := &probe{Readiness: ready}
 	serve := func(path string, answer gin.HandlerFunc) {
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, answer)
 	}
 	serve("/.well-known/jwks.json", keySet(keys))
 	serve("/healthz", rest.Handle(http.StatusOK, health))
-	serve("/readyz", rest.Handle(http.StatusOK, (&probe{Readiness: ready}).answer))
+	serve("/readyz", rest.Handle(http.StatusOK, p.answer))
 	serve("/openapi.yaml", document("application/yaml", api.OpenAPI()))
 	serve("/docs", document("text/html; charset=utf-8", api.Docs()))
 	r.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") }) // for people who open the address in a browser
 	r.GET("/favicon.ico", document("image/svg+xml", []byte(icon)))
+	return p.ready
 }
 
 // icon is the favicon: four points of a lattice.

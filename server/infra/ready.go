@@ -69,14 +69,24 @@ type probe struct {
 }
 
 func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
-	if p.Draining() {
-		return readyAnswer{}, errDraining
-	}
-	checks := slices.Concat(p.shared(ctx), []check{p.pooler(), p.signingKey(), p.clock()})
-	if err := failures(checks); err != nil {
+	checks, err := p.checks(ctx)
+	if err != nil {
 		return readyAnswer{}, err
 	}
 	return readyAnswer{"ready", checks}, nil
+}
+
+func (p *probe) ready(ctx context.Context) error {
+	_, err := p.checks(ctx)
+	return err
+}
+
+func (p *probe) checks(ctx context.Context) ([]check, error) {
+	if p.Draining() {
+		return nil, errDraining
+	}
+	checks := slices.Concat(p.shared(ctx), []check{p.pooler(), p.signingKey(), p.clock()})
+	return checks, failures(checks)
 }
 
 // shared returns the last result of the database, or a new one if that is too old.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/lattice-director/director/internal/usercode"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -36,6 +36,9 @@ func (o Options) Exposed() string {
 	}
 	return o.offLoopback()
 }
+
+// OnLoopback reports whether only this machine can reach the director; match functions on loopback then need no entry in the list.
+func (o Options) OnLoopback() bool { return o.offLoopback() == "" }
 
 // offLoopback returns the first address that other machines reach; "" where there is none.
 func (o Options) offLoopback() string {
@@ -60,26 +63,13 @@ func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 	if o.ClientCA == "" || config == nil {
 		return config, nil
 	}
-	signers, err := certificatesIn(o.ClientCA)
+	signers, err := usercode.CertificatesIn(o.ClientCA)
 	if err != nil {
 		return nil, fmt.Errorf("the authority of callers' certificates: %w", err)
 	}
 	config = config.Clone()
 	config.ClientCAs, config.ClientAuth = signers, tls.VerifyClientCertIfGiven
 	return config, nil
-}
-
-// certificatesIn reads a PEM file.
-func certificatesIn(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("no certificate in %s", file)
-	}
-	return pool, nil
 }
 
 // credential is a token or a certificate's name, and the service that it opens; "" opens all.

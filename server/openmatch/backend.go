@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 )
 
@@ -67,7 +68,7 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 	for _, g := range asked {
 		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(), HasAssignment: g.GetAssignment() != nil})
 		// encode never returns nil, which the store takes for no assignment; an empty assignment is one.
-		encoded, err := encode("the assignment", g.GetAssignment(), o.MaxTicket)
+		encoded, err := ticketbody.EncodeWithin(o.MaxTicket, "the assignment", g.GetAssignment())
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/usercode"
 )
 
 // CreateBackfill implements pb.FrontendServiceServer.
@@ -18,7 +20,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	case b.GetCreateTime() != nil:
 		return nil, invalid("backfills cannot be created with create time set")
 	}
-	n, err := newBackfill(b, f.options.MaxTicket)
+	n, err := usercode.NewBackfill(b, f.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +28,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	if err != nil {
 		return nil, err
 	}
-	return raw(&pb.Backfill{}, encodedBackfill(created)), nil
+	return ticketbody.Raw(&pb.Backfill{}, encodedBackfill(created)), nil
 }
 
 // GetBackfill implements pb.FrontendServiceServer.
@@ -35,7 +37,7 @@ func (f frontend) GetBackfill(ctx context.Context, r *pb.GetBackfillRequest) (*p
 	if err != nil {
 		return nil, err
 	}
-	return raw(&pb.Backfill{}, encodedBackfill(b)), nil
+	return ticketbody.Raw(&pb.Backfill{}, encodedBackfill(b)), nil
 }
 
 // UpdateBackfill implements pb.FrontendServiceServer.
@@ -48,7 +50,7 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if id == "" {
 		return nil, invalid("backfill ID should exist")
 	}
-	n, err := newBackfill(b, f.options.MaxTicket)
+	n, err := usercode.NewBackfill(b, f.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if err != nil {
 		return nil, err
 	}
-	return raw(&pb.Backfill{}, encodedBackfill(updated)), nil
+	return ticketbody.Raw(&pb.Backfill{}, encodedBackfill(updated)), nil
 }
 
 // AcknowledgeBackfill implements pb.FrontendServiceServer.
@@ -67,7 +69,7 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBack
 	case r.GetAssignment() == nil:
 		return nil, invalid(".Assignment is required")
 	}
-	assignment, err := encode("the assignment", r.GetAssignment(), f.options.MaxTicket)
+	assignment, err := ticketbody.EncodeWithin(f.options.MaxTicket, "the assignment", r.GetAssignment())
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +77,11 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBack
 	if err != nil {
 		return nil, err
 	}
-	answer := appendMessage(nil, ackBackfill, encodedBackfill(b))
+	answer := ticketbody.AppendMessage(nil, ackBackfill, encodedBackfill(b))
 	for _, t := range assigned {
-		answer = appendMessage(answer, ackTickets, t.Encoded())
+		answer = ticketbody.AppendMessage(answer, ackTickets, t.Encoded())
 	}
-	return raw(&pb.AcknowledgeBackfillResponse{}, answer), nil
+	return ticketbody.Raw(&pb.AcknowledgeBackfillResponse{}, answer), nil
 }
 
 // DeleteBackfill implements pb.FrontendServiceServer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/ticketbody"
 )
 
 // tickets is director.openmatch.v1.Tickets: calls that Open Match does not have.
@@ -33,7 +34,7 @@ func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return raw(&pb.Ticket{}, updated.Body), nil
+	return ticketbody.Raw(&pb.Ticket{}, updated.Body), nil
 }
 
 // CancelTicket implements pb.TicketsServer.
@@ -46,7 +47,7 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 		return &pb.CancelTicketResponse{Cancelled: true}, nil
 	case result.Assigned != nil:
 		const assignment = 3
-		return raw(&pb.CancelTicketResponse{}, appendMessage(nil, assignment, result.Assigned.Assignment)), nil
+		return ticketbody.Raw(&pb.CancelTicketResponse{}, ticketbody.AppendMessage(nil, assignment, result.Assigned.Assignment)), nil
 	}
 	id, err := matchID(result.MatchedIn)
 	return &pb.CancelTicketResponse{MatchId: id}, err

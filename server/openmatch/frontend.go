@@ -2,6 +2,7 @@ package openmatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
 )
 
 // frontend is openmatch.FrontendService; its backfills are in backfill.go.
@@ -39,7 +41,7 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return raw(&pb.Ticket{}, created.Body), nil
+	return ticketbody.Raw(&pb.Ticket{}, created.Body), nil
 }
 
 // draft returns what the store keeps of a ticket, with the options of its caller.
@@ -72,7 +74,7 @@ func (f frontend) GetTicket(ctx context.Context, r *pb.GetTicketRequest) (*pb.Ti
 	if err != nil {
 		return nil, err
 	}
-	return raw(&pb.Ticket{}, t.Encoded()), nil
+	return ticketbody.Raw(&pb.Ticket{}, t.Encoded()), nil
 }
 
 // DeleteTicket implements pb.FrontendServiceServer.
@@ -84,14 +86,23 @@ func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (
 // assigned again, and ends when the ticket is gone.
 func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
 	err := f.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
-		answer := raw(&pb.WatchAssignmentsResponse{}, appendMessage(nil, watchAssignment, assignment))
+		answer := ticketbody.Raw(&pb.WatchAssignmentsResponse{}, ticketbody.AppendMessage(nil, watchAssignment, assignment))
 		if err := f.send(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
 			return status.Error(codes.Aborted, "the assignment could not be sent")
 		}
 		return nil
 	})
-	if stream.Context().Err() != nil {
-		return status.Error(codes.Aborted, "the caller watches no longer")
+	if ended := stream.Context().Err(); ended != nil {
+		return watchEnded(ended)
 	}
 	return err
+}
+
+// watchEnded is the status of a watch whose context has ended. Open Match answers Aborted also to a caller whose deadline has
+// passed, which sees it if the answer arrives before its own timer runs: callers expect only DeadlineExceeded.
+func watchEnded(ended error) error {
+	if errors.Is(ended, context.DeadlineExceeded) {
+		return status.Error(codes.DeadlineExceeded, "no assignment before the deadline of the call")
+	}
+	return status.Error(codes.Aborted, "the caller watches no longer")
 }

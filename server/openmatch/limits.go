@@ -1,11 +1,5 @@
 package openmatch
 
-import (
-	"fmt"
-
-	"google.golang.org/protobuf/proto"
-)
-
 const (
 	// maxMessage bounds, in bytes, a message that a caller sends. gRPC's clients have the same limit by default.
 	maxMessage = 4 << 20
@@ -21,12 +15,3 @@ const (
 	// maxPlayer bounds, in bytes, a player's name: an index of Postgres holds it.
 	maxPlayer = 512
 )
-
-// encode encodes a message for the store. The result is never nil. Errors: it has more than limit bytes.
-func encode(what string, m proto.Message, limit int) ([]byte, error) {
-	b, err := proto.MarshalOptions{}.MarshalAppend([]byte{}, m)
-	if err == nil && len(b) > limit {
-		return nil, invalid(fmt.Sprintf("%s has %d bytes, more than the %d that are allowed", what, len(b), limit))
-	}
-	return b, err
-}

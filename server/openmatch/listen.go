@@ -108,7 +108,10 @@ func (s *Server) Serve() error {
 func (s *Server) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	parts := map[string]func(context.Context) error{"cycle": s.cycle.Run}
+	parts := map[string]func(context.Context) error{}
+	if s.options.Matchmaker == nil {
+		parts["cycle"] = s.matchmaker.Run
+	}
 	if s.options.Hub == nil {
 		parts["watch"] = s.hub.Run
 	}
@@ -146,6 +149,8 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 		s.grpc.Stop()
 		<-done
 	}
-	s.functions.close()
+	if s.options.Matchmaker == nil {
+		s.matchmaker.Close()
+	}
 	return errors.Join(err, s.gateway.conn.Close())
 }

@@ -3,12 +3,12 @@
 // and the texts of errors are the same.
 //
 // Where is a ticket matched? Not here: this package translates protobuf into calls of the store and of two engines. A ticket
-// is created in frontend.go; fetch.go passes FetchMatches to internal/cycle, which matches tickets (its match.go and
+// is created in frontend.go; fetch.go passes FetchMatches to internal/cycle, which matches tickets (its commit.go and
 // db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/watch pushes the assignments.
 //
 // frontend.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go errors.
-// mmf*.go and evaluator*.go call user code, over connections.go, dial.go and allow.go. listen.go is the gRPC server, calls.go
-// its interceptors, auth.go authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is REST.
+// internal/usercode calls match functions and the evaluator. listen.go is the gRPC server, calls.go its interceptors, auth.go
+// authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is REST.
 package openmatch
 
 import (
@@ -22,7 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
@@ -30,8 +29,8 @@ import (
 	"google.golang.org/grpc/health"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/cycle"
 	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/usercode"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -43,6 +42,8 @@ type Options struct {
 
 	// Hub wakes the calls of WatchAssignments; it is of the same region, and the caller runs it. Nil: the server has one of its own.
 	Hub *watch.Hub
+	// Matchmaker runs the cycles of FetchMatches with the same settings; the caller runs and closes it. Nil: the server makes one.
+	Matchmaker *usercode.Matchmaker
 	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
 	Region string
 	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the calls that
@@ -132,16 +133,15 @@ func (o Options) check() error {
 // Server answers the three services for one region. Make it with [New]; then [Server.Mount] its REST mapping,
 // [Server.Listen], [Server.Run], once, and [Server.Stop] it.
 type Server struct {
-	options   Options
-	access    *access
-	functions *functions
-	hub       *watch.Hub
-	cycle     *cycle.Engine
-	calls     *calls
-	methods   map[string]grpc.MethodInfo // by full name
-	probes    atomic.Int64               // streams that watch the health
-	queues    *sendQueues
-	answers   *semaphore.Weighted // bytes of queries' answers
+	options    Options
+	access     *access
+	hub        *watch.Hub
+	matchmaker *usercode.Matchmaker
+	calls      *calls
+	methods    map[string]grpc.MethodInfo // by full name
+	probes     atomic.Int64               // streams that watch the health
+	queues     *sendQueues
+	answers    *semaphore.Weighted // bytes of queries' answers
 
 	health    *health.Server
 	grpc      *grpc.Server
@@ -163,7 +163,7 @@ func New(options Options) (*Server, error) {
 		options: o, health: health.NewServer(), queues: newSendQueues(2*o.sendTimeout, o.QueueMemory), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeCycle, s.makeCalls, s.makeGRPC, s.makeGateway} {
+	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeCalls, s.makeGRPC, s.makeGateway} {
 		if err := part(); err != nil {
 			return nil, fmt.Errorf("openmatch: %w", err)
 		}
@@ -184,27 +184,20 @@ func (s *Server) makeGuard() error {
 	return s.options.Metrics.Register(recovered)
 }
 
-// makeCycle makes the engines of WatchAssignments and FetchMatches.
-func (s *Server) makeCycle() (err error) {
+// makeMatchmaker makes the engines of WatchAssignments and FetchMatches.
+func (s *Server) makeMatchmaker() (err error) {
 	o := s.options
-	if s.functions, err = newFunctions(o); err != nil {
-		return err
-	}
-	evaluator, err := s.functions.evaluator(o.Evaluator) // nil for the default one
-	if err != nil {
-		return err
-	}
 	if s.hub = o.Hub; s.hub == nil {
 		s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
 	}
-	s.cycle, err = cycle.New(cycle.Options{
-		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
-		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics,
-		Guard: o.guard, Memory: int64(o.ProposalMemory),
-	})
-	if err == nil {
-		s.functions.limitMemory(s.cycle)
+	if s.matchmaker = o.Matchmaker; s.matchmaker != nil {
+		return nil
 	}
+	s.matchmaker, err = usercode.New(usercode.Options{
+		Store: o.Store, Region: o.Region, Registration: o.Registration, Collection: o.Collection,
+		Evaluator: o.Evaluator, Functions: o.Functions, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
+		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, Guard: o.guard,
+	})
 	return err
 }
 

@@ -67,3 +67,10 @@ func TestACallThatPanics(t *testing.T) {
 	require.Len(t, families, 2)
 	require.Contains(t, families[0].String()+families[1].String(), "Internal")
 }
+
+// Pins a player that gave up by its deadline and got Aborted, because the answer arrived before its own timer had run.
+func TestAWatchThatEnds(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, codes.DeadlineExceeded, status.Code(watchEnded(context.DeadlineExceeded)))
+	require.Equal(t, codes.Aborted, status.Code(watchEnded(context.Canceled)))
+}

@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -30,28 +29,11 @@ func (t tracing) ofServer() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(append(t.overGRPC(), otelgrpc.WithFilter(filters.Not(probes)))...))}
 }
 
-// ofClient traces outgoing calls over gRPC.
-func (t tracing) ofClient() []grpc.DialOption {
-	if t.provider == nil {
-		return nil
-	}
-	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(t.overGRPC()...))}
-}
-
 // overGRPC returns the options of both directions. OpenTelemetry metrics are off: Prometheus counts calls.
 func (t tracing) overGRPC() []otelgrpc.Option {
 	return []otelgrpc.Option{
 		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext), otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
 	}
-}
-
-// ofHTTP traces outgoing requests over HTTP.
-func (t tracing) ofHTTP(next http.RoundTripper) http.RoundTripper {
-	if t.provider == nil {
-		return next
-	}
-	return otelhttp.NewTransport(next,
-		otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(traceContext), otelhttp.WithMeterProvider(noop.NewMeterProvider()))
 }
 
 // ofRequest passes the span of a REST request to the gateway's call.

@@ -103,7 +103,7 @@ func (f face) apply(ctx context.Context, in rest.In[applyRequest]) (change, erro
 		return change{}, err
 	}
 	done, err := f.store.ApplyProfile(ctx, edit, []byte(in.Body.Document), in.Body.Shadow)
-	return change(done), explain(err)
+	return change(done), problemOf(err)
 }
 
 type rollbackRequest struct {
@@ -129,7 +129,7 @@ func (f face) rollback(ctx context.Context, in rest.In[rollbackRequest]) (change
 		to = *in.Body.Version
 	}
 	done, err := f.store.RollbackProfile(ctx, edit, to)
-	return change(done), explain(err)
+	return change(done), problemOf(err)
 }
 
 func (f face) retire(ctx context.Context, in rest.In[rest.None]) (change, error) {
@@ -143,7 +143,7 @@ func (f face) retire(ctx context.Context, in rest.In[rest.None]) (change, error)
 		return change{}, err
 	}
 	done, err := f.store.RetireProfile(ctx, edit)
-	return change(done), explain(err)
+	return change(done), problemOf(err)
 }
 
 // edit returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means that
@@ -161,8 +161,8 @@ func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.Profil
 	return edit, nil
 }
 
-// explain returns the problem for an error that has a status of its own here.
-func explain(err error) error {
+// problemOf maps an error to a problem with a specific status.
+func problemOf(err error) error {
 	var refused *profile.Error
 	var stored *db.Error
 	switch {

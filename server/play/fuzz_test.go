@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -45,7 +46,7 @@ func engine(t *testing.T, caller string) *gin.Engine {
 	e, err := rest.New(rest.Options{})
 	require.NoError(t, err)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return caller, nil }, nil))
-	play.Mount(e, sink{t}, sink{t}, play.Modes{"race": 2})
+	play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2})
 	return e
 }
 
@@ -78,7 +79,7 @@ func TestHashDependsOnTheMeaning(t *testing.T) {
 		e, err := rest.New(rest.Options{})
 		require.NoError(t, err)
 		e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
-		play.Mount(e, recorder, recorder, nil)
+		play.Mount(e, recorder, recorder, (*connect.Minter)(nil), nil)
 		r := httptest.NewRequest(http.MethodPost, "/matchmake", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer x")
 		r.Header.Set("Idempotency-Key", "k")

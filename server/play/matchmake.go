@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/rest"
@@ -14,6 +16,9 @@ import (
 const (
 	maxPlayers     = 1024 // seats of a session
 	defaultPlayers = 8
+
+	// waitsFor is how long a player who found no capacity counts as waiting for a server, unless they ask again.
+	waitsFor = time.Minute
 )
 
 // Modes holds the number of seats of a session, by mode, for requests without max_players: 1 to 1024. A mode that is not
@@ -106,11 +111,21 @@ type placement struct {
 	MaxPlayers    int    `json:"max_players"`
 }
 
+// publicAddr returns the address of a player if it says where they are.
+func publicAddr(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap()
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
+		return netip.Addr{}
+	}
+	return addr
+}
+
 func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (placement, error) {
 	req, err := in.Body.placeRequest(rest.Caller(ctx), in.Header("Idempotency-Key"), f.modes)
 	if err != nil {
 		return placement{}, err
 	}
+	req.WaitFor, req.Address = waitsFor, publicAddr(in.ClientAddr())
 	p, err := f.store.Place(ctx, req)
 	logSession(ctx, p.SessionID)
 	return placement(p), err

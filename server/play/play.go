@@ -1,5 +1,5 @@
 // Package play is the face that players call: matchmake, resolve, reading a session, and tickets, as specified in
-// api/openapi.yaml. It translates JSON into calls of the store and has server/keyring sign session tokens. db decides where a
+// api/openapi.yaml. It translates JSON into calls of the store and has server/keyring sign session tokens. internal/connect mints connect tokens. db decides where a
 // party is seated and what becomes of a ticket; internal/watch wakes calls that wait for a ticket; internal/ticketbody knows how
 // tickets are stored. Authentication, limits and deadlines are set where server mounts the routes.
 package play
@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -31,16 +32,22 @@ type Signer interface {
 	Sign(c token.SessionClaims) (string, error)
 }
 
+// Connector mints netcode connect tokens; connect.Minter implements it.
+type Connector interface {
+	Ticket(r db.Resolved) (*connect.Ticket, error)
+}
+
 type face struct {
-	store Store
-	keys  Signer
-	modes Modes
+	store    Store
+	keys     Signer
+	connects Connector
+	modes    Modes
 }
 
 // Mount adds the routes of this face. They belong behind rest.Bearer, because the handlers read the player with
 // rest.Caller.
-func Mount(r gin.IRouter, store Store, keys Signer, modes Modes) {
-	f := face{store, keys, modes}
+func Mount(r gin.IRouter, store Store, keys Signer, connects Connector, modes Modes) {
+	f := face{store, keys, connects, modes}
 	r.POST("/matchmake", rest.Handle(http.StatusOK, f.matchmake))
 	r.POST("/resolve", rest.Handle(http.StatusOK, f.resolve))
 	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.session))
@@ -73,6 +80,8 @@ type resolveAnswer struct {
 	Endpoint     string `json:"endpoint"`
 	SessionToken string `json:"session_token"`
 	SessionID    string `json:"session_id"`
+
+	Netcode *netcodeAnswer `json:"netcode,omitempty"` // for games whose servers take connect tokens
 }
 
 func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error) {
@@ -91,7 +100,11 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 		claims.Match = r.MatchID.String()
 	}
 	signed, err := f.keys.Sign(claims)
-	return resolveAnswer{r.Endpoint, signed, r.SessionID}, err
+	if err != nil {
+		return resolveAnswer{}, err
+	}
+	ticket, err := f.connects.Ticket(r)
+	return resolveAnswer{r.Endpoint, signed, r.SessionID, netcodeOf(ticket)}, err
 }
 
 func (f face) session(ctx context.Context, in rest.In[rest.None]) (placement, error) {

@@ -33,6 +33,8 @@ type Profiles interface {
 	// Live returns the live version of a profile. It is called for each ticket that is created or shown, so it must not wait for
 	// the database as a rule. Errors: NotFound, "profile_unknown", with the most similar name; Unavailable.
 	Live(ctx context.Context, name string) (*profile.Profile, error)
+	// AllLive returns all live versions, in any order. It waits for the database as rarely as Live. Errors: Unavailable.
+	AllLive(ctx context.Context) ([]*profile.Profile, error)
 }
 
 // Tickets configures the routes of tickets. Store and Hub are required.

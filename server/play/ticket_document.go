@@ -6,7 +6,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/ticketbody"
-	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -18,9 +17,7 @@ type ticket struct {
 	Profiles []string       `json:"profiles,omitempty"`
 	Party    []string       `json:"party"`
 
-	Place    int       `json:"place,omitempty"`
-	Estimate *estimate `json:"estimate,omitempty"`
-	Step     *step     `json:"step,omitempty"`
+	*outlook // nil in states that do not wait
 
 	MatchID string      `json:"match_id,omitempty"`
 	Accept  *readyCheck `json:"accept,omitempty"`
@@ -31,6 +28,13 @@ type ticket struct {
 	Team          string `json:"team,omitempty"`
 
 	Reason string `json:"reason,omitempty"`
+}
+
+// outlook is what a waiting ticket may expect.
+type outlook struct {
+	Place    int       `json:"place,omitempty"`
+	Estimate *estimate `json:"estimate"` // null: too few tickets were matched of late
+	Step     *step     `json:"step,omitempty"`
 }
 
 // estimate is how long tickets like this one waited of late, in seconds.
@@ -69,26 +73,25 @@ func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string)
 		d.Endpoint, _ = ticketbody.Connection(t.Assignment) // a client of Open Match may have stored anything
 	}
 	if t.State == db.TicketQueued || t.State == db.TicketWaitingForServer {
-		f.outlook(ctx, t, &d)
+		d.outlook = f.outlookOf(ctx, t)
 	}
 	return d
 }
 
-// outlook fills in what a waiting ticket may expect, of the first of its profiles.
-func (f ticketFace) outlook(ctx context.Context, t db.PlayerTicket, d *ticket) {
+// outlookOf returns what a waiting ticket may expect of the first of its profiles.
+func (f ticketFace) outlookOf(ctx context.Context, t db.PlayerTicket) *outlook {
+	o := new(outlook)
 	if len(t.Profiles) == 0 {
-		return
+		return o
 	}
-	d.Place = f.places.of(ctx, t.Profiles[0], t.Created)
+	o.Place = f.places.of(ctx, t.Profiles[0], t.Created)
 	if f.Profiles == nil {
-		return
+		return o
 	}
-	p, err := f.Profiles.Live(ctx, t.Profiles[0])
-	if err != nil {
-		return
+	if p, err := f.Profiles.Live(ctx, t.Profiles[0]); err == nil {
+		o.Step, o.Estimate = stepOf(p, t.Created, f.Store.Now()), f.estimates.of(ctx, p, t.Body)
 	}
-	d.Step = stepOf(p, t.Created, f.Store.Now())
-	d.Estimate = f.estimates.of(ctx, p, t.Body)
+	return o
 }
 
 // stepOf returns the step of the first rule that widens; nil without one.
@@ -123,27 +126,11 @@ func stepAt(r profile.Rule, created, now time.Time) *step {
 	return s
 }
 
-// pivotOf returns the number by which the waiting times of a profile are kept: its first near attribute; "" without one.
-func pivotOf(p *profile.Profile) string {
-	for _, r := range p.Rules {
-		if r.Kind == profile.Near {
-			return r.Attribute
-		}
-	}
-	return ""
-}
-
 // numberOf returns the mean of a number over the players of a ticket; 0 without one.
 func numberOf(body []byte, name string) float64 {
 	t, err := ticketbody.Decode("", time.Time{}, body, "")
-	if err != nil || len(t.Players) == 0 {
+	if err != nil {
 		return 0
 	}
-	var sum float64
-	for _, p := range t.Players {
-		if v := p.Attributes[name]; v.Kind == match.Number {
-			sum += v.Number
-		}
-	}
-	return sum / float64(len(t.Players))
+	return t.Mean(name)
 }

@@ -97,11 +97,7 @@ func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, e
 		}
 	}
 	d := s.show(ctx, t)
-	widened := !s.step.IsZero() && d.Step != nil && !s.step.After(s.Store.Now())
-	s.step = time.Time{}
-	if d.Step != nil && d.Step.NextAt != nil {
-		s.step = *d.Step.NextAt
-	}
+	widened := s.widened(d.outlook)
 	switch {
 	case t.Version != s.sent || t.State != s.last:
 		err = s.out.Send(string(t.State), t.Version, d)
@@ -110,6 +106,19 @@ func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, e
 	}
 	s.sent, s.last = t.Version, t.State
 	return t.Lease, t.State.Final(), err
+}
+
+// widened reports whether a rule has widened since the last update, and remembers when it widens next.
+func (s *stream) widened(o *outlook) bool {
+	due := !s.step.IsZero() && !s.step.After(s.Store.Now())
+	s.step = time.Time{}
+	if o == nil || o.Step == nil {
+		return false
+	}
+	if o.Step.NextAt != nil {
+		s.step = *o.Step.NextAt
+	}
+	return due
 }
 
 // replay sends the states between the last one that the caller knows and the current one.

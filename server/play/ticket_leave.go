@@ -41,7 +41,20 @@ func (f ticketFace) accept(ctx context.Context, in rest.In[rest.None]) (ticket, 
 
 func (f ticketFace) decline(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
 	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Param("id"), rest.Caller(ctx), false)
+	if isTooLate(err) {
+		return f.declined(ctx, in.Param("id"), err)
+	}
 	return f.answer(ctx, in.Param("id"), err, "")
+}
+
+// declined answers a player that declines when the ready check has ended: a decline ends it, so the call may be a retry of the one that
+// did, and then it has succeeded.
+func (f ticketFace) declined(ctx context.Context, id string, tooLate error) (ticket, error) {
+	t, err := f.read(ctx, id)
+	if err == nil && t.State == db.TicketDeclined {
+		tooLate = nil
+	}
+	return f.answer(ctx, id, tooLate, "")
 }
 
 // answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state refused is

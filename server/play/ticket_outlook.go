@@ -97,7 +97,7 @@ func (e *estimates) of(ctx context.Context, p *profile.Profile, body []byte) *es
 		return nil
 	}
 	t := times[len(times)-1]
-	if pivot := pivotOf(p); pivot != "" {
+	if pivot := p.Pivot(); pivot != "" {
 		n := numberOf(body, pivot)
 		if i := slices.IndexFunc(times, func(t db.WaitingTime) bool { return n <= t.UpTo }); i >= 0 {
 			t = times[i]

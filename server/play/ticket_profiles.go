@@ -51,12 +51,8 @@ func NewLiveProfiles(store ProfileStore, region string) *LiveProfiles {
 func (l *LiveProfiles) Live(ctx context.Context, name string) (*profile.Profile, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.at) > profilesFor {
-		err := l.read(ctx)
-		if err != nil && l.at.IsZero() {
-			return nil, err
-		}
-		l.at = time.Now() // after a failure, too: an outage must not make every call wait for the database
+	if err := l.refresh(ctx); err != nil {
+		return nil, err
 	}
 	if p, ok := l.live[name]; ok {
 		return p.profile, nil
@@ -66,6 +62,31 @@ func (l *LiveProfiles) Live(ctx context.Context, name string) (*profile.Profile,
 		detail += fmt.Sprintf("; did you mean %q?", similar)
 	}
 	return nil, &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: detail}
+}
+
+// AllLive implements [Profiles], as Live does.
+func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refresh(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range l.live {
+		all = append(all, p.profile)
+	}
+	return all, nil
+}
+
+// refresh reads the list again if the last reading is too old. It fails only if there was none.
+func (l *LiveProfiles) refresh(ctx context.Context) error {
+	if time.Since(l.at) <= profilesFor {
+		return nil
+	}
+	if err := l.read(ctx); err != nil && l.at.IsZero() {
+		return err
+	}
+	l.at = time.Now() // after a failure, too: an outage must not make every call wait for the database
+	return nil
 }
 
 // read reads the list, and the documents of versions that are new. A version that a newer release wrote and this one cannot read

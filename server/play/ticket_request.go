@@ -46,6 +46,9 @@ type ticketPlayer struct {
 	Attributes map[string]any `json:"attributes"`
 }
 
+// Spelled implements rest.Spelled: a ticket with "profile" in place of "profiles" would wait for nothing.
+func (*ticketRequest) Spelled() {}
+
 // Validate implements rest.Validator.
 func (r *ticketRequest) Validate(c *rest.Check) {
 	c.Count("profiles", len(r.Profiles), 0, ticketbody.MaxProfiles)

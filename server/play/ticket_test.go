@@ -2,6 +2,7 @@ package play_test
 
 import (
 	"context"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +64,10 @@ func (k known) Live(_ context.Context, name string) (*profile.Profile, error) {
 		return p, nil
 	}
 	return nil, &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: "there is no profile " + name}
+}
+
+func (k known) AllLive(context.Context) ([]*profile.Profile, error) {
+	return slices.Collect(maps.Values(k)), nil
 }
 
 func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSink) {
@@ -143,5 +148,36 @@ func TestTicketsAreCheckedAgainstProfiles(t *testing.T) {
 	require.Equal(t, time.Minute, s.last.TTL)
 	require.Contains(t, w.Body.String(), `"estimate":{"p50":3,"p90":4,"samples":20},"step":{"rule":"near-skill","within":150,"next_at":"`)
 	w = post(e, `{"profiles":["duel"],"attributes":{"skill":5}}`)
-	require.NotContains(t, w.Body.String(), "estimate", "19 samples are too few")
+	require.Contains(t, w.Body.String(), `"estimate":null`, "19 samples are too few")
+}
+
+// A misspelt name would make a ticket that waits for nothing, so it is refused. Other unknown names are ignored.
+func TestMisspeltTickets(t *testing.T) {
+	t.Parallel()
+	e, _ := ticketEngine(t, nil)
+	for name, meant := range map[string]string{
+		"profile": "profiles", "Profil": "profiles", "latency": "latencies", "attribute": "attributes", "partys": "party", "player": "players",
+	} {
+		w := post(e, `{"`+name+`":null}`)
+		require.Equal(t, http.StatusBadRequest, w.Code, name)
+		require.Contains(t, w.Body.String(), `{"field":"`+name+`","detail":"is not a field of this request; did you mean \"`+meant+`\"?"}`)
+	}
+	require.Equal(t, http.StatusCreated, post(e, `{"PROFILES":["duel"],"data":1,"parties":2,"x":3}`).Code)
+}
+
+// Where every profile wants to be named, a ticket that names none would wait for nothing.
+func TestTicketsThatNoProfileTakes(t *testing.T) {
+	t.Parallel()
+	named, pooled := &profile.Profile{Name: "duel"}, &profile.Profile{Name: "open", Pool: &match.Pool{}}
+	for want, profiles := range map[int][]known{
+		http.StatusBadRequest: {{"duel": named}},
+		http.StatusCreated:    {{"duel": named, "open": pooled}, {}},
+	} {
+		for _, k := range profiles {
+			e, _ := ticketEngine(t, k)
+			w := post(e, `{"attributes":{"skill":1}}`)
+			require.Equal(t, want, w.Code, "%v", k)
+			require.Equal(t, want == http.StatusBadRequest, strings.Contains(w.Body.String(), `"field":"profiles"`))
+		}
+	}
 }

@@ -18,10 +18,7 @@ type waiting struct {
 
 func waitingOf(in rest.In[rest.None]) (w waiting, err error) {
 	var c rest.Check
-	if text := in.Query("wait"); text != "" {
-		w.wait, err = time.ParseDuration(text)
-		c.That(err == nil && w.wait >= 0 && w.wait <= rest.MaxWait, "wait", "must be a duration of at most 60s, such as 30s")
-	}
+	w.wait = c.Wait(in.Query("wait"))
 	if text := in.Query("version"); text != "" {
 		w.version, err = strconv.Atoi(text)
 		c.That(err == nil && w.version >= 0, "version", "must be a whole number from 0")

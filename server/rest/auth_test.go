@@ -36,7 +36,7 @@ func TestFleetToken(t *testing.T) {
 		"none, not open":               {nil, false, "any", 401},
 		"empty secret matches nothing": {[]string{""}, false, "", 401},
 	} {
-		b := setup(t, rest.Options{}, rest.FleetToken(tc.secrets, tc.open, nil))
+		b := setup(t, rest.Options{}, rest.FleetToken(tc.secrets, tc.open, nil, nil))
 		w := b.post(with(`"seats":1`), "X-Fleet-Token", tc.sent)
 		require.Equal(t, tc.want, w.Code, name)
 		if tc.want == 401 {
@@ -115,7 +115,7 @@ func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 5})
 		play := setup(t, rest.Options{}, rest.Bearer(verifyTest, failures))
-		fleet := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, failures))
+		fleet := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, nil, failures))
 		counts := map[int]int{}
 		for range 100 {
 			w := play.post(with(`"seats":1`), "Authorization", "Bearer guess")
@@ -139,7 +139,7 @@ func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 func TestFailuresCountPerNetwork(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: .001, Burst: 1})
-	b := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, failures))
+	b := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, nil, failures))
 	from := func(address string) int {
 		r := request(http.MethodPost, "/join", "")
 		r.RemoteAddr = address
@@ -178,4 +178,41 @@ func TestLimitCaller(t *testing.T) {
 		code, _ = post("alice")
 		require.Equal(t, http.StatusOK, code)
 	})
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	const old, current = "old-admin-key-012345", "new-admin-key-012345"
+	b := setup(t, rest.Options{}, rest.Keys([]string{current, old}, "key", nil))
+	for name, tc := range map[string]struct {
+		header, query string
+		want          int
+	}{
+		"first of two":                 {"Bearer " + current, "", 200},
+		"second of two":                {"bEARER    " + old + " ", "", 200},
+		"query":                        {"", current, 200},
+		"wrong":                        {"Bearer " + current + "x", "", 401},
+		"part":                         {"Bearer " + current[:8], "", 401},
+		"other scheme":                 {"Basic " + current, "", 401},
+		"the header counts":            {"Bearer wrong", current, 401},
+		"no scheme":                    {current, "", 401},
+		"no key":                       {"Bearer ", "", 401},
+		"nothing":                      {"", "", 401},
+		"wrong in the query":           {"", current + "x", 401},
+		"the key of another parameter": {"", "&other=" + current, 401},
+	} {
+		r := request(http.MethodPost, "/join?key="+tc.query, with(`"seats":1`))
+		if tc.header != "" {
+			r.Header.Set("Authorization", tc.header)
+		}
+		require.Equal(t, tc.want, b.serve(r).Code, name)
+	}
+	require.NotContains(t, b.log.String(), current)
+	require.Contains(t, b.log.String(), `"key":"`+rest.Fingerprint(current)+`"`)
+	require.Regexp(t, `^key#[0-9a-f]{8}$`, rest.Fingerprint(current))
+
+	b = setup(t, rest.Options{}, rest.Keys([]string{current}, "", nil))
+	require.Equal(t, 401, b.serve(request(http.MethodPost, "/join?key="+current, with(`"seats":1`))).Code, "only where it is on")
+	b = setup(t, rest.Options{}, rest.Keys(nil, "key", nil))
+	require.Equal(t, 401, b.post(with(`"seats":1`), "Authorization", "Bearer "+current).Code)
 }

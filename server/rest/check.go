@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // maxErrors bounds how many invalid fields one answer names.
@@ -77,6 +78,16 @@ func (c *Check) Count(field string, n, lo, hi int) {
 	if n < lo || n > hi {
 		c.add(field, fmt.Sprintf("must have %d to %d entries", lo, hi))
 	}
+}
+
+// Wait reads the query parameter wait of a call that may wait; absent, it does not.
+func (c *Check) Wait(text string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	c.That(err == nil && d >= 0 && d <= MaxWait, "wait", "must be a duration of at most 60s, such as 30s")
+	return d
 }
 
 // At returns a Check for one element of a list. It reports fields as list[index].field, to c.

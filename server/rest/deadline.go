@@ -13,9 +13,13 @@ func Deadline(d time.Duration) gin.HandlerFunc {
 		return func(*gin.Context) {}
 	}
 	return func(c *gin.Context) {
-		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
-		defer cancel()
-		c.Request = c.Request.WithContext(ctx)
+		request := c.Request
+		ctx, cancel := context.WithTimeout(request.Context(), d)
+		defer func() {
+			cancel()
+			c.Request = request // With a context that has ended, a panic would be answered as if the caller had disconnected.
+		}()
+		c.Request = request.WithContext(ctx)
 		c.Next()
 	}
 }

@@ -12,7 +12,7 @@ const maxDepth = 32 // nested objects and lists, including the body itself
 // decode reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
 // levels.
 //
-// Unknown fields are ignored, so that older and newer callers work. null counts as absent. As in encoding/json, names
+// Unknown fields are ignored, so that older and newer callers work; those that [Spelled] refuses are an exception. null counts as absent. As in encoding/json, names
 // match case-insensitively, and the last of several members with one name wins, except that objects and list elements
 // are merged into the earlier ones. A missing Content-Type counts as JSON. Every error is a *Problem with a 4xx status.
 func decode(r *http.Request, into any) error {
@@ -42,6 +42,9 @@ func parse(body []byte, into any) error {
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return explain(body, into, err)
+	}
+	if _, ok := into.(Spelled); ok {
+		return checkSpelling(body, into)
 	}
 	return nil
 }

@@ -22,10 +22,11 @@ type Options struct {
 	CORSOrigins    []string             // "https://play.example" or "*"; empty: CORS is off
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
 	UntracedRoutes []string             // patterns that are not traced
+	Errors         ErrorWriter          // nil: errors are problem documents
 }
 
-// New makes an engine that answers every request with a request id, and errors as problem documents: unknown routes and
-// panics too. Errors: a malformed proxy or origin.
+// New returns an engine that answers every request with a request id. It writes errors, also of unknown routes and panics, as problem documents
+// or with the ErrorWriter of the options. Errors: a malformed proxy or origin.
 func New(o Options) (*gin.Engine, error) {
 	if gin.Mode() != gin.ReleaseMode {
 		gin.SetMode(gin.ReleaseMode) // gin's debug output can only be turned off globally.
@@ -55,6 +56,9 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 		log = slog.New(LogHandler(o.Log.Handler()))
 	}
 	chain := []gin.HandlerFunc{requestID}
+	if o.Errors != nil {
+		chain = append(chain, func(c *gin.Context) { scopeOf(c).errors = o.Errors })
+	}
 	if o.Tracer != nil {
 		chain = append(chain, tracing(o.Tracer, o.UntracedRoutes))
 	}

@@ -1,9 +1,12 @@
 package rest_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
@@ -39,7 +42,7 @@ func TestUnknownMethodsAreProblems(t *testing.T) {
 func TestPanicIsAnsweredAndLoggedWithItsStack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
-	b.GET("/panic", func(*gin.Context) { panic("boom") })
+	b.GET("/panic", rest.Deadline(time.Minute), func(*gin.Context) { panic("boom") })
 	w := b.get("/panic", "X-Request-Id", "find-me")
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.Equal(t, "internal", problem(t, w).Code)
@@ -143,4 +146,51 @@ func TestTracing(t *testing.T) {
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", spans.Ended()[0].SpanContext().TraceID().String())
 	lines := b.lines(t)
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", lines[len(lines)-1]["trace_id"])
+}
+
+// A protocol with errors of its own has them for what the toolkit refuses, too: unknown routes, panics, bodies, gates.
+func TestErrorsInTheFormatOfAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	write := func(w http.ResponseWriter, err error) string {
+		p := rest.ProblemOf(err)
+		w.WriteHeader(p.Status)
+		_, _ = w.Write([]byte("<" + p.Code + ">"))
+		return "theirs"
+	}
+	full := rest.NewGate(1, nil, nil)
+	b := setup(t, rest.Options{Errors: write})
+	b.GET("/panic", func(*gin.Context) { panic("boom") })
+	b.GET("/held", full.Enter, func(c *gin.Context) {
+		c.String(http.StatusOK, b.get("/busy").Body.String())
+	})
+	b.GET("/busy", full.RefuseWhenFull)
+	for path, want := range map[string]string{"/nothing": "<route_not_found>", "/panic": "<internal>", "/held": "<unavailable>"} {
+		w := b.get(path)
+		require.Equal(t, want, w.Body.String())
+		require.Empty(t, w.Header().Get("Retry-After"))
+	}
+	w := b.post(`[]`)
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	require.Equal(t, "<invalid_json>", w.Body.String())
+	lines := b.lines(t)
+	require.Equal(t, "theirs", lines[len(lines)-1]["code"])
+}
+
+// text is a result that writes itself.
+type text string
+
+func (s text) Answer(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write([]byte(r.URL.Path + " " + string(s)))
+}
+
+func TestResultsMayWriteThemselves(t *testing.T) {
+	t.Parallel()
+	b := setup(t, rest.Options{})
+	b.GET("/text", rest.Handle(http.StatusOK, func(_ context.Context, in rest.In[rest.None]) (text, error) {
+		return text(strings.Join(in.Queries("q"), "+")), nil
+	}))
+	w := b.get("/text?q=1&q=2")
+	require.Equal(t, http.StatusAccepted, w.Code)
+	require.Equal(t, "/text 1+2", w.Body.String())
 }

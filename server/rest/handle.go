@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"net/http"
+	"net/netip"
 
 	"github.com/gin-gonic/gin"
 )
@@ -21,12 +23,29 @@ func (in In[Req]) Param(name string) string { return in.c.Param(name) }
 // Query returns the first query value of that name, "" when there is none.
 func (in In[Req]) Query(name string) string { return in.c.Query(name) }
 
+// Queries returns all query values of that name.
+func (in In[Req]) Queries(name string) []string { return in.c.QueryArray(name) }
+
 // Header returns the first request header of that name, "" when there is none.
 func (in In[Req]) Header(name string) string { return in.c.GetHeader(name) }
+
+// Headers returns all request headers of that name.
+func (in In[Req]) Headers(name string) []string { return in.c.Request.Header.Values(name) }
+
+// ClientAddr returns the address of the client, which trusted proxies may state; the zero value when it is not known.
+func (in In[Req]) ClientAddr() netip.Addr {
+	addr, _ := netip.ParseAddr(in.c.ClientIP())
+	return addr
+}
 
 // Validator is implemented by request types, on the pointer or the value. [Handle] calls Validate before the handler.
 type Validator interface {
 	Validate(c *Check)
+}
+
+// Answerer is implemented by results that write themselves. [Handle] calls Answer instead of writing JSON.
+type Answerer interface {
+	Answer(w http.ResponseWriter, r *http.Request)
 }
 
 // Handle makes a gin handler of a typed function. It decodes the JSON body into Req, validates it if *Req is a
@@ -79,7 +98,11 @@ func bind(c *gin.Context, body any) error {
 	return check.Err()
 }
 
-func respond(c *gin.Context, status int, res any) {
+func respond[Res any](c *gin.Context, status int, res *Res) {
+	if own, ok := any(*res).(Answerer); ok {
+		own.Answer(c.Writer, c.Request)
+		return
+	}
 	if err := writeJSON(c.Writer, status, typeJSON, res); err != nil {
 		Fail(c, err)
 	}

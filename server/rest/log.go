@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -24,7 +25,7 @@ func route(c *gin.Context) string {
 	return routeUnmatched
 }
 
-// accessLog logs one line for each request, with the player that [Bearer] authenticated and the attributes that the face
+// accessLog logs one line for each request, with the caller that a middleware authenticated and the attributes that the face
 // added ([AddLogAttrs]). Lines of 5xx answers carry the cause, which the answer does not reveal. Quiet routes are logged
 // at debug level unless they fail.
 func accessLog(log *slog.Logger, quiet []string) gin.HandlerFunc {
@@ -66,7 +67,7 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 	)
 	s := scopeOf(c)
 	if s.caller != "" {
-		attrs = append(attrs, slog.String("player", s.caller))
+		attrs = append(attrs, slog.String(cmp.Or(s.role, "player"), s.caller))
 	}
 	attrs = append(attrs, s.logAttrs...)
 	if s.code != "" {

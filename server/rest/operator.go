@@ -2,9 +2,8 @@ package rest
 
 import (
 	"crypto/sha256"
-	"log/slog"
+	"encoding/hex"
 	"regexp"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 )
@@ -30,12 +29,44 @@ func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 			refuse(c, failures, bearerChallenge, "An operator's token is required: Authorization: Bearer <token>.")
 			return
 		}
-		i := indexOf(hashes, strings.TrimSpace(raw))
-		if i < 0 {
-			refuse(c, failures, bearerChallenge, "The operator's token is wrong.")
+		acceptNamed(c, raw, hashes, names, failures, "operator", "The operator's token is wrong.")
+	}
+}
+
+// Keys accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not "", as the
+// query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in [Operator].
+func Keys(keys []string, query string, failures *Limiter) gin.HandlerFunc {
+	hashes, names := make([][sha256.Size]byte, len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		hashes[i], names[i] = sha256.Sum256([]byte(key)), Fingerprint(key)
+	}
+	return func(c *gin.Context) {
+		raw, ok := bearerToken(c.GetHeader("Authorization"))
+		if query != "" && c.GetHeader("Authorization") == "" {
+			raw = c.Query(query)
+			ok = raw != ""
+		}
+		if !ok {
+			refuse(c, failures, bearerChallenge, "A key is required: Authorization: Bearer <key>.")
 			return
 		}
-		scopeOf(c).caller = names[i]
-		AddLogAttrs(c.Request.Context(), slog.String("operator", names[i]))
+		acceptNamed(c, raw, hashes, names, failures, "key", "The key is wrong.")
 	}
+}
+
+// Fingerprint names a key in logs and events: key# and the first 8 hex digits of its SHA-256.
+func Fingerprint(key string) string {
+	hash := sha256.Sum256([]byte(key))
+	return "key#" + hex.EncodeToString(hash[:4])
+}
+
+// acceptNamed accepts a request with one of the secrets. role is the caller's name in the access log.
+func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names []string, failures *Limiter, role, wrong string) {
+	i := indexOf(hashes, raw)
+	if i < 0 {
+		refuse(c, failures, bearerChallenge, wrong)
+		return
+	}
+	s := scopeOf(c)
+	s.caller, s.role = names[i], role
 }

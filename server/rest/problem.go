@@ -23,10 +23,11 @@ type Problem struct {
 	Code        string        `json:"code"`
 	RequestID   string        `json:"request_id,omitempty"` // Fail fills it in
 	Errors      []FieldError  `json:"errors,omitempty"`
-	Incarnation string        `json:"incarnation,omitempty"` // for instance_taken: the registered incarnation
-	TicketID    string        `json:"ticket_id,omitempty"`   // for ticket_exists and party_conflict: the caller's ticket
-	Ticket      any           `json:"ticket,omitempty"`      // for assigned, matched and too_late: the ticket as it is
-	Retry       time.Duration `json:"-"`                     // sent as the Retry-After header
+	Incarnation string        `json:"incarnation,omitempty"`      // for instance_taken: the registered incarnation
+	TicketID    string        `json:"ticket_id,omitempty"`        // for ticket_exists and party_conflict: the caller's ticket
+	Ticket      any           `json:"ticket,omitempty"`           // for assigned, matched and too_late: the ticket as it is
+	Starting    *int          `json:"servers_starting,omitempty"` // for no_capacity where a pool serves the mode: its servers that start now
+	Retry       time.Duration `json:"-"`                          // sent as the Retry-After header
 }
 
 // FieldError describes one invalid field of a request. Field is a path, as in joined[2].sub.
@@ -60,7 +61,11 @@ var kinds = map[db.Kind]Problem{
 	db.Unavailable: {Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable"},
 }
 
-// Fail answers with err as a problem document and aborts the chain of handlers. It is the only way in which errors reach
+// ErrorWriter writes errors in the format of a protocol that has one of its own, and returns the code for the log. err is
+// what a handler returned or the [*Problem] of a middleware; [ProblemOf] gives it a status.
+type ErrorWriter func(w http.ResponseWriter, err error) (code string)
+
+// Fail answers with err as a problem document, or as [Options.Errors] says, and aborts the chain of handlers. It is the only way in which errors reach
 // callers; [Handle] calls it with the error of its function. If the caller has disconnected, it writes nothing.
 func Fail(c *gin.Context, err error) {
 	c.Abort()
@@ -74,7 +79,11 @@ func Fail(c *gin.Context, err error) {
 		c.AbortWithStatus(statusClientGone)
 		return
 	}
-	answer(c, s, problemOf(err))
+	if s.errors != nil {
+		s.code = s.errors(c.Writer, err)
+		return
+	}
+	answer(c, s, ProblemOf(err))
 }
 
 // complete fills in the fields that depend on the request.
@@ -93,8 +102,8 @@ func answer(c *gin.Context, s *scope, p Problem) {
 	_ = writeJSON(c.Writer, p.Status, typeProblem, &p) // strings and ints always encode
 }
 
-// problemOf returns the answer for err. An error of no known type is internal, and its text is not sent.
-func problemOf(err error) Problem {
+// ProblemOf returns the answer for err. An error of no known type is internal, and its text is not sent.
+func ProblemOf(err error) Problem {
 	var ours *Problem
 	var stored *db.Error
 	switch {
@@ -121,6 +130,9 @@ func storeProblem(e *db.Error) Problem {
 	p.Detail = e.Detail
 	p.Incarnation, p.TicketID = e.Incarnation, e.TicketID
 	p.Retry = e.RetryAfter
+	if e.Outlook != nil {
+		p.Starting = &e.Outlook.Starting
+	}
 	if e.Field != "" {
 		p.Errors = []FieldError{{Field: e.Field, Detail: e.Detail}}
 	}

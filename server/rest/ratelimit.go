@@ -78,9 +78,9 @@ func LimitCaller(l *Limiter) gin.HandlerFunc {
 	}
 }
 
-// address returns the key that failed authentication is counted under: an IPv4 address or an IPv6 /64, because one
+// Address returns the key under which failed authentications are counted: an IPv4 address or an IPv6 /64, because one
 // customer usually has all addresses of a /64. X-Forwarded-For counts only behind trusted proxies.
-func address(c *gin.Context) string {
+func Address(c *gin.Context) string {
 	ip, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
 		return ""

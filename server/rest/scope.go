@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
 )
 
 // scope holds the toolkit's values of one request. It is itself the request's context, which saves a wrapper. The
@@ -13,10 +15,14 @@ type scope struct {
 	context.Context
 
 	id       string // the request id
-	caller   string // the authenticated player, "" before authentication
+	caller   string // the authenticated player, operator or key, "" before authentication
+	role     string // what the log calls the caller; "" means "player"
 	code     string // of the problem that was answered, "" when none was
 	cause    error  // of that problem
+	errors   ErrorWriter
 	logAttrs []slog.Attr
+
+	deployment *db.Joining // whose token came with the request
 }
 
 // AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it

@@ -39,8 +39,12 @@ var errNoAnswer = errors.New("no answer")
 
 // post calls one replica once. Status 0 means that no answer arrived.
 func (r *rig) post(url, path string, header http.Header, body fields) (int, fields, error) {
+	return r.call(r.t.Context(), http.MethodPost, url+path, header, body)
+}
+
+func (r *rig) call(ctx context.Context, method, url string, header http.Header, body fields) (int, fields, error) {
 	text, _ := json.Marshal(body)
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, url+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
 	if err != nil {
 		return 0, nil, err
 	}

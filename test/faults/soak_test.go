@@ -29,7 +29,7 @@ func TestSoakOfAllFaults(t *testing.T) {
 		length, err = time.ParseDuration(v)
 		require.NoError(t, err)
 	}
-	s := newSoak(t)
+	s := newSoak(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var all sync.WaitGroup
@@ -52,7 +52,6 @@ func TestSoakOfAllFaults(t *testing.T) {
 const (
 	soakServers  = 8
 	soakReplicas = 3
-	soakWorkers  = 2
 )
 
 // soak is an installation whose replicas restart at their own addresses.
@@ -69,9 +68,11 @@ type soak struct {
 	checks        atomic.Int64
 }
 
-func newSoak(t *testing.T) *soak {
+// newSoak starts an installation with so many workers, at least two.
+func newSoak(t *testing.T, workers int, settings ...string) *soak {
 	t.Helper()
 	s := &soak{omRig: newOMRig(t, soakReplicas), faults: map[string]int{}}
+	s.env = append(s.env, settings...)
 	s.env = append(s.env, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
 	for n := range soakReplicas {
 		s.addrs = append(s.addrs, freeAddr(t))
@@ -80,7 +81,7 @@ func newSoak(t *testing.T) *soak {
 		s.awaitReady(s.replicas[n])
 		s.urls = append(s.urls, "http://"+s.addrs[n])
 	}
-	for range soakWorkers {
+	for range workers {
 		s.workers = append(s.workers, s.rig.start("work"))
 	}
 	return s

@@ -53,29 +53,35 @@ func (l *omRig) queue(ctx context.Context, n int) {
 }
 
 func (l *omRig) player(ctx context.Context) {
-	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{
+	id, err := l.create(ctx, &pb.SearchFields{
 		Tags: []string{[]string{"red", "blue"}[rand.IntN(2)]}, DoubleArgs: map[string]float64{"skill": rand.Float64()},
-	}}
-	var id string
-	err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
-		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
-		id = made.GetId()
-		return err
 	})
-	if err != nil && ctx.Err() != nil {
-		return
-	}
 	if err != nil {
-		l.t.Errorf("create: %v", err)
 		return
 	}
-	l.mu.Lock()
-	l.created = append(l.created, id)
-	l.mu.Unlock()
 	if rand.IntN(10) == 0 {
 		pause(ctx, time.Duration(rand.IntN(300))*time.Millisecond)
 		l.cancel(ctx, id)
 	}
+}
+
+// create creates a ticket. Errors other than the end of ctx fail the test.
+func (l *omRig) create(ctx context.Context, f *pb.SearchFields) (id string, err error) {
+	err = l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: f}})
+		id = made.GetId()
+		return err
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			l.t.Errorf("create: %v", err)
+		}
+		return "", err
+	}
+	l.mu.Lock()
+	l.created = append(l.created, id)
+	l.mu.Unlock()
+	return id, nil
 }
 
 // cancel calls CancelTicket once. Without an answer the outcome is unknown: a retry would get a different answer.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +17,12 @@ import (
 type subscription struct {
 	notice
 
+	key  string // shortened, or wholeTopic
 	wake chan struct{}
 }
+
+// wholeTopic is the key of subscriptions to all notices of a topic and a region.
+const wholeTopic = ""
 
 func (s *subscription) signal() {
 	select {
@@ -43,7 +46,7 @@ type listener struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	subs    map[*subscription]struct{}
+	subs    map[notice]map[string]map[*subscription]struct{} // by key
 	started bool
 }
 
@@ -57,7 +60,7 @@ const (
 
 func newListener(cfg Config, self string, echo func()) *listener {
 	l := &listener{
-		cfg: cfg, self: self, echo: echo, quietTime: quietTime, echoTimeout: echoTimeout, subs: map[*subscription]struct{}{},
+		cfg: cfg, self: self, echo: echo, quietTime: quietTime, echoTimeout: echoTimeout, subs: map[notice]map[string]map[*subscription]struct{}{},
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -66,7 +69,13 @@ func newListener(cfg Config, self string, echo func()) *listener {
 func (l *listener) add(sub *subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subs[sub] = struct{}{}
+	if l.subs[sub.notice] == nil {
+		l.subs[sub.notice] = map[string]map[*subscription]struct{}{}
+	}
+	if l.subs[sub.notice][sub.key] == nil {
+		l.subs[sub.notice][sub.key] = map[*subscription]struct{}{}
+	}
+	l.subs[sub.notice][sub.key][sub] = struct{}{}
 	if !l.started && l.ctx.Err() == nil {
 		l.started = true
 		l.running.Go(l.run)
@@ -76,23 +85,47 @@ func (l *listener) add(sub *subscription) {
 func (l *listener) remove(sub *subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.subs, sub)
+	byKey := l.subs[sub.notice]
+	delete(byKey[sub.key], sub)
+	if len(byKey[sub.key]) == 0 {
+		delete(byKey, sub.key)
+	}
+	if len(byKey) == 0 {
+		delete(l.subs, sub.notice)
+	}
 }
 
-func (l *listener) wake(what notice) {
+// wake wakes the subscribers to the keys of a notice, without keys all.
+func (l *listener) wake(what notice, keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for sub := range l.subs {
-		if sub.notice == what {
-			sub.signal()
-		}
+	byKey := l.subs[what]
+	if len(keys) == 0 {
+		signalAll(byKey)
+		return
+	}
+	signalEach(byKey[wholeTopic])
+	for _, key := range keys {
+		signalEach(byKey[key])
 	}
 }
 
 func (l *listener) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for sub := range l.subs {
+	for _, byKey := range l.subs {
+		signalAll(byKey)
+	}
+}
+
+func signalAll(byKey map[string]map[*subscription]struct{}) {
+	for _, subs := range byKey {
+		signalEach(subs)
+	}
+}
+
+func signalEach(subs map[*subscription]struct{}) {
+	for sub := range subs {
 		sub.signal()
 	}
 }
@@ -197,10 +230,8 @@ func (l *listener) receive(ctx context.Context, conn *pgx.Conn, timeout time.Dur
 	if err != nil {
 		return err
 	}
-	topic, rest, _ := strings.Cut(n.Payload, ":")
-	region, sender, _ := strings.Cut(rest, ":")
-	if sender != l.self {
-		l.wake(notice{topic, region})
+	if what, sender, keys := parse(n.Payload); sender != l.self {
+		l.wake(what, keys)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,67 +16,116 @@ import (
 // the whole database while a transaction that notifies commits.
 const sendInterval = 10 * time.Millisecond
 
+// keyedInterval is the sendInterval of notices with keys, which are frequent and wake few subscribers each.
+const keyedInterval = 50 * time.Millisecond
+
+// urgentInterval is the sendInterval of topics whose notices players wait for.
+const urgentInterval = 2 * time.Millisecond
+
+// maxKeys bounds the keys of a notice, of at most seven bytes each: Postgres sends payloads of less than 8,000 bytes. A notice
+// with more keys is sent without keys, which means all.
+const maxKeys = 512
+
 // sendTimeout is shorter than the interval at which subscribers poll.
 const sendTimeout = 2 * time.Second
 
 // notifier merges notices: the first is sent at once, and all equal notices that are marked while it is being sent, or within
-// sendInterval after it, are sent as one. A notice has a goroutine while there is reason to send it. Safe for concurrent use.
+// an interval after it, are sent as one, with the keys of all. A notice has a goroutine while there is reason to send it. Safe
+// for concurrent use.
 type notifier struct {
-	send func(context.Context, notice)
-	log  *slog.Logger
+	send   func(ctx context.Context, what notice, keys []string)
+	urgent []string // topics
+	log    *slog.Logger
 
 	mu      sync.Mutex
-	again   map[notice]bool // notices being sent, and whether each was marked again since
+	marked  map[notice]*mark // notices being sent, and how each was marked again since
 	closed  chan struct{}
 	senders sync.WaitGroup
 }
 
-func newNotifier(send func(context.Context, notice), log *slog.Logger) *notifier {
-	return &notifier{send: send, log: log, again: map[notice]bool{}, closed: make(chan struct{})}
+// mark collects the keys of a notice that is to be sent.
+type mark struct {
+	set  bool
+	all  bool
+	keys map[string]struct{}
+}
+
+// add adds keys; none means all.
+func (m *mark) add(keys []string) {
+	m.set = true
+	m.all = m.all || len(keys) == 0 || len(m.keys)+len(keys) > maxKeys
+	if m.all {
+		m.keys = nil
+		return
+	}
+	if m.keys == nil {
+		m.keys = make(map[string]struct{}, len(keys))
+	}
+	for _, k := range keys {
+		m.keys[k] = struct{}{}
+	}
+}
+
+func newNotifier(send func(context.Context, notice, []string), log *slog.Logger) *notifier {
+	return &notifier{send: send, log: log, marked: map[notice]*mark{}, closed: make(chan struct{})}
 }
 
 // mark asks for a notice to be sent.
-func (n *notifier) mark(what notice) {
+func (n *notifier) mark(what notice, keys []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.isClosed() {
 		return
 	}
-	_, sending := n.again[what]
-	n.again[what] = sending
-	if !sending {
-		n.senders.Go(func() { n.run(what) })
+	if again, sending := n.marked[what]; sending {
+		again.add(keys)
+		return
+	}
+	first := mark{}
+	first.add(keys)
+	n.marked[what] = &mark{}
+	n.senders.Go(func() { n.run(what, first) })
+}
+
+func (n *notifier) run(what notice, m mark) {
+	for ; m.set; m = n.takeMark(what) {
+		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+		n.sendOnce(ctx, what, slices.Collect(maps.Keys(m.keys)))
+		cancel()
+		wait(n.interval(what, m), n.closed)
 	}
 }
 
-func (n *notifier) run(what notice) {
-	for again := true; again; again = n.takeMark(what) {
-		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
-		n.sendOnce(ctx, what)
-		cancel()
-		wait(sendInterval, n.closed)
+func (n *notifier) interval(what notice, m mark) time.Duration {
+	switch {
+	case m.keys != nil:
+		return keyedInterval
+	case slices.Contains(n.urgent, what.topic):
+		return urgentInterval
 	}
+	return sendInterval
 }
 
 // sendOnce logs a panic and goes on: the notices that follow must still be sent, and subscribers poll.
-func (n *notifier) sendOnce(ctx context.Context, what notice) {
-	err := panics.Catch(func() error { n.send(ctx, what); return nil })
+func (n *notifier) sendOnce(ctx context.Context, what notice, keys []string) {
+	err := panics.Catch(func() error { n.send(ctx, what, keys); return nil })
 	if p, ok := errors.AsType[*panics.Error](err); ok {
 		n.log.LogAttrs(ctx, slog.LevelError, "sending a notice panicked",
 			append(p.Attrs(), slog.String("topic", what.topic), slog.String("region", what.region))...)
 	}
 }
 
-// takeMark reports whether the notice was marked again, and clears the mark.
-func (n *notifier) takeMark(what notice) bool {
+// takeMark returns the mark that the notice got meanwhile, and clears it.
+func (n *notifier) takeMark(what notice) mark {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.again[what] {
-		delete(n.again, what)
-		return false
+	m := *n.marked[what]
+	if m.set {
+		*n.marked[what] = mark{}
+	} else {
+		delete(n.marked, what)
 	}
-	n.again[what] = false
-	return true
+	return m
 }
 
 func (n *notifier) isClosed() bool {

@@ -2,7 +2,12 @@ package notify
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +18,15 @@ import (
 func TestNoticesLeaveTogether(t *testing.T) {
 	t.Parallel()
 	sent, letGo := make(chan notice), make(chan struct{})
-	n := newNotifier(func(_ context.Context, what notice) { sent <- what; <-letGo }, slog.New(slog.DiscardHandler))
+	n := newNotifier(func(_ context.Context, what notice, _ []string) { sent <- what; <-letGo }, slog.New(slog.DiscardHandler))
 	for range 1000 {
-		n.mark(notice{"tickets", "eu"})
+		n.mark(notice{"tickets", "eu"}, nil)
 	}
 	require.Equal(t, notice{"tickets", "eu"}, <-sent, "the first waits for nobody")
-	n.mark(notice{"tickets", "us"})
+	n.mark(notice{"tickets", "us"}, nil)
 	require.Equal(t, notice{"tickets", "us"}, <-sent, "nor does another region's")
 	for range 1000 {
-		n.mark(notice{"tickets", "eu"}) // while it is on its way, perhaps too late for it
+		n.mark(notice{"tickets", "eu"}, nil) // while it is on its way, perhaps too late for it
 	}
 	close(letGo)
 	require.Equal(t, notice{"tickets", "eu"}, <-sent, "what was marked meanwhile leaves once more")
@@ -36,24 +41,24 @@ func TestNoticesLeaveTogether(t *testing.T) {
 func TestNoticesLeaveBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	sent := make(chan notice, 3)
-	n := newNotifier(func(_ context.Context, what notice) { sent <- what }, slog.New(slog.DiscardHandler))
-	n.mark(notice{"tickets", "eu"})
+	n := newNotifier(func(_ context.Context, what notice, _ []string) { sent <- what }, slog.New(slog.DiscardHandler))
+	n.mark(notice{"tickets", "eu"}, nil)
 	n.close()
 	require.Len(t, sent, 1)
-	n.mark(notice{"tickets", "eu"})
+	n.mark(notice{"tickets", "eu"}, nil)
 	n.close()
 	require.Len(t, sent, 1, "after the end there is nobody to send it")
 }
 
 func TestNoticesHaveATimeout(t *testing.T) {
 	t.Parallel()
-	n := newNotifier(func(ctx context.Context, _ notice) {
+	n := newNotifier(func(ctx context.Context, _ notice, _ []string) {
 		end, ok := ctx.Deadline()
 		if !ok || time.Until(end) > sendTimeout {
 			t.Error("a database that does not answer would keep the store from closing")
 		}
 	}, slog.New(slog.DiscardHandler))
-	n.mark(notice{"cycle", "eu"})
+	n.mark(notice{"cycle", "eu"}, nil)
 	n.close()
 }
 
@@ -62,15 +67,58 @@ func TestNoticesSurviveAPanic(t *testing.T) {
 	t.Parallel()
 	sent := make(chan notice, 1)
 	panics := true
-	n := newNotifier(func(_ context.Context, what notice) {
+	n := newNotifier(func(_ context.Context, what notice, _ []string) {
 		if panics {
 			panics = false
 			panic("a bug")
 		}
 		sent <- what
 	}, slog.New(slog.DiscardHandler))
-	n.mark(notice{"cycle", "eu"})
-	n.mark(notice{"cycle", "eu"})
+	n.mark(notice{"cycle", "eu"}, nil)
+	n.mark(notice{"cycle", "eu"}, nil)
 	require.Equal(t, notice{"cycle", "eu"}, <-sent)
 	n.close()
+}
+
+// Notices about different keys leave as one, and one about too many keys is about all.
+func TestNoticesCollectKeys(t *testing.T) {
+	t.Parallel()
+	sent, letGo := make(chan []string), make(chan struct{})
+	n := newNotifier(func(_ context.Context, _ notice, keys []string) {
+		slices.Sort(keys)
+		sent <- keys
+		<-letGo
+	}, slog.New(slog.DiscardHandler))
+	eu := notice{"sessions", "eu"}
+	n.mark(eu, []string{"a"})
+	require.Equal(t, []string{"a"}, <-sent)
+	n.mark(eu, []string{"b"})
+	n.mark(eu, []string{"a", "b", "c"})
+	letGo <- struct{}{}
+	require.Equal(t, []string{"a", "b", "c"}, <-sent)
+	for i := range maxKeys + 1 {
+		n.mark(eu, []string{shorten(strconv.Itoa(i))})
+	}
+	letGo <- struct{}{}
+	require.Empty(t, <-sent, "about all")
+	close(letGo)
+	n.close()
+}
+
+// The longest payload must be one that Postgres takes, and must read as it was written.
+func TestPayloads(t *testing.T) {
+	t.Parallel()
+	keys := make([]string, maxKeys)
+	for i := range keys {
+		keys[i] = strconv.FormatUint(math.MaxUint32, 36)
+	}
+	what := notice{"sessions", strings.Repeat("r", 32)}
+	payload := what.payload(rand.Text(), keys)
+	require.Less(t, len(payload), 8000)
+	got, _, read := parse(payload)
+	require.Equal(t, what, got)
+	require.Equal(t, keys, read)
+	_, sender, none := parse(what.payload("me", nil))
+	require.Equal(t, "me", sender)
+	require.Empty(t, none)
 }

@@ -13,12 +13,13 @@ type bot struct {
 	swarm  *Swarm
 	name   string
 	player *sdk.Player
+	skill  float64
 	record
 }
 
-func (s *Swarm) newBot(name string) *bot {
+func (s *Swarm) newBot(name string, skill float64) *bot {
 	token := func(ctx context.Context) (string, error) { return s.cfg.AccessToken(ctx, name) }
-	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.cfg.Director, token)}
+	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.cfg.Director, token), skill: skill}
 	b.stats = BotStats{Name: name, Errors: map[string]int{}}
 	return b
 }

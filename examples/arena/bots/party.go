@@ -11,18 +11,20 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// party is bots who are matched together. The first one calls matchmake for all; each resolves and plays by itself.
+// party is a group of bots that are matched together. The first one calls matchmake or queues for all; each resolves and plays by itself.
 type party struct {
 	swarm   *Swarm
 	members []*bot
 	mode    string
+	profile string // to queue for; "": the party calls matchmake
 	rng     *rand.Rand
 }
 
 func (s *Swarm) newParty(members []*bot) *party {
 	n := len(s.parties)
+	mode := s.cfg.Modes[n%len(s.cfg.Modes)]
 	return &party{
-		swarm: s, members: members, mode: s.cfg.Modes[n%len(s.cfg.Modes)],
+		swarm: s, members: members, mode: mode, profile: s.cfg.Profiles[mode],
 		rng: rand.New(rand.NewPCG(s.cfg.Seed, uint64(n)+1)),
 	}
 }
@@ -36,7 +38,7 @@ func (p *party) run(ctx context.Context) {
 }
 
 func (p *party) match(ctx context.Context) {
-	match, err := p.gather(ctx)
+	match, err := p.matched(ctx)
 	if err != nil {
 		return
 	}
@@ -46,6 +48,13 @@ func (p *party) match(ctx context.Context) {
 		playing.Go(func() { b.play(ctx, match, stay) })
 	}
 	playing.Wait()
+}
+
+func (p *party) matched(ctx context.Context) (sdk.Match, error) {
+	if p.profile != "" {
+		return p.queue(ctx)
+	}
+	return p.gather(ctx)
 }
 
 // gather calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict because the

@@ -6,10 +6,12 @@
 package bots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -23,11 +25,16 @@ type Config struct {
 	Director *sdk.Client
 	// AccessToken yields the access token of a player. It must be safe for concurrent use.
 	AccessToken func(ctx context.Context, sub string) (string, error)
-	// Count is how many bots there are, named bot-001 and so on. Default 8.
+	// Count is how many bots there are, named bot-001 and so on. Default 8. Names replaces "bot", so that
+	// two swarms at one director are different players.
 	Count  int
+	Names  string
 	Region string
 	// Modes are distributed to the parties in turn.
 	Modes []string
+	// Profiles are the profiles that parties of a mode queue for. Parties of other modes call matchmake. Bots have a number "skill",
+	// and members of a party have about the same.
+	Profiles map[string]string
 	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1: bots play alone.
 	MaxParty int
 	// MaxPlayers is the requested size of sessions. Default 8.
@@ -100,16 +107,20 @@ func New(cfg Config) (*Swarm, error) {
 		return nil, fmt.Errorf("bots: a party of %d does not fit into a session of %d", cfg.MaxParty, cfg.MaxPlayers)
 	}
 	s := &Swarm{cfg: cfg, http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
-	for i := range cfg.Count {
-		s.bots = append(s.bots, s.newBot(fmt.Sprintf("bot-%03d", i+1)))
-	}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
-	for rest := s.bots; len(rest) > 0; {
-		size := min(1+rng.IntN(cfg.MaxParty), len(rest))
-		s.parties = append(s.parties, s.newParty(rest[:size]))
-		rest = rest[size:]
+	for len(s.bots) < cfg.Count {
+		s.addParty(min(1+rng.IntN(cfg.MaxParty), cfg.Count-len(s.bots)), rng)
 	}
 	return s, nil
+}
+
+// addParty makes bots whose skills are near each other.
+func (s *Swarm) addParty(size int, rng *rand.Rand) {
+	first, skill := len(s.bots), 1500+300*rng.NormFloat64()
+	for range size {
+		s.bots = append(s.bots, s.newBot(fmt.Sprintf("%s-%03d", cmp.Or(s.cfg.Names, "bot"), len(s.bots)+1), math.Round(skill+50*rng.NormFloat64())))
+	}
+	s.parties = append(s.parties, s.newParty(s.bots[first:]))
 }
 
 // Run runs the bots until ctx ends; they then leave their servers cleanly. It returns when all have left.

@@ -30,6 +30,8 @@ type Config struct {
 	Version    string
 	// Listen is the TCP address for players. Default "127.0.0.1:0", a free port.
 	Listen string
+	// DirectorSaysEndpoint is set for a deployed server: the director knows from the provider where players connect.
+	DirectorSaysEndpoint bool
 	// Advertise is the URL at which players connect. Default "ws://<address listened on>/play", with the host name when the
 	// server listens on all addresses, as in a container.
 	Advertise string
@@ -60,6 +62,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Deployed returns the configuration with what the director has decided for a deployment: who the server is, and the port of this name.
+func (c Config) Deployed(d sdk.Deployment, port string) Config {
+	c.FleetToken, c.InstanceID, c.Region = d.Server.FleetToken, d.Server.InstanceID, d.Server.Region
+	c.Modes, c.Capacity = d.Server.Modes, d.Server.Capacity
+	c.Listen, c.Advertise, c.DirectorSaysEndpoint = ":"+strconv.Itoa(d.Ports[port]), "", true
+	return c
+}
+
 // Server is a running game server. Safe for concurrent use.
 type Server struct {
 	cfg   Config
@@ -82,7 +92,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Advertise == "" {
+	if cfg.Advertise == "" && !cfg.DirectorSaysEndpoint {
 		cfg.Advertise = "ws://" + reachable(listener.Addr()) + "/play"
 	}
 	s := &Server{cfg: cfg, joins: make(chan struct{}, cfg.Capacity+64)}
@@ -101,7 +111,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.work.Go(func() { _ = s.http.Serve(listener) }) // returns after Close, with no other error
 	cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "arena is open",
-		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", cfg.Advertise))
+		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", s.fleet.Endpoint()))
 	return s, nil
 }
 
@@ -126,8 +136,8 @@ func (s *Server) registration() sdk.ServerOptions {
 	}
 }
 
-// Endpoint is where players connect.
-func (s *Server) Endpoint() string { return s.cfg.Advertise }
+// Endpoint is where players connect; empty until the director has said it to a deployed server.
+func (s *Server) Endpoint() string { return s.fleet.Endpoint() }
 
 // Players is the number of players who are connected now.
 func (s *Server) Players() int { return s.rooms.players() }

@@ -1,0 +1,115 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// The errors that end Run.
+var (
+	ErrGarbled      = errors.New("frame that would end a game server")
+	ErrIncompatible = errors.New("orchestrator of another major version")
+)
+
+const (
+	subprotocol      = "rivalis-fleet.v1"
+	handshakeTimeout = 30 * time.Second
+	writeTimeout     = 30 * time.Second
+	maxMessageBytes  = 100 << 20 // as Node's ws
+)
+
+// Run connects, and connects again after every end of a connection, a refused key included. It returns ctx's error,
+// ErrIncompatible if the orchestrator speaks another major version, or ErrGarbled. When ctx ends, the connection is cut, as if the
+// process were killed.
+func (a *Agent) Run(ctx context.Context) error {
+	for attempt := 0; ; attempt++ {
+		greeted, err := a.connect(ctx)
+		a.answer(ErrDisconnected, func(echo) bool { return true })
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrGarbled), errors.Is(err, ErrIncompatible):
+			return err
+		case greeted:
+			attempt = 0
+		}
+		if a.cfg.Closed != nil {
+			a.cfg.Closed(err)
+		}
+		if err := wait(ctx, backoff(attempt, a.random())); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *Agent) random() float64 {
+	if a.cfg.Random != nil {
+		return a.cfg.Random()
+	}
+	return rand.Float64()
+}
+
+// backoff returns how long the agent waits before it connects again: a random part of a time that doubles from half a second to
+// half a minute. attempt counts from 0 since the last hello.
+func backoff(attempt int, random float64) time.Duration {
+	const first, longest = 500 * time.Millisecond, 30 * time.Second
+	atMost := longest
+	if attempt < 6 {
+		atMost = min(longest, first<<attempt)
+	}
+	return time.Duration(random * float64(atMost)).Truncate(time.Millisecond)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// connect makes one connection and serves it until it ends. It returns why it ended and whether the orchestrator has sent hello.
+func (a *Agent) connect(ctx context.Context) (greeted bool, err error) {
+	ws, err := a.dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = ws.CloseNow() }()
+	c := &conversation{agent: a, ws: ws}
+	err = c.run(ctx)
+	a.setInstanceID("")
+	return c.greeted, err
+}
+
+func (a *Agent) dial(ctx context.Context) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	options := &websocket.DialOptions{
+		HTTPClient:      a.cfg.HTTPClient,
+		Subprotocols:    []string{a.cfg.Key, subprotocol},
+		CompressionMode: websocket.CompressionContextTakeover, // Node's ws offers it
+	}
+	ws, _, err := websocket.Dial(ctx, a.cfg.URL, options) //nolint:bodyclose // Dial: the body never needs to be closed
+	if err != nil {
+		return nil, err
+	}
+	if ws.Subprotocol() == "" {
+		_ = ws.CloseNow()
+		return nil, errors.New("the orchestrator selected no subprotocol, which Node's ws refuses")
+	}
+	ws.SetReadLimit(maxMessageBytes)
+	return ws, nil
+}
+
+func (a *Agent) setInstanceID(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.instanceID = id
+}

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Hash returns the first 8 bytes of the SHA-256 of the canonical JSON of a snapshot, in lower-case hex. Agents compute it so
+// that an orchestrator can ask whether anything has changed.
+func (s Snapshot) Hash() string {
+	sum := sha256.Sum256(s.canonical())
+	return hex.EncodeToString(sum[:8])
+}
+
+// canonical is JSON with the keys of each object in the order of Compare, without white space.
+func (s Snapshot) canonical() []byte {
+	b := appendString([]byte(`{"agentVersion":`), s.AgentVersion)
+	b = strconv.AppendBool(append(b, `,"autoCreate":`...), s.AutoCreate)
+	b = appendNullable(append(b, `,"capacity":{"maxConnections":`...), s.MaxConnections)
+	b = appendNullable(append(b, `,"maxRooms":`...), s.MaxRooms)
+	b = appendString(append(b, `},"endpointUrl":`...), s.EndpointURL)
+	b = appendList(append(b, `,"labels":{`...), s.sortedLabels(), func(b []byte, key string) []byte {
+		return appendString(append(appendString(b, key), ':'), s.Labels[key])
+	})
+	b = appendString(append(b, `},"name":`...), s.Name)
+	b = appendString(append(b, `,"processUid":`...), s.ProcessUID)
+	b = strconv.AppendUint(append(b, `,"protocolVersion":`...), uint64(s.ProtocolVersion), 10)
+	b = appendList(append(b, `,"roomTypes":[`...), s.RoomTypes, appendString)
+	b = appendList(append(b, `],"rooms":[`...), s.Rooms, appendRoom)
+	b = appendString(append(b, `],"status":`...), s.Status)
+	return append(b, '}')
+}
+
+func appendRoom(b []byte, r Room) []byte {
+	b = strconv.AppendUint(append(b, `{"connections":`...), uint64(r.Connections), 10)
+	b = appendString(append(b, `,"id":`...), r.ID)
+	b = appendString(append(b, `,"origin":`...), r.Origin)
+	b = appendString(append(b, `,"type":`...), r.Type)
+	return append(b, '}')
+}
+
+func appendList[T any](b []byte, list []T, element func([]byte, T) []byte) []byte {
+	for i, e := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = element(b, e)
+	}
+	return b
+}
+
+func appendNullable(b []byte, limit *int32) []byte {
+	if limit == nil {
+		return append(b, "null"...)
+	}
+	return strconv.AppendInt(b, int64(*limit), 10)
+}
+
+var escapes = map[uint16]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+
+// appendString writes a string as JSON.stringify does, which escapes only what JSON requires.
+func appendString(b []byte, text string) []byte {
+	b = append(b, '"')
+	for rest := units(text); len(rest) > 0; {
+		first := rest[0]
+		rest = rest[1:]
+		switch escape, short := escapes[first]; {
+		case short:
+			b = append(b, escape...)
+		case first < ' ':
+			b = fmt.Appendf(b, `\u%04x`, first)
+		case !utf16.IsSurrogate(rune(first)):
+			b = utf8.AppendRune(b, rune(first))
+		case len(rest) > 0 && utf16.DecodeRune(rune(first), rune(rest[0])) != utf8.RuneError:
+			b = utf8.AppendRune(b, utf16.DecodeRune(rune(first), rune(rest[0])))
+			rest = rest[1:]
+		default:
+			b = fmt.Appendf(b, `\u%04x`, first) // a lone surrogate
+		}
+	}
+	return append(b, '"')
+}
+
+// Compare orders texts as JavaScript does, by UTF-16 code units.
+func Compare(a, b string) int { return slices.Compare(units(a), units(b)) }
+
+func (s Snapshot) sortedLabels() []string { return slices.SortedFunc(maps.Keys(s.Labels), Compare) }
+
+// units returns the UTF-16 code units of a text.
+func units(text string) []uint16 {
+	u := make([]uint16, 0, len(text))
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if surrogate, is := loneSurrogate(text); is {
+			u = append(u, surrogate)
+			size = 3
+		} else {
+			u = utf16.AppendRune(u, r)
+		}
+		text = text[size:]
+	}
+	return u
+}
+
+// loneSurrogate reads the three bytes of a surrogate, which are not valid UTF-8.
+func loneSurrogate(text string) (unit uint16, is bool) {
+	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
+		return 0, false
+	}
+	return 0xD000 | uint16(text[1]&0x3F)<<6 | uint16(text[2]&0x3F), true
+}

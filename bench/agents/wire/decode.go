@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"unicode/utf8"
+)
+
+// ErrVersion is the error of a message of another major version. An agent that receives such a hello ends.
+var ErrVersion = errors.New("message of another major version")
+
+var instanceID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// Decode reads a WebSocket message of an orchestrator: it returns a Hello, a Poll or a Command. Each field must occur once,
+// in the order of its number, in the shortest encoding, and nothing else. Errors: ErrVersion, or what is wrong with the message.
+func Decode(message []byte) (any, error) {
+	r := reader{rest: message}
+	topic, payload := r.text(1), r.bytes(2)
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("outer frame: %w", err)
+	}
+	if len(payload) < 2 {
+		return nil, fmt.Errorf("%s: payload of %d bytes", topic, len(payload))
+	}
+	if payload[0] != Version {
+		return nil, fmt.Errorf("%s: %w: %d", topic, ErrVersion, payload[0])
+	}
+	if payload[1] != 0 {
+		return nil, fmt.Errorf("%s: minor version %d", topic, payload[1])
+	}
+	decoded, err := decodeBody(topic, &reader{rest: payload[2:]})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", topic, err)
+	}
+	return decoded, nil
+}
+
+func decodeBody(topic string, r *reader) (any, error) {
+	switch topic {
+	case TopicHello:
+		return decodeHello(r)
+	case TopicPoll:
+		return decodePoll(r)
+	case TopicCommand:
+		return decodeCommand(r)
+	}
+	return nil, errors.New("an orchestrator does not send this topic")
+}
+
+func decodeHello(r *reader) (Hello, error) {
+	h := Hello{InstanceID: r.text(1), ProtocolVersion: r.uint32(2), HeartbeatMS: r.uint32(3)}
+	r.requiref(instanceID.MatchString(h.InstanceID), "instanceId is not 16 lower-case hex digits")
+	r.requiref(h.HeartbeatMS > 0, "heartbeatMs is 0")
+	return h, r.end()
+}
+
+func decodePoll(r *reader) (Poll, error) {
+	p := Poll{ReqID: r.text(1)}
+	if r.has(2, bytesType) {
+		p.KnownHash = new(r.text(2))
+	}
+	p.Status = r.text(3)
+	r.requiref(p.ReqID != "", "reqId is empty")
+	r.requiref(p.Status == Active || p.Status == Draining, "status is neither active nor draining")
+	return p, r.end()
+}
+
+func decodeCommand(r *reader) (Command, error) {
+	c := Command{ID: r.text(1), Op: r.text(2)}
+	r.requiref(c.ID != "", "cmdId is empty")
+	switch c.Op {
+	case Create:
+		c.RoomID, c.RoomType = r.text(3), r.text(4)
+	case Destroy:
+		c.RoomID = r.text(3)
+	case Drain, Undrain:
+	default:
+		r.requiref(false, "unknown op")
+	}
+	return c, r.end()
+}
+
+// reader reads fields in their required order. After the first error it returns zero values.
+type reader struct {
+	rest []byte
+	err  error
+}
+
+func (r *reader) requiref(ok bool, format string, args ...any) {
+	if r.err == nil && !ok {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// end returns the first error; unread bytes are an error, too.
+func (r *reader) end() error {
+	r.requiref(len(r.rest) == 0, "a field that does not belong here, or not in this order")
+	return r.err
+}
+
+func (r *reader) has(field, wireType uint64) bool {
+	tag, n := binary.Uvarint(r.rest)
+	return n > 0 && tag == field<<3|wireType
+}
+
+func (r *reader) tag(field, wireType uint64) {
+	r.requiref(r.has(field, wireType), "field %d is not where it should be", field)
+	r.varint()
+}
+
+func (r *reader) varint() uint64 {
+	if r.err != nil {
+		return 0
+	}
+	value, n := binary.Uvarint(r.rest)
+	r.requiref(n > 0, "a varint is cut off or too large")
+	r.requiref(n < 2 || r.rest[n-1] != 0, "a varint is longer than needed")
+	if r.err != nil {
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return value
+}
+
+func (r *reader) uint32(field uint64) uint32 {
+	r.tag(field, varintType)
+	value := r.varint()
+	r.requiref(value>>32 == 0, "field %d has more than 32 bits", field)
+	return uint32(value)
+}
+
+func (r *reader) bytes(field uint64) []byte {
+	r.tag(field, bytesType)
+	size := r.varint()
+	r.requiref(size <= uint64(len(r.rest)), "field %d is cut off", field)
+	if r.err != nil {
+		return nil
+	}
+	value := r.rest[:size]
+	r.rest = r.rest[size:]
+	return value
+}
+
+func (r *reader) text(field uint64) string {
+	value := r.bytes(field)
+	r.requiref(utf8.Valid(value), "field %d is not UTF-8", field)
+	return string(value)
+}

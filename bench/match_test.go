@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// requireMatches checks how many players a scenario of the director loop queued, and that its profiles do not stay.
+func (d *fakeDirector) requireMatches(t *testing.T, r Result) {
+	t.Helper()
+	applied := map[string]bool{}
+	for path := range d.calls {
+		if name, ok := strings.CutPrefix(path, "/ops/profiles/"); ok {
+			applied[name] = true
+		}
+	}
+	retired := 0
+	for what := range d.seen {
+		if strings.HasPrefix(what, "retired ") {
+			retired++
+		}
+	}
+	require.Len(t, applied, retired)
+	queued, crowds := int64(d.calls["/tickets"]-len(applied)), int64(len(applied)) // one call a profile asks whether it is known
+	switch r.Scenario {
+	case matchQueue:
+		require.Equal(t, 200*crowds, queued)
+		require.EqualValues(t, 3*crowds, d.profileCalls(), "a version without matches, one with matches, and none")
+	case matchServers:
+		require.Equal(t, 200*crowds, queued)
+		require.EqualValues(t, 2*crowds, d.profileCalls())
+	case matchLife:
+		require.Equal(t, 2*r.Calls, queued)
+	case matchSteady:
+		require.Equal(t, 200+r.Calls, queued)
+	case matchIdle:
+		require.EqualValues(t, 200, queued)
+		require.GreaterOrEqual(t, r.Latency.P50, 999.0)
+	}
+}
+
+func (d *fakeDirector) profileCalls() (n int) {
+	for path, calls := range d.calls {
+		if strings.HasPrefix(path, "/ops/profiles/") {
+			n += calls
+		}
+	}
+	return n
+}
+
+// Pins tickets that fail for as long as a replica does not know a new profile.
+func TestProfilesAreAwaited(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/tickets": func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(map[bool]int{true: http.StatusNotFound, false: http.StatusBadRequest}[asked < 3])
+		fmt.Fprintf(w, `{"code":%q}`, map[bool]string{true: "profile_unknown", false: "invalid_request"}[asked < 3])
+	}})
+	r := preparedRun(t, options(d, matchLife))
+	name, err := r.matches.apply(t.Context(), "duel", 1, near)
+	require.NoError(t, err)
+	require.Equal(t, name, r.matches.current())
+	require.Equal(t, 3, asked)
+}
+
+// Pins players that wait in vain and count as assigned.
+func TestTicketsThatEnd(t *testing.T) {
+	t.Parallel()
+	for answer, kind := range map[string]string{
+		`{"state":"expired","version":2}`: "200 ticket is expired",
+		`{"state":"queued","version":1}`:  "ticket stays queued",
+	} {
+		d := startFakeDirector(t, map[string]http.HandlerFunc{"GET /tickets/{id}": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }})
+		r := preparedRun(t, options(d, matchLife))
+		err := r.matches.await(ticket{d.URL, "one", "token"}, "assigned")
+		require.True(t, isKind(err, kind), "%v", err)
+	}
+}
+
+// Pins groups of players that cannot be divided into full matches, and strangers that match.
+func TestSkills(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		for i := range 2 * groupsOfCrowd {
+			require.LessOrEqual(t, ofGroup(i)-ofGroup(i+groupsOfCrowd), float64(near))
+			require.Greater(t, stranger(i+1)-stranger(i), float64(near))
+			if i%groupsOfCrowd > 0 {
+				require.Greater(t, ofGroup(i)-ofGroup(i-1), 0.0)
+			}
+		}
+		require.Greater(t, stranger(0)-similar(), float64(near))
+	}
+}

@@ -1,0 +1,76 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lattice-director/director/bench/agents"
+)
+
+const roomType = "match"
+
+// fleet is the simulated game servers of a run.
+type fleet struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	servers []*agents.Agent
+	changes atomic.Uint32 // how often change was called
+
+	mu   sync.Mutex
+	lost error // the first error that ended a game server
+}
+
+// startFleet starts the game servers, each with its own rooms.
+func startFleet(o Options) *fleet {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &fleet{cancel: cancel}
+	for n := range o.Agents {
+		a := agents.New(o.config(n))
+		f.servers = append(f.servers, a)
+		for room := range o.Rooms {
+			_ = a.OpenRoom(roomID(n, room), roomType) // ids are distinct, and the type is known
+		}
+		f.running.Go(func() { f.report(ctx, a.Run(ctx)) })
+	}
+	return f
+}
+
+func roomID(server, room int) string { return fmt.Sprint("bench-", server, "-", room) }
+
+// change makes the next state of each game server another one than the last: a player more or less is in its first room.
+func (f *fleet) change() {
+	players := f.changes.Add(1) % 100
+	for n, a := range f.servers {
+		a.SetConnections(roomID(n, 0), players)
+	}
+}
+
+func (f *fleet) report(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost == nil {
+		f.lost = err
+	}
+}
+
+// failure returns why a game server ended by itself; nil if none did.
+func (f *fleet) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost == nil {
+		return nil
+	}
+	return errors.Join(errors.New("a simulated game server ended"), f.lost)
+}
+
+// stop cuts all connections.
+func (f *fleet) stop() {
+	f.cancel()
+	f.running.Wait()
+}

@@ -1,0 +1,1 @@
+SELECT count(*)::int AS waiting FROM tickets;

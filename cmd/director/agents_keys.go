@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) agentKeys() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "key",
+		Short: "Make, list and revoke the keys that game servers connect with",
+		Long: "Commands for agent keys in the database, which are valid in addition to DIRECTOR_ORCHESTRATOR_AGENT_KEYS. Replicas accept a\n" +
+			"new key, and refuse a revoked one, within seconds.\n\nThe commands need the director's own database role, as 'keys rotate' does.",
+		Example: "  director agents key create --name eu1 --label region=eu\n  director agents key list\n  director agents key revoke eu1",
+	}, p.agentKeyCreate(), p.agentKeyList(), p.agentKeyRevoke())
+}
+
+// byAgentKey are the settings of the commands for agent keys.
+const byAgentKey = byOperator | byAgents
+
+// login returns the operator's name, the actor of events.
+func (l operator) login(ctx context.Context) (actor string, err error) {
+	err = l.Store.Pool().QueryRow(ctx, "SELECT 'sql:' || session_user").Scan(&actor)
+	return actor, err
+}
+
+// agentKeyLine is an agent key in lists.
+type agentKeyLine struct {
+	Name        string            `json:"name"`
+	Fingerprint string            `json:"fingerprint"` // as in logs, in ops.agents and in events
+	AgentName   *string           `json:"agent_name"`  // nil: any
+	Labels      map[string]string `json:"labels"`
+	CreatedAt   time.Time         `json:"created_at"`
+}
+
+// newAgentKeyLine is the output of `agents key create`, the only one that contains the secret.
+type newAgentKeyLine struct {
+	agentKeyLine
+
+	Key string `json:"key"`
+}
+
+func lineOfKey(k db.AgentKey) agentKeyLine {
+	return agentKeyLine{k.Name, "key#" + hex.EncodeToString(k.Digest[:4]), k.BoundName, k.BoundLabels, k.CreatedAt}
+}
+
+func (p *program) agentKeyCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create --name NAME",
+		Short: "Make a key for game servers and print it once",
+		Long: "Makes a key and prints it. Only its SHA-256 is stored, so it cannot be shown again. With --agent-name or --label the key is bound: a game server\n" +
+			"that reports another name, or lacks a label, is refused.",
+		Example: "  director agents key create --name eu1\n  director agents key create --name eu1 --agent-name eu0 --label region=eu --label tier=1\n" +
+			"  director agents key create --name eu1 -o json | jq -r .key",
+		Args: cli.Exactly(0),
+	}
+	n := db.NewAgentKey{}
+	cmd.Flags().StringVar(&n.Name, "name", "", "The name of the key: 1 to 64 letters, digits, dots, dashes and underscores")
+	cmd.Flags().StringToStringVar(&n.BoundLabels, "label", nil, "A label that game servers with this key must have, as key=value; may be repeated")
+	agentName := cmd.Flags().String("agent-name", "", "The name that game servers with this key must have")
+	addFlags(cmd.Flags(), byAgentKey)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if n.Name == "" {
+			return cli.Usage(errors.New("--name is required: the key is listed and revoked by it"))
+		}
+		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
+			if cmd.Flags().Changed("agent-name") {
+				n.BoundName = agentName
+			}
+			var err error
+			n.Region = l.OrchestratorRegion
+			if n.Actor, err = l.login(ctx); err != nil {
+				return err
+			}
+			key, made, err := l.CreateAgentKey(ctx, n)
+			if err != nil {
+				return err
+			}
+			if l.out.JSON {
+				return cli.WriteJSON(l.out.To, newAgentKeyLine{lineOfKey(made), key})
+			}
+			fmt.Fprintln(l.out.To, key)
+			fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name, lineOfKey(made).Fingerprint)
+			return nil
+		})
+	}
+	return cmd
+}
+
+func (p *program) agentKeyList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the keys that game servers may connect with",
+		Long:    "Lists the keys that are not revoked. The fingerprint names a key in logs, in ops.agents and in events.",
+		Example: "  director agents key list\n  director agents key list -o json | jq -r '.[].name'",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byAgentKey)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
+			keys, err := l.AgentKeys(ctx, l.OrchestratorRegion)
+			if err != nil {
+				return err
+			}
+			lines := make([]agentKeyLine, len(keys))
+			for i, k := range keys {
+				lines[i] = lineOfKey(k)
+			}
+			header := []string{"name", "fingerprint", "agent name", "labels", "created"}
+			return cli.Write(l.out.Sparing("created", "agent name"), lines, header, func(k agentKeyLine) []any {
+				return []any{k.Name, k.Fingerprint, orBlank(k.AgentName), k.Labels, k.CreatedAt}
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) agentKeyRevoke() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "Revoke a key: connections made with it are closed within seconds",
+		Long: "Revokes a key. Replicas close the connections that were made with it, with code 4001, and refuse new ones, within seconds. The name can be\n" +
+			"used for another key.",
+		Example:           "  director agents key revoke eu1",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs("SELECT name FROM agent_keys WHERE revoked_at IS NULL AND starts_with(name, $1) AND NOT name = ANY ($2) ORDER BY name LIMIT 100"),
+	}
+	addFlags(cmd.Flags(), byAgentKey)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
+			actor, err := l.login(ctx)
+			if err == nil {
+				err = l.RevokeAgentKey(ctx, l.OrchestratorRegion, args[0], actor)
+			}
+			if err != nil {
+				return err
+			}
+			return writeChanges(l.out, "key", []changeLine{{args[0], true}})
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/agones"
+	"github.com/lattice-director/director/provider/docker"
+)
+
+// provisionConfig says which providers a worker calls, and how.
+type provisionConfig struct {
+	development                     bool // dev: see needsPublicURL
+	Providers                       []string
+	ProvisionOwner, PublicURL       string
+	ProvisionTimeout, SweepInterval time.Duration
+
+	Agones agones.Config
+
+	DockerHost      string
+	DockerImages    []string
+	DockerAdvertise netip.Addr
+
+	EdgegapToken provider.Secret
+	EdgegapURL   string
+
+	ProcessCommands  processCommands
+	ProcessDir       string
+	ProcessPorts     portRange
+	ProcessAdvertise netip.Addr
+}
+
+// provisionSettings returns the settings of what starts game servers.
+func (c *Config) provisionSettings() []setting {
+	return slices.Concat([]setting{
+		{flag: "providers", section: sectionProvision, def: "none", by: byCallers, value: providersList(&c.Providers),
+			help: "The providers through which this worker starts game servers; it leaves the deployments of others to other workers. manual is for servers that " +
+				"people start. `director dev` has process and manual by default. Set it only when no replica of an older release runs any more"},
+		{flag: "provision-owner", section: sectionProvision, fleetWide: true, by: byCallers, value: ownerName(&c.ProvisionOwner),
+			help: "Names this installation at its providers. The director stops game servers that have its name and are not in its database, so two " +
+				"installations, such as production and a copy of its database, need different names. Required, except with process and manual alone"},
+		{flag: "public-url", section: sectionProvision, by: byCallers | byDeploy, value: endpoint(&c.PublicURL),
+			help: "Where game servers and providers reach the replicas. Required, except with process alone: its servers are on this machine and use the " +
+				"address of the API"},
+		{flag: "provision-timeout", section: sectionProvision, def: "15s", by: byCallers, value: duration(&c.ProvisionTimeout, time.Second, 2*time.Minute),
+			help: "How long a call of a provider may take"},
+		{flag: "sweep-interval", section: sectionProvision, def: "5m", by: byLoops, value: duration(&c.SweepInterval, 10*time.Second, time.Hour),
+			help: "How often a worker compares the list of each provider with the database, to stop game servers that are not in it"},
+	}, c.edgegapSettings(), c.dockerSettings(), c.processSettingsOfServers(), c.agonesSettings())
+}
+
+func (c *Config) edgegapSettings() []setting {
+	return []setting{
+		{flag: "edgegap-token", aliases: []string{"EDGEGAP_API_KEY"}, section: sectionProvision, secret: true, by: byCallers, value: apiKey(&c.EdgegapToken),
+			help: "The key of Edgegap's API, with or without the word token before it. It gives access to the whole organisation"},
+		{flag: "edgegap-url", section: sectionProvision, by: byCallers, value: endpoint(&c.EdgegapURL),
+			help: "Edgegap's API, if it is not https://api.edgegap.com"},
+	}
+}
+
+func (c *Config) agonesSettings() []setting {
+	return []setting{
+		{flag: "agones-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Agones.URL),
+			help: "Agones' allocator, over https"},
+		{flag: "agones-namespace", section: sectionProvision, def: "default", by: byCallers, value: text(&c.Agones.Namespace, "a namespace of Kubernetes"),
+			help: "The namespace of the fleets"},
+		{flag: "agones-cert", section: sectionProvision, by: byCallers, value: text(&c.Agones.Cert, "a PEM file"),
+			help: "The client certificate that the allocator accepts. It may be renewed while the director runs"},
+		{flag: "agones-key", section: sectionProvision, by: byCallers, value: text(&c.Agones.Key, "a PEM file"),
+			help: "The private key of this certificate"},
+		{flag: "agones-ca", section: sectionProvision, by: byCallers, value: text(&c.Agones.CA, "a PEM file"),
+			help: "The authority that signed the allocator's certificate"},
+		{flag: "agones-kube-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Agones.Kube.URL),
+			help: "The API of Kubernetes, over https, which finds and deletes game servers. Not set: a server ends by itself once the director refuses it, " +
+				"and one whose allocation was not answered stays allocated"},
+		{flag: "agones-kube-token", section: sectionProvision, by: byCallers, value: text(&c.Agones.Kube.Token, "a file"),
+			help: "The token of a service account that may get, list and delete gameservers and get fleets in the namespace. It may be renewed"},
+		{flag: "agones-kube-ca", section: sectionProvision, by: byCallers, value: text(&c.Agones.Kube.CA, "a PEM file"),
+			help: "The authority that signed the certificate of Kubernetes"},
+	}
+}
+
+func (c *Config) dockerSettings() []setting {
+	return []setting{
+		{flag: "docker-host", section: sectionProvision, def: docker.DefaultHost, by: byCallers, value: dockerHost(&c.DockerHost),
+			help: "The Docker engine that runs game servers. A process that reaches it controls its host, and tcp is neither encrypted nor authenticated"},
+		{flag: "docker-images", section: sectionProvision, by: byCallers, value: list(&c.DockerImages, "repositories, or images with a tag or digest"),
+			help: "The images that may be started. An app version names one of them. The engine must have them: nothing is pulled"},
+		{flag: "docker-advertise", section: sectionProvision, def: "127.0.0.1", by: byCallers, value: ipAddress(&c.DockerAdvertise),
+			help: "The address at which players reach the containers. With a loopback address, ports are published only there"},
+	}
+}
+
+func (c *Config) processSettingsOfServers() []setting {
+	return []setting{
+		{flag: "process-commands", section: sectionProvision, by: byCallers, value: commands(&c.ProcessCommands),
+			help: "The game servers that may run as processes of this machine. An app version names one of them, and cannot add arguments. ${NAME} " +
+				"in an argument is replaced by that variable of the server, such as ${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
+		{flag: "process-dir", section: sectionProvision, by: byCallers, value: text(&c.ProcessDir, "a directory"),
+			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see DIRECTOR_DATA, or /var/lib/director for root"},
+		{flag: "process-ports", section: sectionProvision, def: "30000-30999", by: byCallers, value: ports(&c.ProcessPorts),
+			help: "The ports that they get"},
+		{flag: "process-advertise", section: sectionProvision, def: "127.0.0.1", by: byCallers, value: ipAddress(&c.ProcessAdvertise),
+			help: "The address at which players reach them"},
+	}
+}
+
+// providersList is a list of providers, or none.
+func providersList(p *[]string) value {
+	v := value{kind: "list", allowed: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
+	v.show = func() string { return cmp.Or(strings.Join(*p, ","), "none") }
+	v.set = func(text string) error {
+		*p = nil
+		if text == "none" {
+			return nil
+		}
+		for _, name := range splitList(text) {
+			if !slices.Contains(providerNames, name) {
+				return v.must(false)
+			}
+			*p = append(*p, name)
+		}
+		slices.Sort(*p)
+		*p = slices.Compact(*p)
+		return v.must(len(*p) > 0)
+	}
+	return v
+}
+
+func ownerName(p *string) value {
+	v := text(p, "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end")
+	v.set = func(text string) error {
+		*p = text
+		_, err := provider.OwnerOf(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+// apiKey is a single secret of another system.
+func apiKey(p *provider.Secret) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d printable characters or more", shortestSecret)}
+	v.show = func() string { return masked(min(len(*p), 1)) }
+	v.set = func(text string) error {
+		*p = provider.Secret(text)
+		return v.must(len(text) >= shortestSecret && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }))
+	}
+	return v
+}
+
+func dockerHost(p *string) value {
+	v := text(p, "unix:///path or tcp://host:port")
+	v.set = func(text string) error {
+		*p = text
+		return v.must(docker.ValidHost(text))
+	}
+	return v
+}
+
+func ipAddress(p *netip.Addr) value {
+	v := value{kind: "address", allowed: "an IP address", show: func() string { return addrText(*p) }}
+	v.set = func(text string) (err error) {
+		*p, err = netip.ParseAddr(text)
+		return v.must(err == nil && p.Zone() == "" && !p.IsUnspecified())
+	}
+	return v
+}
+
+func addrText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// portRange is inclusive.
+type portRange struct{ first, last uint16 }
+
+func ports(p *portRange) value {
+	v := value{kind: "range", allowed: "FIRST-LAST, of 1024 to 65535"}
+	v.show = func() string { return fmt.Sprintf("%d-%d", p.first, p.last) }
+	v.set = func(text string) error {
+		from, to, _ := strings.Cut(text, "-")
+		first, notFirst := strconv.ParseUint(from, 10, 16)
+		last, notLast := strconv.ParseUint(to, 10, 16)
+		*p = portRange{uint16(first), uint16(last)}
+		return v.must(errors.Join(notFirst, notLast) == nil && first >= 1024 && first <= last)
+	}
+	return v
+}
+
+// processCommands are commands and their arguments, by name.
+type processCommands map[string][]string
+
+func (c processCommands) String() string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		items = append(items, name+"="+strings.Join(c[name], " "))
+	}
+	return strings.Join(items, ";")
+}
+
+var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func commands(p *processCommands) value {
+	v := value{kind: "list", allowed: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments", show: func() string { return p.String() }}
+	v.set = func(text string) error {
+		*p = processCommands{}
+		for item := range strings.SplitSeq(text, ";") {
+			name, line, _ := strings.Cut(item, "=")
+			name = strings.TrimSpace(name)
+			argv := strings.Fields(line)
+			_, twice := (*p)[name]
+			if !commandName.MatchString(name) || len(argv) == 0 || !filepath.IsAbs(argv[0]) || twice {
+				return fmt.Errorf("%q: %w", strings.TrimSpace(item), v.must(false))
+			}
+			(*p)[name] = argv
+		}
+		return nil
+	}
+	return v
+}

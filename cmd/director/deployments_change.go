@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/serverenv"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// startedLine is the output of `deployments start`.
+type startedLine struct {
+	Region     string `json:"region"`
+	Deployment string `json:"deployment"`
+	App        string `json:"app"`
+	Version    string `json:"version"`
+	Provider   string `json:"provider"`
+}
+
+func (p *program) deploymentsStart() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "start REGION/APP/VERSION",
+		Short: "Start a game server in addition to those of the pools",
+		Long: "Inserts a deployment of an app version, which a worker with its provider then starts. The server counts in its pool, if there is\n" +
+			"one, but does not end as surplus: end it with 'deployments stop'. A version with connect tokens needs DIRECTOR_KEY_ENCRYPTION_KEY.",
+		Example: "  director deployments start eu/arena/v7\n  director deployments start eu/arena/v7 --address 192.0.2.7",
+		Args:    cli.Exactly(1),
+	}
+	address := cmd.Flags().String("address", "", "The IP address of a player; the provider starts the server near it if it can")
+	cmd.ValidArgsFunction = p.completePools()
+	addFlags(cmd.Flags(), byOperator|byDeploy)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		of, err := parsePool(args[0])
+		if err != nil {
+			return err
+		}
+		var near netip.Addr
+		if *address != "" {
+			if near, err = netip.ParseAddr(*address); err != nil {
+				return cli.Usage(fmt.Errorf("--address %q must be an IP address", *address))
+			}
+		}
+		return p.withDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator) error {
+			n, _, err := l.startDeployment(ctx, of, near, "")
+			if err != nil {
+				return refusalText(err)
+			}
+			lines := []startedLine{{of.Region, n.ID.String(), n.App, n.Version, n.Provider}}
+			return cli.Write(l.out, lines, []string{"region", "deployment", "app", "version", "provider"}, func(s startedLine) []any {
+				return []any{s.Region, s.Deployment, s.App, s.Version, s.Provider}
+			})
+		})
+	}
+	return cmd
+}
+
+// startDeployment inserts a deployment by an operator. The app version must be one of that provider, if that is not "".
+func (l operator) startDeployment(ctx context.Context, of db.PoolEdit, near netip.Addr, by string) (n db.NewDeployment, v db.AppVersion, err error) {
+	if v, err = l.AppVersion(ctx, of.App, of.Version); err != nil {
+		return n, v, err
+	}
+	if by != "" && v.Provider != by {
+		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, by)
+	}
+	n = db.NewDeployment{
+		ID: uuid.Must(uuid.NewV7()), App: v.App, Version: v.Version, Provider: v.Provider, Tag: provider.NewTag(), Address: near, Origin: db.OriginOperator,
+	}
+	if v.Dialect != "" {
+		sealer, err := l.sealer()
+		if err != nil {
+			return n, v, err
+		}
+		key := netcode.NewKey()
+		n.SealedKey, n.SealedBy = sealer.SealSecret(token.PurposeNetcode, of.Region, n.ID.String(), key.Secret())
+	}
+	return n, v, l.StartDeployment(ctx, of.Region, n)
+}
+
+func (p *program) deploymentsStop() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stop DEPLOYMENT…",
+		Short: "Stop game servers now; their sessions close",
+		Long: "Ends deployments: their instances get no new players from now on, and a worker stops their servers, which closes the sessions. The\n" +
+			"pool starts other servers if players need them. 'director fleet drain' lets open sessions end first.",
+		Example: "  director deployments stop 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --reason 'its match is stuck'",
+		Args:    cli.AtLeast(1),
+	}
+	cmd.ValidArgsFunction = p.completeArgs("SELECT deployment::text FROM ops.deployments WHERE desired = 'running' AND starts_with(deployment::text, $1) " +
+		"AND NOT deployment::text = ANY ($2) ORDER BY deployment LIMIT 100")
+	reason := cmd.Flags().String("reason", "operator", "The reason, for the event and other operators")
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, arg := range args {
+			if _, err := parseDeployment(arg); err != nil {
+				return err
+			}
+		}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			return l.changeEach("deployment", args, func(id string) (did bool, err error) {
+				err = l.Pool().QueryRow(ctx, "SELECT ops.stop_deployment($1::uuid, $2)", id, *reason).Scan(&did)
+				return did, err
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) deploymentsEnv() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "env REGION/APP/VERSION",
+		Short: "Make a deployment that you start by hand, and print its environment",
+		Long: "Inserts a deployment of an app version of provider manual, and prints the environment that its game server needs. Start the server\n" +
+			"with it within the version's register_within; then it gets players and connect tokens as any other deployment. A worker must\n" +
+			"have the provider manual. The output holds the server's credential and key: keep it secret.",
+		Example: "  director deployments env local/arena/dev > server.env\n  set -a; . ./server.env; ./my-game-server",
+		Args:    cli.Exactly(1),
+	}
+	cmd.ValidArgsFunction = p.completePools()
+	addFlags(cmd.Flags(), byOperator|byDeploy)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		of, err := parsePool(args[0])
+		if err != nil {
+			return err
+		}
+		return p.withDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator) error {
+			sealer, err := l.sealer()
+			if err != nil {
+				return err
+			}
+			n, v, err := l.startDeployment(ctx, of, netip.Addr{}, providerManual)
+			if err != nil {
+				return refusalText(err)
+			}
+			settings := serverenv.Settings{PublicURL: l.replicasURL(nil), Sealer: sealer}
+			env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey}, v)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID, brief(v.RegisterWithin))
+			return writeEnvironment(l.out, env)
+		})
+	}
+	return cmd
+}
+
+// writeEnvironment prints variables as a shell reads them.
+func writeEnvironment(out cli.Output, env provider.Env) error {
+	if out.JSON {
+		return cli.WriteJSON(out.To, map[string]string(env))
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if _, err := io.WriteString(out.To, name+"="+shellQuoted(env[name])+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shellQuoted quotes a text for a POSIX shell.
+func shellQuoted(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:,@+", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/poolfile"
+)
+
+// appliedLine is the output of `pools apply` for an app version or a pool.
+type appliedLine struct {
+	Kind    string   `json:"kind"`   // app or pool
+	Region  string   `json:"region"` // of a pool
+	App     string   `json:"app"`
+	Version string   `json:"version"`
+	Change  string   `json:"change"` // created, changed or unchanged
+	Fields  []string `json:"fields"` // that changed
+}
+
+func (p *program) poolsApply() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Declare app versions and pools from a YAML file",
+		Long: "Makes app versions and pools as the file declares them: all of them, or nothing. What the file does not name stays. With - it\n" +
+			"reads standard input. What running servers depend on does not change once a server of the version was started; a mode\n" +
+			"belongs to one pool of a region, and 'pools roll' moves it. docs/provisioning.md explains the keys.\n\n" +
+			"Commands and images are names: workers refuse those that are not in their own lists.",
+		Example: "  director pools apply -f pools.yaml\n  director pools apply -f pools.yaml --dry-run",
+		Args:    cli.Exactly(0),
+	}
+	file := cmd.Flags().StringP("file", "f", "", "The file in YAML or JSON, required; - is standard input")
+	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change")
+	var flags poolFlags
+	flags.add(cmd)
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *file == "" {
+			return cli.Usage(errors.New("--file is required: app versions and pools in YAML or JSON"))
+		}
+		declared, err := p.readPools(*file)
+		if err != nil {
+			return err
+		}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			done, err := l.ApplyPools(ctx, db.PoolEdit{Author: flags.author, Reason: flags.reason}, declared.Apps, declared.Pools, *dry)
+			if err != nil {
+				return atFile(*file, refusalText(declared.Locate(err)))
+			}
+			return writeApplied(l.out, done)
+		})
+	}
+	return cmd
+}
+
+// readPools reads and checks a file; "-" is standard input.
+func (p *program) readPools(file string) (*poolfile.File, error) {
+	from := p.stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = opened.Close() }() // it was only read
+		from = opened
+	}
+	text, err := io.ReadAll(io.LimitReader(from, poolfile.MaxBytes+1)) // one more, so that Parse refuses it
+	if err != nil {
+		return nil, err
+	}
+	declared, err := poolfile.Parse(text)
+	return declared, atFile(file, err)
+}
+
+// atFile prefixes problems with FILE:LINE:COLUMN, which editors understand. Other errors stay as they are.
+func atFile(file string, err error) error {
+	var refused *poolfile.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	lines := make([]string, len(refused.Problems))
+	for i, p := range refused.Problems {
+		lines[i] = p.In(file)
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func writeApplied(out cli.Output, done db.PoolChanges) error {
+	lines := make([]appliedLine, 0, len(done.Apps)+len(done.Pools))
+	for _, c := range done.Apps {
+		lines = append(lines, appliedLine{"app", "", c.App, c.Version, c.Change, append([]string{}, c.Fields...)})
+	}
+	for _, c := range done.Pools {
+		lines = append(lines, appliedLine{"pool", c.Region, c.App, c.Version, c.Change, append([]string{}, c.Fields...)})
+	}
+	return cli.Write(out, lines, []string{"kind", "region", "app", "version", "change", "fields"}, func(l appliedLine) []any {
+		return []any{l.Kind, l.Region, l.App, l.Version, l.Change, l.Fields}
+	})
+}

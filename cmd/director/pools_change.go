@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/poolfile"
+)
+
+// poolNumbers is the output of `pools scale`, `pause` and `resume`.
+type poolNumbers struct {
+	Region      string     `json:"region"`
+	App         string     `json:"app"`
+	Version     string     `json:"version"`
+	Min         int        `json:"min"`
+	Max         int        `json:"max"`
+	Buffer      string     `json:"buffer"`
+	PausedUntil *time.Time `json:"paused_until"`
+}
+
+func writePool(out cli.Output, p db.Pool) error {
+	buffer := fmt.Sprint(p.Buffer)
+	if p.BufferPercent {
+		buffer += "%"
+	}
+	lines := []poolNumbers{{p.Region, p.App, p.Version, p.Min, p.Max, buffer, p.PausedUntil}}
+	return cli.Write(out, lines, []string{"region", "app", "version", "min", "max", "buffer", "paused until"}, func(n poolNumbers) []any {
+		until := ""
+		if n.PausedUntil != nil {
+			until = pauseEnd(*n.PausedUntil)
+		}
+		return []any{n.Region, n.App, n.Version, n.Min, n.Max, n.Buffer, until}
+	})
+}
+
+func (p *program) poolsScale() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "scale REGION/APP/VERSION",
+		Short: "Change how many servers a pool has",
+		Long: "Changes the numbers of a pool that are given; the others stay. The next 'pools apply' of a file with this pool sets them again.\n" +
+			"With --max 0 the pool starts no servers, and those that have been empty for its empty_ttl end.",
+		Example: "  director pools scale eu/arena/v7 --max 40\n  director pools scale eu/arena/v7 --min 2 --buffer 20% --reason 'launch day'",
+	}
+	least := cmd.Flags().Int("min", 0, "The number of servers that run whether players need them or not")
+	most := cmd.Flags().Int("max", 0, "The most servers that it may have")
+	buffer := cmd.Flags().String("buffer", "", "The number of ready servers without players, or a share of all servers such as 20%")
+	starting := cmd.Flags().Int("max-starting", 0, "The most servers that start at the same time")
+	ttl := cmd.Flags().Duration("empty-ttl", 0, "How long a surplus server must have been empty before the director ends it")
+	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
+		var to db.PoolScale
+		for flag, use := range map[string]func() error{
+			"min": func() error { to.Min = least; return nil }, "max": func() error { to.Max = most; return nil },
+			"max-starting": func() error { to.MaxStarting = starting; return nil }, "empty-ttl": func() error { to.EmptyTTL = ttl; return nil },
+			"buffer": func() error {
+				n, percent, err := poolfile.Buffer(*buffer)
+				to.Buffer, to.BufferPercent = &n, percent
+				return err
+			},
+		} {
+			if !cmd.Flags().Changed(flag) {
+				continue
+			}
+			if err := use(); err != nil {
+				return cli.Usage(fmt.Errorf("--%s %w", flag, err))
+			}
+		}
+		if to == (db.PoolScale{}) {
+			return cli.Usage(errNothingToChange)
+		}
+		scaled, err := l.ScalePool(ctx, edit, to)
+		if err != nil {
+			return fieldText(err)
+		}
+		return writePool(l.out, scaled)
+	})
+}
+
+func (p *program) poolsPause() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pause REGION/APP/VERSION",
+		Short: "Start no servers in a pool; running servers stay",
+		Long: "Makes a pool start no servers until it is resumed, or for a time. Running servers and their players stay. 'scale --max 0' also\n" +
+			"ends empty servers.",
+		Example: "  director pools pause eu/arena/v7 --reason 'the provider has an outage'\n  director pools pause eu/arena/v7 --for 30m",
+	}
+	length := cmd.Flags().Duration("for", 0, "The length of the pause; by default it lasts until the pool is resumed")
+	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
+		until := db.Forever()
+		if cmd.Flags().Changed("for") {
+			if *length <= 0 {
+				return cli.Usage(fmt.Errorf("--for %s must be above 0", *length))
+			}
+			until = time.Now().Add(*length)
+		}
+		paused, err := l.PausePool(ctx, edit, until)
+		if err != nil {
+			return err
+		}
+		return writePool(l.out, paused)
+	})
+}
+
+func (p *program) poolsResume() *cobra.Command {
+	return p.changePool(&cobra.Command{
+		Use:     "resume REGION/APP/VERSION",
+		Short:   "Start servers in a pool again, at once",
+		Long:    "Ends the pause of a pool, and that of its app version after failures, so that servers start at once if players need them.",
+		Example: "  director pools resume eu/arena/v7",
+	}, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
+		resumed, err := l.ResumePool(ctx, edit)
+		if err != nil {
+			return err
+		}
+		return writePool(l.out, resumed)
+	})
+}
+
+// rolledLine is the output of `pools roll`.
+type rolledLine struct {
+	Region  string   `json:"region"`
+	App     string   `json:"app"`
+	Version string   `json:"version"`
+	Modes   []string `json:"modes"`   // that were moved
+	Drained int      `json:"drained"` // servers of the version before
+}
+
+func (p *program) poolsRoll() *cobra.Command {
+	return p.changePool(&cobra.Command{
+		Use:   "roll REGION/APP/VERSION VERSION",
+		Short: "Move the modes of a pool to another version, and drain its servers",
+		Long: "Moves the modes of a pool to another version of its app, which 'pools apply' has declared, and drains the servers of the\n" +
+			"previous version, in one transaction. From then on players are placed on the new version alone. Open sessions continue, and\n" +
+			"a drained server ends when it is empty. The new version gets a pool with the same numbers unless it has one.",
+		Example: "  director pools roll eu/arena/v7 v8\n  director pools roll eu/arena/v8 v7 --reason 'v8 crashes'",
+	}, 2, func(ctx context.Context, l operator, edit db.PoolEdit, args []string) error {
+		done, err := l.RollPool(ctx, edit, args[1])
+		if err != nil {
+			return err
+		}
+		lines := []rolledLine{{edit.Region, edit.App, args[1], done.Modes, done.Drained}}
+		return cli.Write(l.out, lines, []string{"region", "app", "version", "modes", "drained"}, func(r rolledLine) []any {
+			return []any{r.Region, r.App, r.Version, r.Modes, r.Drained}
+		})
+	})
+}
+
+func (p *program) poolsDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete REGION/APP/VERSION",
+		Short: "Drain the servers of a pool, and delete it",
+		Long: "Deletes a pool, after a confirmation. Its servers get no new players, and end when they are empty. The app version is deleted\n" +
+			"with its last pool, but only if no server of it is left; otherwise it stays declared.",
+		Example: "  director pools delete eu/arena/v7",
+	}
+	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
+	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit db.PoolEdit, args []string) error {
+		if !*yes && !p.confirmed(fmt.Sprintf("This deletes pool %s: its modes start no servers any more.", args[0])) {
+			return errNotConfirmed
+		}
+		drained, err := l.DeletePool(ctx, edit)
+		if err != nil {
+			return err
+		}
+		lines := []rolledLine{{edit.Region, edit.App, edit.Version, []string{}, drained}}
+		return cli.Write(l.out, lines, []string{"region", "app", "version", "drained"}, func(r rolledLine) []any { return []any{r.Region, r.App, r.Version, r.Drained} })
+	})
+}
+
+// confirmed asks a person to type yes.
+func (p *program) confirmed(question string) bool {
+	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", question)
+	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+	return strings.TrimSpace(answer) == "yes"
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
+)
+
+const arenaPools = `apps:
+  - &v1
+    app: arena
+    version: v1
+`
+
+const poolsDocument = `apps:
+  - {app: arena, version: v1, provider: manual, launch: arena, ports: [{name: game, internal: 7777, protocol: udp}], modes: [duel], capacity: 8, max_players: 2,
+     netcode: {dialect: lightyear-be, protocol_id: 80085}, env: {MOTD: "it's on"}}
+  - {app: arena, version: v2, provider: process, launch: arena, ports: [{name: game, protocol: udp}], modes: [duel], capacity: 8, max_players: 2}
+pools:
+  - {region: eu, app: arena, version: v1, max: 10, buffer: 20%}
+`
+
+func TestPools(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL=" + dbtest.New(t))
+	file := writeFile(t, "pools.yaml", poolsDocument)
+	apply := func(args ...string) []appliedLine {
+		return clitest.Read[[]appliedLine](t, director, environ, append([]string{"pools", "apply", "-f", file}, args...)...)
+	}
+	require.Equal(t, "created", apply("--dry-run")[2].Change)
+	require.Empty(t, clitest.Read[[]poolLine](t, director, environ, "pools", "list"))
+	require.Equal(t, appliedLine{"pool", "eu", "arena", "v1", "created", []string{}}, apply("--author", "ci")[2])
+	require.Equal(t, "unchanged", apply()[2].Change)
+
+	wrong := director.Run(t, environ, strings.Replace(poolsDocument, "max: 10", "max: -1", 1), "pools", "apply", "-f", "-").Err
+	require.EqualError(t, wrong, "-:6:48: pools[0].max: must be 0 to 100000, not -1")
+	taken := director.Run(t, environ, "pools: [{region: eu, app: arena, version: v2, max: 1}]", "pools", "apply", "-f", "-").Err
+	require.ErrorContains(t, taken, "-:1:9: pools[0].modes: mode \"duel\" of region eu belongs to pool arena/v1")
+	require.Error(t, director.Run(t, environ, arenaPools, "pools", "apply", "-f", "-").Err)
+
+	scaled := clitest.Read[[]poolNumbers](t, director, environ, "pools", "scale", "eu/arena/v1", "--max", "40", "--buffer", "2", "--reason", "launch day")
+	require.Equal(t, []poolNumbers{{"eu", "arena", "v1", 0, 40, "2", nil}}, scaled)
+	require.ErrorContains(t, director.Run(t, environ, "", "pools", "scale", "eu/arena/v1", "--min", "41").Err, "min: must be 0 to 40, not 41")
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "pools", "scale", "eu/arena/v1").Err))
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "pools", "scale", "eu/arena").Err))
+	require.ErrorContains(t, director.Run(t, environ, "", "pools", "scale", "us/arena/v1", "--max", "1").Err, `there is no pool arena/v1 in region "us"`)
+
+	require.Contains(t, director.OK(t, environ, "pools", "pause", "eu/arena/v1", "--reason", "outage"), "an operator resumes it")
+	require.Contains(t, director.OK(t, environ, "pools", "show", "eu/arena/v1"), "paused until an operator resumes it: outage")
+	require.Nil(t, clitest.Read[[]poolNumbers](t, director, environ, "pools", "resume", "eu/arena/v1")[0].PausedUntil)
+	require.Equal(t, []rolledLine{{"eu", "arena", "v2", []string{"duel"}, 0}}, clitest.Read[[]rolledLine](t, director, environ, "pools", "roll", "eu/arena/v1", "v2"))
+	list := clitest.Read[[]poolLine](t, director, environ, "pools", "list", "--region", "eu")
+	require.Len(t, list, 2)
+	require.Equal(t, []string{"duel"}, list[1].Modes)
+	require.Equal(t, list[1], clitest.Read[poolLine](t, director, environ, "pools", "show", "eu/arena/v2"))
+
+	require.ErrorIs(t, director.Run(t, environ, "no\n", "pools", "delete", "eu/arena/v2").Err, errNotConfirmed)
+	require.NoError(t, director.Run(t, environ, "yes\n", "pools", "delete", "eu/arena/v2").Err)
+	require.Len(t, clitest.Read[[]poolLine](t, director, environ, "pools", "list"), 1)
+}
+
+func TestDeployments(t *testing.T) {
+	t.Parallel()
+	database := "DATABASE_URL=" + dbtest.New(t)
+	environ := append(env(database), "DIRECTOR_KEY_ENCRYPTION_KEY="+base64.StdEncoding.EncodeToString(make([]byte, 32)), "DIRECTOR_PUBLIC_URL=https://director.example/")
+	require.NoError(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Err)
+
+	started := clitest.Read[[]startedLine](t, director, environ, "deployments", "start", "eu/arena/v2", "--address", "192.0.2.7")[0]
+	require.Equal(t, "process", started.Provider)
+	require.ErrorContains(t, director.Run(t, environ, "", "deployments", "start", "eu/arena/v3").Err, `there is no version "v3" of an app "arena"`)
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "deployments", "start", "eu/arena/v2", "--address", "here").Err))
+
+	ran := director.Run(t, environ, "", "deployments", "env", "eu/arena/v1")
+	require.NoError(t, ran.Err)
+	require.Contains(t, ran.Stdout, "DIRECTOR_URL=https://director.example\n")
+	require.Regexp(t, `(?m)^FLEET_TOKEN=ld1\.eu\.`, ran.Stdout)
+	require.Regexp(t, `(?m)^LATTICE_NETCODE_KEY=[0-9a-f]{64}$`, ran.Stdout)
+	require.Contains(t, ran.Stdout, `MOTD='it'\''s on'`)
+	require.Contains(t, ran.Stderr, "must register within 1m")
+	require.NotContains(t, ran.Stderr, regexp.MustCompile(`ld1\.\S+`).FindString(ran.Stdout))
+	require.ErrorContains(t, director.Run(t, environ, "", "deployments", "env", "eu/arena/v2").Err, "is process")
+	require.ErrorContains(t, director.Run(t, env(database), "", "deployments", "start", "eu/arena/v1").Err, "KEY_ENCRYPTION_KEY")
+
+	list := clitest.Read[[]deploymentLine](t, director, environ, "deployments", "list", "--region", "eu", "--app", "arena", "--phase", "wanted")
+	require.Len(t, list, 2)
+	require.Contains(t, director.OK(t, environ, "deployments", "show", started.Deployment), "eu/arena/v2 by process, started by an operator")
+	require.True(t, clitest.Read[[]changeLine](t, director, environ, "deployments", "stop", started.Deployment, "--reason", "stuck")[0].Changed)
+	shown := clitest.Read[deploymentDetails](t, director, environ, "deployments", "show", started.Deployment)
+	require.Equal(t, "stopped", shown.Deployment.Desired)
+	require.Equal(t, []string{"deployment.wanted", "deployment.stopped"}, []string{shown.Events[0].Kind, shown.Events[1].Kind})
+	require.Contains(t, string(shown.Events[1].Detail), "stuck")
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "deployments", "stop", "x").Err))
+	require.ErrorContains(t, director.Run(t, environ, "", "deployments", "show", "00000000-0000-0000-0000-000000000001").Err, "there is no deployment")
+}

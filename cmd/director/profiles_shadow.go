@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// shadowLine is a row of ops.shadow_quality for both sides.
+type shadowLine struct {
+	Measure       string   `json:"measure"`
+	LiveVersion   int      `json:"live_version"`
+	ShadowVersion int      `json:"shadow_version"`
+	Live          *measure `json:"live"`   // null: no match has this measure
+	Shadow        *measure `json:"shadow"` // as well
+}
+
+type measure struct {
+	Matches int64   `json:"matches"`
+	Mean    float64 `json:"mean"`
+	P50     float64 `json:"p50"`
+	P90     float64 `json:"p90"`
+}
+
+type shadowRow struct {
+	Side, Measure  string
+	Version        int
+	Matches        int64
+	Mean, P50, P90 float64
+}
+
+const selectShadow = `SELECT side, measure, version, matches, mean, p50, p90 FROM ops.shadow_quality
+WHERE region = $1 AND profile = $2 ORDER BY measure, side`
+
+// showShadow prints the comparison of a profile's shadow with the live version.
+func (p *program) showShadow(cmd *cobra.Command, arg string) error {
+	name, _, err := parseVersion(arg)
+	if err != nil {
+		return err
+	}
+	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+		v, err := l.Profile(ctx, l.OMRegion, name, 0)
+		if err != nil {
+			return refusalText(err)
+		}
+		if v.Shadow == 0 {
+			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", name, name)
+		}
+		found, err := rows[shadowRow](ctx, l.Store, selectShadow, l.OMRegion, name)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 && !l.out.JSON {
+			fmt.Fprintf(p.stderr, "neither version %d nor its shadow, version %d, has decided a match since the shadow began\n", v.Live, v.Shadow)
+		}
+		header := []string{"measure", fmt.Sprintf("live @%d", v.Live), "mean", "p50", "p90", fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
+		return cli.Write(l.out, shadowLines(found, v.Live, v.Shadow), header, func(s shadowLine) []any {
+			return append(append([]any{s.Measure}, s.Live.cells()...), s.Shadow.cells()...)
+		})
+	})
+}
+
+// shadowLines puts both sides of a measure into a line. The rows are sorted by measure.
+func shadowLines(found []shadowRow, live, shadow int) (lines []shadowLine) {
+	for _, r := range found {
+		if len(lines) == 0 || lines[len(lines)-1].Measure != r.Measure {
+			lines = append(lines, shadowLine{Measure: r.Measure, LiveVersion: live, ShadowVersion: shadow})
+		}
+		m := &measure{r.Matches, r.Mean, r.P50, r.P90}
+		if r.Side == "live" {
+			lines[len(lines)-1].Live = m
+		} else {
+			lines[len(lines)-1].Shadow = m
+		}
+	}
+	return lines
+}
+
+func (m *measure) cells() []any {
+	if m == nil {
+		return []any{"", "", "", ""}
+	}
+	number := func(x float64) string { return fmt.Sprintf("%.4g", x) }
+	return []any{m.Matches, number(m.Mean), number(m.P50), number(m.P90)}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/provider"
+)
+
+func (p *program) providers() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "providers",
+		Short: "List the providers that start game servers, and check them",
+		Long: "Commands for the providers of DIRECTOR_PROVIDERS, through which workers with the same settings start game servers. The commands\n" +
+			"start and stop nothing.",
+		Example: "  director providers list\n  director providers check",
+	}, p.providersList(), p.providersCheck())
+}
+
+// providerLine is what a provider can do.
+type providerLine struct {
+	Provider    string         `json:"provider"`
+	NativeNames bool           `json:"native_names"`
+	List        bool           `json:"list"`
+	Stop        bool           `json:"stop"`
+	Webhooks    bool           `json:"webhooks"`
+	WarmPool    bool           `json:"warm_pool"`
+	MaxLifetime float64        `json:"max_lifetime"` // seconds; 0: unbounded
+	Rates       provider.Rates `json:"rates"`
+}
+
+func (p *program) providersList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the providers of the settings and what they can do",
+		Long: "Lists the providers of DIRECTOR_PROVIDERS. It calls none of them.\n" +
+			"The columns say what a provider can do. names: a repeated start under the same name starts no second server. list, stop: the\n" +
+			"director can find servers that are not in its database, and end them. webhooks: the provider reports changes. warm: the\n" +
+			"provider keeps servers ready, so a pool there needs no buffer.",
+		Example: "  director providers list\n  DIRECTOR_PROVIDERS=process DIRECTOR_PROCESS_COMMANDS='arena=/usr/bin/arena server' director providers list -o json",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byProviders)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		out, err := cli.OutputOf(cmd)
+		if err != nil {
+			return err
+		}
+		conf, err := load(cmd.Flags(), p.environ, byProviders)
+		if err != nil {
+			return err
+		}
+		set, err := conf.providersOfCommand()
+		if err != nil {
+			return err
+		}
+		defer set.close()
+		var lines []providerLine
+		for _, name := range slices.Sorted(maps.Keys(set.byName)) {
+			lines = append(lines, lineOf(name, set.byName[name].Capabilities()))
+		}
+		header := []string{"provider", "names", "list", "stop", "webhooks", "warm", "longest life", "starts/s"}
+		return cli.Write(out.Sparing("webhooks", "warm", "starts/s"), lines, header, providerLine.cells)
+	}
+	return cmd
+}
+
+func lineOf(name string, c provider.Capabilities) providerLine {
+	return providerLine{name, c.NativeNames, c.List, c.Stop, c.Webhooks, c.WarmPool, c.MaxLifetime.Seconds(), c.Rates}
+}
+
+func (l providerLine) cells() []any {
+	life, starts := "", ""
+	if l.MaxLifetime > 0 {
+		life = brief(time.Duration(l.MaxLifetime) * time.Second)
+	}
+	if l.Rates.Deploy > 0 {
+		starts = fmt.Sprint(l.Rates.Deploy)
+	}
+	return []any{l.Provider, l.NativeNames, l.List, l.Stop, l.Webhooks, l.WarmPool, life, starts}
+}
+
+// providersOfCommand makes the providers for a command that starts no server.
+func (c *Config) providersOfCommand() (*providerSet, error) {
+	if len(c.Providers) == 0 {
+		return nil, cli.Usage(errors.New("there is no provider: set DIRECTOR_PROVIDERS as the workers have it"))
+	}
+	if err := c.checkProvision(); err != nil {
+		return nil, cli.Usage(err)
+	}
+	return c.openProviders(slog.New(slog.DiscardHandler), true)
+}
+
+func (p *program) providersCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check the credentials of the providers, and what the pools start",
+		Long: "Asks each provider of DIRECTOR_PROVIDERS for the servers of this installation, which tests its credentials and address, and then\n" +
+			"whether it could start each app version that a pool has there. It fails if one of these fails.",
+		Example: "  director providers check\n  director providers check -o json | jq -r '.[] | select(.error != \"\")'",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byOperator|byProviders)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator) error {
+			set, err := l.providersOfCommand()
+			if err != nil {
+				return err
+			}
+			defer set.close()
+			versions, err := l.pooledVersions(ctx)
+			if err != nil {
+				return err
+			}
+			return l.writeChecks(l.checkProviders(ctx, set, versions))
+		})
+	}
+	return cmd
+}
+
+// providerCheck is the result of a check.
+type providerCheck struct {
+	Provider string `json:"provider"`
+	App      string `json:"app"` // empty: of the provider itself
+	Version  string `json:"version"`
+	Launch   string `json:"launch"`
+	Servers  *int   `json:"servers"` // of the provider itself: how many it runs; nil if it cannot list them
+	Error    string `json:"error"`   // empty: no problem
+}
+
+// pooledVersions returns the app versions that a pool of some region has.
+func (l operator) pooledVersions(ctx context.Context) ([]db.AppVersion, error) {
+	pools, err := l.Pools(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	pooled := map[string]bool{}
+	for i := range pools {
+		pooled[pools[i].Name()] = true
+	}
+	versions, err := l.AppVersions(ctx)
+	return slices.DeleteFunc(versions, func(v db.AppVersion) bool { return !pooled[v.Name()] }), err
+}
+
+func (l operator) checkProviders(ctx context.Context, set *providerSet, versions []db.AppVersion) []providerCheck {
+	var lines []providerCheck
+	for _, name := range slices.Sorted(maps.Keys(set.byName)) {
+		p := set.byName[name]
+		lines = append(lines, l.checkProvider(ctx, name, p))
+		checker, ok := p.(provider.Checker)
+		for i := range versions {
+			v := &versions[i]
+			if !ok || v.Provider != name {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
+			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
+			cancel()
+			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(v), Error: errorText(err)})
+		}
+	}
+	return lines
+}
+
+// checkProvider lists the servers of this installation: the call that needs most of the credentials and changes nothing.
+func (l operator) checkProvider(ctx context.Context, name string, p provider.Provider) providerCheck {
+	line := providerCheck{Provider: name}
+	if !p.Capabilities().List {
+		return line
+	}
+	owner, err := l.owner()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
+		defer cancel()
+		var all []provider.Observation
+		if all, err = provider.All(ctx, p, owner); err == nil {
+			n := len(all)
+			line.Servers = &n
+		}
+	}
+	line.Error = errorText(err)
+	return line
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func launchText(v *db.AppVersion) string {
+	if v.LaunchVersion == "" {
+		return v.Launch
+	}
+	return v.Launch + " " + v.LaunchVersion
+}
+
+func (l operator) writeChecks(lines []providerCheck) error {
+	failed := 0
+	for _, line := range lines {
+		if line.Error != "" {
+			failed++
+		}
+	}
+	header := []string{"provider", "app", "version", "starts", "servers", "result"}
+	err := cli.Write(l.out.Sparing("starts", "servers"), lines, header, func(c providerCheck) []any {
+		return []any{c.Provider, c.App, c.Version, c.Launch, orBlank(c.Servers), cmp.Or(c.Error, "ok")}
+	})
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("%d of %d checks failed", failed, len(lines))
+	}
+	return err
+}

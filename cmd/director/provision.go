@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/serverenv"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/agones"
+	"github.com/lattice-director/director/provider/docker"
+	"github.com/lattice-director/director/provider/edgegap"
+	"github.com/lattice-director/director/provider/manual"
+	processes "github.com/lattice-director/director/provider/process"
+	"github.com/lattice-director/director/worker"
+)
+
+// The names of the providers, as app versions and DIRECTOR_PROVIDERS have them.
+const (
+	providerAgones  = "agones"
+	providerDocker  = "docker"
+	providerEdgegap = "edgegap"
+	providerManual  = "manual"
+	providerProcess = "process"
+)
+
+var providerNames = []string{providerAgones, providerDocker, providerEdgegap, providerManual, providerProcess}
+
+// localOwner is the owner of servers that no other installation can list.
+const localOwner = "local"
+
+// checkProvision refuses settings with which the providers could not work.
+func (c *Config) checkProvision() error {
+	remote := slices.ContainsFunc(c.Providers, func(name string) bool { return name != providerProcess && name != providerManual })
+	var missing []error
+	for _, need := range []struct {
+		absent bool
+		what   string
+	}{
+		{remote && c.ProvisionOwner == "", "its providers need DIRECTOR_PROVISION_OWNER, a name of this installation that no other one has"},
+		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach the replicas"},
+		{c.provides(providerAgones) && slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA}, ""),
+			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
+		{c.provides(providerAgones) && c.Agones.Kube != (agones.Kube{}) && slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
+			"agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
+		{c.provides(providerDocker) && len(c.DockerImages) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
+		{c.provides(providerEdgegap) && c.EdgegapToken == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
+		{c.provides(providerProcess) && c.ProcessCommands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
+	} {
+		if need.absent {
+			missing = append(missing, fmt.Errorf("DIRECTOR_PROVIDERS: %s", need.what))
+		}
+	}
+	return errors.Join(missing...)
+}
+
+func (c *Config) provides(name string) bool { return slices.Contains(c.Providers, name) }
+
+// needsPublicURL reports whether game servers may run elsewhere. Those of dev that people start are taken to be on this machine.
+func (c *Config) needsPublicURL() bool {
+	return slices.ContainsFunc(c.Providers, func(name string) bool {
+		return name != providerProcess && (name != providerManual || !c.development)
+	})
+}
+
+// owner returns the owner of the deployments of this installation.
+func (c *Config) owner() (provider.Owner, error) {
+	return provider.OwnerOf(cmp.Or(c.ProvisionOwner, localOwner))
+}
+
+// replicasURL returns where game servers reach the replicas, without a slash at its end. Those of this machine use the address of the
+// API; listening is where this process serves it, if it does.
+func (c *Config) replicasURL(listening net.Addr) string {
+	if c.PublicURL != "" {
+		return strings.TrimRight(c.PublicURL, "/")
+	}
+	addr := cmp.Or(c.Addr, "127.0.0.1:8080") // of a replica, for a worker without one
+	if listening != nil {
+		addr = listening.String()
+	}
+	host, port, _ := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	scheme := "http://"
+	if c.TLSCert != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// provision returns the providers of a worker and the options of its loops, or nil without providers. keep is as in openProviders.
+func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.ProvisionOptions, error) {
+	c := p.conf
+	if len(c.Providers) == 0 {
+		return nil, nil, nil
+	}
+	owner, err := c.owner()
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.providers, err = c.openProviders(p.log, keep); err != nil {
+		return nil, nil, err
+	}
+	return p.providers.byName, &worker.ProvisionOptions{
+		Owner: owner, Timeout: c.ProvisionTimeout, SweepEvery: c.SweepInterval, Environment: p.serverEnvironment,
+	}, nil
+}
+
+// serverEnvironment returns what a deployed server needs. It is called once the replica of this process listens.
+func (p *process) serverEnvironment(d db.Deployment, v db.AppVersion) (provider.Env, provider.Secret, error) {
+	var listening net.Addr
+	if at := p.listening.Load(); at != nil {
+		listening = *at
+	}
+	settings := serverenv.Settings{PublicURL: p.conf.replicasURL(listening), Sealer: p.sealer}
+	server := serverenv.Server{Region: d.Region, ID: d.ID, SealedKey: d.SealedKey}
+	if d.EndsAt != nil {
+		server.EndsAt = *d.EndsAt
+	}
+	return settings.Environment(server, v)
+}
+
+// providerSet is the providers of a process, by name. Close it.
+type providerSet struct {
+	byName map[string]provider.Provider
+	closes []func()
+}
+
+// close ends what the providers run in this process. The game servers stay.
+func (s *providerSet) close() {
+	for _, end := range s.closes {
+		end()
+	}
+}
+
+// openProviders makes the providers of the settings. It makes no call of theirs. keep is whether servers that are processes of this
+// machine survive this process.
+func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error) {
+	s := &providerSet{byName: map[string]provider.Provider{}}
+	for _, name := range c.Providers {
+		p, err := c.openProvider(name, log, keep)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.byName[name] = p
+		if closer, ok := p.(interface{ Close() }); ok {
+			s.closes = append(s.closes, closer.Close)
+		}
+	}
+	return s, nil
+}
+
+func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provider.Provider, error) {
+	switch name {
+	case providerAgones:
+		cfg := c.Agones
+		cfg.Timeout = c.ProvisionTimeout
+		return agones.New(cfg)
+	case providerDocker:
+		return docker.New(docker.Config{Host: c.DockerHost, Images: c.DockerImages, Advertise: c.DockerAdvertise, Timeout: c.ProvisionTimeout})
+	case providerEdgegap:
+		return edgegap.New(edgegap.Config{Token: c.EdgegapToken, URL: c.EdgegapURL, Timeout: c.ProvisionTimeout})
+	case providerProcess:
+		return c.openProcesses(log, keep)
+	default:
+		return manual.Provider{}, nil
+	}
+}
+
+func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, error) {
+	dir := c.ProcessDir
+	if dir == "" {
+		data, err := c.dataDir()
+		if err != nil {
+			return nil, err
+		}
+		dir = data.path("servers")
+	}
+	return processes.New(processes.Config{
+		Dir: dir, Commands: c.ProcessCommands, PortMin: c.ProcessPorts.first, PortMax: c.ProcessPorts.last, Advertise: c.ProcessAdvertise,
+		EndWithParent: !keep, Logger: log,
+	})
+}
+
+// arenaCommand returns the command of the example game, if it is installed beside this program or on PATH.
+func arenaCommand() processCommands {
+	found := processCommands{}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "arena")
+		if path, err := exec.LookPath(beside); err == nil {
+			found["arena"] = []string{path, "server"}
+			return found
+		}
+	}
+	if path, err := exec.LookPath("arena"); err == nil {
+		if path, err = filepath.Abs(path); err == nil {
+			found["arena"] = []string{path, "server"}
+		}
+	}
+	return found
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/whatif"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/match/replay"
+)
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	profile, name, from, to, capacity, report string
+	regions                                   []string
+	accept                                    float64
+}
+
+func (p *program) replay() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Try a profile on recorded tickets",
+		Long: "Runs a profile on recorded tickets, in virtual time, and compares waiting times and match quality with the recorded ones. It\n" +
+			"reads the history that DIRECTOR_MATCH_HISTORY keeps, in pages, and writes nothing, so DATABASE_URL may name a standby.\n\n" +
+			"A replay of the version that was live repeats its matches, except where servers were missing or another worker took over; the\n" +
+			"last line counts them. Every form of the report lists what the replay does not reproduce.",
+		Example: "  director replay --profile new.yaml --from 24h\n" +
+			"  director replay --profile new.yaml --from 2026-01-05T18:00:00Z --to 2026-01-05T22:00:00Z --report page.html\n" +
+			"  director replay --name ranked-5v5@3 --from 168h -o json | jq .replayed.waiting_s\n" +
+			"  director replay --profile new.yaml --name ranked-5v5 --from 24h --capacity recorded --accept-rate 0.9",
+		Args: cli.Exactly(0),
+	}
+	f := replayFlags{}
+	flags := cmd.Flags()
+	flags.StringVar(&f.profile, "profile", "", "The profile to try, a YAML or JSON file; - reads standard input. Not set: a stored version, see --name")
+	flags.StringVar(&f.name, "name", "", "The profile whose tickets are replayed, by default that of the file; without --profile also the version to try, NAME or NAME@VERSION")
+	flags.StringVar(&f.from, "from", "", "When to begin: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
+	flags.StringVar(&f.to, "to", "0s", "When to end, in the same form; by default now")
+	flags.StringVar(&f.capacity, "capacity", "unlimited", "unlimited: every match finds a server. "+
+		"recorded: no match finds one while recorded matches waited for one in its game region")
+	flags.Float64Var(&f.accept, "accept-rate", 0, "The probability with which a ticket accepts a match; not set: the tickets that declined decline again")
+	flags.StringSliceVar(&f.regions, "regions", nil, "The game regions that have servers; not set: those of the recorded matches")
+	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
+	_ = cmd.RegisterFlagCompletionFunc("name", p.completeProfiles())
+	_ = cmd.RegisterFlagCompletionFunc("capacity", cobra.FixedCompletions([]string{"unlimited", "recorded"}, cobra.ShellCompDirectiveNoFileComp))
+	addFlags(flags, byProfile)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.check(); err != nil {
+			return cli.Usage(err)
+		}
+		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error { return p.runReplay(ctx, cmd, l, f) })
+	}
+	return cmd
+}
+
+// check returns an error for flags that are missing or contradict each other.
+func (f *replayFlags) check() error {
+	switch {
+	case f.profile == "" && f.name == "":
+		return errors.New("--profile is missing, the file of the profile to try; or --name, a stored version of one")
+	case f.profile != "" && strings.Contains(f.name, "@"):
+		return errors.New("--name must have no version when --profile names the rules to try")
+	case f.from == "":
+		return errors.New("--from is missing: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
+	case f.capacity != "unlimited" && f.capacity != "recorded":
+		return fmt.Errorf("--capacity %q is not allowed: it must be unlimited or recorded", f.capacity)
+	}
+	return checkRate(f.accept)
+}
+
+func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator, f replayFlags) error {
+	rules, past, err := p.toReplay(ctx, l, f)
+	if err != nil {
+		return err
+	}
+	in, err := whatif.Past(ctx, l, past, rules)
+	if err != nil {
+		return err
+	}
+	if f.capacity == "recorded" {
+		if in.Capacity, err = whatif.Capacity(ctx, l, past, rules.Profile); err != nil {
+			return err
+		}
+	}
+	if cmd.Flags().Changed("accept-rate") {
+		in.Accept = replay.Accept{Drawn: true, Rate: f.accept}
+	}
+	if cmd.Flags().Changed("regions") {
+		in.Regions = f.regions
+	}
+	return p.replayed(ctx, l.out, in, f.report)
+}
+
+// toReplay returns the rules to try, and the part of the history to try them on.
+func (p *program) toReplay(ctx context.Context, l operator, f replayFlags) (rules decide.Version, past db.Past, err error) {
+	now := l.Now()
+	past.Region = l.OMRegion
+	var bad [2]error
+	past.From, bad[0] = parseMoment("from", f.from, now)
+	past.To, bad[1] = parseMoment("to", f.to, now)
+	if err := errors.Join(bad[:]...); err != nil {
+		return rules, past, cli.Usage(err)
+	}
+	if !past.From.Before(past.To) {
+		return rules, past, cli.Usage(fmt.Errorf("--from %s must be before --to %s", past.From.UTC().Format(time.RFC3339), past.To.UTC().Format(time.RFC3339)))
+	}
+	if f.profile == "" {
+		rules, err = l.storedRules(ctx, f.name)
+	} else {
+		rules.Profile, err = p.profileToTry(f.profile)
+	}
+	if err != nil {
+		return rules, past, err
+	}
+	if f.profile != "" && f.name != "" {
+		renamed := *rules.Profile
+		renamed.Name = f.name
+		rules.Profile = &renamed
+	}
+	past.Profile = rules.Profile.Name
+	return rules, past, nil
+}
+
+// storedRules reads a version of a profile, the live one by default.
+func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, error) {
+	name, version, err := parseVersion(arg)
+	if err != nil {
+		return decide.Version{}, err
+	}
+	stored, err := l.Profile(ctx, l.OMRegion, name, version)
+	if err != nil {
+		return decide.Version{}, refusalText(err)
+	}
+	read, err := profile.Parse([]byte(stored.Document))
+	if err != nil {
+		return decide.Version{}, fmt.Errorf("%s@%d: %w", name, stored.Version, err)
+	}
+	return decide.Version{Profile: read, Number: stored.Version}, nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/whatif"
+	"github.com/lattice-director/director/match/replay"
+)
+
+// progress shows the virtual time on a terminal.
+type progress struct {
+	bar      *progressbar.ProgressBar // nil: no terminal
+	from, to time.Time
+}
+
+func newProgress(to io.Writer, from, until time.Time) *progress {
+	p := &progress{from: from, to: until}
+	if cli.IsTerminal(to) {
+		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetDescription("replaying"), progressbar.OptionSetElapsedTime(false))
+	}
+	return p
+}
+
+func (p *progress) show(at time.Time) {
+	if p.bar != nil {
+		_ = p.bar.Set64(int64(100 * at.Sub(p.from) / p.to.Sub(p.from)))
+	}
+}
+
+func (p *progress) end() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}
+
+// writeReport prints the table of a report, and what the replay does not reproduce.
+func writeReport(out cli.Output, report *replay.Report) error {
+	if out.JSON {
+		return cli.WriteJSON(out.To, report)
+	}
+	header, cells := []string{"measure", "recorded", "with these rules"}, func(l whatif.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
+	if report.Recorded == nil {
+		header, cells = []string{"measure", "simulated"}, func(l whatif.Line) []any { return []any{l.Measure, l.Replayed} }
+	}
+	if err := cli.Write(out, whatif.Lines(report), header, cells); err != nil {
+		return err
+	}
+	if verdict := whatif.Verdict(report); verdict != "" {
+		fmt.Fprintf(out.To, "\n%s\n", verdict)
+	}
+	fmt.Fprintln(out.To, "\nNot reproduced:")
+	for _, note := range report.NotReproduced {
+		fmt.Fprintf(out.To, "- %s\n", note)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package db
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// An agent is one connection of a Rivalis game server. Its row in agent_states names the replica that holds the connection. A write
+// for an agent requires that the row names the writer's replica and has no left_at. Otherwise the write fails with the kind [Superseded]:
+// the agent has left, and the replica must close the connection.
+
+// AgentRef names an agent and the replica that holds its connection.
+type AgentRef struct {
+	Region  string
+	ID      string // 16 hexadecimal digits, new for each connection
+	Replica uuid.UUID
+}
+
+// The statuses that the director knows. An agent may report any other text; it then gets no rooms and does not count as draining.
+const (
+	AgentActive   = "active"
+	AgentDraining = "draining"
+)
+
+// AgentContent is the part of an agent's report that is not about rooms. The caller has checked it against the limits of a snapshot.
+type AgentContent struct {
+	Name            string
+	ProcessUID      string // the same for all connections of a process; may be empty
+	AgentVersion    string
+	ProtocolVersion int64
+	EndpointURL     string
+	Labels          map[string]string
+	RoomTypes       []string
+	MaxConnections  *int32 // nil is unlimited, 0 is a limit
+	MaxRooms        *int32 // nil is unlimited, 0 is a limit
+	AutoCreate      bool
+	Status          string
+}
+
+// ReportedRoom is a room as an agent reports it.
+type ReportedRoom struct {
+	RawID       string // any text, may be empty; unique in a snapshot
+	Type        string
+	Connections int32 // at most a million
+	Local       bool  // created by the game's own code
+}
+
+// AgentJoin is the first full state of a connection, or the first full state since the agent was doubted.
+type AgentJoin struct {
+	Ref     AgentRef
+	Key     string     // fingerprint of its key, which is the actor of its events
+	KeyID   *uuid.UUID // nil: the key comes from the configuration
+	Content AgentContent
+	Rooms   []ReportedRoom
+	Hash    string // as the agent computed it
+	Seq     int64
+	Age     time.Duration // since the reply was received
+}
+
+// AgentSnapshot is a later state reply. A reply that only confirms the last content has no Content, Changed and Removed; it is needed only
+// while Owes of the agent's [AgentState] is true.
+type AgentSnapshot struct {
+	Ref     AgentRef
+	Content *AgentContent  // nil: unchanged
+	Changed []ReportedRoom // new rooms, and rooms that differ from the last applied reply
+	Removed []string       // raw ids
+	Hash    string
+	Seq     int64
+	Age     time.Duration // since the reply was received
+}
+
+// AgentState is the recorded state of an agent on which its connection depends.
+type AgentState struct {
+	Status  string // for the next poll: AgentDraining or AgentActive, as last recorded
+	Owes    bool   // the next state reply, even one with only a hash, must be passed to ApplySnapshot: it shows which commanded rooms exist
+	Doubted bool   // the process has joined elsewhere: poll at once, and pass a valid reply to JoinAgent with the whole content
+}
+
+// OwnAgent is a recently changed agent of a replica.
+type OwnAgent struct {
+	ID   string
+	Left bool // it no longer belongs to the replica: close the connection
+	AgentState
+}
+
+// AgentMiss reports that an agent did not answer polls, or that it answers again.
+type AgentMiss struct {
+	Ref    AgentRef
+	Misses int           // polls in a row without a reply, up to 3; 0: it answers again
+	Age    time.Duration // since its last reply was received
+}

@@ -1,0 +1,216 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// agentBatch makes changes of agents of one region in one transaction, at most one change for each agent. Further changes of an agent stay for
+// the next batch.
+func (s *Store) agentBatch(ctx context.Context, region string, calls []*agentCall) error {
+	calls = onePerAgent(calls)
+	var done *agentTx
+	err := s.onAgents(ctx, region, weightOf(calls) > heavyBatch, func(t *agentTx) (err error) {
+		done = t
+		return t.change(ctx, calls)
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		c.Answer(done.answer(c.Req))
+	}
+	return nil
+}
+
+// heavyBatch is the weight from which a transaction gets a longer timeout.
+const heavyBatch = 4096
+
+func weightOf(calls []*agentCall) (n int) {
+	for _, c := range calls {
+		n += c.Req.weight()
+	}
+	return n
+}
+
+func onePerAgent(calls []*agentCall) []*agentCall {
+	seen := make(map[string]bool, len(calls))
+	var out []*agentCall
+	for _, c := range calls {
+		if id := c.Req.ref().ID; !seen[id] {
+			seen[id] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// onAgents runs a transaction on agents of a region, and then sends its notifications. If the transaction must lock further agents, it
+// starts again with them, because locks are taken in a fixed order.
+func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func(*agentTx) error) error {
+	run := s.inTx
+	if heavy {
+		run = s.inBulkTx
+	}
+	var further []string
+	for range maxConflictRetries {
+		var t *agentTx
+		err := run(ctx, func(q *Queries) error {
+			t = newAgentTx(s, q, region, further)
+			if err := fn(t); err != nil {
+				return err
+			}
+			return t.write()
+		})
+		more, ok := errors.AsType[*lockMore](err)
+		if !ok {
+			if err == nil {
+				t.notify()
+			}
+			return err
+		}
+		further = append(further, more.agents...)
+	}
+	return errAgentRace
+}
+
+// lockMore is the error of a transaction that must lock further agents.
+type lockMore struct{ agents []string }
+
+func (*lockMore) Error() string { return "further agents must be locked" }
+
+// errAgentRace restarts a batch after other transactions have repeatedly changed the rooms that it must rename.
+var errAgentRace = &pgconn.PgError{Code: "40001", Message: "rooms of other agents changed meanwhile"}
+
+// agentTx is one transaction on agents of a region: the rows that it has locked and read, and the changes to write.
+type agentTx struct {
+	*Store
+	q      *Queries
+	region string
+
+	agents map[string]*agentRow
+	rooms  map[roomKey]*roomRow
+	ofID   map[string][]*roomRow // rooms by agent
+	drains []keptDrain
+	waits  map[string][]PendingOfAgentsRow // pending commands by agent
+	kept   map[keptKey]string              // actors
+	ended  map[uuid.UUID]bool              // replicas that accept no agents
+	left   map[string][]predecessor        // by joining agent
+
+	now     time.Time // of the database; each joining agent gets a later time than the one before
+	further []string  // further agents to lock
+	fresh   []*roomRow
+	log     eventLog
+	settled []settledCommand
+	wake    map[uuid.UUID]bool // replicas
+}
+
+type roomKey struct{ agent, base string }
+
+type keptKey struct{ name, endpoint string }
+
+type predecessor struct {
+	id   string
+	gone bool
+}
+
+type settledCommand struct {
+	id    uuid.UUID
+	state CommandState
+	agent string
+}
+
+type keptDrain struct {
+	agent *agentRow
+	actor string
+}
+
+func newAgentTx(s *Store, q *Queries, region string, further []string) *agentTx {
+	return &agentTx{
+		Store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{}, ofID: map[string][]*roomRow{},
+		waits: map[string][]PendingOfAgentsRow{}, kept: map[keptKey]string{}, ended: map[uuid.UUID]bool{}, left: map[string][]predecessor{},
+		further: further, wake: map[uuid.UUID]bool{},
+	}
+}
+
+// change applies the calls to the rows, and gives the new rooms their public ids.
+func (t *agentTx) change(ctx context.Context, calls []*agentCall) error {
+	if err := t.load(ctx, calls); err != nil {
+		return err
+	}
+	for _, c := range calls {
+		t.apply(c.Req)
+	}
+	return t.nameRooms(ctx)
+}
+
+// apply applies a change to the agent, unless the agent no longer belongs to the caller's replica.
+func (t *agentTx) apply(c agentChange) {
+	ref := c.ref()
+	a := t.agents[ref.ID]
+	switch {
+	case c.join != nil && a == nil && !t.ended[ref.Replica]:
+		t.join(t.newAgent(*c.join), *c.join)
+	case a == nil || a.left || a.ref.Replica != ref.Replica:
+	case c.join != nil:
+		t.join(a, *c.join)
+	case c.snapshot != nil:
+		t.applySnapshot(a, *c.snapshot)
+	case c.miss != nil:
+		t.miss(a, *c.miss)
+	default:
+		t.leave(a)
+	}
+}
+
+// answer returns the result of a change after the commit.
+func (t *agentTx) answer(c agentChange) (AgentState, error) {
+	ref := c.ref()
+	a := t.agents[ref.ID]
+	switch {
+	case c.leave != nil:
+		return AgentState{}, nil
+	case a == nil || a.left || a.ref.Replica != ref.Replica:
+		return AgentState{}, newError(Superseded, "agent_left", "the agent has left: close its connection")
+	}
+	return a.state(), nil
+}
+
+// notify sends the notification for rosters that agents changed, and wakes the replicas with commands or answers.
+func (t *agentTx) notify() {
+	if t.changed() {
+		t.Notify(TopicFleet, t.region)
+	}
+	for replica := range t.wake {
+		t.Notify(TopicReplica(replica), t.region)
+	}
+}
+
+func (t *agentTx) changed() bool {
+	for _, a := range t.agents {
+		if a.changed || a.wide {
+			return true
+		}
+	}
+	return false
+}
+
+// lockedIDs returns the agents that the calls change and the further agents, in lock order.
+func (t *agentTx) lockedIDs(calls []*agentCall) []string {
+	ids := slices.Clone(t.further)
+	for _, c := range calls {
+		ids = append(ids, c.Req.ref().ID)
+	}
+	for _, all := range t.left {
+		for _, p := range all {
+			ids = append(ids, p.id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

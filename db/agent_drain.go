@@ -1,0 +1,41 @@
+package db
+
+import "context"
+
+// KeepDrain drains the game servers with a name and endpoint, including game servers that join later: their status is draining, and they get
+// no rooms. It sends connected agents a drain command and does not wait for the acks. It reports whether it changed anything. Errors:
+// Unavailable.
+func (s *Store) KeepDrain(ctx context.Context, region, name, endpoint, actor string) (bool, error) {
+	return s.keepDrain(ctx, KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor, Keep: true})
+}
+
+// UnkeepDrain ends a drain of KeepDrain. It reports whether it changed anything. Errors: Unavailable.
+func (s *Store) UnkeepDrain(ctx context.Context, region, name, endpoint, actor string) (bool, error) {
+	return s.keepDrain(ctx, KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor})
+}
+
+func (s *Store) keepDrain(ctx context.Context, p KeepDrainParams) (bool, error) {
+	var done KeepDrainRow
+	err := s.inTx(ctx, func(q *Queries) (err error) {
+		done, err = q.KeepDrain(ctx, p)
+		return err
+	})
+	if err != nil {
+		return false, classify(err)
+	}
+	s.Notify(TopicFleet, p.Region)
+	for _, replica := range done.Replicas {
+		s.Notify(TopicReplica(replica), p.Region)
+	}
+	return done.Changed, nil
+}
+
+// RemindKeptDrains sends the drain command again to agents whose drain is kept but whose status is not draining, to at most the given number
+// of agents. It returns the number of commands. Errors: Unavailable.
+func (s *Store) RemindKeptDrains(ctx context.Context, region string, most int) (int, error) {
+	replicas, err := s.q.RemindKeptDrains(ctx, RemindKeptDrainsParams{Region: region, Most: int64(most)})
+	for _, replica := range replicas {
+		s.Notify(TopicReplica(replica), region)
+	}
+	return len(replicas), classify(err)
+}

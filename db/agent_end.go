@@ -1,0 +1,47 @@
+package db
+
+import "context"
+
+// A transaction that ends agents reads all their rooms.
+const (
+	endedAgents = 256
+	endedRooms  = 20_000
+)
+
+// EndAgents ends agents whose replica has ended and whose time to join another replica is over. It returns their number: up to 256, fewer if
+// they have many rooms, and 0 if none are left. It skips agents that another transaction has locked. Errors: Unavailable.
+func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err error) {
+	err = s.onAgents(ctx, region, true, func(t *agentTx) error {
+		rows, err := t.q.AgentsToEnd(ctx, AgentsToEndParams{Region: region, Most: endedAgents})
+		ids := withinRooms(rows)
+		if ended = len(ids); err != nil || ended == 0 {
+			return err
+		}
+		if err := t.read(ctx, ids, ids, nil, ReadRoomsParams{}); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t.leave(t.agents[id])
+		}
+		return nil
+	})
+	return ended, classify(err)
+}
+
+// withinRooms returns the first agents that together have at most endedRooms rooms, but at least one agent.
+func withinRooms(rows []AgentsToEndRow) (ids []string) {
+	var rooms int32
+	for _, r := range rows {
+		if rooms += r.Rooms; rooms > endedRooms && len(ids) > 0 {
+			break
+		}
+		ids = append(ids, r.AgentID)
+	}
+	return ids
+}
+
+// ForgetAgents deletes agents that left ten minutes ago, at most the given number, and returns how many. Errors: Unavailable.
+func (s *Store) ForgetAgents(ctx context.Context, region string, most int) (int, error) {
+	n, err := s.q.ForgetAgents(ctx, ForgetAgentsParams{Region: region, Most: int64(most)})
+	return int(n), classify(err)
+}

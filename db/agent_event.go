@@ -1,0 +1,105 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// AgentEvent is a row of the log about agents or rooms. Tx and ID order the log.
+type AgentEvent struct {
+	Tx     uint64
+	ID     uuid.UUID
+	Kind   string // EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated or EventRoomDestroyed
+	Detail []byte // the JSON of an [InstanceInfo] or [RoomInfo]; the keys are in any order
+}
+
+// AgentEventPoint is a position in the log: after the events of all transactions below Tx, and after the events of Tx up to ID.
+type AgentEventPoint struct {
+	Tx uint64
+	ID uuid.UUID
+}
+
+// AgentEventPage is a part of the log.
+type AgentEventPage struct {
+	Events []AgentEvent
+	Next   AgentEventPoint // where the next page begins
+	More   bool            // the next page has events now
+	Held   bool            // committed events cannot be returned yet, because an older transaction of the server is open. No notification will report them
+	Server time.Time       // when the server started; points of another server are not comparable
+}
+
+const (
+	agentEventPage  = 500     // rows
+	agentEventBytes = 1 << 20 // of details as stored (compressed); the row that exceeds it is included
+	// AgentEventReach is the age up to which events can be read.
+	AgentEventReach = 24 * time.Hour
+	// agentEventsBehind is the tolerance for transactions that began earlier than their place in the log suggests.
+	agentEventsBehind = time.Hour
+)
+
+// agentEventKinds are the kinds of events that streams of the fleet receive.
+var agentEventKinds = []string{EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated, EventRoomDestroyed}
+
+// AgentEventsEnd returns a page without events, whose Next is the end of the log. Errors: Unavailable.
+func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
+	now, err := s.q.EventHorizon(ctx)
+	return AgentEventPage{Next: AgentEventPoint{Tx: now.Horizon}, Server: now.Server}, classify(err)
+}
+
+// AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a committed event only after
+// all older transactions of the server have ended, so that no event can later appear before it. Errors: Unavailable.
+func (s *Store) AgentEventsAfter(ctx context.Context, region string, after AgentEventPoint) (AgentEventPage, error) {
+	page, err := s.q.agentEventsAfter(ctx, region, after)
+	return page, classify(err)
+}
+
+// ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany, Unavailable.
+func (s *Store) ReplayAgentEvents(ctx context.Context, region string, after AgentEventPoint) (page AgentEventPage, err error) {
+	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
+		page, err = q.agentEventsAfter(ctx, region, after)
+		return err
+	})
+	return page, err
+}
+
+func (q *Queries) agentEventsAfter(ctx context.Context, region string, after AgentEventPoint) (AgentEventPage, error) {
+	var p tx.Pipeline
+	var now EventHorizonRow
+	var rows []AgentEventsAfterRow
+	var held bool
+	reach := AgentEventReach + agentEventsBehind
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (EventHorizonRow, error) { return q.EventHorizon(ctx) }, struct{}{})
+	queue(&p, &rows, (*Queries).AgentEventsAfter, AgentEventsAfterParams{
+		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: agentEventPage, Bytes: agentEventBytes,
+	})
+	queue(&p, &held, (*Queries).AgentEventsHeld, AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
+	if err := q.send(ctx, &p); err != nil {
+		return AgentEventPage{Next: after}, err
+	}
+	page := AgentEventPage{Next: after, Held: held, Server: now.Server, Events: make([]AgentEvent, 0, len(rows))}
+	for _, r := range rows {
+		page.Events = append(page.Events, AgentEvent{Tx: r.Tx, ID: r.ID, Kind: r.Kind, Detail: r.Detail})
+		page.Next = AgentEventPoint{Tx: r.Tx, ID: r.ID}
+		page.More = len(rows) == agentEventPage || r.Found > int64(len(rows))
+	}
+	if !page.More && now.Horizon > page.Next.Tx {
+		page.Next = AgentEventPoint{Tx: now.Horizon} // the statement of the page has seen all transactions below it
+	}
+	return page, nil
+}
+
+// FindAgentEvent returns an event of the log that is not older than AgentEventReach. Errors: TooMany, Unavailable.
+func (s *Store) FindAgentEvent(ctx context.Context, region string, at AgentEventPoint) (e AgentEvent, found bool, err error) {
+	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
+		rows, err := q.AgentEvent(ctx, AgentEventParams{Region: region, Tx: at.Tx, ID: at.ID, Kinds: agentEventKinds, Reach: AgentEventReach})
+		for _, r := range rows {
+			e, found = AgentEvent(r), true
+		}
+		return err
+	})
+	return e, found, err
+}

@@ -1,0 +1,188 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// load locks the agents of the calls, and reads the rows on which the changes depend.
+func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
+	if err := t.loadJoins(ctx, calls); err != nil {
+		return err
+	}
+	var whole, judged []string
+	var rooms ReadRoomsParams
+	for _, c := range calls {
+		id := c.Req.ref().ID
+		if c.Req.snapshot != nil {
+			judged = append(judged, id)
+			rooms.add(id, *c.Req.snapshot)
+			continue
+		}
+		if c.Req.miss == nil || c.Req.miss.Misses != 1 {
+			whole = append(whole, id)
+		}
+	}
+	for _, all := range t.left {
+		for _, p := range all {
+			whole = append(whole, p.id)
+		}
+	}
+	return t.read(ctx, t.lockedIDs(calls), whole, judged, rooms)
+}
+
+func (p *ReadRoomsParams) add(agent string, s AgentSnapshot) {
+	for _, r := range s.Changed {
+		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(r.RawID))
+	}
+	for _, raw := range s.Removed {
+		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(raw))
+	}
+}
+
+// loadJoins reads what must be known before the locks: the agents that the joining agents replace, and the kept drains.
+func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
+	var kept ReadKeptDrainsParams
+	var find FindPredecessorsParams
+	var replicas []uuid.UUID
+	for _, c := range calls {
+		if r := c.Req; r.join != nil {
+			find.add(*r.join)
+			kept.add(r.join.Content)
+			replicas = append(replicas, r.join.Ref.Replica)
+		} else if r.snapshot != nil && r.snapshot.Content != nil {
+			kept.add(*r.snapshot.Content)
+		}
+	}
+	if len(kept.Names) == 0 {
+		return nil
+	}
+	var p tx.Pipeline
+	var found []FindPredecessorsRow
+	var drains []ReadKeptDrainsRow
+	var ended []uuid.UUID
+	find.Region, kept.Region = t.region, t.region
+	queueExec(&p, (*Queries).ShareKeptDrains, t.region)
+	queue(&p, &drains, (*Queries).ReadKeptDrains, kept)
+	if len(replicas) > 0 {
+		queue(&p, &found, (*Queries).FindPredecessors, find)
+		queue(&p, &ended, (*Queries).EndedReplicas, EndedReplicasParams{Region: t.region, Ids: replicas})
+	}
+	if err := t.q.send(ctx, &p); err != nil {
+		return err
+	}
+	for _, k := range drains {
+		t.kept[keptKey{k.Name, k.Endpoint}] = k.Actor
+	}
+	for _, f := range found {
+		t.left[f.Joining] = append(t.left[f.Joining], predecessor{f.ID, f.Gone})
+	}
+	for _, id := range ended {
+		t.ended[id] = true
+	}
+	return nil
+}
+
+func (p *FindPredecessorsParams) add(j AgentJoin) {
+	p.Joining = append(p.Joining, j.Ref.ID)
+	p.Processes = append(p.Processes, j.Content.ProcessUID)
+	p.Names = append(p.Names, j.Content.Name)
+	p.Endpoints = append(p.Endpoints, j.Content.EndpointURL)
+	p.Replicas = append(p.Replicas, j.Ref.Replica)
+}
+
+func (p *ReadKeptDrainsParams) add(c AgentContent) {
+	p.Names, p.Endpoints = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL)
+}
+
+// read locks agents and reads them: with all rooms and commands for the agents in whole, with their rooms if needed for the agents in
+// judged, and with single rooms.
+func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some ReadRoomsParams) error {
+	var p tx.Pipeline
+	var states []LockAgentStatesRow
+	var agents []ReadAgentsRow
+	var rooms []RoomsOfAgentsRow
+	var single []ReadRoomsRow
+	var pending []PendingOfAgentsRow
+	queue(&p, &states, (*Queries).LockAgentStates, LockAgentStatesParams{Region: t.region, Ids: ids}) // first: later statements then see the last holders' writes
+	queue(&p, &t.now, func(q *Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
+	queue(&p, &agents, (*Queries).ReadAgents, ReadAgentsParams{Region: t.region, Ids: ids})
+	if len(whole)+len(judged) > 0 {
+		queue(&p, &rooms, (*Queries).RoomsOfAgents, RoomsOfAgentsParams{Region: t.region, Agents: whole, Judged: judged})
+	}
+	if len(some.Agents) > 0 {
+		some.Region = t.region
+		queue(&p, &single, (*Queries).ReadRooms, some)
+	}
+	if len(whole) > 0 {
+		queue(&p, &pending, (*Queries).PendingOfAgents, PendingOfAgentsParams{Region: t.region, Ids: whole})
+	}
+	if err := t.q.send(ctx, &p); err != nil {
+		return err
+	}
+	t.addAgents(states, agents)
+	for _, r := range rooms {
+		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, live: r.Connections, local: r.Local, state: r.State, command: r.Command,
+			settledFor: r.SettledFor})
+	}
+	for _, r := range single {
+		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, live: r.Connections, local: r.Local, state: r.State, command: r.Command,
+			settledFor: -1})
+	}
+	for _, c := range pending {
+		t.waits[c.AgentID] = append(t.waits[c.AgentID], c)
+	}
+	return nil
+}
+
+func (t *agentTx) addAgents(states []LockAgentStatesRow, agents []ReadAgentsRow) {
+	for _, s := range states {
+		a := &agentRow{
+			ref: AgentRef{t.region, s.AgentID, s.Replica}, kept: s.Kept, misses: s.Misses, connections: s.Connections, rooms: s.Rooms,
+			reserved: s.Reserved, inFlight: s.InFlight, owes: s.OwesReply, hash: s.Hash, seq: s.Seq, doubted: s.Doubted, left: s.HasLeft, silence: -1,
+		}
+		if s.Override != nil {
+			a.override = *s.Override
+		}
+		a.content.Status = s.Status
+		t.agents[s.AgentID] = a
+	}
+	for _, r := range agents {
+		if a := t.agents[r.ID]; a != nil {
+			a.key, a.joined, a.lastSync = r.Key, r.JoinedAt, r.LastSync
+			a.content = AgentContent{
+				Name: r.Name, ProcessUID: r.ProcessUid, AgentVersion: r.AgentVersion, ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint,
+				Labels: r.Labels, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, AutoCreate: r.AutoCreate,
+				Status: a.content.Status,
+			}
+		}
+	}
+}
+
+// addRoom adds a row, unless the transaction has already read it.
+func (t *agentTx) addRoom(r roomRow) {
+	key := roomKey{r.agent, r.base}
+	if t.rooms[key] != nil {
+		return
+	}
+	r.was = r.id
+	t.rooms[key] = &r
+	t.ofID[r.agent] = append(t.ofID[r.agent], &r)
+}
+
+// newAgent returns the row of an agent that joins for the first time.
+func (t *agentTx) newAgent(j AgentJoin) *agentRow {
+	a := &agentRow{ref: j.Ref, key: j.Key, keyID: j.KeyID, content: j.Content, joined: t.joinTime(), isNew: true, changed: true, wide: true}
+	t.agents[j.Ref.ID] = a
+	return a
+}
+
+// joinTime returns the database's time. It returns a later time for each agent of the transaction.
+func (t *agentTx) joinTime() time.Time {
+	t.now = t.now.Add(time.Microsecond)
+	return t.now
+}

@@ -1,0 +1,96 @@
+package db
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+const actorDirector = "director"
+
+// eventLog collects the events of a transaction on agents. Events about deleted agents and rooms come first, so that an id that moves to another
+// room is destroyed before it is created again.
+type eventLog struct {
+	gone, renamed, come []loggedEvent
+}
+
+// loggedEvent is an event. Its detail is computed when it is written, unless it is set before.
+type loggedEvent struct {
+	kind, actor, agent string
+	detail             any // InstanceInfo, RoomInfo, or nil
+	room               *roomRow
+}
+
+// left logs that an agent has left, with its current rooms.
+func (l *eventLog) left(a *agentRow, t *agentTx) {
+	l.gone = append(l.gone, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agent: a.ref.ID, detail: a.info(t.sortedRooms(a.ref.ID))})
+}
+
+// joined logs an event about an agent, with the agent's state after the transaction.
+func (l *eventLog) joined(kind string, a *agentRow) {
+	actor := a.key
+	if kind == EventAgentStale {
+		actor = actorDirector
+	}
+	l.come = append(l.come, loggedEvent{kind: kind, actor: actor, agent: a.ref.ID})
+}
+
+func (l *eventLog) created(r *roomRow) {
+	l.come = append(l.come, loggedEvent{kind: EventRoomCreated, agent: r.agent, room: r})
+}
+
+func (l *eventLog) destroyed(a *agentRow, r *roomRow) {
+	l.gone = append(l.gone, loggedEvent{kind: EventRoomDestroyed, actor: a.key, agent: a.ref.ID, detail: r.info(a.content.EndpointURL)})
+}
+
+// rename logs that a room gets another public id. It must be called while the room still has its former id.
+func (l *eventLog) rename(a *agentRow, r *roomRow, id string) {
+	before, after := r.info(a.content.EndpointURL), r.info(a.content.EndpointURL)
+	after.ID = id
+	l.renamed = append(l.renamed, loggedEvent{kind: EventRoomDestroyed, actor: actorDirector, agent: a.ref.ID, detail: before},
+		loggedEvent{kind: EventRoomCreated, actor: actorDirector, agent: a.ref.ID, detail: after})
+}
+
+func (t *agentTx) writeEvents() error {
+	p := LogAgentEventsParams{Region: t.region}
+	for i, e := range slices.Concat(t.log.gone, t.log.renamed, t.log.come) {
+		detail, err := json.Marshal(t.detail(e))
+		if err != nil {
+			return err
+		}
+		p.Ids, p.Kinds, p.Actors = append(p.Ids, eventID(i)), append(p.Kinds, e.kind), append(p.Actors, cmp.Or(e.actor, t.agents[e.agent].key))
+		p.Agents, p.Details = append(p.Agents, e.agent), append(p.Details, string(detail))
+	}
+	if len(p.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).LogAgentEvents, p)
+	}
+	return nil
+}
+
+func (t *agentTx) detail(e loggedEvent) any {
+	switch {
+	case e.detail != nil:
+		return e.detail
+	case e.room != nil:
+		return e.room.info(t.agents[e.agent].content.EndpointURL)
+	}
+	return t.agents[e.agent].info(t.sortedRooms(e.agent))
+}
+
+func (t *agentTx) sortedRooms(agent string) []*roomRow {
+	rooms := slices.Clone(t.ofID[agent])
+	rooms = slices.DeleteFunc(rooms, func(r *roomRow) bool { return r.agent != agent })
+	slices.SortFunc(rooms, func(a, b *roomRow) int { return cmp.Compare(a.id, b.id) })
+	return rooms
+}
+
+// eventID returns the id of the nth event of a transaction, counted from 0. The ids order the events of one transaction.
+func eventID(n int) (id uuid.UUID) {
+	_, _ = rand.Read(id[4:]) // never fails, by its contract
+	binary.BigEndian.PutUint32(id[:4], uint32(n))
+	return id
+}

@@ -1,0 +1,124 @@
+package db
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// agentRow is an agent that a transaction has locked, with the transaction's changes.
+type agentRow struct {
+	ref     AgentRef
+	content AgentContent // Status is the reported status
+	key     string
+	keyID   *uuid.UUID
+	joined  time.Time
+
+	override    string // empty: none
+	kept        bool
+	misses      int16
+	connections int64
+	rooms       int32
+	reserved    int32
+	inFlight    int32
+	owes        bool
+	hash        string
+	seq         int64
+	doubted     bool
+	left        bool
+	lastSync    time.Time
+	silence     float64 // seconds since the receipt of the reply that the transaction applies; below 0: no reply
+
+	isNew   bool
+	changed bool // agent_states
+	wide    bool // agents
+}
+
+// status returns the effective status; it must agree with agent_status in SQL.
+func (a *agentRow) status() string {
+	switch {
+	case a.kept:
+		return AgentDraining
+	case a.override != "":
+		return a.override
+	}
+	return a.content.Status
+}
+
+func (a *agentRow) state() AgentState {
+	return AgentState{Status: echoed(a.status()), Owes: a.owes, Doubted: a.doubted}
+}
+
+// listed reports whether the agent appears in lists and events.
+func (a *agentRow) listed() bool { return !a.left && !a.doubted }
+
+// setContent replaces the agent's content.
+func (a *agentRow) setContent(c AgentContent) {
+	wide := a.content
+	wide.Status = c.Status
+	a.changed = a.changed || a.content.Status != c.Status
+	a.wide = a.wide || !wide.equal(c)
+	a.content = c
+}
+
+func (c AgentContent) equal(o AgentContent) bool {
+	return c.Name == o.Name && c.ProcessUID == o.ProcessUID && c.AgentVersion == o.AgentVersion && c.ProtocolVersion == o.ProtocolVersion &&
+		c.EndpointURL == o.EndpointURL && maps.Equal(c.Labels, o.Labels) && slices.Equal(c.RoomTypes, o.RoomTypes) &&
+		equalLimits(c.MaxConnections, o.MaxConnections) && equalLimits(c.MaxRooms, o.MaxRooms) && c.AutoCreate == o.AutoCreate && c.Status == o.Status
+}
+
+func equalLimits(a, b *int32) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// info returns the agent with its rooms, for events.
+func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
+	c := a.content
+	out := InstanceInfo{
+		ID: a.ref.ID, Name: c.Name, ProcessUID: c.ProcessUID, EndpointURL: c.EndpointURL, Labels: c.Labels, RoomTypes: c.RoomTypes,
+		Rooms: make([]RoomInfo, 0, len(rooms)), Connections: a.connections, Capacity: AgentCapacity{c.MaxConnections, c.MaxRooms},
+		AutoCreate: c.AutoCreate, Status: a.status(), LastSyncAt: a.lastSync.UnixMilli(), AgentVersion: c.AgentVersion, ProtocolVersion: c.ProtocolVersion,
+	}
+	if out.Labels == nil {
+		out.Labels = map[string]string{}
+	}
+	if out.RoomTypes == nil {
+		out.RoomTypes = []string{}
+	}
+	for _, r := range rooms {
+		if r.listed() {
+			out.Rooms = append(out.Rooms, r.info(c.EndpointURL))
+		}
+	}
+	return out
+}
+
+// roomRow is a room of a locked agent.
+type roomRow struct {
+	id         string
+	agent      string
+	base       string
+	kind       string
+	live       int32 // connections
+	local      bool
+	state      string
+	command    *uuid.UUID
+	settledFor float64 // seconds since the command of a reserved room timed out; below 0: it is pending
+
+	was     string // the id in the table
+	isNew   bool
+	changed bool
+	deleted bool
+}
+
+const (
+	roomReserved = "reserved"
+	roomCreated  = "created"
+	roomReported = "reported"
+)
+
+func (r *roomRow) listed() bool { return !r.deleted && r.state != roomReserved }
+
+func (r *roomRow) info(endpoint string) RoomInfo {
+	return RoomInfo{ID: r.id, Type: r.kind, Connections: r.live, InstanceID: r.agent, EndpointURL: endpoint, Local: r.local}
+}

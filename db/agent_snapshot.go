@@ -1,0 +1,138 @@
+package db
+
+import "time"
+
+// staleMisses is the number of unanswered polls in a row that make an agent stale.
+const staleMisses = 2
+
+// applySnapshot applies the changes since the last applied reply of an agent.
+func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
+	if a.doubted {
+		return // it must join again, with its whole content
+	}
+	t.recovers(a)
+	t.replied(a, s.Age, s.Hash, s.Seq)
+	if s.Content != nil {
+		t.setContent(a, *s.Content)
+	}
+	for _, raw := range s.Removed {
+		if r := t.rooms[roomKey{a.ref.ID, roomBase(raw)}]; r != nil && r.state == roomReported {
+			t.removeRoom(a, r, true)
+		}
+	}
+	t.showRooms(a, s.Changed, true)
+	t.judgeRooms(a, s.Age)
+}
+
+// replied records that the agent answered a poll. The hash and the sequence number are written only together with other changes, so a reply with
+// equal content writes nothing.
+func (t *agentTx) replied(a *agentRow, age time.Duration, hash string, seq int64) {
+	t.heard(a, age)
+	a.changed = a.changed || a.misses != 0 || a.override != ""
+	a.misses, a.override, a.hash, a.seq = 0, "", hash, seq
+}
+
+// heard records that the agent's last reply was received the given age ago.
+func (t *agentTx) heard(a *agentRow, age time.Duration) {
+	a.silence = max(0, age.Seconds())
+	a.lastSync = t.now.Add(-age)
+}
+
+func (t *agentTx) recovers(a *agentRow) {
+	if a.misses >= staleMisses && a.listed() {
+		t.log.joined(EventAgentRecovered, a)
+	}
+}
+
+// miss records unanswered polls, or that the agent answers again.
+func (t *agentTx) miss(a *agentRow, m AgentMiss) {
+	misses := int16(max(0, min(m.Misses, 3)))
+	if misses == a.misses {
+		return
+	}
+	if misses == 0 {
+		t.recovers(a)
+	}
+	if misses >= staleMisses && a.misses < staleMisses && a.listed() {
+		t.log.joined(EventAgentStale, a)
+	}
+	a.misses, a.changed = misses, true
+	t.heard(a, m.Age)
+}
+
+// showRooms stores rooms that an agent reports.
+func (t *agentTx) showRooms(a *agentRow, rooms []ReportedRoom, announce bool) {
+	for _, shown := range rooms {
+		key := roomKey{a.ref.ID, roomBase(shown.RawID)}
+		r := t.rooms[key]
+		if r == nil || r.deleted {
+			r = &roomRow{agent: a.ref.ID, base: key.base, kind: shown.Type, live: shown.Connections, local: shown.Local, state: roomReported, isNew: true}
+			t.rooms[key] = r
+			t.ofID[a.ref.ID] = append(t.ofID[a.ref.ID], r)
+			t.fresh = append(t.fresh, r)
+			a.count(r, 1)
+			t.announce(announce, r)
+			continue
+		}
+		t.showAgain(a, r, shown, announce)
+	}
+}
+
+func (t *agentTx) showAgain(a *agentRow, r *roomRow, shown ReportedRoom, announce bool) {
+	if r.state == roomReported && r.kind == shown.Type && r.live == shown.Connections && r.local == shown.Local {
+		return
+	}
+	t.announce(announce && r.state == roomReserved, r)
+	a.count(r, -1)
+	r.kind, r.live, r.local, r.state, r.changed = shown.Type, shown.Connections, shown.Local, roomReported, true
+	a.count(r, 1)
+}
+
+func (t *agentTx) announce(announce bool, r *roomRow) {
+	if announce {
+		t.log.created(r)
+	}
+}
+
+// judgeRooms decides from a reply, which was received the given age ago, whether commanded rooms exist. The reply contains all existing rooms.
+// A missing room does not exist if its command was acked, or had timed out before the reply.
+func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
+	if !a.owes {
+		return
+	}
+	owes := false
+	for _, r := range t.ofID[a.ref.ID] {
+		switch {
+		case r.deleted:
+		case r.state == roomCreated, r.state == roomReserved && r.settledFor > age.Seconds():
+			t.removeRoom(a, r, r.state == roomCreated)
+		case r.state == roomReserved && r.settledFor >= 0:
+			owes = true // the agent sent the reply before the command timed out
+		}
+	}
+	if !owes {
+		a.owes, a.changed = false, true
+	}
+}
+
+func (t *agentTx) removeRoom(a *agentRow, r *roomRow, announce bool) {
+	if r.deleted {
+		return
+	}
+	if announce {
+		t.log.destroyed(a, r)
+	}
+	r.deleted = true
+	a.count(r, -1)
+}
+
+// count adds a room to the counters of its agent, n times.
+func (a *agentRow) count(r *roomRow, n int32) {
+	a.changed = true
+	if r.state == roomReserved {
+		a.reserved += n
+		return
+	}
+	a.rooms += n
+	a.connections += int64(n) * int64(r.live)
+}

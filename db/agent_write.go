@@ -1,0 +1,139 @@
+package db
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// write stores the changes in lock order. The statements are sent together with COMMIT.
+func (t *agentTx) write() error {
+	if err := t.writeAgents(); err != nil {
+		return err
+	}
+	t.writeRooms()
+	t.writeCommands()
+	return t.writeEvents()
+}
+
+func (t *agentTx) writeAgents() error {
+	wide := PutAgentsParams{Region: t.region, Unlimited: unlimited}
+	states := PutAgentStatesParams{Region: t.region}
+	for _, id := range slices.Sorted(maps.Keys(t.agents)) {
+		a := t.agents[id]
+		if a.wide {
+			if err := wide.add(a); err != nil {
+				return err
+			}
+		}
+		if a.wide || a.changed {
+			states.add(a)
+		}
+	}
+	if len(wide.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).PutAgents, wide)
+	}
+	if len(states.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).PutAgentStates, states)
+	}
+	return nil
+}
+
+// unlimited stands for "no maximum" in parameters; no agent can report this number.
+const unlimited = int64(1) << 40
+
+func limitOf(n *int32) int64 {
+	if n == nil {
+		return unlimited
+	}
+	return int64(*n)
+}
+
+func (p *PutAgentsParams) add(a *agentRow) error {
+	c := a.content
+	labels, err := json.Marshal(c.Labels)
+	if err != nil {
+		return err
+	}
+	if c.Labels == nil {
+		labels = []byte("{}")
+	}
+	p.Ids, p.Replicas, p.ProcessUids = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica), append(p.ProcessUids, c.ProcessUID)
+	p.Names, p.Endpoints, p.Labels = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL), append(p.Labels, string(labels))
+	p.RoomTypes = append(p.RoomTypes, textArray(c.RoomTypes))
+	p.MaxConnections, p.MaxRooms = append(p.MaxConnections, limitOf(c.MaxConnections)), append(p.MaxRooms, limitOf(c.MaxRooms))
+	p.AutoCreates, p.AgentVersions = append(p.AutoCreates, c.AutoCreate), append(p.AgentVersions, c.AgentVersion)
+	p.ProtocolVersions, p.Keys = append(p.ProtocolVersions, c.ProtocolVersion), append(p.Keys, a.key)
+	p.KeyIds, p.Joined = append(p.KeyIds, *cmp.Or(a.keyID, &uuid.Nil)), append(p.Joined, a.joined)
+	return nil
+}
+
+func (p *PutAgentStatesParams) add(a *agentRow) {
+	p.Ids, p.Replicas = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica)
+	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides, a.override), append(p.Kept, a.kept)
+	p.Misses, p.Connections = append(p.Misses, a.misses), append(p.Connections, a.connections)
+	p.Rooms, p.Reserved, p.InFlight = append(p.Rooms, a.rooms), append(p.Reserved, a.reserved), append(p.InFlight, a.inFlight)
+	p.OwesReply, p.Hashes, p.Seqs = append(p.OwesReply, a.owes), append(p.Hashes, a.hash), append(p.Seqs, a.seq)
+	p.Silences, p.Doubted, p.HasLeft = append(p.Silences, a.silence), append(p.Doubted, a.doubted), append(p.HasLeft, a.left)
+}
+
+// writeRooms frees public ids before it gives them to other rooms.
+func (t *agentTx) writeRooms() {
+	remove := DeleteRoomsParams{Region: t.region}
+	put := PutRoomsParams{Region: t.region}
+	insert := InsertRoomsParams{Region: t.region}
+	for agent, rooms := range t.ofID {
+		for _, r := range rooms {
+			switch {
+			case r.agent != agent: // the room has moved to another agent, whose list contains it
+			case r.deleted && !r.isNew:
+				remove.Ids = append(remove.Ids, r.was)
+			case r.deleted:
+			case r.isNew:
+				insert.add(r)
+			case r.changed:
+				put.add(r)
+			}
+		}
+	}
+	if len(remove.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).DeleteRooms, remove)
+	}
+	if len(put.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).PutRooms, put)
+	}
+	if len(insert.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).InsertRooms, insert)
+	}
+}
+
+func (p *PutRoomsParams) add(r *roomRow) {
+	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.was), append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Types, r.kind)
+	p.Connections, p.Locals, p.States = append(p.Connections, r.live), append(p.Locals, r.local), append(p.States, r.state)
+}
+
+func (p *InsertRoomsParams) add(r *roomRow) {
+	p.Ids, p.Agents, p.Bases, p.Types = append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Bases, r.base), append(p.Types, r.kind)
+	p.Connections, p.Locals = append(p.Connections, r.live), append(p.Locals, r.local)
+}
+
+func (t *agentTx) writeCommands() {
+	if len(t.settled) > 0 {
+		p := SettleCommandsOfAgentsParams{Region: t.region}
+		for _, c := range t.settled {
+			p.Ids, p.States, p.Agents = append(p.Ids, c.id), append(p.States, string(c.state)), append(p.Agents, c.agent)
+		}
+		queueExec(t.q.deferred(), (*Queries).SettleCommandsOfAgents, p)
+	}
+	if len(t.drains) > 0 {
+		p := InsertDrainsParams{Region: t.region}
+		for _, d := range t.drains {
+			p.Ids, p.Agents = append(p.Ids, uuid.New()), append(p.Agents, d.agent.ref.ID)
+			p.Replicas, p.Actors = append(p.Replicas, d.agent.ref.Replica), append(p.Actors, d.actor)
+		}
+		queueExec(t.q.deferred(), (*Queries).InsertDrains, p)
+	}
+}

@@ -1,0 +1,112 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// AppVersion says how a game server is started, and what it offers. All regions share it.
+type AppVersion struct {
+	App      string
+	Version  string
+	Provider string // the name of the provider that runs it: process, docker, edgegap, agones or manual
+	// Launch is what the provider starts: an application of Edgegap's, a fleet of Agones', an image of Docker's, the name of a command of process.
+	Launch        string
+	LaunchVersion string // of Launch, for providers that have versions
+	Ports         []AppPort
+	GamePort      string // the name of the port that players dial
+	Endpoint      string // the format of what players dial, with {ip} and {port}
+	Modes         []string
+	Capacity      int  // players of a server
+	MaxSessions   *int // of a server; nil: as many as the capacity allows
+	MaxPlayers    int  // of a session
+	Env           map[string]string
+	CPUUnits      int // 1024 are one CPU; 0: the provider's default
+	MemoryMiB     int // 0: the provider's default
+
+	StartWithin    time.Duration // from the call of the provider until the provider says that the server is ready
+	RegisterWithin time.Duration // from then until the server has registered
+	Grace          time.Duration // between the request to end and the end
+	MaxLifetime    time.Duration
+	DrainAhead     time.Duration // before the end of its life, a server takes no new players
+
+	Dialect        netcode.Dialect // of its connect tokens; "": it uses none
+	ProtocolID     uint64          // of its connect tokens
+	DigestRequired bool            // its servers are ready only once they have reported the digest of their certificate
+	Compat         string          // CompatArbitrium or ""
+
+	Failures    int        // permanent errors of Deploy, and silent servers, since the last success
+	PausedUntil *time.Time // nil: it is not paused
+	PauseReason string
+	Used        bool // a server of it was started: what running servers depend on does not change any more
+	AppliedAt   time.Time
+}
+
+// CompatArbitrium is the AppVersion.Compat of servers that read the environment that Edgegap gives, at any provider.
+const CompatArbitrium = "arbitrium"
+
+// AppPort is a port that a server listens on.
+type AppPort struct {
+	Name     string            `json:"name"`
+	Internal uint16            `json:"internal"`
+	Protocol provider.Protocol `json:"protocol"`
+}
+
+// Name returns APP/VERSION, as people write it.
+func (v *AppVersion) Name() string { return v.App + "/" + v.Version }
+
+// AppVersion returns an app version. Errors: NotFound, Unavailable.
+func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion, error) {
+	v, err := s.q.appVersion(ctx, app, version)
+	return v, classify(err)
+}
+
+func (q *Queries) appVersion(ctx context.Context, app, version string) (AppVersion, error) {
+	r, err := q.GetAppVersion(ctx, GetAppVersionParams{App: app, Version: version})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return AppVersion{}, newError(NotFound, "app_version_unknown", "there is no version %q of an app %q", version, app)
+	}
+	if err != nil {
+		return AppVersion{}, err
+	}
+	return r.appVersion()
+}
+
+// appVersion decodes a row.
+func (r GetAppVersionRow) appVersion() (AppVersion, error) {
+	v := AppVersion{
+		App: r.App, Version: r.Version, Provider: r.Provider, Launch: r.Launch, LaunchVersion: r.LaunchVersion, GamePort: r.GamePort, Endpoint: r.Endpoint,
+		Modes: r.Modes, Capacity: int(r.Capacity), MaxSessions: intOrNil(r.MaxSessions), MaxPlayers: int(r.MaxPlayers),
+		CPUUnits: int(r.CpuUnits), MemoryMiB: int(r.MemoryMib),
+		StartWithin: r.StartWithin, RegisterWithin: r.RegisterWithin, Grace: r.Grace, MaxLifetime: r.MaxLifetime, DrainAhead: r.DrainAhead,
+		Dialect: netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
+		Failures: int(r.Failures), PausedUntil: r.PausedUntil, PauseReason: r.PauseReason, Used: r.Used, AppliedAt: r.AppliedAt,
+	}
+	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))
+	if r.ProtocolID != "" {
+		var wrong error
+		v.ProtocolID, wrong = strconv.ParseUint(r.ProtocolID, 10, 64)
+		err = errors.Join(err, wrong)
+	}
+	if err != nil {
+		return AppVersion{}, fmt.Errorf("app version %s: %w", v.Name(), err)
+	}
+	return v, nil
+}
+
+func intOrNil(p *int32) *int {
+	if p == nil {
+		return nil
+	}
+	n := int(*p)
+	return &n
+}

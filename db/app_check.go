@@ -1,0 +1,247 @@
+package db
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// Bounds of what operators declare.
+const (
+	maxModes      = 32 // of a registration, too
+	maxAppEnv     = 64 // the director adds its own
+	maxAppCount   = 10000
+	maxPoolCount  = 1000
+	maxPoolSize   = 100000
+	maxCapacity   = 100000
+	maxNetworks   = 256
+	maxAppTime    = time.Hour // of start_within, register_within, grace
+	maxLifetime   = 30 * 24 * time.Hour
+	minLifetime   = time.Minute
+	maxEndpoint   = 200
+	maxCPUUnits   = 1 << 20
+	maxMemoryMiB  = 1 << 22
+	maxEmptyTTL   = 7 * 24 * time.Hour
+	maxDrainAhead = 7 * 24 * time.Hour
+)
+
+var (
+	appName  = regexp.MustCompile(`^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$`)
+	modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	portName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
+	launched = regexp.MustCompile(`^[[:graph:]]{1,200}$`)
+)
+
+// providerLifetimes are the longest lives of servers at providers that end them.
+var providerLifetimes = map[string]time.Duration{"process": maxLifetime, "docker": maxLifetime, "edgegap": 24 * time.Hour, "agones": maxLifetime, "manual": maxLifetime}
+
+// PoolProblem is one thing that is wrong with what an operator declares, and what is allowed instead.
+type PoolProblem struct {
+	Path string // of the value, as in the document: "apps[0].ports[1].name"
+	Text string
+}
+
+// problems collects what is wrong below a path.
+type problems struct {
+	all  *[]PoolProblem
+	path string
+}
+
+func (p problems) at(format string, args ...any) problems {
+	return problems{p.all, p.path + fmt.Sprintf(format, args...)}
+}
+
+func (p problems) addf(field, format string, args ...any) {
+	*p.all = append(*p.all, PoolProblem{p.path + field, fmt.Sprintf(format, args...)})
+}
+
+func (p problems) text(field, value string, allowed *regexp.Regexp, words string) {
+	if !allowed.MatchString(value) {
+		p.addf(field, "%.80q must be %s", value, words)
+	}
+}
+
+func (p problems) number(field string, value, least, most int) {
+	if value < least || value > most {
+		p.addf(field, "must be %d to %d, not %d", least, most, value)
+	}
+}
+
+func (p problems) duration(field string, value, least, most time.Duration) {
+	if value < least || value > most {
+		p.addf(field, "must be %s to %s, not %s", least, most, value)
+	}
+}
+
+const (
+	nameWords = "1 to 64 letters, digits, spaces, dots, hyphens and underscores"
+	modeWords = "1 to 64 letters, digits, dots, hyphens and underscores"
+)
+
+// withAppDefaults fills the fields whose zero value means a default.
+func withAppDefaults(v AppVersion) AppVersion {
+	if v.Endpoint == "" {
+		v.Endpoint = "{ip}:{port}"
+	}
+	if v.GamePort == "" && len(v.Ports) == 1 {
+		v.GamePort = v.Ports[0].Name
+	}
+	if v.Env == nil {
+		v.Env = map[string]string{}
+	}
+	for field, usual := range map[*time.Duration]time.Duration{
+		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second, &v.MaxLifetime: 24 * time.Hour,
+	} {
+		if *field == 0 {
+			*field = usual
+		}
+	}
+	if v.DrainAhead == 0 {
+		v.DrainAhead = min(time.Hour, v.MaxLifetime/4)
+	}
+	return v
+}
+
+// check reports what is wrong with an app version that has its defaults.
+func (v *AppVersion) check(p problems) {
+	p.text("app", v.App, appName, nameWords)
+	p.text("version", v.Version, appName, nameWords)
+	p.text("launch", v.Launch, launched, "1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
+	if v.LaunchVersion != "" {
+		p.text("launch_version", v.LaunchVersion, launched, "at most 200 characters without spaces")
+	}
+	v.checkPorts(p)
+	v.checkModes(p)
+	p.number("max_players", v.MaxPlayers, 1, maxCapacity)
+	p.number("capacity", v.Capacity, max(v.MaxPlayers, 1), maxCapacity)
+	if v.MaxSessions != nil {
+		p.number("max_sessions", *v.MaxSessions, 1, maxCapacity)
+	}
+	p.number("resources.cpu_units", v.CPUUnits, 0, maxCPUUnits)
+	p.number("resources.memory_mib", v.MemoryMiB, 0, maxMemoryMiB)
+	v.checkEnv(p)
+	v.checkTimes(p)
+	v.checkNetcode(p)
+	if v.Compat != "" && v.Compat != CompatArbitrium {
+		p.addf("compat", "%.40q must be %s, or absent", v.Compat, CompatArbitrium)
+	}
+}
+
+func (v *AppVersion) checkPorts(p problems) {
+	if len(v.Ports) > provider.MaxPorts || len(v.Ports) == 0 && v.Provider != "manual" {
+		p.addf("ports", "must be 1 to %d, not %d", provider.MaxPorts, len(v.Ports))
+	}
+	seen := map[string]bool{}
+	for i, port := range v.Ports {
+		at := p.at("ports[%d].", i)
+		at.text("name", port.Name, portName, "1 to 32 lowercase letters, digits and hyphens")
+		if port.Protocol != provider.UDP && port.Protocol != provider.TCP {
+			at.addf("protocol", "%.20q must be udp or tcp", port.Protocol)
+		}
+		if seen[port.Name] {
+			at.addf("name", "%q occurs twice", port.Name)
+		}
+		if port.Internal == 0 && (v.Provider == "docker" || v.Provider == "edgegap") {
+			at.addf("internal", "must be 1 to 65535: the port on which the server listens")
+		}
+		seen[port.Name] = true
+	}
+	if len(v.Ports) > 0 && !seen[v.GamePort] {
+		p.addf("game_port", "%.40q must be the name of a port", v.GamePort)
+	}
+	v.checkEndpoint(p)
+}
+
+func (v *AppVersion) checkEndpoint(p problems) {
+	rest := strings.NewReplacer("{ip}", "", "{port}", "").Replace(v.Endpoint)
+	if len(v.Endpoint) > maxEndpoint || strings.ContainsAny(rest, "{} \t\r\n") || !strings.Contains(v.Endpoint, "{ip}") {
+		p.addf("endpoint", "%.80q must have {ip} and may have {port}, such as {ip}:{port} or ws://{ip}:{port}/play", v.Endpoint)
+	}
+}
+
+func (v *AppVersion) checkModes(p problems) {
+	if len(v.Modes) == 0 || len(v.Modes) > maxModes {
+		p.addf("modes", "must be 1 to %d, not %d", maxModes, len(v.Modes))
+	}
+	checkModes(p, v.Modes)
+}
+
+func checkModes(p problems, modes []string) {
+	for i, m := range modes {
+		at := p.at("modes[%d]", i)
+		at.text("", m, modeName, modeWords)
+		if slices.Contains(modes[:i], m) {
+			at.addf("", "%q occurs twice", m)
+		}
+	}
+}
+
+// ownVariables are set by the director: a server would read another value than it needs.
+var ownVariables = regexp.MustCompile(`^(DIRECTOR_URL|FLEET_TOKEN|LIGHTYEAR_PRIVATE_KEY|LATTICE_.*)$`)
+
+func (v *AppVersion) checkEnv(p problems) {
+	if len(v.Env) > maxAppEnv {
+		p.addf("env", "has %d variables, at most %d are allowed", len(v.Env), maxAppEnv)
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Env)) {
+		switch value := v.Env[name]; {
+		case !variable.MatchString(name):
+			p.addf("env", "%.40q is no name of a variable", name)
+		case ownVariables.MatchString(name):
+			p.addf("env."+name, "is set by the director")
+		case len(value) > provider.MaxValueBytes:
+			p.addf("env."+name, "has %d bytes, at most %d are allowed", len(value), provider.MaxValueBytes)
+		case strings.Contains(value, "\x00"):
+			p.addf("env."+name, "has a NUL character")
+		}
+	}
+}
+
+func (v *AppVersion) checkTimes(p problems) {
+	p.duration("start_within", v.StartWithin, time.Second, maxAppTime)
+	p.duration("register_within", v.RegisterWithin, time.Second, maxAppTime)
+	p.duration("grace", v.Grace, time.Second, maxAppTime)
+	longest, known := providerLifetimes[v.Provider]
+	if !known {
+		p.addf("provider", "%.40q must be one of %s", v.Provider, strings.Join(slices.Sorted(maps.Keys(providerLifetimes)), ", "))
+		longest = maxLifetime
+	}
+	p.duration("max_lifetime", v.MaxLifetime, minLifetime, longest)
+	p.duration("drain_ahead", v.DrainAhead, time.Second, maxDrainAhead)
+	if v.DrainAhead+v.Grace >= v.MaxLifetime {
+		p.addf("drain_ahead", "%s and grace %s must be shorter together than max_lifetime %s", v.DrainAhead, v.Grace, v.MaxLifetime)
+	}
+}
+
+func (v *AppVersion) checkNetcode(p problems) {
+	if v.Dialect == "" {
+		if v.DigestRequired && v.ProtocolID == 0 {
+			return
+		}
+		if v.ProtocolID != 0 {
+			p.addf("netcode.dialect", "must be one of %s", dialectWords())
+		}
+		return
+	}
+	if _, err := netcode.ParseDialect(string(v.Dialect)); err != nil {
+		p.addf("netcode.dialect", "%.40q must be one of %s", v.Dialect, dialectWords())
+	}
+	if len(v.Ports) == 0 {
+		p.addf("ports", "must have the port that connect tokens name")
+	}
+}
+
+func dialectWords() string {
+	all := make([]string, 0, 3)
+	for _, d := range netcode.Dialects() {
+		all = append(all, string(d))
+	}
+	return strings.Join(all, ", ")
+}

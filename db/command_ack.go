@@ -1,0 +1,274 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// AcknowledgeCommand settles a command with the ack of its agent. The same transaction lists a created room, deletes a destroyed room, or records
+// a drain. A command that has timed out in the meantime becomes done_late. A command that is settled otherwise, or was already deleted, does
+// not change. The calls of AcknowledgeCommand and ApplySnapshot for one agent must be made one after the other. Errors: Superseded (close the
+// connection), Unavailable.
+func (s *Store) AcknowledgeCommand(ctx context.Context, a CommandAck) (AgentState, error) {
+	return s.groups.acks.Do(ctx, a.Ref.Region, a)
+}
+
+type ackCall = batch.Call[CommandAck, AgentState]
+
+// acknowledge settles the commands of one region's calls in one transaction, at most one call for each agent. The others stay for the next batch.
+func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall) error {
+	calls = oneAckPerAgent(calls)
+	var t *ackTx
+	var further []string
+	for range maxConflictRetries {
+		err := s.inTx(ctx, func(q *Queries) error {
+			t = &ackTx{q: q, region: region, further: further, agents: map[string]LockAgentStatesRow{}, commands: map[uuid.UUID]AcknowledgedCommandsRow{}}
+			return t.run(ctx, calls)
+		})
+		more, ok := errors.AsType[*lockMore](err)
+		if !ok {
+			return s.acknowledged(t, calls, err)
+		}
+		further = append(further, more.agents...)
+	}
+	return errAgentRace
+}
+
+// acknowledged answers the calls of a committed transaction, and wakes the replicas that wait for it.
+func (s *Store) acknowledged(t *ackTx, calls []*ackCall, err error) error {
+	if err != nil {
+		return err
+	}
+	region := t.region
+	s.notifyReplicas(region, t.callers)
+	if len(t.settle.Ids) > 0 {
+		s.Notify(TopicFleet, region)
+	}
+	for _, c := range calls {
+		c.Answer(t.answer(c.Req.Ref))
+	}
+	return nil
+}
+
+func oneAckPerAgent(calls []*ackCall) (first []*ackCall) {
+	seen := map[string]bool{}
+	for _, c := range calls {
+		if !seen[c.Req.Ref.ID] {
+			seen[c.Req.Ref.ID] = true
+			first = append(first, c)
+		}
+	}
+	return first
+}
+
+func (a CommandAck) bytes() int {
+	return textBytes(a.Ref.Region, a.Ref.ID, a.Failure, a.RoomType, a.RawID)
+}
+
+// ackTx is one transaction of acks: the rows that it has locked and read, and the changes to write.
+type ackTx struct {
+	q       *Queries
+	region  string
+	further []string // further agents to lock
+
+	agents   map[string]LockAgentStatesRow
+	commands map[uuid.UUID]AcknowledgedCommandsRow
+
+	settle    SettleAcknowledgedParams
+	confirmed []string // ids of rooms
+	deleted   []string
+	late      []lateRoom
+	renamed   RenameRoomsParams
+	log       LogAgentEventsParams
+	callers   []uuid.UUID // replicas that wait for the commands
+}
+
+func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
+	if err := t.load(ctx, calls); err != nil {
+		return err
+	}
+	for _, c := range calls {
+		cmd, known := t.commands[c.Req.CommandID]
+		if a, ok := t.agents[c.Req.Ref.ID]; ok && known && a.isOf(c.Req.Ref) && cmd.AgentID == a.AgentID {
+			t.apply(c.Req, cmd)
+		}
+	}
+	if err := t.nameLateRooms(ctx); err != nil {
+		return err
+	}
+	return t.write()
+}
+
+func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
+	var p tx.Pipeline
+	var agents []LockAgentStatesRow
+	var commands []AcknowledgedCommandsRow
+	lock, read := LockAgentStatesParams{Region: t.region, Ids: slices.Clone(t.further)}, AcknowledgedCommandsParams{Region: t.region}
+	for _, c := range calls {
+		lock.Ids, read.Ids = append(lock.Ids, c.Req.Ref.ID), append(read.Ids, c.Req.CommandID)
+	}
+	queue(&p, &agents, (*Queries).LockAgentStates, lock) // first: the next statement then sees the last holders' writes
+	queue(&p, &commands, (*Queries).AcknowledgedCommands, read)
+	if err := t.q.send(ctx, &p); err != nil {
+		return err
+	}
+	for _, a := range agents {
+		t.agents[a.AgentID] = a
+	}
+	for _, c := range commands {
+		t.commands[c.ID] = c
+	}
+	return nil
+}
+
+func (r LockAgentStatesRow) isOf(ref AgentRef) bool { return !r.HasLeft && r.Replica == ref.Replica }
+
+// change holds the changes that an ack makes to the counters and the status of its agent.
+type ackChange struct {
+	rooms, reserved int32
+	connections     int64
+	override        string
+	owing           bool // the agent's next reply shows whether the rooms exist
+}
+
+// apply settles a command that is pending or has timed out.
+func (t *ackTx) apply(ack CommandAck, cmd AcknowledgedCommandsRow) {
+	was := CommandState(cmd.State)
+	if was != CommandPending && was != CommandTimedOut {
+		return
+	}
+	state := settledState(ack, was)
+	var c ackChange
+	switch CommandOp(cmd.Op) {
+	case CommandCreate:
+		c = t.applyCreate(ack, cmd)
+	case CommandDestroy:
+		c = t.applyDestroy(ack, cmd)
+	case CommandDrain:
+		c = t.applyStatus(ack, cmd, AgentDraining, EventAgentDrained)
+	case CommandUndrain:
+		c = t.applyStatus(ack, cmd, AgentActive, EventAgentUndrained)
+	}
+	t.count(cmd, state, was, ack.Failure, c)
+	if state == CommandDoneLate {
+		t.event(EventCommandDoneLate, cmd, commandDetail{cmd.ID, cmd.Op, cmd.Room})
+	}
+	if cmd.Caller != nil {
+		t.callers = append(t.callers, *cmd.Caller)
+	}
+}
+
+func settledState(ack CommandAck, was CommandState) CommandState {
+	switch {
+	case ack.OK && was == CommandTimedOut:
+		return CommandDoneLate
+	case ack.OK:
+		return CommandDone
+	case ack.Exists:
+		return CommandExists
+	}
+	return CommandFailed
+}
+
+// applyCreate lists the room, or frees its id if the agent refused. The id may since be reserved by another command for the same agent. A room that
+// an earlier reply contained is already listed.
+func (t *ackTx) applyCreate(ack CommandAck, cmd AcknowledgedCommandsRow) (c ackChange) {
+	reserved := cmd.RoomState == roomReserved
+	switch {
+	case ack.OK && reserved:
+		t.confirmed = append(t.confirmed, cmd.RoomID)
+		t.event(EventRoomCreated, cmd, cmd.roomInfo())
+		return ackChange{rooms: 1, reserved: -1, owing: true}
+	case ack.OK && cmd.RoomState == "" && !t.agents[cmd.AgentID].Doubted:
+		t.late = append(t.late, lateRoom{AcknowledgedCommandsRow: cmd})
+		return ackChange{rooms: 1, owing: true}
+	case !ack.OK && reserved && cmd.RoomIsIts:
+		t.deleted = append(t.deleted, cmd.RoomID)
+		return ackChange{reserved: -1}
+	}
+	return c
+}
+
+// applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former room with that id.
+func (t *ackTx) applyDestroy(ack CommandAck, cmd AcknowledgedCommandsRow) (c ackChange) {
+	if !ack.OK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
+		return c
+	}
+	t.deleted = append(t.deleted, cmd.RoomID)
+	t.event(EventRoomDestroyed, cmd, cmd.roomInfo())
+	return ackChange{rooms: -1, connections: -int64(cmd.Connections)}
+}
+
+func (t *ackTx) applyStatus(ack CommandAck, cmd AcknowledgedCommandsRow, status, event string) (c ackChange) {
+	if !ack.OK {
+		return c
+	}
+	t.event(event, cmd, struct{}{})
+	return ackChange{override: status}
+}
+
+func (r AcknowledgedCommandsRow) roomInfo() RoomInfo {
+	return RoomInfo{ID: r.RoomID, Type: r.RoomType, Connections: r.Connections, InstanceID: r.AgentID, EndpointURL: r.Endpoint, Local: r.Local}
+}
+
+// maxFailure limits the stored error text of an agent that refuses a command, in bytes.
+const maxFailure = 512
+
+func (t *ackTx) count(cmd AcknowledgedCommandsRow, state, was CommandState, failure string, c ackChange) {
+	p, settled := &t.settle, int32(0)
+	if was == CommandPending {
+		settled = 1
+	}
+	p.Ids, p.Agents, p.States = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.States, string(state))
+	p.Errors, p.Settled = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)])), append(p.Settled, settled)
+	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.rooms), append(p.Reserved, c.reserved), append(p.Connections, c.connections)
+	p.Overrides, p.Owing = append(p.Overrides, c.override), append(p.Owing, c.owing)
+	a := t.agents[cmd.AgentID]
+	if a.OwesReply = a.OwesReply || c.owing; c.override != "" {
+		a.Override = &c.override
+	}
+	t.agents[cmd.AgentID] = a
+}
+
+// write queues the statements in lock order; they are sent together with COMMIT.
+func (t *ackTx) write() error {
+	if len(t.settle.Ids) == 0 {
+		return nil
+	}
+	out := t.q.deferred()
+	t.settle.Region, t.log.Region = t.region, t.region
+	queueExec(out, (*Queries).SettleAcknowledged, t.settle)
+	if ids := t.deleted; len(ids) > 0 {
+		slices.Sort(ids)
+		queueExec(out, (*Queries).DeleteRooms, DeleteRoomsParams{Region: t.region, Ids: ids})
+	}
+	if len(t.confirmed) > 0 {
+		queueExec(out, (*Queries).ConfirmRooms, ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
+	}
+	if len(t.renamed.Ids) > 0 {
+		t.renamed.Region = t.region
+		queueExec(out, (*Queries).RenameRooms, t.renamed)
+	}
+	if len(t.late) > 0 {
+		queueExec(out, (*Queries).InsertLateRooms, t.lateRooms())
+	}
+	if len(t.log.Ids) > 0 {
+		queueExec(out, (*Queries).LogAgentEvents, t.log)
+	}
+	return nil
+}
+
+// answer returns the result of a call after the commit.
+func (t *ackTx) answer(ref AgentRef) (AgentState, error) {
+	a, ok := t.agents[ref.ID]
+	if !ok || !a.isOf(ref) {
+		return AgentState{}, newError(Superseded, "agent_left", "the agent has left: close its connection")
+	}
+	return AgentState{Status: echoed(a.effective()), Owes: a.OwesReply, Doubted: a.Doubted}, nil
+}

@@ -1,0 +1,141 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// lateRoom is a room that an agent has created after its reservation had ended.
+type lateRoom struct {
+	AcknowledgedCommandsRow
+
+	publicID string
+}
+
+// nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime. A late room takes its id
+// from a local room, whose agent must be locked for that: see lockMore.
+func (t *ackTx) nameLateRooms(ctx context.Context) error {
+	if len(t.late) == 0 {
+		return nil
+	}
+	holders, err := t.holders(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range t.late {
+		r := &t.late[i]
+		if err := r.name(t, holders); err != nil {
+			return err
+		}
+		holders = append(holders, RoomHoldersRow{ID: r.publicID, AgentID: r.AgentID, Base: r.Base, ProcessUid: r.ProcessUid, JoinedAt: r.JoinedAt})
+		info := r.roomInfo()
+		info.ID, info.Type = r.publicID, r.Type
+		t.event(EventRoomCreated, r.AcknowledgedCommandsRow, info)
+	}
+	return nil
+}
+
+// holders returns the rooms whose public id could be chosen for a late room, or for the room that loses its id to a late room.
+func (t *ackTx) holders(ctx context.Context) ([]RoomHoldersRow, error) {
+	var ids []string
+	for _, r := range t.late {
+		ids = append(ids, r.named().ids(r.Base)...)
+	}
+	holders, err := t.q.RoomHolders(ctx, RoomHoldersParams{Region: t.region, Ids: ids})
+	if err != nil {
+		return nil, err
+	}
+	ids = nil
+	for _, h := range holders {
+		ids = append(ids, h.named().ids(h.Base)...)
+	}
+	others, err := t.q.RoomHolders(ctx, RoomHoldersParams{Region: t.region, Ids: ids})
+	for _, o := range others {
+		if !slices.ContainsFunc(holders, func(h RoomHoldersRow) bool { return h.ID == o.ID }) {
+			holders = append(holders, o)
+		}
+	}
+	return holders, err
+}
+
+func (r *lateRoom) named() namedRoom {
+	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, isNew: true}
+}
+
+func (r RoomHoldersRow) named() namedRoom {
+	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, local: r.Local, publicID: r.ID}
+}
+
+// ids returns the public ids that nameRooms may choose for the room.
+func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), base) }
+
+// name chooses the public id of a late room, and renames the room that loses that id.
+func (r *lateRoom) name(t *ackTx, holders []RoomHoldersRow) error {
+	rooms, rows := []namedRoom{r.named()}, []*RoomHoldersRow{nil}
+	for i, h := range holders {
+		if h.Base == r.Base {
+			rooms, rows = append(rooms, h.named()), append(rows, &holders[i])
+		}
+	}
+	ids := nameRooms(r.Base, rooms)
+	r.publicID = ids[0]
+	for i, h := range rows {
+		if h == nil || h.ID == ids[i] {
+			continue
+		}
+		if _, locked := t.agents[h.AgentID]; !locked {
+			return &lockMore{[]string{h.AgentID}}
+		}
+		t.rename(h, ids[i])
+	}
+	return nil
+}
+
+func (t *ackTx) rename(h *RoomHoldersRow, id string) {
+	room := RoomInfo{ID: h.ID, Type: h.Type, Connections: h.Connections, InstanceID: h.AgentID, EndpointURL: h.Endpoint, Local: h.Local}
+	of := AcknowledgedCommandsRow{AgentID: h.AgentID, Actor: actorDirector}
+	t.event(EventRoomDestroyed, of, room)
+	room.ID = id
+	t.event(EventRoomCreated, of, room)
+	p := &t.renamed
+	p.Was, p.Ids, p.Agents = append(p.Was, h.ID), append(p.Ids, id), append(p.Agents, h.AgentID)
+	h.ID = id
+}
+
+func (t *ackTx) lateRooms() (p InsertLateRoomsParams) {
+	p.Region = t.region
+	for _, r := range t.late {
+		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.AgentID), append(p.Bases, r.Base)
+		p.Types, p.Commands = append(p.Types, r.Type), append(p.Commands, r.ID)
+	}
+	return p
+}
+
+// commandDetail is the detail of events about commands.
+type commandDetail struct {
+	Command uuid.UUID `json:"command"`
+	Op      string    `json:"op"`
+	Room    string    `json:"room,omitempty"`
+}
+
+// event logs an event about the agent of a command.
+func (t *ackTx) event(kind string, cmd AcknowledgedCommandsRow, detail any) {
+	text, _ := json.Marshal(detail) // cannot fail: every detail has a JSON form
+	l := &t.log
+	l.Ids, l.Kinds, l.Actors = append(l.Ids, eventID(len(l.Ids))), append(l.Kinds, kind), append(l.Actors, cmd.Actor)
+	l.Agents, l.Details = append(l.Agents, cmd.AgentID), append(l.Details, string(text))
+}
+
+// effective returns the effective status; it must agree with agent_status in SQL.
+func (r LockAgentStatesRow) effective() string {
+	switch {
+	case r.Kept:
+		return AgentDraining
+	case r.Override != nil:
+		return *r.Override
+	}
+	return r.Status
+}

@@ -1,0 +1,200 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// DestroyRoom inserts the command that destroys a room. The id is compared unchanged. Errors, with the code: NotFound, ROOM_NOT_FOUND;
+// TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
+func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string, timeout time.Duration) (Command, error) {
+	return s.groups.commands.Do(ctx, region, commandOrder{op: CommandDestroy, room: roomID, caller: caller, actor: actor, timeout: timeout})
+}
+
+// CommandAgent inserts the command that drains or undrains an agent. With keep, the drain also applies to agents with the same name and
+// endpoint that join later; an undrain ends it. The kept drain is recorded first, and stays even if the command is refused. Errors, with
+// the code: NotFound, INSTANCE_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
+func (s *Store) CommandAgent(
+	ctx context.Context, region, agentID string, op CommandOp, keep bool, caller uuid.UUID, actor string, timeout time.Duration,
+) (Command, error) {
+	if keep || op == CommandUndrain {
+		if err := s.keepStatus(ctx, region, agentID, op, actor); err != nil {
+			return Command{}, err
+		}
+	}
+	return s.groups.commands.Do(ctx, region, commandOrder{op: op, agent: agentID, caller: caller, actor: actor, timeout: timeout})
+}
+
+// keepStatus records that a drain is kept, or that it is no longer kept.
+func (s *Store) keepStatus(ctx context.Context, region, agentID string, op CommandOp, actor string) error {
+	if !isStorable(agentID) {
+		return agentNotFound(agentID)
+	}
+	found, err := s.q.FindAgents(ctx, FindAgentsParams{Region: region, Ids: []string{agentID}})
+	switch {
+	case err != nil:
+		return classify(err)
+	case len(found) == 0:
+		return agentNotFound(agentID)
+	case op == CommandDrain:
+		_, err = s.KeepDrain(ctx, region, found[0].Name, found[0].Endpoint, actor)
+	case found[0].Kept:
+		_, err = s.UnkeepDrain(ctx, region, found[0].Name, found[0].Endpoint, actor)
+	}
+	return err
+}
+
+// errRoomMoved rolls back a transaction if a room moved to another agent between its read and its lock.
+var errRoomMoved = &pgconn.PgError{Code: "40001", Message: "a room was passed to another agent meanwhile"}
+
+// commandOrder is a requested command other than a create.
+type commandOrder struct {
+	op      CommandOp
+	room    string // public id; of destroy
+	agent   string // of drain and undrain
+	caller  uuid.UUID
+	actor   string
+	timeout time.Duration
+}
+
+func (o commandOrder) bytes() int { return textBytes(o.room, o.agent, o.actor) }
+
+type commandCall = batch.Call[commandOrder, Command]
+
+// sendCommands handles calls of one region in one transaction.
+func (s *Store) sendCommands(ctx context.Context, region string, calls []*commandCall) error {
+	var t *sendTx
+	err := s.inTx(ctx, func(q *Queries) error {
+		t = &sendTx{q: q, region: region, agents: map[string]LockAgentStatesRow{}, rooms: map[string]RoomsToDestroyRow{}}
+		return t.run(ctx, calls)
+	})
+	if err != nil {
+		return err
+	}
+	s.notifyReplicas(region, t.send.Replicas)
+	deadlines := map[uuid.UUID]time.Time{}
+	for _, r := range t.sent {
+		deadlines[r.ID] = r.Deadline
+	}
+	for i, c := range calls {
+		t.commands[i].Deadline = deadlines[t.commands[i].ID]
+		c.Answer(t.commands[i], t.errs[i])
+	}
+	return nil
+}
+
+// sendTx is one transaction that inserts commands.
+type sendTx struct {
+	q      *Queries
+	region string
+
+	agents map[string]LockAgentStatesRow
+	rooms  map[string]RoomsToDestroyRow
+
+	commands []Command // of the calls; zero for a refused call
+	errs     []error
+	send     SendCommandsParams
+	sent     []SendCommandsRow // known once the transaction has committed
+}
+
+func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
+	if err := t.load(ctx, calls); err != nil {
+		return err
+	}
+	t.commands, t.errs = make([]Command, len(calls)), make([]error, len(calls))
+	for i, c := range calls {
+		if t.commands[i], t.errs[i] = t.decide(c.Req); isConflict(t.errs[i]) {
+			return t.errs[i]
+		}
+	}
+	if len(t.send.Ids) > 0 {
+		t.send.Region = t.region
+		queue(t.q.deferred(), &t.sent, (*Queries).SendCommands, t.send)
+	}
+	return nil
+}
+
+// load finds the agents of the rooms, locks these and the named agents, and reads the rooms again, because they may be gone by then.
+func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
+	destroy, lock := RoomsToDestroyParams{Region: t.region}, LockAgentStatesParams{Region: t.region}
+	for _, c := range calls {
+		if o := c.Req; o.op == CommandDestroy && isStorable(o.room) {
+			destroy.Ids = append(destroy.Ids, o.room)
+		} else if isStorable(o.agent) {
+			lock.Ids = append(lock.Ids, o.agent)
+		}
+	}
+	var rooms []RoomsToDestroyRow
+	if len(destroy.Ids) > 0 {
+		found, err := t.q.RoomsToDestroy(ctx, destroy)
+		if err != nil {
+			return err
+		}
+		for _, r := range found {
+			lock.Ids = append(lock.Ids, r.AgentID)
+		}
+	}
+	slices.Sort(lock.Ids)
+	lock.Ids = slices.Compact(lock.Ids)
+	var p tx.Pipeline
+	var agents []LockAgentStatesRow
+	queue(&p, &agents, (*Queries).LockAgentStates, lock)
+	if len(destroy.Ids) > 0 {
+		queue(&p, &rooms, (*Queries).RoomsToDestroy, destroy)
+	}
+	if err := t.q.send(ctx, &p); err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if !a.HasLeft && !a.Doubted {
+			t.agents[a.AgentID] = a
+		}
+	}
+	for _, r := range rooms {
+		t.rooms[r.ID] = r
+	}
+	return nil
+}
+
+// decide returns the command. Its deadline is known after the commit.
+func (t *sendTx) decide(o commandOrder) (Command, error) {
+	cmd := Command{ID: newID(), Region: t.region, AgentID: o.agent, Op: o.op}
+	base := ""
+	if o.op == CommandDestroy {
+		room, ok := t.rooms[o.room]
+		if !ok {
+			return Command{}, roomNotFound(o.room)
+		}
+		raw, err := rawRoomID(room.Base)
+		if err != nil {
+			return Command{}, err
+		}
+		cmd.AgentID, cmd.RoomID, cmd.RawID, base = room.AgentID, room.ID, raw, room.Base
+	}
+	a, ok := t.agents[cmd.AgentID]
+	switch {
+	case !ok && o.op == CommandDestroy:
+		return Command{}, errRoomMoved
+	case !ok:
+		return Command{}, agentNotFound(cmd.AgentID)
+	case a.InFlight >= maxInFlight:
+		return Command{}, agentBusy()
+	}
+	a.InFlight++
+	t.agents[a.AgentID], cmd.Replica = a, a.Replica
+	t.send.add(o, cmd, base)
+	return cmd, nil
+}
+
+func (p *SendCommandsParams) add(o commandOrder, cmd Command, base string) {
+	p.Ids, p.Agents, p.Replicas = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.Replicas, cmd.Replica)
+	p.Callers, p.Ops, p.Rooms = append(p.Callers, o.caller), append(p.Ops, string(o.op)), append(p.Rooms, cmd.RoomID)
+	p.Bases, p.Actors, p.Timeouts = append(p.Bases, base), append(p.Actors, o.actor), append(p.Timeouts, o.timeout.Seconds())
+}

@@ -1,0 +1,135 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// The sources of demand, beside the director loop.
+const (
+	DemandMatchmake = "matchmake" // POST /matchmake found no capacity
+	DemandBevygap   = "bevygap"   // an open request of a bevygap client
+)
+
+// maxDemand bounds the rows of a mode in a region. Parties beyond it wait without a row, until some of the others are seated.
+const maxDemand = 10_000
+
+// Waiting is a party that waits for seats in one session. A player has one row for each mode: another party, or another size of the
+// session, replaces it.
+type Waiting struct {
+	Region, Mode string
+	Player       string     // the caller
+	Party        []string   // includes the player; nil: the player alone
+	MaxPlayers   int        // seats of the session, at least the size of the party
+	Address      netip.Addr // of the player, a hint for where a server should start; the zero value: not known
+}
+
+// Outlook is what a party that waits can expect of the pool of its mode.
+type Outlook struct {
+	Region, Mode string
+	Starting     int  // servers of the pool that start now, as of its last plan
+	Full         bool // the pool has as many servers as it may have
+	Paused       bool // the pool, or its app version, starts no servers now
+}
+
+// PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their modes that a
+// pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless PutWaiting is called again; that
+// renewal writes a row only when half of its time is over. [Store.Place] removes the rows of the players that it seats. Errors: Unavailable.
+func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []Waiting) (all []Outlook, err error) {
+	byRegion := map[string][]Waiting{}
+	for _, w := range waiting {
+		byRegion[w.Region] = append(byRegion[w.Region], w)
+	}
+	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
+		outlooks, err := s.putWaiting(ctx, region, source, ttl, byRegion[region])
+		if err != nil {
+			return all, classify(err)
+		}
+		all = append(all, outlooks...)
+	}
+	return all, nil
+}
+
+func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.Duration, waiting []Waiting) ([]Outlook, error) {
+	rows, err := s.q.PutWaiting(ctx, waitingRows(region, source, ttl, waiting))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	if rows[0].Written {
+		s.Notify(TopicDemand, "")
+	}
+	outlooks := make([]Outlook, len(rows))
+	for i, r := range rows {
+		s.pooled.learn(region, r.Mode)
+		outlooks[i] = Outlook{region, r.Mode, int(r.Starting), r.IsFull, r.Paused}
+	}
+	return outlooks, nil
+}
+
+// waitingRows makes one row of each mode and player, of the last that is given.
+func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) PutWaitingParams {
+	p := PutWaitingParams{Region: region, Source: source, Ttl: ttl, AtMost: maxDemand}
+	last := map[DemandKey]Waiting{}
+	for _, w := range waiting {
+		last[DemandKey{w.Mode, demandKey(w.Player)}] = w
+	}
+	for key, w := range last {
+		party := w.Party
+		if party == nil {
+			party = []string{w.Player}
+		}
+		address := ""
+		if w.Address.IsValid() {
+			address = w.Address.Unmap().WithZone("").String()
+		}
+		p.Modes, p.Keys, p.PartyKeys = append(p.Modes, key.Mode), append(p.Keys, key.Key), append(p.PartyKeys, partyKey(party))
+		p.Sizes, p.MaxPlayers, p.Addresses = append(p.Sizes, int32(len(party))), append(p.MaxPlayers, int32(w.MaxPlayers)), append(p.Addresses, address)
+	}
+	return p
+}
+
+// EndWaiting removes the rows of parties that wait no longer. Errors: Unavailable.
+func (s *Store) EndWaiting(ctx context.Context, waiting []Waiting) error {
+	byRegion := map[string]EndWaitingParams{}
+	for _, w := range waiting {
+		p := byRegion[w.Region]
+		p.add(w.Mode, w.Player)
+		byRegion[w.Region] = p
+	}
+	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
+		p := byRegion[region]
+		p.Region = region
+		if err := s.q.EndWaiting(ctx, p); err != nil {
+			return classify(err)
+		}
+	}
+	return nil
+}
+
+func (p *EndWaitingParams) add(mode, player string) {
+	p.Modes, p.Keys = append(p.Modes, mode), append(p.Keys, demandKey(player))
+}
+
+// demandKey is the key of a player's row. Its third part is not a region, because workers of the previous release delete demand by that part.
+func demandKey(player string) string {
+	sum := sha256.Sum256([]byte(player))
+	return "//~/" + hex.EncodeToString(sum[:16])
+}
+
+// DemandRegions returns the regions that have demand that lapses. Errors: Unavailable.
+func (s *Store) DemandRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.DemandRegions(ctx)
+	return regions, classify(err)
+}
+
+// SweepDemand deletes at most batch rows of demand that lapsed, and returns how many. Readers ignore such rows.
+// Errors: Unavailable.
+func (s *Store) SweepDemand(ctx context.Context, region string, batch int) (int, error) {
+	n, err := s.q.SweepDemand(ctx, SweepDemandParams{Region: region, Batch: int32(batch)})
+	return int(n), classify(err)
+}

@@ -1,0 +1,120 @@
+package db
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+)
+
+// When a party that found no capacity should ask again.
+const (
+	retryStarting = 2 * time.Second  // servers start, or are about to
+	retryFull     = 10 * time.Second // the pool may not start any
+)
+
+// waits reports whether a request, which is decided, waits for a server that a pool may start.
+func (r *request) waits() bool { return r.req.WaitFor > 0 && r.err != nil && r.err.Kind == NoCapacity }
+
+// awaitServers records the demand of requests that found no capacity, in one statement, and adds the outlook to their errors.
+// If the statement fails, the errors have no outlook, and a later request of the player records the demand.
+func (s *Store) awaitServers(ctx context.Context, region string, requests []*request) {
+	var longest time.Duration
+	var waiting []Waiting
+	for _, r := range requests {
+		waiting = append(waiting, Waiting{region, r.req.Mode, r.req.Caller, r.req.Party, r.req.MaxPlayers, r.req.Address})
+		longest = max(longest, r.req.WaitFor)
+	}
+	outlooks, err := s.putWaiting(ctx, region, DemandMatchmake, longest, waiting)
+	if err != nil {
+		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "demand for servers was not recorded", slog.String("region", region), slog.Any("error", err))
+		return
+	}
+	for _, r := range requests {
+		for _, o := range outlooks {
+			if o.Mode == r.req.Mode {
+				r.err.expect(o)
+			}
+		}
+	}
+}
+
+// expect adds an outlook to a refusal, and when to ask again.
+func (e *Error) expect(o Outlook) {
+	e.Outlook, e.RetryAfter = &o, retryStarting
+	if o.Paused || o.Full && o.Starting == 0 {
+		e.RetryAfter = retryFull
+	}
+}
+
+// endWaiting removes the demand of players that are being seated, in modes that pools serve.
+func (p placing) endWaiting(seated []*request) {
+	arg := EndWaitingParams{Region: p.region}
+	for _, r := range seated {
+		if !p.pooled[regionMode{p.region, r.req.Mode}] {
+			continue
+		}
+		for _, sub := range r.req.Party {
+			arg.add(r.req.Mode, sub)
+		}
+	}
+	if len(arg.Keys) > 0 {
+		queueExec(p.q.deferred(), (*Queries).EndWaiting, arg)
+	}
+}
+
+// pooledModes caches which modes pools serve. A mode that is missing for a second only costs demand that lapses instead of being removed
+// at once. Safe for concurrent use.
+type pooledModes struct {
+	mu   sync.Mutex
+	all  map[regionMode]bool // replaced, never changed
+	read time.Time
+}
+
+type regionMode struct{ region, mode string }
+
+const pooledModesAge = time.Second
+
+func (s *Store) servedByPool(ctx context.Context, region, mode string) bool {
+	return s.pooledModes(ctx)[regionMode{region, mode}]
+}
+
+// pooledModes returns the modes that pools serve, which callers must not change.
+func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
+	known, fresh := s.pooled.known()
+	if fresh {
+		return known
+	}
+	rows, err := s.q.ModesOfPools(ctx)
+	if err != nil {
+		return known
+	}
+	now := make(map[regionMode]bool, len(rows))
+	for _, r := range rows {
+		now[regionMode{r.Region, r.Mode}] = true
+	}
+	s.pooled.mu.Lock()
+	defer s.pooled.mu.Unlock()
+	s.pooled.all, s.pooled.read = now, time.Now()
+	return now
+}
+
+func (p *pooledModes) known() (_ map[regionMode]bool, fresh bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all, time.Since(p.read) < pooledModesAge
+}
+
+// learn adds a mode to what is known until the next reading.
+func (p *pooledModes) learn(region, mode string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if key := (regionMode{region, mode}); !p.all[key] {
+		p.all = maps.Clone(p.all)
+		if p.all == nil {
+			p.all = map[regionMode]bool{}
+		}
+		p.all[key] = true
+	}
+}

@@ -1,0 +1,154 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// Deployment is a game server that a provider runs for the director, from the decision to start it until nothing of it is left.
+type Deployment struct {
+	Region     string
+	ID         uuid.UUID // the instance that the server registers has it as its id
+	App        string
+	Version    string
+	Provider   string
+	Tag        provider.Tag
+	Origin     string // OriginPool or OriginOperator
+	Stop       bool   // the desired state is stopped
+	Phase      DeploymentPhase
+	Generation int64        // of decisions
+	Attempt    int          // intents to call Deploy so far
+	IntentAt   *time.Time   // of the last of them; nil: none, or the provider has said that it did nothing
+	Ref        provider.Ref // "" until it is known
+	Polls      int          // calls without progress
+	FindAt     *time.Time   // when to look for a second server under the tag; nil: no need
+	Address    netip.Addr   // of a player near whom it should run; the zero Addr if unknown
+	Location   string
+	IP         netip.Addr
+	Ports      map[string]provider.Port
+	Endpoint   string // "" until it is ready
+
+	ProviderReadyAt *time.Time
+	RegisteredAt    *time.Time
+	ReadyAt         *time.Time
+	LostAt          *time.Time // when the lease of its instance expired, until it registers again
+	DrainAt         *time.Time
+	EndsAt          *time.Time
+	StopAt          *time.Time
+
+	SealedKey []byte // its netcode key; nil: none
+	SealedBy  string
+	Reason    string // why it ends
+	LastError string
+	CreatedAt time.Time
+}
+
+// DeploymentPhase is the phase of a [Deployment]. Migration 00026 has the diagram.
+type DeploymentPhase string
+
+// The phases. A deployment that is gone has no row.
+const (
+	DeploymentWanted    DeploymentPhase = "wanted"
+	DeploymentDeploying DeploymentPhase = "deploying" // the intent to call Deploy is committed
+	DeploymentStarting  DeploymentPhase = "starting"  // its ref is known
+	DeploymentReady     DeploymentPhase = "ready"
+	DeploymentDraining  DeploymentPhase = "draining"
+	DeploymentFailed    DeploymentPhase = "failed"
+	DeploymentStopping  DeploymentPhase = "stopping" // the provider has accepted Stop
+)
+
+// The origins of deployments.
+const (
+	OriginPool     = "pool"
+	OriginOperator = "operator"
+)
+
+// Reasons for which a deployment fails when its server registers.
+const (
+	ReasonNoEndpoint   = "no_endpoint"    // it is not known what players would dial
+	ReasonTooManyBoots = "too_many_boots" // its process starts again and again
+)
+
+// NewDeployment is a game server to start.
+type NewDeployment struct {
+	ID        uuid.UUID
+	App       string
+	Version   string
+	Provider  string // of the app version
+	Tag       provider.Tag
+	SealedKey []byte // of the app versions that have a dialect; else nil
+	SealedBy  string
+	Address   netip.Addr // of a player near whom it should run; the zero Addr if unknown
+	Origin    string     // OriginPool or OriginOperator
+}
+
+// StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors: NotFound for an unknown app version,
+// Invalid for another provider than that of the app version, Unavailable.
+func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
+	err := s.inTx(ctx, func(q *Queries) error {
+		v, err := q.appVersion(ctx, n.App, n.Version)
+		if err != nil {
+			return err
+		}
+		if v.Provider != n.Provider {
+			e := newError(Invalid, "provider_mismatch", "the provider of %s is %s", v.Name(), v.Provider)
+			e.Field = "provider"
+			return e
+		}
+		return q.insertDeployments(ctx, region, []NewDeployment{n})
+	})
+	if err == nil {
+		s.Notify(TopicDeployments, region)
+	}
+	return classify(err)
+}
+
+// insertDeployments inserts deployments that are wanted, and their events. The caller sends TopicDeployments after its commit.
+func (q *Queries) insertDeployments(ctx context.Context, region string, all []NewDeployment) error {
+	p := InsertDeploymentsParams{Region: region}
+	for i := range all {
+		n := &all[i]
+		p.Ids, p.Apps, p.Versions = append(p.Ids, n.ID), append(p.Apps, n.App), append(p.Versions, n.Version)
+		p.Providers, p.Tags, p.Origins = append(p.Providers, n.Provider), append(p.Tags, string(n.Tag)), append(p.Origins, n.Origin)
+		p.NetcodeKeys, p.SealedBys = append(p.NetcodeKeys, n.SealedKey), append(p.SealedBys, n.SealedBy)
+		p.Addresses = append(p.Addresses, addressText(n.Address))
+	}
+	if err := q.MarkVersionsUsed(ctx, MarkVersionsUsedParams{Apps: p.Apps, Versions: p.Versions}); err != nil {
+		return err
+	}
+	return q.InsertDeployments(ctx, p)
+}
+
+// addressText returns an address, or "" for the zero Addr.
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.Unmap().WithZone("").String()
+}
+
+// StopDeployment ends a deployment: from now on its instance gets no new players, and a worker stops the server, whose sessions close.
+// It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any more), Unavailable.
+func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
+	err := s.inTx(ctx, func(q *Queries) error {
+		stopped, err := q.StopDeployment(ctx, StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})
+		if err != nil || stopped {
+			return err
+		}
+		if _, err = q.DeploymentPhase(ctx, DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err, pgx.ErrNoRows) {
+			return newError(NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)
+		}
+		return err
+	})
+	if err == nil {
+		s.Notify(TopicDeployments, region)
+	}
+	return classify(err)
+}

@@ -1,0 +1,94 @@
+package db
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// ClaimedDeployment is a deployment that a worker has claimed for one step.
+type ClaimedDeployment struct {
+	Deployment
+	OpenSessions int              // of its instance
+	Coords       *provider.Coords // of its pool; nil: none
+	Now          time.Time        // when it was claimed, by the database's clock
+	wokenAt      time.Time
+	lease        uuid.UUID
+}
+
+// ClaimDeployments selects the deployments to claim.
+type ClaimDeployments struct {
+	Region   string
+	Provider string
+	Owner    provider.Owner // of the worker's installation; if the database has stored another owner, nothing is claimed
+	Hold     time.Duration  // after which others may claim them again
+	Batch    int            // at most so many
+}
+
+// ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked. Errors: Unavailable.
+func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
+	lease := uuid.New()
+	rows, err := s.q.ClaimDeployments(ctx, ClaimDeploymentsParams{
+		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch), Lease: lease, Hold: c.Hold,
+	})
+	if err != nil {
+		return nil, classify(err)
+	}
+	claimed := make([]ClaimedDeployment, len(rows))
+	for i := range rows {
+		claimed[i] = rows[i].claimed(c, lease)
+	}
+	return claimed, nil
+}
+
+func ownerText(o provider.Owner) *string {
+	text := string(o)
+	return &text
+}
+
+func (r *ClaimDeploymentsRow) claimed(c ClaimDeployments, lease uuid.UUID) ClaimedDeployment {
+	d := ClaimedDeployment{
+		Deployment: Deployment{
+			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag), Origin: r.Origin,
+			Stop: r.Stop, Phase: DeploymentPhase(r.Phase), Generation: r.Generation, Attempt: int(r.Attempt), IntentAt: r.IntentAt,
+			Ref: provider.Ref(r.Ref), Polls: int(r.Polls), FindAt: r.FindAt, Address: addrOrZero(r.Address),
+			ProviderReadyAt: r.ProviderReadyAt, RegisteredAt: r.RegisteredAt, ReadyAt: r.ReadyAt, LostAt: r.LostAt,
+			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy, Reason: r.Reason, CreatedAt: r.CreatedAt,
+		},
+		OpenSessions: int(r.OpenSessions), Now: r.ClaimedAt, wokenAt: r.WokenAt, lease: lease,
+	}
+	if r.Latitude != nil && r.Longitude != nil {
+		d.Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
+	}
+	return d
+}
+
+func addrOrZero(a *netip.Addr) netip.Addr {
+	if a == nil {
+		return netip.Addr{}
+	}
+	return *a
+}
+
+// PutBackDeployments ends claims without a step. The deployments become due at the times given, or at once where they were woken meanwhile.
+// They have been claimed together. Errors: Unavailable; the claims then end by themselves.
+func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeployment, next []time.Time) error {
+	if len(claimed) == 0 {
+		return nil
+	}
+	p := PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].lease, Nexts: next}
+	for i := range claimed {
+		p.Ids, p.Wakes = append(p.Ids, claimed[i].ID), append(p.Wakes, claimed[i].wokenAt)
+	}
+	return classify(s.q.PutBackDeployments(ctx, p))
+}
+
+// ClaimOwner stores the owner of this installation's deployments, if none is stored, and returns the stored one. Errors: Unavailable.
+func (s *Store) ClaimOwner(ctx context.Context, o provider.Owner) (provider.Owner, error) {
+	stored, err := s.q.ClaimOwner(ctx, string(o))
+	return provider.Owner(stored), classify(err)
+}

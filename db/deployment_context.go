@@ -1,0 +1,51 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// DeploymentPlace is where the server of a deployment runs.
+type DeploymentPlace struct {
+	App, Version string
+	Tag          provider.Tag
+	IP           string                   // that players dial; empty until the provider has said it
+	Ports        map[string]provider.Port // by name
+	Location     string                   // in the provider's words
+	Ready        bool                     // the provider says so
+}
+
+// DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that is over, Unavailable.
+func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
+	r, err := s.q.DeploymentPlace(ctx, DeploymentPlaceParams{Region: region, ID: id})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return DeploymentPlace{}, deploymentOver(id)
+	case err != nil:
+		return DeploymentPlace{}, classify(err)
+	}
+	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), IP: r.Ip, Location: r.Location, Ready: r.Ready}
+	if len(r.Ports) > 0 {
+		if err := json.Unmarshal(r.Ports, &p.Ports); err != nil {
+			return DeploymentPlace{}, fmt.Errorf("ports of deployment %s: %w", id, err)
+		}
+	}
+	return p, nil
+}
+
+// WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed. For a deployment
+// that is over it does nothing. Errors: Unavailable.
+func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID) error {
+	woken, err := s.q.WakeDeployment(ctx, WakeDeploymentParams{Region: region, ID: id})
+	if err == nil && woken {
+		s.Notify(TopicDeployments, region)
+	}
+	return classify(err)
+}

@@ -1,0 +1,74 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, DrainAt and EndsAt. It returns false if
+// another decision was made since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
+func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
+	r, err := s.q.PutIntent(ctx, PutIntentParams{
+		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID, Generation: d.Generation,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, s.ReleaseDeployment(ctx, d)
+	}
+	if err != nil {
+		return false, classify(err)
+	}
+	d.Phase, d.Polls = DeploymentDeploying, 0
+	d.Generation, d.Attempt, d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.Generation, int(r.Attempt), r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
+	return true, nil
+}
+
+// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, Polls, IntentAt, FindAt, Stop, Reason and LastError. The
+// deployment is due again at next; nil means only when it is woken. A decision to drain or to end it takes effect for players in the same
+// transaction. It returns false, and writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
+func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
+	err := s.inTx(ctx, func(q *Queries) error {
+		if d.takesNoPlayers() {
+			if err := q.DrainInstance(ctx, DrainInstanceParams{Region: d.Region, ID: d.ID.String()}); err != nil {
+				return err
+			}
+		}
+		_, err := q.DecideDeployment(ctx, DecideDeploymentParams{
+			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.Polls), IntentAt: d.IntentAt, FindAt: d.FindAt,
+			Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError, WokenAt: d.wokenAt, NextAt: next,
+		})
+		if err != nil || d.Phase != DeploymentFailed {
+			return err
+		}
+		return q.logDeployment(ctx, d, "deployment.failed", map[string]string{"reason": d.Reason, "error": d.LastError})
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, s.ReleaseDeployment(ctx, d)
+	}
+	return err == nil, classify(err)
+}
+
+// takesNoPlayers reports whether the instance of a deployment must get no new players.
+func (d *Deployment) takesNoPlayers() bool {
+	return d.Stop || d.Phase == DeploymentDraining || d.Phase == DeploymentFailed || d.Phase == DeploymentStopping
+}
+
+// ReleaseDeployment ends a claim without a decision, unless another worker has claimed the deployment meanwhile. The deployment is due at the time that the last decision set, or
+// when the claim would have ended. Errors: Unavailable; the claim then ends by itself.
+func (s *Store) ReleaseDeployment(ctx context.Context, d *ClaimedDeployment) error {
+	return classify(s.q.ReleaseDeployment(ctx, ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
+}
+
+// logDeployment writes an event about a deployment.
+func (q *Queries) logDeployment(ctx context.Context, d *ClaimedDeployment, kind string, detail map[string]string) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Errorf("detail of %s: %w", kind, err)
+	}
+	id := d.ID.String()
+	return q.LogDeployment(ctx, LogDeploymentParams{Region: d.Region, Kind: kind, ID: &id, Detail: text})
+}

@@ -1,0 +1,75 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// NoteRef stores the provider's name of a deployment, whatever was decided since it was claimed, and returns the ref that the deployment has. A
+// server with another ref is a second one, and "" means that the deployment is gone: the caller must stop the server then. Errors: Unavailable.
+func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.Ref) (provider.Ref, error) {
+	own, err := s.q.NoteRef(ctx, NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", classify(err)
+	}
+	d.Ref = provider.Ref(own)
+	return d.Ref, nil
+}
+
+// NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An observation of another server
+// than the deployment's changes nothing. Errors: Unavailable.
+func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation, drainAhead time.Duration) error {
+	p := NoteObservationParams{
+		Location: o.Location, Ip: addressText(o.IP), DrainAhead: drainAhead, Ready: o.Phase == provider.PhaseReady, Now: s.virtualNow(),
+		Region: d.Region, ID: d.ID, Ref: string(o.Ref),
+	}
+	if !o.Ends.IsZero() {
+		p.EndsAt = &o.Ends
+	}
+	if len(o.Ports) > 0 {
+		text, err := json.Marshal(o.Ports)
+		if err != nil {
+			return fmt.Errorf("ports: %w", err)
+		}
+		p.Ports = text
+	}
+	return classify(s.q.NoteObservation(ctx, p))
+}
+
+// EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance, even during an amnesty: the
+// provider has seen that it is gone. A deployment with another ref than d's stays, as does one without a ref about which another decision was
+// made. It returns whether the deployment has ended. Errors: Unavailable.
+func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason string) (ended bool, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		id := d.ID.String()
+		if err := q.LockInstances(ctx, LockInstancesParams{Region: d.Region, Ids: []string{id}}); err != nil {
+			return err
+		}
+		row, err := q.LockDeployment(ctx, LockDeploymentParams{Region: d.Region, ID: d.ID})
+		if err != nil {
+			return err
+		}
+		if row.Ref != string(d.Ref) || d.Ref == "" && row.Generation != d.Generation {
+			return pgx.ErrNoRows
+		}
+		if err := q.EndInstanceOfDeployment(ctx, EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id, Reason: "deployment ended: " + reason}); err != nil {
+			return err
+		}
+		_, err = q.MoveToHistory(ctx, MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason, Now: s.virtualNow()})
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, s.ReleaseDeployment(ctx, d)
+	}
+	return err == nil, classify(err)
+}

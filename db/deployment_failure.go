@@ -1,0 +1,31 @@
+package db
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// FailVersion counts a failure of an app version that an operator has to repair. The third in a row pauses the version for a minute, each further
+// one for twice as long, 30 minutes at most. It returns whether the version is paused now. Errors: Unavailable.
+func (s *Store) FailVersion(ctx context.Context, app, version, reason string) (paused bool, err error) {
+	paused, err = s.q.FailVersion(ctx, FailVersionParams{App: app, Version: version, Reason: reason, Now: s.virtualNow()})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return paused, classify(err)
+}
+
+// PausePoolWithoutCapacity makes the pool of a deployment start no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at
+// most. Errors: Unavailable.
+func (s *Store) PausePoolWithoutCapacity(ctx context.Context, d *Deployment, reason string) error {
+	return classify(s.q.PausePoolWithoutCapacity(ctx, PausePoolWithoutCapacityParams{
+		Region: d.Region, App: d.App, Version: d.Version, Reason: reason, Now: s.virtualNow(),
+	}))
+}
+
+// PoolHasCapacity ends the count of PausePoolWithoutCapacity. Errors: Unavailable.
+func (s *Store) PoolHasCapacity(ctx context.Context, d *Deployment) error {
+	return classify(s.q.PoolHasCapacity(ctx, PoolHasCapacityParams{Region: d.Region, App: d.App, Version: d.Version}))
+}

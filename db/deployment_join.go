@@ -1,0 +1,149 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Joining names the deployment that a registration belongs to: its caller has authenticated with the deployment's token.
+type Joining struct {
+	Region  string
+	ID      uuid.UUID
+	TokenBy string // fingerprint of the key-encryption key that verified the token
+}
+
+// Deployed is the part of an answer to a game server that is about its deployment.
+type Deployed struct {
+	Ready    bool
+	Endpoint string     // that players dial; empty until it is ready
+	EndsAt   *time.Time // when its provider ends it; nil: not known
+	Ending   bool       // it gets no more players, and should exit when its sessions have ended
+
+	failed bool // it has started too often
+}
+
+// maxBoots is how often a server may start within ten minutes before its deployment has failed.
+const maxBoots = 5
+
+// within checks that a registration stays within its app version, and returns it with the values that the deployment decides. It locks
+// nothing: the columns that it reads do not change once a server has started.
+func (q *Queries) within(ctx context.Context, r Registration) (Registration, error) {
+	d, err := q.DeploymentOf(ctx, DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return r, deploymentOver(r.Joining.ID)
+	case err != nil:
+		return r, err
+	}
+	if err := d.allows(r); err != nil {
+		return r, err
+	}
+	if r.CertDigest != "" {
+		if r.CertDigest, err = normalDigest(r.CertDigest); err != nil {
+			return r, err
+		}
+	}
+	if d.MaxSessions != nil && (r.MaxSessions == nil || *r.MaxSessions > int(*d.MaxSessions)) {
+		r.MaxSessions = intOrNil(d.MaxSessions)
+	}
+	if d.Endpoint != nil {
+		r.Endpoint = *d.Endpoint
+	}
+	return r, nil
+}
+
+// allows refuses a registration that offers more than its app version allows.
+func (d DeploymentOfRow) allows(r Registration) error {
+	switch {
+	case r.InstanceID != r.Joining.ID.String():
+		return outside("instance_id", "its token is valid for instance %s alone", r.Joining.ID)
+	case r.Region != r.Joining.Region:
+		return outside("region", "its token is valid for region %s alone", r.Joining.Region)
+	case r.Capacity > int(d.Capacity):
+		return outside("capacity", "its app version has a capacity of %d", d.Capacity)
+	}
+	for _, mode := range r.Modes {
+		if !slices.Contains(d.Modes, mode) {
+			return outside("modes", "its app version has no mode %q", mode)
+		}
+	}
+	return nil
+}
+
+func outside(field, format string, args ...any) error {
+	return newError(Forbidden, "outside_deployment", "the deployment may not register this %s: %s", field, fmt.Sprintf(format, args...))
+}
+
+func deploymentOver(id uuid.UUID) error {
+	return newError(Gone, "deployment_over", "deployment %s is over: stop, do not register again", id)
+}
+
+// digestHex is the length of a SHA-256 in hex.
+const digestHex = 64
+
+// normalDigest returns the SHA-256 of a certificate in the form that is handed to players: aa:bb:…
+func normalDigest(text string) (string, error) {
+	hex := strings.ToLower(strings.ReplaceAll(text, ":", ""))
+	if len(hex) != digestHex || strings.Trim(hex, "0123456789abcdef") != "" {
+		err := newError(Invalid, "invalid_request", "must be a SHA-256 in hex, with or without colons")
+		err.Field = "cert_digest"
+		return "", err
+	}
+	pairs := make([]string, 0, digestHex/2)
+	for i := 0; i < digestHex; i += 2 {
+		pairs = append(pairs, hex[i:i+2])
+	}
+	return strings.Join(pairs, ":"), nil
+}
+
+// join ties a deployment to the incarnation that its server has just registered, and makes it ready if nothing is missing. A
+// deployment that is over refuses. One that has started too often fails: the failure is stored, and the registration is then refused.
+func (q *Queries) join(ctx context.Context, r Registration, incarnation uuid.UUID) (*Deployed, error) {
+	region, id := r.Joining.Region, r.Joining.ID
+	d, err := q.JoinDeployment(ctx, JoinDeploymentParams{
+		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest), TokensBy: &r.Joining.TokenBy,
+		MaxBoots: maxBoots,
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, deploymentOver(id)
+	case err != nil:
+		return nil, err
+	}
+	switch d.Phase {
+	case "failed":
+		return &Deployed{failed: true}, q.endInstance(ctx, region, r.InstanceID, ReasonTooManyBoots)
+	case "draining":
+		err = q.ShowInstance(ctx, ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining", Endpoint: r.Endpoint})
+	case "starting", "ready":
+		_, err = q.makeReady(ctx, region, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return q.deployed(ctx, region, id)
+}
+
+// refused returns why a registration is refused although it was written: its server has started too often.
+func (r Registered) refused(of Registration) error {
+	if r.Deployed != nil && r.Deployed.failed {
+		return deploymentOver(of.Joining.ID)
+	}
+	return nil
+}
+
+// deployed reads the deployment's part of the answer to a registration.
+func (q *Queries) deployed(ctx context.Context, region string, id uuid.UUID) (*Deployed, error) {
+	r, err := q.DeployedInstance(ctx, DeployedInstanceParams{Region: region, ID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &Deployed{Ready: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt, Ending: r.Ending}, nil
+}

@@ -1,0 +1,110 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// MakeReady lets placement use the server of a deployment, if its provider says that it is ready, it has registered, and it has sent
+// the digest of its certificate where its version requires one. It returns whether the server became ready now. The caller that
+// writes the last of these facts calls it afterwards; a registration does so by itself. Errors: Unavailable.
+func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (ready bool, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		ready, err = q.makeReady(ctx, region, id)
+		return err
+	})
+	if err == nil && ready {
+		s.Notify(TopicCapacity, "")
+	}
+	return ready && err == nil, classify(err)
+}
+
+// makeReady is MakeReady within a transaction that has locked no deployment yet: instances are locked before deployments. A
+// deployment without a known endpoint fails.
+func (q *Queries) makeReady(ctx context.Context, region string, id uuid.UUID) (bool, error) {
+	instance, err := q.LockStarting(ctx, LockStartingParams{Region: region, ID: id})
+	if err != nil {
+		return false, ignoreNoRows(err)
+	}
+	d, err := q.LockReady(ctx, LockReadyParams{Region: region, ID: id, Incarnation: &instance.Incarnation})
+	if err != nil {
+		return false, ignoreNoRows(err)
+	}
+	endpoint, err := d.endpointOr(instance.Endpoint)
+	if err != nil {
+		return false, q.failDeployment(ctx, region, id, ReasonNoEndpoint, err)
+	}
+	if err := q.ReadyDeployment(ctx, ReadyDeploymentParams{Region: region, ID: id, Endpoint: &endpoint}); err != nil {
+		return false, err
+	}
+	if err := q.ForgiveFailures(ctx, ForgiveFailuresParams{Region: region, ID: id}); err != nil {
+		return false, err
+	}
+	return true, q.showReady(ctx, region, id.String(), endpoint)
+}
+
+// showReady makes an instance a candidate of placement.
+func (q *Queries) showReady(ctx context.Context, region, id, endpoint string) error {
+	if err := q.ShowInstance(ctx, ShowInstanceParams{Region: region, ID: id, Status: "ready", Endpoint: endpoint}); err != nil {
+		return err
+	}
+	detail, err := json.Marshal(map[string]any{"endpoint": endpoint})
+	if err != nil {
+		return err
+	}
+	if err := q.LogInstance(ctx, LogInstanceParams{Region: region, Kind: "instance.ready", InstanceID: &id, Detail: detail}); err != nil {
+		return err
+	}
+	return q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: []string{id}})
+}
+
+func (q *Queries) failDeployment(ctx context.Context, region string, id uuid.UUID, reason string, cause error) error {
+	text := cause.Error()
+	return q.FailDeployment(ctx, FailDeploymentParams{Region: region, ID: id, Reason: &reason, LastError: &text})
+}
+
+// endpointOr returns the endpoint that players dial: the version's format with the address and port from the provider. Where the
+// provider reports no address, as manual does, the endpoint is that of the registration.
+func (r LockReadyRow) endpointOr(registered string) (string, error) {
+	if r.Ip == "" {
+		if registered == "" {
+			return "", errors.New("neither the provider nor the server has reported an address")
+		}
+		return registered, nil
+	}
+	var ports map[string]provider.Port
+	if len(r.Ports) > 0 {
+		if err := json.Unmarshal(r.Ports, &ports); err != nil {
+			return "", fmt.Errorf("ports: %w", err)
+		}
+	}
+	port, ok := ports[r.GamePort]
+	if !ok || port.External == 0 {
+		return "", fmt.Errorf("the provider maps no port %q, which players dial", r.GamePort)
+	}
+	return formatEndpoint(r.Format, r.Ip, port.External), nil
+}
+
+// formatEndpoint puts an address and a port into a format such as {ip}:{port}. IPv6 addresses get brackets.
+func formatEndpoint(format, ip string, port uint16) string {
+	if strings.Contains(ip, ":") {
+		ip = "[" + ip + "]"
+	}
+	return strings.NewReplacer("{ip}", ip, "{port}", strconv.Itoa(int(port))).Replace(format)
+}
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
+}

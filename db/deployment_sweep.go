@@ -1,0 +1,67 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// ClaimSweep claims the sweep of a provider for an interval, in which no other worker sweeps it. It returns the database's time, and false if the sweep
+// is not due. Errors: Unavailable.
+func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
+	now, err := s.q.ClaimSweep(ctx, ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, false, nil
+	}
+	return now, err == nil, classify(err)
+}
+
+// DelaySweep makes the next sweep of a provider due after a pause. Errors: Unavailable.
+func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Duration) error {
+	return classify(s.q.DelaySweep(ctx, DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
+}
+
+// RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not known. A tag without a deployment
+// has no entry. Errors: Unavailable.
+func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag]provider.Ref, error) {
+	refs := map[provider.Tag]provider.Ref{}
+	regions, err := s.q.ProvisionRegions(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	for _, region := range regions {
+		rows, err := s.q.RefsOfTags(ctx, RefsOfTagsParams{Region: region, Tags: tags})
+		if err != nil {
+			return nil, classify(err)
+		}
+		for _, r := range rows {
+			refs[provider.Tag(r.Tag)] = provider.Ref(r.Ref)
+		}
+	}
+	return refs, nil
+}
+
+// NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A deployment that is missing
+// from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
+func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
+	due, err := s.q.NoteList(ctx, NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
+	if err == nil && due > 0 {
+		s.Notify(TopicDeployments, region)
+	}
+	return int(due), classify(err)
+}
+
+// LogOrphan writes the event of a server that ran without a deployment and was stopped. Errors: Unavailable.
+func (s *Store) LogOrphan(ctx context.Context, name string, o provider.Observation) error {
+	detail, err := json.Marshal(map[string]string{"provider": name, "ref": string(o.Ref), "tag": string(o.Tag), "location": o.Location})
+	if err != nil {
+		return fmt.Errorf("detail of an orphan: %w", err)
+	}
+	return classify(s.q.LogDeployment(ctx, LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
+}

@@ -1,0 +1,104 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// MarkedTickets are tickets that are pending in a match of a cycle, and their mark ([CycleRef.Mark]). Tickets that by now store
+// another mark are left unchanged.
+type MarkedTickets struct {
+	IDs  []string
+	Mark []byte
+}
+
+// FreeMarkedTickets puts the tickets of matches that were not committed back at their place in the queue. Errors: Unavailable, after
+// which each ticket may be in the queue or not.
+func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []MarkedTickets) error {
+	marks := map[string][]byte{}
+	for _, m := range all {
+		for _, id := range issuedTickets(universe, m.IDs) {
+			marks[id] = m.Mark
+		}
+	}
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(marks)), releasePage) {
+		arg := LockMarkedTicketsParams{Universe: universe, Ids: ids}
+		for _, id := range ids {
+			arg.Marks = append(arg.Marks, marks[id])
+		}
+		if err := s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.freeMarked(ctx, arg) }); err != nil {
+			return classify(err)
+		}
+	}
+	s.Notify(TopicQueue, universe)
+	return nil
+}
+
+// functionMatches is the prefix of the match_id of matches that functions of profiles propose.
+const functionMatches = "director.loop/"
+
+// FunctionMatchID returns a new match_id for a match that the function of a profile proposes to the profile's owner. The marks of the match's
+// tickets contain it, so that the next owner can recognize the tickets of a former owner.
+func FunctionMatchID(profile string, epoch int64) string {
+	return fmt.Sprintf("%s%s/%d/%s", functionMatches, profile, epoch, uuid.NewString())
+}
+
+// maxAbandoned limits the tickets that one call of FreeAbandonedTickets frees.
+const maxAbandoned = 50_000
+
+// FreeAbandonedTickets returns tickets to their place in the queue, 50,000 at most: the tickets of matches that functions of these profiles
+// proposed to former owners, which have lower epochs. Former owners can no longer commit these matches. Errors: as FreeMarkedTickets.
+func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error) {
+	arg := MarkedByFunctionsParams{Universe: universe, Most: maxAbandoned}
+	for _, profile := range slices.Sorted(maps.Keys(epochs)) {
+		arg.Prefixes = append(arg.Prefixes, []byte(functionMatches+profile+"/"))
+	}
+	rows, err := s.q.MarkedByFunctions(ctx, arg)
+	if err != nil {
+		return 0, classify(err)
+	}
+	var all []MarkedTickets
+	for _, r := range rows {
+		if profile, epoch, ok := functionOf(r.MatchedIn); ok && epoch < epochs[profile] {
+			all = append(all, MarkedTickets{IDs: []string{r.ID}, Mark: r.MatchedIn})
+		}
+	}
+	if len(all) == 0 {
+		return 0, nil
+	}
+	return len(all), s.FreeMarkedTickets(ctx, universe, all)
+}
+
+// functionOf returns the profile and the epoch of the owner to which a function proposed the match of this mark.
+func functionOf(mark []byte) (profile string, epoch int64, ok bool) {
+	if len(mark) < len(uuid.UUID{}) {
+		return "", 0, false
+	}
+	rest, ok := strings.CutPrefix(string(mark[len(uuid.UUID{}):]), functionMatches)
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) < 2 {
+		return "", 0, false
+	}
+	epoch, err := strconv.ParseInt(parts[1], 10, 64)
+	return parts[0], epoch, err == nil
+}
+
+// freeMarked locks the tickets that are still in their matches, and defers their release.
+func (q *Queries) freeMarked(ctx context.Context, arg LockMarkedTicketsParams) error {
+	rows, err := q.LockMarkedTickets(ctx, arg)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	free := ReleaseTicketsParams{Region: arg.Universe}
+	for _, r := range rows {
+		free.Ids = append(free.Ids, r.ID)
+	}
+	queueExec(q.deferred(), (*Queries).ReleaseTickets, free)
+	return nil
+}

@@ -1,0 +1,161 @@
+package db
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its number, Seq, grows
+// with each list of a process.
+type ClientList struct {
+	Ref     InstanceRef
+	Seq     int64
+	Clients []uint64 // each once, 1 to 2^63 - 1
+}
+
+// RefusedClient is a connected client whom the server has to disconnect: SeatUnknown if no token with this id was made for the
+// server, SeatReplay if the client has left before or a newer connection of its player replaced it, SeatGone if its seat was freed and
+// the session is full or over.
+type RefusedClient struct {
+	ClientID uint64
+	Result   SeatResult
+}
+
+// ClientListResult is the answer to a list.
+type ClientListResult struct {
+	Applied bool // false: a list with a higher number came first, so that this one says nothing
+	Refused []RefusedClient
+}
+
+type clientsCall = batch.Call[ClientList, ClientListResult]
+
+// ReportClients seats the players of listed clients, and frees the seats of clients that are missing in the list, as seat reports do. A
+// list that changes nothing writes nothing. Lists that wait at the same time share their reads. Errors: NotFound or Superseded for the instance,
+// Conflict if it takes no connect tokens, Unavailable.
+func (s *Store) ReportClients(ctx context.Context, l ClientList) (ClientListResult, error) {
+	return s.groups.clientLists.Do(ctx, "", l)
+}
+
+// clientsBatch decides one list of each server; another list of the same server stays for the next batch. A list that arrives late can
+// be applied only while no newer one has changed anything. The next list then corrects it.
+func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall) error {
+	lists, err := s.readClients(ctx, calls)
+	if err != nil {
+		return err
+	}
+	changes := map[string][]*clientList{} // by region
+	for _, l := range lists {
+		switch {
+		case l.call.Answered():
+		case l.changes():
+			changes[l.server.Region] = append(changes[l.server.Region], l)
+		default:
+			l.answer()
+		}
+	}
+	for region, lists := range changes {
+		if err := s.writeClients(ctx, region, lists); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readClients reads the stored state of the servers and clients of a batch, the servers first: a transaction that changes a client later also
+// changes the number that writeClients compares. It answers lists that are refused or late.
+func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[string]*clientList, error) {
+	lists := make(map[string]*clientList, len(calls))
+	var ids []string
+	var listed ListedClientsParams
+	for _, c := range calls {
+		id := c.Req.Ref.InstanceID
+		if lists[id] != nil {
+			continue
+		}
+		lists[id] = newClientList(c)
+		ids = append(ids, id)
+		for _, client := range c.Req.Clients {
+			listed.InstanceIds, listed.ClientIds = append(listed.InstanceIds, id), append(listed.ClientIds, int64(client))
+		}
+	}
+	var out tx.Pipeline
+	var servers []ClientServersRow
+	var seats []ListedClientsRow
+	var connected []ConnectedClientsRow
+	queue(&out, &servers, (*Queries).ClientServers, ids)
+	queue(&out, &seats, (*Queries).ListedClients, listed)
+	queue(&out, &connected, (*Queries).ConnectedClients, ids)
+	if err := out.Send(ctx, s.pool); err != nil {
+		return nil, err
+	}
+	for _, r := range servers {
+		lists[r.InstanceID].server = r
+	}
+	for _, l := range lists {
+		l.judge()
+	}
+	for _, r := range seats {
+		lists[r.InstanceID].seats[uint64(r.ClientID)] = r
+	}
+	for _, r := range connected {
+		lists[r.InstanceID].holds(r)
+	}
+	return lists, nil
+}
+
+// writeClients applies the changes of one region in one transaction.
+func (s *Store) writeClients(ctx context.Context, region string, lists []*clientList) error {
+	var reports []*report
+	var started []string
+	var calls []*reportCall
+	rt := reporting{Store: s, region: region}
+	for _, l := range lists {
+		calls = append(calls, l.reports(ctx)...)
+		if !l.server.ReportsSeats {
+			rt.silent = append(rt.silent, l.server.InstanceID)
+		}
+	}
+	err := s.inTx(ctx, func(q *Queries) error {
+		rt.q = q
+		known, err := rt.load(ctx, calls)
+		if err != nil {
+			return err
+		}
+		reports, _ = known.decide(calls)
+		if started, err = rt.write(ctx, reports); err != nil {
+			return err
+		}
+		return q.advanceClients(ctx, region, lists)
+	})
+	if err != nil {
+		return err
+	}
+	s.expireWithTokens(ctx, region, started)
+	s.answerReports(reports)
+	for _, l := range lists {
+		l.answer()
+	}
+	return nil
+}
+
+// advanceClients comes last: deployments are locked after sessions, seats and instances.
+func (q *Queries) advanceClients(ctx context.Context, region string, lists []*clientList) error {
+	p := AdvanceClientsParams{Region: region}
+	for _, l := range lists {
+		id, err := uuid.Parse(l.server.InstanceID)
+		if err != nil {
+			return err
+		}
+		p.Ids, p.Incarnations = append(p.Ids, id), append(p.Incarnations, l.server.Incarnation)
+		p.Before, p.Seqs = append(p.Before, l.server.Seq), append(p.Seqs, l.call.Req.Seq)
+	}
+	advanced, err := q.AdvanceClients(ctx, p)
+	if err == nil && len(advanced) < len(lists) {
+		return errTokenRace
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// DeploymentKey is the sealed netcode key of a deployment.
+type DeploymentKey struct {
+	ID       uuid.UUID
+	Sealed   []byte
+	SealedBy string // fingerprint of the key-encryption key
+	Drains   bool   // it takes players or will, so that it can be drained
+	Needed   bool   // a published signing key is sealed by the same key-encryption key
+}
+
+// DeploymentKeys returns up to batch keys of a region after an id, in the order of the ids, without those that the key-encryption key
+// with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
+func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after uuid.UUID, batch int) ([]DeploymentKey, error) {
+	rows, err := s.q.DeploymentKeys(ctx, DeploymentKeysParams{Region: region, SealedBy: except, After: after, Batch: int32(batch)})
+	keys := make([]DeploymentKey, len(rows))
+	for i, r := range rows {
+		keys[i] = DeploymentKey{r.ID, r.NetcodeKey, r.SealedBy, r.Drains, r.Needed}
+	}
+	return keys, classify(err)
+}
+
+// ResealDeployments replaces keys by others, which the key-encryption key with that fingerprint seals, unless they changed since they were
+// read. It returns how many. Errors: Unavailable.
+func (s *Store) ResealDeployments(ctx context.Context, region string, old []DeploymentKey, sealed [][]byte, by string) (n int, err error) {
+	p := ResealDeploymentsParams{Region: region, SealedBy: by, Sealed: sealed}
+	for _, k := range old {
+		p.Ids, p.Old = append(p.Ids, k.ID), append(p.Old, k.Sealed)
+	}
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		resealed, err := q.ResealDeployments(ctx, p)
+		n = int(resealed)
+		return err
+	})
+	return n, classify(err)
+}
+
+// DrainDeployments ends deployments: those with players when they are empty, the others now. Their pools replace them. It returns how many
+// it drains. Errors: Unavailable.
+func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids []uuid.UUID) (n int, err error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.String()
+	}
+	slices.Sort(names)
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		if err := q.LockInstances(ctx, LockInstancesParams{Region: region, Ids: names}); err != nil {
+			return err
+		}
+		for _, id := range names {
+			if err := q.DrainInstance(ctx, DrainInstanceParams{Region: region, ID: id}); err != nil {
+				return err
+			}
+		}
+		if err := q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: names}); err != nil {
+			return err
+		}
+		drained, err := q.DrainDeployments(ctx, DrainDeploymentsParams{Region: region, Reason: reason, Ids: ids})
+		n = int(drained)
+		return err
+	})
+	if n > 0 && err == nil {
+		s.Notify(TopicDeployments, region)
+		s.Notify(TopicDemand, "")
+	}
+	return n, classify(err)
+}

@@ -1,0 +1,105 @@
+package db_test
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// netcodeServer registers a deployed server of an app version with connect tokens.
+func (b *bundle) netcodeServer(capacity int) (id uuid.UUID, registered db.Registered) {
+	b.t.Helper()
+	id = uuid.New()
+	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 100, 2, 'lightyear-be', '18446744073709551615') ON CONFLICT DO NOTHING`)
+	registered = b.register(id.String(), capacity, func(r *db.Registration) { r.ReportsSeats = true })
+	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation)
+		VALUES ('eu', $1, 'arena', '1', 'process', left($1::uuid::text, 20), 'ready', '192.0.2.7', '{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}',
+			'192.0.2.7:31504', 'sealed', 'kek', 'aa:bb', $2)`, id, registered.Incarnation)
+	b.exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
+	return id, registered
+}
+
+func TestResolvingOnANetcodeServerInsertsAClientID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	deployment, _ := b.netcodeServer(8)
+	p := b.place(request("ann", 2))
+	first, second := b.resolve(p, "ann").Netcode, b.resolve(p, "ann").Netcode
+	require.NotNil(t, first)
+	require.NotEqual(t, first.ClientID, second.ClientID, "a client id belongs to one token")
+	require.Equal(t, netip.MustParseAddrPort("192.0.2.7:31504"), first.Addr)
+	require.EqualValues(t, 6420, first.InternalPort)
+	require.Equal(t, netcode.LightyearBE, first.Dialect)
+	require.Equal(t, uint64(1<<64-1), first.ProtocolID)
+	require.Equal(t, []byte("sealed"), first.SealedKey)
+	require.Equal(t, "aa:bb", first.CertDigest)
+	require.Equal(t, deployment, first.Deployment)
+	require.Equal(t, p.SessionID, "eu."+first.Session.String())
+	require.Equal(t, 45*time.Second, first.ExpiresAt.Sub(first.IssuedAt))
+	require.Equal(t, 15*time.Second, first.Timeout)
+	for _, seat := range []*db.NetcodeSeat{first, second} {
+		require.True(t, one[bool](b, `SELECT expires_at BETWEEN now() + '80 s' AND now() + '91 s' AND region = 'eu' AND deployment_id = $2 AND sub = 'ann'
+			AND session_id = $3 FROM netcode_tokens WHERE client_id = $1`, int64(seat.ClientID), deployment, seat.Session))
+	}
+	require.True(t, one[bool](b, `SELECT expires_at BETWEEN now() + '80 s' AND now() + '91 s' FROM seats`), "the seat is held for as long as its token can be used")
+	b.requireInvariants()
+}
+
+// Pins two calls of one player in one batch that get the same client id: the server would refuse the second client.
+func TestConcurrentResolvesOfOnePlayerGetDifferentClientIDs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.netcodeServer(8)
+	p := b.place(request("ann", 2))
+	var mu sync.Mutex
+	seen := map[uint64]bool{}
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			r, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				seen[r.Netcode.ClientID] = true
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, seen, 32)
+	require.Equal(t, 32, one[int](b, `SELECT count(*) FROM netcode_tokens`))
+}
+
+func TestOtherServersTakeNoConnectTokens(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("i", 8)
+	require.Nil(t, b.resolve(b.place(request("ann", 2)), "ann").Netcode)
+	b.exec(`UPDATE instances SET status = 'draining'`)
+	b.netcodeServer(8)
+	b.exec(`UPDATE app_versions SET dialect = NULL, protocol_id = NULL`)
+	require.Nil(t, b.resolve(b.place(request("bob", 2)), "bob").Netcode)
+	require.Zero(t, one[int](b, `SELECT count(*) FROM netcode_tokens`))
+}
+
+// The provider of a server that people started knows no address.
+func TestANetcodeServerWithoutAProvidersAddress(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.netcodeServer(8)
+	b.exec(`UPDATE deployments SET ip = NULL, ports = NULL`)
+	p := b.place(request("ann", 2))
+	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
+	requireKind(t, db.Unavailable, "unavailable", err)
+	b.exec(`UPDATE instances SET endpoint = '[2001:db8::7]:5000'`)
+	seat := b.resolve(p, "ann").Netcode
+	require.Equal(t, netip.MustParseAddrPort("[2001:db8::7]:5000"), seat.Addr)
+	require.Zero(t, seat.InternalPort)
+}

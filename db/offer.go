@@ -1,0 +1,60 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// Offer is an app version that players can ask for by its name.
+type Offer struct {
+	App, Version string
+	MaxPlayers   int             // of a session
+	Dialect      netcode.Dialect // of its connect tokens; "": it uses none
+	Regions      []OfferRegion   // that have a pool of it with a mode, by name; empty where its modes belong to other pools
+}
+
+// OfferRegion is a region whose pool runs an app version.
+type OfferRegion struct {
+	Region   string
+	Modes    []string       // that belong to the pool, in the order of the app version
+	Networks []netip.Prefix // of players whom this region hosts best
+}
+
+// Offers returns all app versions, sorted by app and version. Errors: Unavailable.
+func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
+	rows, err := s.q.Offers(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	var offers []Offer
+	for _, r := range rows {
+		if n := len(offers); n == 0 || offers[n-1].App != r.App || offers[n-1].Version != r.Version {
+			offers = append(offers, Offer{App: r.App, Version: r.Version, MaxPlayers: int(r.MaxPlayers), Dialect: netcode.Dialect(r.Dialect)})
+		}
+		if r.Region == "" {
+			continue
+		}
+		region, err := r.region()
+		if err != nil {
+			return nil, err
+		}
+		last := &offers[len(offers)-1]
+		last.Regions = append(last.Regions, region)
+	}
+	return offers, nil
+}
+
+func (r OffersRow) region() (OfferRegion, error) {
+	region := OfferRegion{Region: r.Region, Modes: r.Modes}
+	for _, text := range r.Networks {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return OfferRegion{}, fmt.Errorf("network of the pool %s/%s in %s: %w", r.App, r.Version, r.Region, err)
+		}
+		region.Networks = append(region.Networks, network)
+	}
+	return region, nil
+}

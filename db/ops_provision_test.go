@@ -1,0 +1,99 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// provisioned inserts pools, and deployments in several phases: one is busy.
+func (d *opsDB) provisioned() (busy string) {
+	d.t.Helper()
+	d.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, env)
+		SELECT 'arena', 'v' || n, 'edgegap', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel,solo}', 8, 2, '{"A": "secret"}' FROM generate_series(1, 2) n`)
+	d.exec(`INSERT INTO pools (region, app, version, min_servers, max_servers, buffer, buffer_percent, last_plan, planned_at)
+		VALUES ('eu', 'arena', 'v1', 1, 5, 20, true, '{"text": "1 used + 1 buffer = 2"}', now()), ('eu', 'arena', 'v2', 0, 0, 0, false, NULL, '-infinity')`)
+	d.exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'solo', 'arena', 'v1'), ('eu', 'duet', 'arena', 'v1')`)
+	d.exec(`INSERT INTO demand (region, mode, key, source, matches, players, since, expires_at)
+		VALUES ('eu', 'duet', 'a', 'matchmake', 1, 3, now(), now() + interval '1 minute'), ('eu', 'solo', 'b', 'matchmake', 1, 7, now(), now() - interval '1 minute')`)
+	busy = uuid.NewString()
+	d.instance("eu", busy, "1 minute", "duet")
+	d.exec(`UPDATE instances SET deployment_id = id::uuid WHERE id = $1`, busy)
+	d.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, endpoint, incarnation, netcode_key, created_at, ready_at)
+		VALUES ('eu', $1, 'arena', 'v1', 'edgegap', 't1', 'ready', now(), 'r1', 'x:1', gen_random_uuid(), '\xdead', now() - interval '1 minute', now())`, busy)
+	d.exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('eu', gen_random_uuid(), 'arena', 'v1', 'edgegap', 't2')`)
+	d.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, desired, intent_at, ref, stop_at, ends_at, reason)
+		VALUES ('eu', gen_random_uuid(), 'arena', 'v1', 'edgegap', 't3', 'stopping', 'stopped', now(), 'r3', now() - interval '15 minutes', now() - interval '14 minutes', 'empty')`)
+	d.session("eu", busy, "duet")
+	d.exec(`INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, created_at, provider_ready_at, ready_at, reason, gone_at)
+		SELECT 'eu', gen_random_uuid(), 'arena', 'v0', 'edgegap', 't0', 'pool', 1, now() - interval '1 minute', now() - interval '50 seconds', now() - interval '40 seconds', 'empty', now()`)
+	return busy
+}
+
+func TestOpsPoolsAndDeployments(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	busy := d.provisioned()
+	pools := `SELECT app, version, provider, modes, state, servers, starting, ready, busy, ending, waiting_players, min, max, buffer, plan, planned_at IS NULL, pause_reason FROM ops.pools ORDER BY version`
+	require.Equal(t, []string{
+		"arena|v1|edgegap|{duet,solo}|active|2|1|1|1|1|3|1|5|20%|1 used + 1 buffer = 2|f|",
+		"arena|v2|edgegap|{}|off|0|0|0|0|0|0|0|0|0||t|",
+	}, d.table(pools))
+	d.exec(`UPDATE app_versions SET paused_until = now() + interval '1 minute', pause_reason = 'no image' WHERE version = 'v1'`)
+	require.Equal(t, []string{"version paused|no image"}, d.table(`SELECT state, pause_reason FROM ops.pools WHERE version = 'v1'`))
+	d.exec(`UPDATE pools SET paused_until = now() + interval '1 minute', pause_reason = 'launch day' WHERE version = 'v1'`)
+	require.Equal(t, []string{"paused|launch day|t"}, d.table(`SELECT state, pause_reason, paused_until > now() FROM ops.pools WHERE version = 'v1'`))
+
+	require.Equal(t, []string{busy + "|ready|running|pool|r1|x:1|1|4|t", "|stopping|stopped|pool|r3||0|0|f", "|wanted|running|pool|||0|0|f"},
+		d.table(`SELECT CASE WHEN phase = 'ready' THEN deployment::text END, phase, desired, origin, ref, endpoint, open_sessions, reserved_seats, ready_at IS NOT NULL FROM ops.deployments ORDER BY phase`))
+	d.exec(`INSERT INTO provider_budgets (provider, class, tokens, blocked_until) VALUES ('edgegap', 'deploy', 3, now() + interval '1 minute'), ('edgegap', 'get', 7, NULL)`)
+	require.Equal(t, []string{"deploy|3|t", "get|7|f"}, d.table(`SELECT class, tokens, blocked FROM ops.provider_budgets ORDER BY class`))
+}
+
+func TestOpsDeploymentOutcomesCoverADay(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	for _, h := range [][3]string{{"1 minute", "10 seconds", "empty"}, {"1 minute", "20 seconds", "empty"}, {"25 hours", "1 hour", "empty"}} {
+		d.exec(`INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, created_at, provider_ready_at, ready_at, reason, gone_at)
+			SELECT 'eu', gen_random_uuid(), 'arena', 'v1', 'edgegap', 't', 'pool', 1, g.at - interval '1 hour', g.at - interval '30 minutes', g.at - interval '1 hour' + $2::text::interval, $3, g.at
+			FROM (SELECT date_trunc('minute', now()) - $1::text::interval AS at) g`, h[0], h[1], h[2])
+	}
+	d.exec(`INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, created_at, reason, last_error, gone_at)
+		VALUES ('eu', gen_random_uuid(), 'arena', 'v1', 'edgegap', 't', 'pool', 1, now(), 'deploy_failed', 'permanent: no', now())`)
+	require.Equal(t, []string{"deploy_failed|1|0||0|permanent: no", "empty|2|2|15|3600|"},
+		d.table(`SELECT reason, servers, were_ready, ready_p50, server_seconds, last_error FROM ops.deployment_outcomes ORDER BY reason`))
+}
+
+func TestOpsScalePoolAndStopDeployment(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	busy := d.provisioned()
+	operator := d.roles().operator
+	for _, step := range []struct{ sql, want string }{
+		{`SELECT ops.scale_pool('eu', 'arena', 'v1', NULL, 7)`, "t"},
+		{`SELECT ops.scale_pool('eu', 'arena', 'v1', 1, 7)`, "f"},
+		{`SELECT ops.stop_deployment('` + busy + `', 'cheaters')`, "t"},
+		{`SELECT ops.stop_deployment('` + busy + `', 'cheaters')`, "f"},
+	} {
+		got, err := tableOf(operator, step.sql)
+		require.NoError(t, err, step.sql)
+		require.Equal(t, []string{step.want}, got, step.sql)
+	}
+	require.Equal(t, []string{"1|7"}, d.table(`SELECT min, max FROM ops.pools WHERE version = 'v1'`))
+	require.Equal(t, []string{"stopped|cheaters|draining"}, d.table(`SELECT d.desired, d.reason, i.status FROM ops.deployments d JOIN ops.fleet i ON i.instance = d.deployment::text WHERE d.ref = 'r1'`))
+	me := "sql:" + operator.Config().User
+	require.Equal(t, []string{"deployment.stopped|" + me, "pool.scaled|" + me}, d.table(`SELECT kind, actor FROM ops.events ORDER BY kind`))
+	for state, sql := range map[string]string{
+		"P0002": `SELECT ops.scale_pool('eu', 'arena', 'v3', 1, 1)`,
+		"22023": `SELECT ops.scale_pool('eu', 'arena', 'v1', 8, 7)`,
+	} {
+		_, err := operator.Exec(context.Background(), sql)
+		refused(t, state, err)
+	}
+	_, err := operator.Exec(context.Background(), `SELECT ops.stop_deployment(gen_random_uuid(), 'x')`)
+	refused(t, "P0002", err)
+	_, err = operator.Exec(context.Background(), `SELECT ops.stop_deployment('`+busy+`', ' ')`)
+	refused(t, "22023", err)
+}

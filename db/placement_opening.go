@@ -1,0 +1,65 @@
+package db
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// roomTimeout is the time in which an agent must create the room of a session. It equals the default timeout of the orchestrator's commands.
+const roomTimeout = 10 * time.Second
+
+// opening holds the sessions that a transaction opens. On instances that are agents' processes, it also requests the sessions' rooms.
+type opening struct {
+	sessions OpenSessionsParams
+	rooms    RequestRoomsParams
+}
+
+func newOpening(region string) opening {
+	return opening{OpenSessionsParams{Region: region}, RequestRoomsParams{Region: region, Timeout: roomTimeout}}
+}
+
+func (o *opening) add(r packedSession, on LockHostsRow, handle string, match uuid.UUID) {
+	s := &o.sessions
+	s.Ids = append(s.Ids, r.id)
+	s.Handles = append(s.Handles, handle)
+	s.Modes = append(s.Modes, r.mode)
+	s.Instances = append(s.Instances, on.ID)
+	s.Incarnations = append(s.Incarnations, on.Incarnation)
+	s.Players = append(s.Players, int32(r.players))
+	s.MaxPlayers = append(s.MaxPlayers, int32(r.maxPlayers))
+	s.Matches = append(s.Matches, match)
+	if on.CreatesRooms {
+		o.rooms.add(r.id, on.ID, r.mode)
+	}
+}
+
+func (p *RequestRoomsParams) add(session uuid.UUID, process, mode string) {
+	p.Sessions, p.Instances, p.Modes = append(p.Sessions, session), append(p.Instances, process), append(p.Modes, mode)
+}
+
+// queue adds the statements to a pipeline, in lock order. After they have run, senders are the replicas that have commands to send;
+// the zero id among them stands for sessions that got no room yet.
+func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
+	if len(o.sessions.Ids) == 0 {
+		return
+	}
+	queueExec(out, (*Queries).OpenSessions, o.sessions)
+	if len(o.rooms.Sessions) > 0 {
+		queue(out, senders, (*Queries).RequestRooms, o.rooms)
+	}
+}
+
+// notifySenders wakes the replicas that have commands to send, and those that request missing rooms. Call it after the commit.
+func (s *Store) notifySenders(region string, replicas []uuid.UUID) {
+	for _, id := range replicas {
+		if id != uuid.Nil {
+			s.Notify(TopicReplica(id), region)
+		}
+	}
+	if len(replicas) > 0 {
+		s.Notify(TopicFleet, region)
+	}
+}

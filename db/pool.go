@@ -1,0 +1,59 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// Pool says how many servers of an app version a region has.
+type Pool struct {
+	Region        string
+	App           string
+	Version       string
+	Min           int // servers, whether players need them or not
+	Max           int
+	Buffer        int  // servers without players that are kept ready
+	BufferPercent bool // Buffer is a share of all servers
+	MaxStarting   int  // servers that start at a time
+	EmptyTTL      time.Duration
+	Coords        *provider.Coords // where its servers start, if no player's address is known; nil: nowhere in particular
+	Networks      []netip.Prefix   // of players whom this region hosts best
+	// Modes are those that its servers host, and that no other pool of the region has. In a declaration nil stands for all modes of the app
+	// version.
+	Modes []string
+
+	Servers     int        // that players are on, or may be: wanted, starting and ready ones
+	Failures    int        // refusals for lack of capacity since the last success
+	PausedUntil *time.Time // it starts no servers until then; nil: it is not paused
+	PauseReason string
+	LastPlan    json.RawMessage // the sum that the last plan made, for people
+	PlannedAt   *time.Time
+}
+
+// Name returns APP/VERSION, as people write it.
+func (p *Pool) Name() string { return p.App + "/" + p.Version }
+
+// Pools returns the pools of a region, or of all regions for "", in the order of their keys. Errors: Unavailable.
+func (s *Store) Pools(ctx context.Context, region string) ([]Pool, error) {
+	pools, err := s.q.pools(ctx, region)
+	return pools, classify(err)
+}
+
+// AppVersions returns all app versions in the order of their keys. Errors: Unavailable.
+func (s *Store) AppVersions(ctx context.Context) ([]AppVersion, error) {
+	versions, err := s.q.appVersions(ctx)
+	return versions, classify(err)
+}
+
+// bufferText returns the buffer as people write it.
+func (p *Pool) bufferText() string {
+	if p.BufferPercent {
+		return strconv.Itoa(p.Buffer) + "%"
+	}
+	return strconv.Itoa(p.Buffer)
+}

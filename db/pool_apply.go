@@ -1,0 +1,286 @@
+package db
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// PoolChange is what a declaration changed.
+type PoolChange struct {
+	Region  string // "" for an app version
+	App     string
+	Version string
+	Change  string   // created, changed or unchanged
+	Fields  []string // that changed, as documents call them
+}
+
+// PoolChanges are those of a whole document, in its order.
+type PoolChanges struct {
+	Apps  []PoolChange
+	Pools []PoolChange
+}
+
+// declared is what the database holds when a document is applied, and what the document says.
+type declared struct {
+	apps  []AppVersion
+	pools []Pool
+
+	versions map[string]AppVersion // by Name
+	current  map[poolKey]Pool
+	owners   map[poolMode]poolKey
+}
+
+type (
+	poolKey  struct{ region, app, version string }
+	poolMode struct{ region, mode string }
+)
+
+func (k poolKey) name() string { return k.app + "/" + k.version }
+
+func (p *Pool) key() poolKey { return poolKey{p.Region, p.App, p.Version} }
+
+// ApplyPools makes app versions and pools as they are declared: all of them, or nothing. What it does not name stays. Fields with a
+// documented default may be zero; a pool's Modes are exactly those that it has afterwards. What running servers depend on, which is
+// everything but the durations, does not change once a server of the app version was started. With dry it only says what would change.
+// Errors: Invalid and Conflict with the path of the value in Field, TooMany, Unavailable.
+func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion, pools []Pool, dry bool) (PoolChanges, error) {
+	if wrong := CheckPools(apps, pools); len(wrong) > 0 {
+		return PoolChanges{}, problemError(Invalid, "invalid", wrong[0])
+	}
+	d := declared{apps: each(apps, withAppDefaults), pools: each(pools, withPoolDefaults)}
+	var done PoolChanges
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		if err := q.lockDeclarations(ctx, d.keys()...); err != nil {
+			return err
+		}
+		if err := d.read(ctx, q); err != nil {
+			return err
+		}
+		var err error
+		if done, err = d.plan(); err != nil || dry {
+			return err
+		}
+		return q.writePools(edit, d, done)
+	})
+	if err != nil {
+		return PoolChanges{}, classify(err)
+	}
+	if !dry {
+		s.notifyPools(d.keys()...)
+	}
+	return done, nil
+}
+
+func each[T any](list []T, change func(T) T) []T {
+	changed := make([]T, len(list))
+	for i, v := range list {
+		changed[i] = change(v)
+	}
+	return changed
+}
+
+func problemError(kind Kind, code string, p PoolProblem) *Error {
+	e := newError(kind, code, "%s", p.Text)
+	e.Field = p.Path
+	return e
+}
+
+// keys returns the pools of the document, and of its app versions.
+func (d *declared) keys() []poolKey {
+	keys := make([]poolKey, 0, len(d.pools)+len(d.apps))
+	for i := range d.pools {
+		keys = append(keys, d.pools[i].key())
+	}
+	for _, v := range d.apps {
+		keys = append(keys, poolKey{app: v.App, version: v.Version})
+	}
+	return keys
+}
+
+// lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile. The order is that
+// of the loops.
+func (q *Queries) lockDeclarations(ctx context.Context, keys ...poolKey) error {
+	if err := q.LockDeclarations(ctx); err != nil {
+		return err
+	}
+	var regions, apps, versions []string
+	for _, k := range keys {
+		regions, apps, versions = append(regions, k.region), append(apps, k.app), append(versions, k.version)
+	}
+	if err := q.LockPools(ctx, LockPoolsParams{Regions: regions, Apps: apps, Versions: versions}); err != nil {
+		return err
+	}
+	return q.LockAppVersions(ctx, LockAppVersionsParams{Apps: apps, Versions: versions})
+}
+
+// read fills in what the database holds.
+func (d *declared) read(ctx context.Context, q *Queries) error {
+	versions, err := q.appVersions(ctx)
+	if err != nil {
+		return err
+	}
+	pools, err := q.pools(ctx, "")
+	if err != nil {
+		return err
+	}
+	d.versions, d.current, d.owners = map[string]AppVersion{}, map[poolKey]Pool{}, map[poolMode]poolKey{}
+	for _, v := range versions {
+		d.versions[v.Name()] = v
+	}
+	for _, p := range pools {
+		d.current[p.key()] = p
+		for _, m := range p.Modes {
+			d.owners[poolMode{p.Region, m}] = p.key()
+		}
+	}
+	return nil
+}
+
+// plan decides what changes, or refuses.
+func (d *declared) plan() (PoolChanges, error) {
+	done := PoolChanges{Apps: []PoolChange{}, Pools: []PoolChange{}}
+	for i, v := range d.apps {
+		was, known := d.versions[v.Name()]
+		change := PoolChange{App: v.App, Version: v.Version, Change: "created"}
+		if known {
+			change.Fields = changedFields(was.fields(), v.fields())
+			change.Change = changeWord(change.Fields)
+			if err := refuseChange(i, was, change.Fields); err != nil {
+				return done, err
+			}
+		}
+		d.versions[v.Name()] = v
+		done.Apps = append(done.Apps, change)
+	}
+	if err := d.resolveModes(); err != nil {
+		return done, err
+	}
+	for i, p := range d.pools {
+		was, known := d.current[p.key()]
+		change := PoolChange{Region: p.Region, App: p.App, Version: p.Version, Change: "created"}
+		if known {
+			change.Fields = changedFields(was.fields(), p.fields())
+			change.Change = changeWord(change.Fields)
+		}
+		if err := d.refusePool(i, p, was); err != nil {
+			return done, err
+		}
+		for _, m := range p.Modes {
+			d.owners[poolMode{p.Region, m}] = p.key()
+		}
+		d.current[p.key()] = p
+		done.Pools = append(done.Pools, change)
+	}
+	if len(d.versions) > maxAppCount || len(d.current) > maxPoolCount {
+		return done, newError(TooMany, "too_many_pools", "there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
+			len(d.versions), len(d.current), maxAppCount, maxPoolCount)
+	}
+	return done, nil
+}
+
+func changeWord(fields []string) string {
+	if len(fields) == 0 {
+		return "unchanged"
+	}
+	return "changed"
+}
+
+// changedFields returns the names of the fields that differ, sorted.
+func changedFields(was, now map[string]any) []string {
+	var changed []string
+	for _, field := range slices.Sorted(maps.Keys(now)) {
+		if !reflect.DeepEqual(was[field], now[field]) {
+			changed = append(changed, field)
+		}
+	}
+	return changed
+}
+
+// mutable are the fields of an app version that may change while servers of it run.
+var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true, "drain_ahead": true}
+
+func refuseChange(i int, was AppVersion, fields []string) error {
+	for _, field := range fields {
+		if was.Used && !mutable[field] {
+			return problemError(Conflict, "app_version_used", PoolProblem{
+				Path: "apps[" + strconv.Itoa(i) + "]." + field,
+				Text: "servers of app version " + was.Name() + " were started: " + field + " does not change any more. " +
+					"Apply it as another version, and move the pool to that with 'director pools roll'",
+			})
+		}
+	}
+	return nil
+}
+
+// resolveModes fills in the modes of pools, and releases those that pools of the document have no more.
+func (d *declared) resolveModes() error {
+	for i, p := range d.pools {
+		v, known := d.versions[p.Name()]
+		if !known {
+			return problemError(Invalid, "invalid", PoolProblem{
+				Path: "pools[" + strconv.Itoa(i) + "].version",
+				Text: "there is no app version " + p.Name() + ": declare it under apps",
+			})
+		}
+		d.pools[i].Modes = p.modesOf(v)
+		for _, m := range d.current[p.key()].Modes {
+			if !slices.Contains(d.pools[i].Modes, m) {
+				delete(d.owners, poolMode{p.Region, m})
+			}
+		}
+	}
+	return nil
+}
+
+// refusePool judges a pool against what the database holds.
+func (d *declared) refusePool(i int, p, was Pool) error {
+	var wrong []PoolProblem
+	at := problems{&wrong, "pools[" + strconv.Itoa(i) + "]."}
+	p.checkOffer(at, d.versions[p.Name()].Modes)
+	for _, m := range p.Modes {
+		if owner, taken := d.owners[poolMode{p.Region, m}]; taken && owner != p.key() {
+			at.addf("modes", "mode %q of region %s belongs to pool %s: 'director pools roll' moves it to another version", m, p.Region, owner.name())
+		}
+	}
+	for _, m := range was.Modes {
+		if !slices.Contains(p.Modes, m) && was.Servers > 0 {
+			at.addf("modes", "%d servers of the pool offer mode %q: 'director pools roll' moves it to another version, and drains them", was.Servers, m)
+		}
+	}
+	if len(wrong) > 0 {
+		return problemError(Conflict, "mode_taken", wrong[0])
+	}
+	return nil
+}
+
+// writePools writes what plan decided.
+func (q *Queries) writePools(edit PoolEdit, d declared, done PoolChanges) error {
+	batch := q.deferred()
+	for i, c := range done.Apps {
+		if c.Change == "unchanged" {
+			continue
+		}
+		row, err := d.apps[i].row()
+		if err != nil {
+			return err
+		}
+		queueExec(batch, (*Queries).SaveAppVersion, row)
+		edit.log(batch, "app_version.applied", c, nil)
+	}
+	for i, c := range done.Pools {
+		if c.Change == "unchanged" {
+			continue
+		}
+		p := d.pools[i]
+		queueExec(batch, (*Queries).SavePool, p.row())
+		queueExec(batch, (*Queries).DeletePoolModes, DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
+		edit.log(batch, "pool.applied", c, nil)
+	}
+	for _, p := range d.pools { // after the modes were released
+		queueExec(batch, (*Queries).InsertPoolModes, InsertPoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Modes: p.Modes})
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// PoolEdit says which pool changes, who changes it and why. ApplyPools reads Author and Reason only.
+type PoolEdit struct {
+	Region  string
+	App     string
+	Version string
+	Author  string // "": the database login
+	Reason  string // at most 500 characters; may be ""
+}
+
+func (e PoolEdit) key() poolKey { return poolKey{e.Region, e.App, e.Version} }
+
+// log adds the event of a change.
+func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[string]any) {
+	detail := map[string]any{"app": c.App, "version": c.Version}
+	if len(c.Fields) > 0 {
+		detail["fields"] = c.Fields
+	}
+	if e.Reason != "" {
+		detail["reason"] = e.Reason
+	}
+	maps.Copy(detail, more)
+	text, _ := json.Marshal(detail) // texts and numbers alone
+	queueExec(batch, (*Queries).LogPool, LogPoolParams{Region: c.Region, Kind: kind, Author: e.Author, Detail: text})
+}
+
+// PoolScale is what ScalePool changes; nil fields stay.
+type PoolScale struct {
+	Min, Max, Buffer, MaxStarting *int
+	BufferPercent                 bool // of Buffer
+	EmptyTTL                      *time.Duration
+}
+
+// ScalePool changes how many servers a pool has. Errors: NotFound, Invalid with the name of the number in Field, Unavailable.
+func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Pool, error) {
+	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+		was := p.fields()
+		p = to.of(p)
+		var wrong []PoolProblem
+		if p.check(problems{all: &wrong}); len(wrong) > 0 {
+			return p, problemError(Invalid, "invalid", wrong[0])
+		}
+		changed := changedFields(was, p.fields())
+		if len(changed) == 0 {
+			return p, nil
+		}
+		batch := q.deferred()
+		queueExec(batch, (*Queries).SavePool, p.row())
+		numbers := map[string]any{"min": p.Min, "max": p.Max, "buffer": p.bufferText()}
+		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version, Fields: changed}, numbers)
+		return p, nil
+	})
+}
+
+func (to PoolScale) of(p Pool) Pool {
+	if to.Buffer != nil {
+		p.BufferPercent = to.BufferPercent
+	}
+	for number, wanted := range map[*int]*int{&p.Min: to.Min, &p.Max: to.Max, &p.Buffer: to.Buffer, &p.MaxStarting: to.MaxStarting} {
+		if wanted != nil {
+			*number = *wanted
+		}
+	}
+	if to.EmptyTTL != nil {
+		p.EmptyTTL = *to.EmptyTTL
+	}
+	return p
+}
+
+// Forever is the end of a pause that only an operator ends.
+func Forever() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// PausePool makes a pool start no servers until a time, which is [Forever] at most; the servers that it has go on. Errors: NotFound, Unavailable.
+func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (Pool, error) {
+	if until.After(Forever()) {
+		until = Forever()
+	}
+	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+		p.PausedUntil, p.PauseReason = &until, edit.Reason
+		q.pause(edit, p, "pool.paused", map[string]any{"until": until.UTC().Format(time.RFC3339)})
+		return p, nil
+	})
+}
+
+// ResumePool ends the pause of a pool and of its app version, so that servers start at once if players need them. Errors: NotFound, Unavailable.
+func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
+	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+		p.PausedUntil, p.PauseReason, p.Failures = nil, "", 0
+		q.pause(edit, p, "pool.resumed", nil)
+		return p, nil
+	})
+}
+
+func (q *Queries) pause(edit PoolEdit, p Pool, kind string, more map[string]any) {
+	batch := q.deferred()
+	queueExec(batch, (*Queries).PausePool, PausePoolParams{Region: p.Region, App: p.App, Version: p.Version, Until: p.PausedUntil, Reason: p.PauseReason})
+	edit.log(batch, kind, PoolChange{Region: p.Region, App: p.App, Version: p.Version}, more)
+}
+
+// changePool runs a change of one pool under its lock.
+func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*Queries, Pool) (Pool, error)) (Pool, error) {
+	if err := checkReason(edit.Reason); err != nil {
+		return Pool{}, err
+	}
+	var p Pool
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		if err := q.lockDeclarations(ctx, edit.key()); err != nil {
+			return err
+		}
+		was, err := q.pool(ctx, edit.key())
+		if err != nil {
+			return err
+		}
+		p, err = change(q, was)
+		return err
+	})
+	if err != nil {
+		return Pool{}, classify(err)
+	}
+	s.notifyPools(edit.key())
+	return p, nil
+}
+
+func checkReason(reason string) error {
+	if utf8.RuneCountInString(reason) > maxReason {
+		return problemError(Invalid, "invalid", PoolProblem{"reason", "the reason must have at most 500 characters"})
+	}
+	return nil
+}
+
+func (q *Queries) pool(ctx context.Context, key poolKey) (Pool, error) {
+	pools, err := q.pools(ctx, key.region)
+	if err != nil {
+		return Pool{}, err
+	}
+	for _, p := range pools {
+		if p.key() == key {
+			return p, nil
+		}
+	}
+	return Pool{}, newError(NotFound, "pool_unknown", "there is no pool %s in region %q", key.name(), key.region)
+}
+
+// notifyPools wakes the loops of pools and of their regions' deployments.
+func (s *Store) notifyPools(keys ...poolKey) {
+	regions := map[string]bool{}
+	for _, k := range keys {
+		if k.region != "" {
+			regions[k.region] = true
+		}
+	}
+	s.Notify(TopicDemand, "")
+	for _, region := range slices.Sorted(maps.Keys(regions)) {
+		s.Notify(TopicDeployments, region)
+	}
+}

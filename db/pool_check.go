@@ -1,0 +1,120 @@
+package db
+
+import (
+	"cmp"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// withPoolDefaults fills the fields whose zero value means a default.
+func withPoolDefaults(p Pool) Pool {
+	p.MaxStarting = cmp.Or(p.MaxStarting, 50)
+	p.EmptyTTL = cmp.Or(p.EmptyTTL, 5*time.Minute)
+	if p.Modes != nil {
+		p.Modes = append([]string{}, p.Modes...)
+		slices.Sort(p.Modes)
+	}
+	if p.Networks == nil {
+		p.Networks = []netip.Prefix{}
+	}
+	return p
+}
+
+// CheckPools returns what is wrong with a declaration as such, whatever the database holds, at most 16 problems in the order of the lists.
+// [Store.ApplyPools] calls it.
+func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
+	all := []PoolProblem{}
+	p := problems{all: &all}
+	versions := map[string]AppVersion{}
+	if len(apps)+len(pools) > maxPoolCount {
+		p.addf("", "has %d app versions and pools, at most %d are allowed", len(apps)+len(pools), maxPoolCount)
+		return all
+	}
+	for i, v := range apps {
+		v = withAppDefaults(v)
+		v.check(p.at("apps[%d].", i))
+		if _, twice := versions[v.Name()]; twice {
+			p.at("apps[%d].", i).addf("version", "app version %s occurs twice", v.Name())
+		}
+		versions[v.Name()] = v
+	}
+	owners := map[[2]string]string{}
+	seen := map[[3]string]bool{}
+	for i, pool := range pools {
+		pool.check(p.at("pools[%d].", i))
+		if key := [3]string{pool.Region, pool.App, pool.Version}; !seen[key] {
+			seen[key] = true
+		} else {
+			p.at("pools[%d].", i).addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
+		}
+		if v, ok := versions[pool.Name()]; ok {
+			pool.checkOffer(p.at("pools[%d].", i), v.Modes)
+			pool.Modes = pool.modesOf(v)
+		}
+		for _, m := range pool.Modes {
+			if owner, taken := owners[[2]string{pool.Region, m}]; taken && owner != pool.Name() {
+				p.at("pools[%d].", i).addf("modes", "mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m, pool.Region, owner)
+			}
+			owners[[2]string{pool.Region, m}] = pool.Name()
+		}
+	}
+	return all[:min(len(all), maxPoolProblems)]
+}
+
+// maxPoolProblems bounds what is reported: a document with more problems was not meant as one.
+const maxPoolProblems = 16
+
+func (p *Pool) check(at problems) {
+	if !validRegion(p.Region) {
+		at.addf("region", "%.40q must be 1 to 32 lowercase letters, digits and hyphens", p.Region)
+	}
+	at.text("app", p.App, appName, nameWords)
+	at.text("version", p.Version, appName, nameWords)
+	at.number("max", p.Max, 0, maxPoolSize)
+	at.number("min", p.Min, 0, max(p.Max, 0))
+	if p.BufferPercent {
+		at.number("buffer", p.Buffer, 0, 99)
+	} else {
+		at.number("buffer", p.Buffer, 0, maxPoolSize)
+	}
+	if p.MaxStarting != 0 {
+		at.number("max_starting", p.MaxStarting, 1, maxPoolSize)
+	}
+	if p.EmptyTTL != 0 {
+		at.duration("empty_ttl", p.EmptyTTL, time.Second, maxEmptyTTL)
+	}
+	if c := p.Coords; c != nil && !(math.Abs(c.Latitude) <= 90 && math.Abs(c.Longitude) <= 180) {
+		at.addf("coordinates", "must be a latitude of -90 to 90 and a longitude of -180 to 180 degrees")
+	}
+	if len(p.Networks) > maxNetworks {
+		at.addf("networks", "has %d networks, at most %d are allowed", len(p.Networks), maxNetworks)
+	}
+	for i, n := range p.Networks {
+		if !n.IsValid() || n.Masked() != n {
+			at.at("networks[%d]", i).addf("", "%s must be a network without host bits, such as %s", n, n.Masked())
+		}
+	}
+	if len(p.Modes) > maxModes {
+		at.addf("modes", "has %d modes, at most %d are allowed", len(p.Modes), maxModes)
+	}
+	checkModes(at, p.Modes)
+}
+
+// checkOffer reports modes that servers of the app version do not offer.
+func (p *Pool) checkOffer(at problems, offered []string) {
+	for _, m := range p.Modes {
+		if !slices.Contains(offered, m) {
+			at.addf("modes", "app version %s does not offer %q: it offers %q", p.Name(), m, offered)
+		}
+	}
+}
+
+// modesOf returns the modes of a declared pool: without a list it has all modes of its app version.
+func (p *Pool) modesOf(v AppVersion) []string {
+	if p.Modes == nil {
+		return slices.Sorted(slices.Values(v.Modes))
+	}
+	return p.Modes
+}

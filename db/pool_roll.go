@@ -1,0 +1,122 @@
+package db
+
+import (
+	"context"
+	"slices"
+)
+
+// PoolRoll is what a roll did.
+type PoolRoll struct {
+	Pool    Pool     // of the version that hosts the modes now
+	Modes   []string // that were moved
+	Drained int      // servers of the version before that take no new players; those without players end at once
+}
+
+// RollPool moves the modes of a pool to another version of its app, and drains the servers of the version before, in one transaction: no
+// player is seated on a version that the mode does not belong to. The other version gets a pool with the same numbers unless it has one.
+// Errors: NotFound; Conflict for a version that does not offer the modes, or a pool that has none; Unavailable.
+func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRoll, error) {
+	if err := checkReason(edit.Reason); err != nil {
+		return PoolRoll{}, err
+	}
+	next := poolKey{edit.Region, edit.App, to}
+	var done PoolRoll
+	err := s.inBulkTxWithRetries(ctx, func(q *Queries) (err error) {
+		if err := q.lockDeclarations(ctx, edit.key(), next); err != nil {
+			return err
+		}
+		done, err = q.rollPool(ctx, edit, next)
+		return err
+	})
+	if err != nil {
+		return PoolRoll{}, classify(err)
+	}
+	s.notifyPools(next)
+	return done, nil
+}
+
+func (q *Queries) rollPool(ctx context.Context, edit PoolEdit, next poolKey) (done PoolRoll, err error) {
+	from, err := q.pool(ctx, edit.key())
+	if err != nil {
+		return done, err
+	}
+	if done.Pool, err = q.nextPool(ctx, from, next); err != nil {
+		return done, err
+	}
+	if err := q.SavePool(ctx, done.Pool.row()); err != nil {
+		return done, err
+	}
+	done.Modes, err = q.MovePoolModes(ctx, MovePoolModesParams{Region: from.Region, App: from.App, FromVersion: from.Version, Version: next.version})
+	if err != nil {
+		return done, err
+	}
+	slices.Sort(done.Modes)
+	done.Pool.Modes = slices.Sorted(slices.Values(append(done.Pool.Modes, done.Modes...)))
+	if done.Drained, err = q.drainPool(ctx, edit, "rolled"); err != nil {
+		return done, err
+	}
+	edit.log(q.deferred(), "pool.rolled", PoolChange{Region: from.Region, App: from.App, Version: next.version},
+		map[string]any{"before": from.Version, "modes": done.Modes, "drained": done.Drained})
+	return done, nil
+}
+
+// nextPool returns the pool that modes are moved to, as it is now or as it will be made.
+func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, error) {
+	if next.version == from.Version {
+		return Pool{}, newError(Conflict, "same_version", "pool %s has that version already", from.Name())
+	}
+	if len(from.Modes) == 0 {
+		return Pool{}, newError(Conflict, "pool_without_modes", "pool %s of region %s has no modes that could be moved", from.Name(), from.Region)
+	}
+	v, err := q.appVersion(ctx, next.app, next.version)
+	if err != nil {
+		return Pool{}, err
+	}
+	var wrong []PoolProblem
+	wanted := Pool{App: next.app, Version: next.version, Modes: from.Modes}
+	if wanted.checkOffer(problems{all: &wrong}, v.Modes); len(wrong) > 0 {
+		return Pool{}, newError(Conflict, "mode_not_offered", "%s", wrong[0].Text)
+	}
+	pool, err := q.pool(ctx, next)
+	if IsKind(err, NotFound) {
+		pool, err = from, nil
+		pool.Version, pool.Modes, pool.Failures, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, 0, nil, "", 0
+	}
+	return pool, err
+}
+
+// drainPool ends what a pool has: servers with players when they are empty, the others now. It returns how many.
+func (q *Queries) drainPool(ctx context.Context, edit PoolEdit, reason string) (int, error) {
+	drained, err := q.DrainInstancesOfPool(ctx, DrainInstancesOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Actor: edit.Author})
+	if err != nil {
+		return 0, err
+	}
+	if err := q.RefreshShares(ctx, RefreshSharesParams{Region: edit.Region, InstanceIds: drained}); err != nil {
+		return 0, err
+	}
+	n, err := q.DrainDeploymentsOfPool(ctx, DrainDeploymentsOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Reason: &reason})
+	return int(n), err
+}
+
+// DeletePool drains the servers of a pool and deletes it, and its app version unless something of that is left. Players who wait for its
+// modes wait for nothing any more. It returns how many servers it drains. Errors: NotFound, Unavailable.
+func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err error) {
+	_, err = s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+		var err error
+		if drained, err = q.drainPool(ctx, edit, "pool_deleted"); err != nil {
+			return p, err
+		}
+		if err := q.DeletePoolModes(ctx, DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: []string{}}); err != nil {
+			return p, err
+		}
+		if err := q.DeletePool(ctx, DeletePoolParams{Region: p.Region, App: p.App, Version: p.Version}); err != nil {
+			return p, err
+		}
+		if err := q.DeleteUnusedAppVersion(ctx, DeleteUnusedAppVersionParams{App: p.App, Version: p.Version}); err != nil {
+			return p, err
+		}
+		edit.log(q.deferred(), "pool.deleted", PoolChange{Region: p.Region, App: p.App, Version: p.Version}, map[string]any{"drained": drained})
+		return p, nil
+	})
+	return drained, err
+}

@@ -1,0 +1,103 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// fields returns what an operator declares, by the names in documents.
+func (v *AppVersion) fields() map[string]any {
+	return map[string]any{
+		"provider": v.Provider, "launch": v.Launch, "launch_version": v.LaunchVersion, "ports": v.Ports, "game_port": v.GamePort, "endpoint": v.Endpoint,
+		"modes": slices.Sorted(slices.Values(v.Modes)), "capacity": v.Capacity, "max_sessions": v.MaxSessions, "max_players": v.MaxPlayers, "env": v.Env,
+		"resources": [2]int{v.CPUUnits, v.MemoryMiB}, "start_within": v.StartWithin, "register_within": v.RegisterWithin, "grace": v.Grace,
+		"max_lifetime": v.MaxLifetime, "drain_ahead": v.DrainAhead, "netcode": [2]any{v.Dialect, v.ProtocolID},
+		"digest_required": v.DigestRequired, "compat": v.Compat,
+	}
+}
+
+func (p *Pool) fields() map[string]any {
+	return map[string]any{
+		"min": p.Min, "max": p.Max, "buffer": [2]any{p.Buffer, p.BufferPercent}, "max_starting": p.MaxStarting, "empty_ttl": p.EmptyTTL,
+		"coordinates": p.Coords, "networks": p.Networks, "modes": p.Modes,
+	}
+}
+
+// row encodes an app version.
+func (v *AppVersion) row() (SaveAppVersionParams, error) {
+	ports, err := json.Marshal(v.Ports)
+	if err != nil {
+		return SaveAppVersionParams{}, err
+	}
+	env, err := json.Marshal(v.Env)
+	if err != nil {
+		return SaveAppVersionParams{}, err
+	}
+	p := SaveAppVersionParams{
+		App: v.App, Version: v.Version, Provider: v.Provider, Launch: v.Launch, LaunchVersion: v.LaunchVersion, Ports: ports, GamePort: v.GamePort,
+		Endpoint: v.Endpoint, Modes: v.Modes, Capacity: int32(v.Capacity), MaxPlayers: int32(v.MaxPlayers), Env: env, CpuUnits: int32(v.CPUUnits),
+		MemoryMib: int32(v.MemoryMiB), StartWithin: v.StartWithin, RegisterWithin: v.RegisterWithin, Grace: v.Grace, MaxLifetime: v.MaxLifetime,
+		DrainAhead: v.DrainAhead, Dialect: string(v.Dialect), DigestRequired: v.DigestRequired, Compat: v.Compat,
+	}
+	if v.MaxSessions != nil {
+		n := int32(*v.MaxSessions)
+		p.MaxSessions = &n
+	}
+	if v.Dialect != "" {
+		p.ProtocolID = strconv.FormatUint(v.ProtocolID, 10)
+	}
+	return p, nil
+}
+
+func (p *Pool) row() SavePoolParams {
+	r := SavePoolParams{
+		Region: p.Region, App: p.App, Version: p.Version, MinServers: int32(p.Min), MaxServers: int32(p.Max), Buffer: int32(p.Buffer),
+		BufferPercent: p.BufferPercent, MaxStarting: int32(p.MaxStarting), EmptyTtl: p.EmptyTTL, Networks: p.Networks,
+	}
+	if p.Coords != nil {
+		r.Latitude, r.Longitude = &p.Coords.Latitude, &p.Coords.Longitude
+	}
+	return r
+}
+
+// pools returns the pools of a region, or of all for "".
+func (q *Queries) pools(ctx context.Context, region string) ([]Pool, error) {
+	rows, err := q.ListPools(ctx, region)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Pool, len(rows))
+	for i, r := range rows {
+		all[i] = Pool{
+			Region: r.Region, App: r.App, Version: r.Version, Min: int(r.MinServers), Max: int(r.MaxServers), Buffer: int(r.Buffer), BufferPercent: r.BufferPercent,
+			MaxStarting: int(r.MaxStarting), EmptyTTL: r.EmptyTtl, Networks: r.Networks, Modes: r.Modes, Servers: int(r.Servers), Failures: int(r.Failures),
+			PausedUntil: r.PausedUntil, PauseReason: r.PauseReason, LastPlan: r.LastPlan,
+		}
+		if r.Latitude != nil && r.Longitude != nil {
+			all[i].Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
+		}
+		if r.PlannedAt.After(time.Unix(0, 0)) {
+			all[i].PlannedAt = &rows[i].PlannedAt
+		}
+	}
+	return all, nil
+}
+
+func (q *Queries) appVersions(ctx context.Context) ([]AppVersion, error) {
+	rows, err := q.ListAppVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]AppVersion, len(rows))
+	for i, r := range rows {
+		if all[i], err = GetAppVersionRow(r).appVersion(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,257 @@
+package db_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// arenaVersion returns an app version of which servers can be started.
+func arenaVersion(version string) db.AppVersion {
+	return db.AppVersion{
+		App: "arena", Version: version, Provider: "process", Launch: "arena", Ports: []db.AppPort{{Name: "game", Protocol: provider.UDP}},
+		Modes: []string{"duel", "solo"}, Capacity: 8, MaxPlayers: 2,
+	}
+}
+
+func euPool(version string, modes ...string) db.Pool {
+	return db.Pool{Region: "eu", App: "arena", Version: version, Max: 10, Modes: modes}
+}
+
+func (b *bundle) declare(apps []db.AppVersion, pools ...db.Pool) db.PoolChanges {
+	b.t.Helper()
+	done, err := b.ApplyPools(b.t.Context(), db.PoolEdit{Author: "ci"}, apps, pools, false)
+	require.NoError(b.t, err)
+	return done
+}
+
+// refused returns the error of a declaration that is not applied.
+func (b *bundle) refused(kind db.Kind, apps []db.AppVersion, pools ...db.Pool) *db.Error {
+	b.t.Helper()
+	_, err := b.ApplyPools(b.t.Context(), db.PoolEdit{}, apps, pools, false)
+	var e *db.Error
+	require.ErrorAs(b.t, err, &e)
+	require.Equal(b.t, kind, e.Kind, "%v", err)
+	return e
+}
+
+// deploy inserts a deployment in a phase, and an instance of it where that has one.
+func (b *bundle) deployed(version, phase string) (id string) {
+	b.t.Helper()
+	id = one[string](b, `INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, endpoint, incarnation)
+		VALUES ('eu', gen_random_uuid(), 'arena', $1, 'process', 'ld-' || gen_random_uuid(), $2, now(), gen_random_uuid(), 'x:1', gen_random_uuid()) RETURNING id::text`, version, phase)
+	if phase == "ready" {
+		b.register(id, 8)
+		b.exec("UPDATE instances SET deployment_id = id::uuid WHERE id = $1", id)
+	}
+	return id
+}
+
+func TestApplyPoolsReadsBackWhatWasDeclared(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	three := 3
+	v := arenaVersion("v1")
+	v.MaxSessions, v.Env, v.CPUUnits, v.MemoryMiB = &three, map[string]string{"LOG": "debug"}, 512, 256
+	v.Dialect, v.ProtocolID, v.DigestRequired, v.Compat = netcode.LightyearLE, 1<<63+1, true, db.CompatArbitrium
+	p := euPool("v1", "solo", "duel")
+	p.Min, p.Buffer, p.BufferPercent, p.MaxStarting, p.EmptyTTL = 1, 20, true, 5, time.Minute
+	p.Coords, p.Networks = &provider.Coords{Latitude: 52.5, Longitude: 13.4}, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
+
+	done := b.declare([]db.AppVersion{v}, p)
+	require.Equal(t, []db.PoolChange{{App: "arena", Version: "v1", Change: "created"}}, done.Apps)
+	require.Equal(t, []db.PoolChange{{Region: "eu", App: "arena", Version: "v1", Change: "created"}}, done.Pools)
+	require.Equal(t, "unchanged", b.declare([]db.AppVersion{v}, p).Pools[0].Change)
+
+	stored, err := b.AppVersion(t.Context(), "arena", "v1")
+	require.NoError(t, err)
+	v.GamePort, v.Endpoint, v.StartWithin, v.RegisterWithin = "game", "{ip}:{port}", 3*time.Minute, time.Minute
+	v.Grace, v.MaxLifetime, v.DrainAhead, v.AppliedAt = 30*time.Second, 24*time.Hour, time.Hour, stored.AppliedAt
+	require.Equal(t, v, stored)
+
+	pools, err := b.Pools(t.Context(), "eu")
+	require.NoError(t, err)
+	p.Modes = []string{"duel", "solo"}
+	require.Equal(t, []db.Pool{p}, pools)
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM events WHERE actor = 'ci' AND kind IN ('app_version.applied', 'pool.applied')"))
+}
+
+func TestApplyPoolsIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
+	e := b.refused(db.Conflict, []db.AppVersion{arenaVersion("v2")}, db.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
+	require.Equal(t, "pools[1].modes", e.Field)
+	require.Contains(t, e.Detail, "belongs to pool arena/v1")
+	_, err := b.AppVersion(t.Context(), "arena", "v2")
+	require.True(t, db.IsKind(err, db.NotFound))
+}
+
+func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
+	larger := arenaVersion("v1")
+	larger.Capacity = 16
+	require.Equal(t, []string{"capacity"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields) // no server was started
+
+	b.exec("UPDATE app_versions SET used_at = now(), failures = 3, paused_until = now() + interval '1 hour'")
+	e := b.refused(db.Conflict, []db.AppVersion{arenaVersion("v1")})
+	require.Equal(t, "apps[0].capacity", e.Field)
+	larger.Grace = time.Minute
+	require.Equal(t, []string{"grace"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields)
+	v, err := b.AppVersion(t.Context(), "arena", "v1")
+	require.NoError(t, err)
+	require.Zero(t, v.Failures)
+	require.Nil(t, v.PausedUntil)
+}
+
+// Pins a document that moves a mode between its pools, whose order decided whether it was applied.
+func TestApplyPoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v1, v2 := arenaVersion("v1"), arenaVersion("v2")
+	b.declare([]db.AppVersion{v1, v2}, euPool("v1"), db.Pool{Region: "eu", App: "arena", Version: "v2", Modes: []string{}})
+	b.declare(nil, euPool("v2"), db.Pool{Region: "eu", App: "arena", Version: "v1", Modes: []string{}})
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
+	e := b.refused(db.Conflict, nil, euPool("v1"))
+	require.Contains(t, e.Detail, "belongs to pool arena/v2")
+}
+
+func TestApplyPoolsDryRunWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	done, err := b.ApplyPools(t.Context(), db.PoolEdit{}, []db.AppVersion{arenaVersion("v1")}, []db.Pool{euPool("v1", "duel")}, true)
+	require.NoError(t, err)
+	require.Equal(t, "created", done.Pools[0].Change)
+	require.Zero(t, one[int](b, "SELECT count(*) FROM app_versions"))
+}
+
+func TestApplyPoolsRefusesToTakeAModeFromServers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel", "solo"))
+	id := b.deployed("v1", "starting")
+	e := b.refused(db.Conflict, nil, euPool("v1", "solo"))
+	require.Equal(t, "pools[0].modes", e.Field)
+	b.exec("UPDATE deployments SET desired = 'stopped', phase = 'stopping' WHERE id = $1::uuid", id)
+	b.declare(nil, euPool("v1", "solo"))
+}
+
+func TestCheckPoolsNamesTheValue(t *testing.T) {
+	t.Parallel()
+	for path, change := range map[string]func(*db.AppVersion, *db.Pool){
+		"apps[0].app":               func(v *db.AppVersion, p *db.Pool) { v.App = " x"; p.App = "arena" },
+		"apps[0].provider":          func(v *db.AppVersion, _ *db.Pool) { v.Provider = "lambda" },
+		"apps[0].launch":            func(v *db.AppVersion, _ *db.Pool) { v.Launch = "rm -rf" },
+		"apps[0].ports":             func(v *db.AppVersion, _ *db.Pool) { v.Ports = nil },
+		"apps[0].ports[0].protocol": func(v *db.AppVersion, _ *db.Pool) { v.Ports[0].Protocol = "sctp" },
+		"apps[0].ports[1].name":     func(v *db.AppVersion, _ *db.Pool) { v.Ports, v.GamePort = append(v.Ports, v.Ports[0]), "game" },
+		"apps[0].ports[0].internal": func(v *db.AppVersion, _ *db.Pool) { v.Provider = "docker" },
+		"apps[0].game_port":         func(v *db.AppVersion, _ *db.Pool) { v.GamePort = "web" },
+		"apps[0].endpoint":          func(v *db.AppVersion, _ *db.Pool) { v.Endpoint = "{host}:1" },
+		"apps[0].modes":             func(v *db.AppVersion, p *db.Pool) { v.Modes, p.Modes = nil, nil },
+		"apps[0].modes[1]":          func(v *db.AppVersion, _ *db.Pool) { v.Modes = []string{"duel", "duel"} },
+		"apps[0].capacity":          func(v *db.AppVersion, _ *db.Pool) { v.Capacity = 1 },
+		"apps[0].env.FLEET_TOKEN":   func(v *db.AppVersion, _ *db.Pool) { v.Env = map[string]string{"FLEET_TOKEN": "x"} },
+		"apps[0].env.A":             func(v *db.AppVersion, _ *db.Pool) { v.Env = map[string]string{"A": string(make([]byte, 4097))} },
+		"apps[0].max_lifetime": func(v *db.AppVersion, _ *db.Pool) {
+			v.Provider, v.Ports[0].Internal, v.MaxLifetime = "edgegap", 1, 25*time.Hour
+		},
+		"apps[0].drain_ahead":     func(v *db.AppVersion, _ *db.Pool) { v.DrainAhead = 24 * time.Hour },
+		"apps[0].netcode.dialect": func(v *db.AppVersion, _ *db.Pool) { v.Dialect = "netcode103" },
+		"apps[0].compat":          func(v *db.AppVersion, _ *db.Pool) { v.Compat = "arbitrum" },
+		"pools[0].region":         func(_ *db.AppVersion, p *db.Pool) { p.Region = "EU" },
+		"pools[0].min":            func(_ *db.AppVersion, p *db.Pool) { p.Min = 11 },
+		"pools[0].max":            func(_ *db.AppVersion, p *db.Pool) { p.Max = -1 },
+		"pools[0].buffer":         func(_ *db.AppVersion, p *db.Pool) { p.Buffer, p.BufferPercent = 100, true },
+		"pools[0].coordinates":    func(_ *db.AppVersion, p *db.Pool) { p.Coords = &provider.Coords{Latitude: 91} },
+		"pools[0].networks[0]":    func(_ *db.AppVersion, p *db.Pool) { p.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")} },
+		"pools[0].modes":          func(_ *db.AppVersion, p *db.Pool) { p.Modes = []string{"ranked"} },
+	} {
+		v, p := arenaVersion("v1"), euPool("v1", "duel")
+		change(&v, &p)
+		wrong := db.CheckPools([]db.AppVersion{v}, []db.Pool{p})
+		require.Len(t, wrong, 1, "%s: %v", path, wrong)
+		require.Equal(t, path, wrong[0].Path, "%v", wrong)
+	}
+	wrong := db.CheckPools([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, []db.Pool{euPool("v1", "duel"), euPool("v2", "duel")})
+	require.Len(t, wrong, 1)
+	require.Equal(t, "pools[1].modes", wrong[0].Path)
+}
+
+func TestScalePauseAndResumePool(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
+	edit := db.PoolEdit{Region: "eu", App: "arena", Version: "v1", Author: "ann", Reason: "launch day"}
+	two, eleven := 2, 11
+	p, err := b.ScalePool(t.Context(), edit, db.PoolScale{Min: &two})
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 10}, []int{p.Min, p.Max})
+	_, err = b.ScalePool(t.Context(), edit, db.PoolScale{Min: &eleven})
+	require.True(t, db.IsKind(err, db.Invalid), "%v", err)
+
+	_, err = b.PausePool(t.Context(), edit, db.Forever())
+	require.NoError(t, err)
+	pools, err := b.Pools(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, db.Forever(), pools[0].PausedUntil.UTC())
+	require.Equal(t, "launch day", pools[0].PauseReason)
+
+	b.exec("UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour', pause_reason = 'x'")
+	_, err = b.ResumePool(t.Context(), edit)
+	require.NoError(t, err)
+	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM pools p, app_versions v WHERE p.paused_until IS NOT NULL OR v.paused_until IS NOT NULL OR v.failures > 0"))
+	require.Equal(t, "ann", one[string](b, "SELECT actor FROM events WHERE kind = 'pool.scaled' AND detail ->> 'reason' = 'launch day'"))
+
+	edit.Version = "v2"
+	_, err = b.ResumePool(t.Context(), edit)
+	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+}
+
+func TestRollPoolMovesModesAndDrains(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.declare([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel", "solo"))
+	ready, starting, stopping := b.deployed("v1", "ready"), b.deployed("v1", "starting"), b.deployed("v1", "stopping")
+
+	edit := db.PoolEdit{Region: "eu", App: "arena", Version: "v1"}
+	done, err := b.RollPool(t.Context(), edit, "v2")
+	require.NoError(t, err)
+	require.Equal(t, db.PoolRoll{Pool: done.Pool, Modes: []string{"duel", "solo"}, Drained: 2}, done)
+	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
+	require.Equal(t, "draining", one[string](b, "SELECT status FROM instances WHERE id = $1", ready))
+	phase := func(id string) string {
+		return one[string](b, "SELECT desired || ' ' || phase FROM deployments WHERE id = $1::uuid", id)
+	}
+	require.Equal(t, []string{"running draining", "stopped starting", "running stopping"}, []string{phase(ready), phase(starting), phase(stopping)})
+	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM instance_modes WHERE share_bucket < 99"))
+
+	_, err = b.RollPool(t.Context(), edit, "v2")
+	require.True(t, db.IsKind(err, db.Conflict), "%v", err) // no modes are left
+	edit.Version = "v2"
+	_, err = b.RollPool(t.Context(), edit, "v1") // back
+	require.NoError(t, err)
+	_, err = b.RollPool(t.Context(), edit, "v3")
+	require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+}
+
+func TestDeletePool(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.declare([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel"), euPool("v2", "solo"))
+	b.deployed("v1", "ready")
+	for version, kept := range map[string]int{"v1": 1, "v2": 0} {
+		_, err := b.DeletePool(t.Context(), db.PoolEdit{Region: "eu", App: "arena", Version: version})
+		require.NoError(t, err)
+		require.Equal(t, kept, one[int](b, "SELECT count(*) FROM app_versions WHERE version = $1", version))
+	}
+	require.Zero(t, one[int](b, "SELECT count(*) FROM pools"))
+}

@@ -1,0 +1,86 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// Past selects the history of a profile between two times.
+type Past struct {
+	Region, Profile string
+	From, To        time.Time
+}
+
+const (
+	// replayPage is the number of rows in a page of history, some MiB.
+	replayPage = 5000
+	// maxShortages bounds the waits for servers that one replay holds in memory.
+	maxShortages = 100_000
+)
+
+// PastTickets calls f with the tickets that were in the queue between these times and have left it, by creation, until f returns an
+// error, which it returns. It keeps one page in memory and no transaction open. Errors: Unavailable.
+func (s *Store) PastTickets(ctx context.Context, p Past, f func(ReplayTicketsRow) error) error {
+	arg := ReplayTicketsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.To, After: time.Unix(0, 0), Page: replayPage}
+	return eachPast(func() ([]ReplayTicketsRow, error) { return s.q.ReplayTickets(ctx, arg) }, func(row ReplayTicketsRow) error {
+		arg.After, arg.AfterID = row.Created, row.ID
+		return f(row)
+	})
+}
+
+// eachPast calls f with each row of the pages that read returns, until a page is not full. f must advance the start of the next page.
+func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
+	for {
+		page, err := read()
+		if err != nil {
+			return classify(err)
+		}
+		for _, row := range page {
+			if err := f(row); err != nil {
+				return err
+			}
+		}
+		if len(page) < replayPage {
+			return nil
+		}
+	}
+}
+
+// PastMatches does the same with the matches that were committed between these times.
+func (s *Store) PastMatches(ctx context.Context, p Past, f func(ReplayMatchesRow) error) error {
+	arg := ReplayMatchesParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.To, After: time.Unix(0, 0), Page: replayPage}
+	return eachPast(func() ([]ReplayMatchesRow, error) { return s.q.ReplayMatches(ctx, arg) }, func(row ReplayMatchesRow) error {
+		arg.After, arg.AfterID = row.CommittedAt, row.ID
+		return f(row)
+	})
+}
+
+// PastVersions returns the versions that made matches, with the seeds of their random choices, those with most matches first. Errors:
+// Unavailable.
+func (s *Store) PastVersions(ctx context.Context, p Past) ([]ReplayVersionsRow, error) {
+	rows, err := s.q.ReplayVersions(ctx, ReplayVersionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.To})
+	return rows, classify(err)
+}
+
+// PastRegions returns the game regions in which matches were or could have been played. Errors: Unavailable.
+func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
+	names, err := s.q.ReplayRegions(ctx, ReplayRegionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.To})
+	return names, classify(err)
+}
+
+// PastShortages returns the matches that waited for a server for longer than a time, at most 100,000. Errors: Unavailable.
+func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration) ([]ReplayShortagesRow, error) {
+	rows, err := s.q.ReplayShortages(ctx, ReplayShortagesParams{
+		Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.To, Longer: longer, Page: maxShortages,
+	})
+	return rows, classify(err)
+}
+
+// HistoryBegins returns when the first ticket of the history left the queue; zero: there is no history. Errors: Unavailable.
+func (s *Store) HistoryBegins(ctx context.Context, region string) (time.Time, error) {
+	begins, err := s.q.ReplayHistory(ctx, region)
+	if err != nil || begins.Unix() <= 0 {
+		return time.Time{}, classify(err)
+	}
+	return begins, nil
+}

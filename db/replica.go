@@ -1,0 +1,155 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// BeginReplica records that a process of the director accepts connections of a region's agents, and returns the new replica's id. Errors:
+// Unavailable.
+func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, error) {
+	id := uuid.New()
+	if err := s.q.BeginReplica(ctx, BeginReplicaParams{Region: region, ID: id}); err != nil {
+		return uuid.Nil, classify(err)
+	}
+	s.Notify(TopicFleet, region)
+	return id, nil
+}
+
+// RenewReplica renews the lease of a replica; call it every second. silence is the longest time since a last reply among its agents that
+// have missed no poll, 0 without agents. Errors: Superseded (the replica was ended: close all connections and call BeginReplica for a new
+// id), Unavailable.
+func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, silence time.Duration) error {
+	renewed, err := s.q.RenewReplica(ctx, RenewReplicaParams{Region: region, ID: id, Silence: silence})
+	if err == nil && renewed == 0 {
+		return newError(Superseded, "replica_ended", "the lease of this replica has expired, and its agents have left: begin anew")
+	}
+	return classify(err)
+}
+
+// EndReplica ends a replica that stops. If other replicas are live, its agents stay listed for the time keep, so that they can join there.
+// Otherwise they leave at once, and so do the remaining agents of replicas that ended earlier. Errors: Unavailable.
+func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, keep time.Duration) error {
+	var alone bool
+	err := s.inTx(ctx, func(q *Queries) error {
+		others, err := q.LockReplicas(ctx, region) // if two replicas stop at the same time, the second one must see that no other is live
+		if err != nil {
+			return err
+		}
+		if alone = noneLives(others, id); alone {
+			keep = 0
+		}
+		return q.EndReplica(ctx, EndReplicaParams{Region: region, ID: id, Keep: keep, Alone: alone})
+	})
+	if err != nil {
+		return classify(err)
+	}
+	s.Notify(TopicFleet, region)
+	for alone {
+		ended, err := s.EndAgents(ctx, region)
+		if err != nil || ended == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+func noneLives(replicas []LockReplicasRow, but uuid.UUID) bool {
+	for _, r := range replicas {
+		if r.Live && r.ID != but {
+			return false
+		}
+	}
+	return true
+}
+
+// EndExpiredReplicas ends the replicas of a region whose lease has expired, and returns their number. See EndAgents. Errors: Unavailable.
+func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, error) {
+	ended, err := s.q.EndExpiredReplicas(ctx, region)
+	if err != nil {
+		return 0, classify(err)
+	}
+	for _, id := range ended {
+		s.Notify(TopicReplica(id), region)
+		s.Notify(TopicFleet, region)
+	}
+	return len(ended), nil
+}
+
+// ForgetReplicas deletes the replicas of a region that ended ten minutes ago. Errors: Unavailable.
+func (s *Store) ForgetReplicas(ctx context.Context, region string) (int, error) {
+	n, err := s.q.ForgetReplicas(ctx, region)
+	return int(n), classify(err)
+}
+
+// AgentRegions returns the regions that have replicas, agents or commands. Errors: Unavailable.
+func (s *Store) AgentRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.AgentRegions(ctx)
+	return regions, classify(err)
+}
+
+// OwnAgents holds the changed agents of a replica.
+type OwnAgents struct {
+	Changed []OwnAgent
+	All     bool   // Changed holds all agents that have not left: any other agent has left
+	Next    uint64 // for the next call
+}
+
+// OwnAgents returns the agents of a replica that changed since an earlier call. since is the Next of that call; 0 returns all agents. It may
+// return an agent twice. Call it every second, and after notifications of the replica's topic. Errors: Unavailable.
+func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID, since uint64) (OwnAgents, error) {
+	if since == 0 {
+		return s.allOwnAgents(ctx, region, replica)
+	}
+	var p tx.Pipeline
+	var out OwnAgents
+	var rows []OwnAgentsRow
+	queueOldest(&p, &out.Next)
+	queue(&p, &rows, (*Queries).OwnAgents, OwnAgentsParams{Region: region, Since: since, Replica: replica})
+	if err := s.q.send(ctx, &p); err != nil {
+		return OwnAgents{}, classify(err)
+	}
+	if out.Next < since { // after a failover, another server numbers the transactions differently
+		return s.allOwnAgents(ctx, region, replica)
+	}
+	for _, r := range rows {
+		out.Changed = append(out.Changed, r.agent())
+	}
+	return out, nil
+}
+
+func (s *Store) allOwnAgents(ctx context.Context, region string, replica uuid.UUID) (OwnAgents, error) {
+	var p tx.Pipeline
+	var rows []AllOwnAgentsRow
+	out := OwnAgents{All: true}
+	queueOldest(&p, &out.Next)
+	queue(&p, &rows, (*Queries).AllOwnAgents, AllOwnAgentsParams{Region: region, Replica: replica})
+	if err := s.q.send(ctx, &p); err != nil {
+		return OwnAgents{}, classify(err)
+	}
+	for _, r := range rows {
+		out.Changed = append(out.Changed, OwnAgentsRow(r).agent())
+	}
+	return out, nil
+}
+
+// queueOldest must be queued before the statement that reads rows, so that the snapshot of that statement is at least as new.
+func queueOldest(p *tx.Pipeline, into *uint64) {
+	queue(p, into, func(q *Queries, ctx context.Context, _ struct{}) (uint64, error) { return q.OldestTransaction(ctx) }, struct{}{})
+}
+
+func (r OwnAgentsRow) agent() OwnAgent {
+	return OwnAgent{ID: r.AgentID, Left: r.HasLeft, AgentState: AgentState{Status: echoed(r.Status), Owes: r.OwesReply, Doubted: r.Doubted}}
+}
+
+// echoed returns the status that polls carry. An agent's drain is complete when a poll carries draining.
+func echoed(effective string) string {
+	if effective == AgentDraining {
+		return AgentDraining
+	}
+	return AgentActive
+}

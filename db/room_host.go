@@ -1,0 +1,166 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// roomHost is an agent that the transaction has locked, with counts of the rooms that the transaction gives it.
+type roomHost struct {
+	RoomHostsRow
+
+	agentLoad
+}
+
+// roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before agents in the lock
+// order, so other transactions can use it to reserve rooms as well.
+type roomHosting struct {
+	q      *Queries
+	region string
+
+	made []ReserveRoomsRow // known once the transaction has committed
+}
+
+// open decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms with the commit. First it
+// reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents and checks them again. If another transaction has
+// filled an order's agent in between, the order stays undecided.
+func (h *roomHosting) open(ctx context.Context, orders []*roomOrder) error {
+	look, err := h.look(ctx, pendingOrders(orders))
+	if err != nil {
+		return err
+	}
+	look.refuse(pendingOrders(orders))
+	look.deal(pendingOrders(orders))
+	chosen := slices.DeleteFunc(pendingOrders(orders), func(o *roomOrder) bool { return o.agent == "" })
+	if err := h.lock(ctx, chosen); err != nil {
+		return err
+	}
+	h.reserve(chosen)
+	return nil
+}
+
+func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook, err error) {
+	var out tx.Pipeline
+	var ids []string
+	hosts := RoomHostsParams{Region: h.region}
+	for _, o := range orders {
+		ids = append(ids, o.RoomID)
+		if o.InstanceID != nil && isStorable(*o.InstanceID) {
+			hosts.Ids = append(hosts.Ids, *o.InstanceID)
+		}
+		if o.ProcessUID != nil && isStorable(*o.ProcessUID) {
+			hosts.Processes = append(hosts.Processes, *o.ProcessUID)
+		}
+	}
+	queue(&out, &l.taken, (*Queries).TakenRooms, TakenRoomsParams{Region: h.region, Ids: ids})
+	if len(hosts.Ids)+len(hosts.Processes) > 0 {
+		queue(&out, &l.pinned, (*Queries).RoomHosts, hosts)
+	}
+	groups, wanted := groupsOf(orders)
+	var rows []RoomCandidatesRow
+	if len(groups) > 0 {
+		wanted.Region = h.region
+		queue(&out, &rows, (*Queries).RoomCandidates, wanted)
+	}
+	if err := h.q.send(ctx, &out); err != nil {
+		return l, err
+	}
+	l.candidates = map[string][]RoomCandidatesRow{}
+	for _, r := range rows {
+		l.candidates[groups[r.Group]] = append(l.candidates[groups[r.Group]], r)
+	}
+	return l, nil
+}
+
+// lock locks the agents that deal chose, and checks the orders again. An order that still fits gets its host.
+func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, o := range orders {
+		ids = append(ids, o.agent)
+	}
+	var out tx.Pipeline
+	var rows []RoomHostsRow
+	var states []LockAgentStatesRow
+	queue(&out, &states, (*Queries).LockAgentStates, LockAgentStatesParams{Region: h.region, Ids: ids}) // first: the next statement then sees the last holders' writes
+	queue(&out, &rows, (*Queries).RoomHosts, RoomHostsParams{Region: h.region, Ids: ids})
+	if err := h.q.send(ctx, &out); err != nil {
+		return err
+	}
+	hosts := map[string]*roomHost{}
+	for _, r := range rows {
+		hosts[r.ID] = &roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms, int(r.InFlight)}}
+	}
+	for _, o := range orders {
+		if host := hosts[o.agent]; host != nil && host.takes(o) {
+			host.rooms++
+			host.inFlight++
+			o.host = host
+		}
+	}
+	return nil
+}
+
+// takes reports whether the agent may host the order in addition to the orders that it already got.
+func (r *roomHost) takes(o *roomOrder) bool {
+	if r.inFlight >= maxInFlight {
+		return false
+	}
+	if o.group == "" {
+		return r.pinRefusal(o) == nil
+	}
+	for k, v := range o.Labels {
+		if has, ok := r.Labels[k]; !ok || has != v {
+			return false
+		}
+	}
+	return r.Status == AgentActive && !r.Stale && r.AutoCreate && r.hasPlace() && slices.Contains(r.RoomTypes, o.Type)
+}
+
+// reserve queues the statement that reserves the rooms of the orders with a host.
+func (h *roomHosting) reserve(orders []*roomOrder) {
+	p := ReserveRoomsParams{Region: h.region}
+	for _, o := range orders {
+		if o.host != nil {
+			p.Ids, p.Types, p.Agents = append(p.Ids, o.RoomID), append(p.Types, o.Type), append(p.Agents, o.host.ID)
+			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.Replica), append(p.Commands, o.command), append(p.Callers, o.Caller)
+			p.Actors, p.Timeouts = append(p.Actors, o.Actor), append(p.Timeouts, o.Timeout.Seconds())
+		}
+	}
+	if len(p.Ids) > 0 {
+		queue(h.q.deferred(), &h.made, (*Queries).ReserveRooms, p)
+	}
+}
+
+// outcome returns the result of an order in a committed transaction: its command, its error, or neither if another transaction must decide
+// the order.
+func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
+	if o.err != nil || o.host == nil {
+		return Command{}, o.err
+	}
+	for _, m := range h.made {
+		if m.ID == o.command {
+			return Command{
+				ID: m.ID, Region: h.region, AgentID: o.host.ID, Replica: o.host.Replica, Op: CommandCreate,
+				RoomID: o.RoomID, RawID: o.RoomID, RoomType: o.Type, Deadline: m.Deadline,
+			}, nil
+		}
+	}
+	return Command{}, roomExists(o.RoomID)
+}
+
+// replicas returns the replicas that must send commands.
+func (h *roomHosting) replicas(orders []*roomOrder) (ids []uuid.UUID) {
+	for _, o := range orders {
+		if o.host != nil {
+			ids = append(ids, o.host.Replica)
+		}
+	}
+	return ids
+}

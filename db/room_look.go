@@ -1,0 +1,144 @@
+package db
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"slices"
+)
+
+// hostLook is the part of a snapshot that concerns the orders.
+type hostLook struct {
+	taken      []string // ids of rooms
+	pinned     []RoomHostsRow
+	candidates map[string][]RoomCandidatesRow // by group
+}
+
+// refuse refuses the orders for which the snapshot has no agent. It checks the reasons in the documented order.
+func (l hostLook) refuse(orders []*roomOrder) {
+	for _, o := range orders {
+		switch {
+		case slices.Contains(l.taken, o.RoomID):
+			o.err = roomExists(o.RoomID)
+		case o.InstanceID != nil && o.ProcessUID != nil:
+			o.err = newError(Invalid, CodeValidation, "a room is pinned to an instance or to a process, not to both")
+		case o.group == "":
+			o.agent, o.err = l.pin(o)
+		case len(l.candidates[o.group]) == 0:
+			o.err = newError(NoCapacity, CodeNoCandidate, "no instance takes a room of type %q with these labels now", o.Type)
+		case !slices.ContainsFunc(l.candidates[o.group], func(c RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
+			o.err = agentBusy()
+		}
+	}
+}
+
+// pin returns the agent that an order is pinned to.
+func (l hostLook) pin(o *roomOrder) (agent string, err error) {
+	var host *RoomHostsRow
+	for i, r := range l.pinned {
+		named := o.InstanceID != nil && *o.InstanceID == r.ID || o.ProcessUID != nil && *o.ProcessUID == r.ProcessUid
+		if named && (host == nil || r.isNewerThan(host)) {
+			host = &l.pinned[i]
+		}
+	}
+	if host == nil {
+		return "", agentNotFound(o.pinText())
+	}
+	return host.ID, host.pinRefusal(o)
+}
+
+func (o *roomOrder) pinText() string {
+	if o.InstanceID != nil {
+		return *o.InstanceID
+	}
+	return *o.ProcessUID
+}
+
+func (r RoomHostsRow) isNewerThan(other *RoomHostsRow) bool {
+	if !r.JoinedAt.Equal(other.JoinedAt) {
+		return r.JoinedAt.After(other.JoinedAt)
+	}
+	return r.ID > other.ID
+}
+
+// pinRefusal returns the reason why an order may not go to the agent that it is pinned to; nil: it may.
+func (r RoomHostsRow) pinRefusal(o *roomOrder) error {
+	switch {
+	case r.Status == AgentDraining && !o.Force:
+		return newError(Conflict, CodeInstanceDraining, "the instance %s is draining", r.ID)
+	case r.Stale && !o.Force:
+		return newError(Gone, CodeInstanceDisconnected, "the instance %s has not answered lately", r.ID)
+	case !r.AutoCreate:
+		return newError(NoCapacity, CodeNoCandidate, "the instance %s creates no rooms on request", r.ID)
+	case r.InFlight >= maxInFlight:
+		return agentBusy()
+	}
+	return nil
+}
+
+// deal chooses agents for the orders without a pin. An order gets no agent if other orders of this transaction got the last place.
+func (l hostLook) deal(orders []*roomOrder) {
+	d := roomDeal{index: map[string]int{}, at: map[string]int{}}
+	for _, o := range orders {
+		if o.group != "" && o.err == nil {
+			d.add(o, l.candidates[o.group])
+		}
+	}
+	for g, dealt := range spread(d.groups, d.agents, draw) {
+		for i, agent := range dealt {
+			if agent >= 0 {
+				d.orders[g][i].agent = d.ids[agent]
+			}
+		}
+	}
+}
+
+// draw returns a number in [0, n).
+func draw(n int) int {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails, by its contract
+	return int(binary.LittleEndian.Uint64(b[:]) % uint64(n))
+}
+
+// roomDeal converts orders and candidates to the input of spread.
+type roomDeal struct {
+	agents []agentLoad
+	ids    []string // of agents
+	groups []roomGroup
+	orders [][]*roomOrder // of groups
+
+	index, at map[string]int // of agents, of groups
+}
+
+func (d *roomDeal) add(o *roomOrder, candidates []RoomCandidatesRow) {
+	g, known := d.at[o.group]
+	if !known {
+		g = len(d.groups)
+		d.at[o.group], d.orders = g, append(d.orders, nil)
+		d.groups = append(d.groups, d.newGroup(o.Strategy, candidates))
+	}
+	d.groups[g].rooms++
+	d.orders[g] = append(d.orders[g], o)
+}
+
+func (d *roomDeal) newGroup(strategy string, candidates []RoomCandidatesRow) roomGroup {
+	g := roomGroup{strategy: strategy}
+	for _, c := range candidates {
+		i, known := d.index[c.ID]
+		if !known {
+			i = len(d.agents)
+			d.index[c.ID], d.ids, d.agents = i, append(d.ids, c.ID), append(d.agents, c.load())
+		}
+		g.agents = append(g.agents, i)
+		if c.MaxConnections == nil {
+			g.undeclared--
+		}
+	}
+	if len(candidates) > 0 {
+		g.undeclared += int(candidates[0].Undeclared) // the same in all rows; it may be larger than the number of rows read
+	}
+	return g
+}
+
+func (c RoomCandidatesRow) load() agentLoad {
+	return agentLoad{int(c.Connections), c.MaxConnections, int(c.Rooms), c.MaxRooms, int(c.InFlight)}
+}

@@ -1,0 +1,85 @@
+package db
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// roomOrder is a requested room.
+type roomOrder struct {
+	NewRoom
+	command uuid.UUID
+	group   string // orders of one group may go to the same agents; empty for a pinned order
+	later   bool   // another transaction must decide it
+	agent   string // the chosen agent; empty until deal has chosen one
+	host    *roomHost
+	err     error
+}
+
+func newRoomOrder(r NewRoom) *roomOrder {
+	o := &roomOrder{NewRoom: r, command: newID()}
+	if r.InstanceID != nil || r.ProcessUID != nil {
+		return o
+	}
+	o.Strategy = knownStrategy(r.Strategy)
+	o.NoMatch = r.NoMatch || !isStorable(r.Type)
+	for k, v := range r.Labels {
+		o.NoMatch = o.NoMatch || !isStorable(k) || !isStorable(v)
+	}
+	o.group = strings.Join([]string{o.Strategy, strconv.Quote(o.Type), o.labels()}, " ")
+	return o
+}
+
+// labels returns the labels as JSON, sorted.
+func (o *roomOrder) labels() string {
+	if len(o.Labels) == 0 {
+		return "{}"
+	}
+	text, _ := json.Marshal(o.Labels) // cannot fail: a map of strings has a JSON form
+	return string(text)
+}
+
+// isStorable reports whether Postgres can store a text. Other text cannot match any reported text.
+func isStorable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// groupsOf returns the groups of orders, and the parameters of the query for their candidates.
+func groupsOf(orders []*roomOrder) (groups []string, p RoomCandidatesParams) {
+	p.MaxInFlight = maxInFlight
+	for _, o := range orders {
+		if o.group == "" || o.NoMatch {
+			continue
+		}
+		p.Most++
+		if slices.Contains(groups, o.group) {
+			continue
+		}
+		p.Groups = append(p.Groups, int32(len(groups)))
+		groups = append(groups, o.group)
+		p.Types, p.Labels, p.Signs = append(p.Types, o.Type), append(p.Labels, o.labels()), append(p.Signs, signOf(o.Strategy))
+	}
+	return groups, p
+}
+
+// signOf returns the sign by which RoomCandidates orders agents for a strategy.
+func signOf(strategy string) int32 {
+	switch strategy {
+	case strategyMostLoaded:
+		return -1
+	case strategyRandom:
+		return 0
+	}
+	return 1
+}
+
+// knownStrategy returns the strategy with a name.
+func knownStrategy(word string) string {
+	if word == strategyMostLoaded || word == strategyRandom {
+		return word
+	}
+	return strategyLeastLoaded
+}

@@ -1,0 +1,217 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A session on the process of an agent is a room with the session's id. The transaction that opens such a session requests the room
+// (placement_opening.go). This file holds the later steps, which internal/roomhost calls for the agents whose connections its replica holds.
+
+// HostProcess is the process of an agent with the label matchmaking=true, which therefore hosts sessions, and the instance as which it is
+// registered.
+type HostProcess struct {
+	ID             string // process_uid of the agent, and id of the instance
+	Endpoint       string
+	RoomTypes      []string
+	MaxConnections *int32 // nil is unlimited
+	MaxRooms       *int32 // nil is unlimited
+	Connections    int
+	Others         int  // rooms that do not belong to sessions, including reserved rooms
+	Draining       bool // the agent takes no rooms
+	Silent         bool // the agent has not answered the last poll
+
+	Taken    bool // another game server is registered under the id
+	Instance HostInstance
+}
+
+// HostInstance is the registration of a process.
+type HostInstance struct {
+	Live        bool // registered, with a running lease
+	Incarnation uuid.UUID
+	Draining    bool
+	Endpoint    string
+	Modes       []string
+	Capacity    int
+	MaxSessions *int32 // nil is unlimited
+}
+
+// maxHosts limits the processes that one replica registers. It equals the default limit of its agents.
+const maxHosts = 20_000
+
+// HostProcesses returns the processes that host sessions and whose newest connection the replica holds, ordered by id, at most 20,000.
+// Errors: Unavailable.
+func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.UUID) ([]HostProcess, error) {
+	rows, err := s.q.HostProcesses(ctx, HostProcessesParams{Region: region, Replica: replica, Most: maxHosts})
+	hosts := make([]HostProcess, 0, len(rows))
+	for _, r := range rows {
+		hosts = append(hosts, r.process())
+	}
+	return hosts, classify(err)
+}
+
+func (r HostProcessesRow) process() HostProcess {
+	return HostProcess{
+		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
+		Connections: int(r.Connections), Others: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate, Silent: r.Silent, Taken: r.Taken,
+		Instance: HostInstance{
+			Live: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation, Draining: r.InstanceStatus == "draining",
+			Endpoint: r.InstanceEndpoint, Modes: r.InstanceModes, Capacity: int(r.InstanceCapacity), MaxSessions: r.InstanceMaxSessions,
+		},
+	}
+}
+
+// LimitSessions sets the maximum number of sessions of instances, by instance id. Errors: Unavailable.
+func (s *Store) LimitSessions(ctx context.Context, region string, most map[string]int) error {
+	p := LimitSessionsParams{Region: region}
+	for _, id := range slices.Sorted(maps.Keys(most)) {
+		p.Ids, p.Most = append(p.Ids, id), append(p.Most, int32(most[id]))
+	}
+	return classify(s.inTx(ctx, func(q *Queries) error {
+		if err := q.LockInstances(ctx, LockInstancesParams{Region: region, Ids: p.Ids}); err != nil {
+			return err
+		}
+		if err := q.LimitSessions(ctx, p); err != nil {
+			return err
+		}
+		return q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: p.Ids})
+	}))
+}
+
+const (
+	// roomPatience is the time after its opening during which a session may be without a room: the timeout of the command, and a second in which
+	// the command may be sent again.
+	roomPatience = roomTimeout + time.Second
+	// maxSettled limits the sessions and rooms of one call.
+	maxSettled = 1000
+)
+
+// SettledRooms counts the changes of [Store.SettleRooms].
+type SettledRooms struct {
+	Created int  // sessions whose room exists now
+	Closed  int  // sessions whose room is gone or could not be created
+	Full    bool // the limit was reached: call again
+}
+
+// SettleRooms compares the sessions on processes with their rooms, for the processes of which the replica holds a connection. It requests
+// missing rooms, closes sessions whose room the game has closed (reason room_gone), and closes sessions without a room after 11 seconds
+// (reason room_failed). Errors: Unavailable.
+func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) (SettledRooms, error) {
+	rows, err := s.q.UnsettledRooms(ctx, UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
+	if err != nil || len(rows) == 0 {
+		return SettledRooms{}, classify(err)
+	}
+	w := settleRooms(rows)
+	done := SettledRooms{Created: len(w.created), Closed: len(w.gone) + len(w.failed), Full: len(rows) == maxSettled}
+	if len(w.created) > 0 {
+		if err := s.q.MarkRooms(ctx, MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
+			return SettledRooms{}, classify(err)
+		}
+	}
+	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.gone, "room_failed": w.failed} {
+		if len(ids) == 0 {
+			continue
+		}
+		if err := s.inTx(ctx, func(q *Queries) error {
+			_, err := q.CloseSessions(ctx, CloseSessionsParams{Region: region, Ids: ids, Reason: reason})
+			return err
+		}); err != nil {
+			return SettledRooms{}, classify(err)
+		}
+		s.Notify(TopicCapacity, "")
+	}
+	return done, s.requestRooms(ctx, region, w.request)
+}
+
+// requestRooms reserves rooms for sessions without a room, and inserts the commands.
+func (s *Store) requestRooms(ctx context.Context, region string, p RequestRoomsParams) error {
+	if len(p.Sessions) == 0 {
+		return nil
+	}
+	p.Region, p.Timeout = region, roomTimeout
+	var senders []uuid.UUID
+	err := s.inTx(ctx, func(q *Queries) (err error) {
+		senders, err = q.RequestRooms(ctx, p)
+		return err
+	})
+	if err == nil { // not for those that got none: this replica requests them again at the next look
+		s.notifySenders(region, slices.DeleteFunc(senders, func(id uuid.UUID) bool { return id == uuid.Nil }))
+	}
+	return classify(err)
+}
+
+// roomWork is the result of settleRooms: the changes to make.
+type roomWork struct {
+	created, gone, failed []uuid.UUID // sessions
+	request               RequestRoomsParams
+}
+
+// settleRooms judges sessions without a known room. It is pure.
+func settleRooms(rows []UnsettledRoomsRow) (w roomWork) {
+	for _, r := range rows {
+		switch {
+		case r.Room == "reserved": // its command decides
+		case r.Room != "":
+			w.created = append(w.created, r.ID)
+		case r.HadRoom:
+			w.gone = append(w.gone, r.ID)
+		case r.Age > roomPatience:
+			w.failed = append(w.failed, r.ID)
+		default:
+			w.request.add(r.ID, r.InstanceID, r.Mode)
+		}
+	}
+	return w
+}
+
+// OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on processes of which the replica holds a connection.
+// Errors: Unavailable.
+func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) ([]string, error) {
+	ids, err := s.q.OrphanedRooms(ctx, OrphanedRoomsParams{
+		Region: region, Replica: replica, Processes: processes, Memory: s.cfg.Timing.ClosedMemory, Most: maxSettled,
+	})
+	return slices.Clip(ids), classify(err)
+}
+
+func roomPending() error {
+	err := unavailable("the game server is creating the room of the session", nil)
+	err.Code = "room_pending"
+	return err
+}
+
+func isRoomPending(err error) bool {
+	var pending *Error
+	return errors.As(err, &pending) && pending.Code == "room_pending"
+}
+
+const (
+	roomWait = 2 * time.Second        // the longest time that a player's call waits for the room of the session
+	roomLook = 250 * time.Millisecond // between two reads without a notification
+)
+
+// resolveInRoom waits until the room of the session exists, which usually takes some milliseconds, and then resolves the seat.
+func (s *Store) resolveInRoom(ctx context.Context, region string, r resolveRequest) (resolved Resolved, err error) {
+	wake, stop := s.Subscribe(TopicFleet, region)
+	defer stop()
+	look, end := time.NewTicker(roomLook), time.NewTimer(roomWait)
+	defer look.Stop()
+	defer end.Stop()
+	for {
+		if resolved, err = s.groups.resolves.Do(ctx, region, r); !isRoomPending(err) {
+			return resolved, err
+		}
+		select {
+		case <-ctx.Done():
+			return resolved, err
+		case <-end.C:
+			return resolved, err
+		case <-wake:
+		case <-look.C:
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded; see [RosterReplica] for
+// later replies.
+type RosterAgent struct {
+	Info    InstanceInfo // Rooms are ordered by id, without reserved rooms
+	Replica uuid.UUID    // the replica that holds its connection
+	Joined  time.Time
+	Tx      uint64 // the last transaction that changed it
+	Missed  bool   // it has not answered since LastSyncAt
+	Doubted bool   // its process has joined another replica: the agent is not listed until it answers
+	Left    bool   // the agent has left; Info has only its ID
+}
+
+// RosterReplica is a replica that holds connections, or held some recently.
+type RosterReplica struct {
+	ID   uuid.UUID
+	Live bool // its agents are listed; false: its lease has expired
+	// HeardSince is the latest time at which all its agents without a miss had replied. It is recorded about every second.
+	HeardSince time.Time
+}
+
+// RosterPage is a part of a fleet, or of its changes.
+type RosterPage struct {
+	Agents        []RosterAgent
+	Replicas      []RosterReplica // all of them
+	Next          SettledPoint    // the point where the next read of changes begins
+	More          bool            // there are more changes from before the start of this read
+	ServerChanged bool            // Postgres was restarted or replaced: the whole fleet must be read again
+}
+
+// rosterPage is the number of agents after which a page ends. All agents of its last transaction are included.
+const rosterPage = 500
+
+// RosterAfter returns a page of the agents that have not left, ordered by id. Each page but the last has 500 agents. Errors: TooMany,
+// Unavailable.
+func (s *Store) RosterAfter(ctx context.Context, region, after string) (page RosterPage, full bool, err error) {
+	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
+		rows, err := q.RosterAfter(ctx, RosterAfterParams{Region: region, After: after, Page: rosterPage})
+		if err != nil {
+			return err
+		}
+		full = len(rows) == rosterPage
+		for i := range rows {
+			page.Agents = append(page.Agents, rosterAgent((*RosterSinceRow)(&rows[i])))
+		}
+		replicas, err := q.RosterReplicas(ctx, region)
+		page.Replicas = replicasOf(replicas)
+		return err
+	})
+	return page, full, err
+}
+
+// RosterSince returns the agents that changed since a point, including agents that left. A caller that continues with the Next of each page
+// misses no change, in whatever order transactions commit; an agent may be returned twice. Errors: Unavailable.
+func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoint) (RosterPage, error) {
+	var p tx.Pipeline
+	var now CurrentSnapshotRow
+	var changed []RosterSinceRow
+	var replicas []RosterReplicasRow
+	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+		return q.CurrentSnapshot(ctx)
+	}, struct{}{})
+	queue(&p, &changed, (*Queries).RosterSince, RosterSinceParams{
+		Region: region, Before: since.read, After: since.after, Since: max(snapshotEnd(since.read), since.after+1), Page: rosterPage,
+	})
+	queue(&p, &replicas, (*Queries).RosterReplicas, region)
+	if err := s.q.send(ctx, &p); err != nil {
+		return RosterPage{Next: since}, classify(err)
+	}
+	if !since.isOf(now) {
+		return RosterPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
+	}
+	late := slices.IndexFunc(changed, func(r RosterSinceRow) bool { return !r.Late })
+	if late < 0 {
+		late = len(changed)
+	}
+	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage, func(r RosterSinceRow) uint64 { return r.Tx })
+	page := RosterPage{Replicas: replicasOf(replicas), Next: next, More: more}
+	for i := range rows {
+		page.Agents = append(page.Agents, rosterAgent(&rows[i]))
+	}
+	return page, nil
+}
+
+func rosterAgent(r *RosterSinceRow) RosterAgent {
+	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, Doubted: r.Doubted, Left: r.HasLeft}
+	a.Info.ID = r.AgentID
+	if r.HasLeft {
+		return a
+	}
+	a.Info = InstanceInfo{
+		ID: r.AgentID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels, RoomTypes: r.RoomTypes,
+		Rooms: make([]RoomInfo, len(r.Ids)), Connections: r.Connections, Capacity: AgentCapacity{r.MaxConnections, r.MaxRooms},
+		AutoCreate: r.AutoCreate, Status: r.Status, LastSyncAt: r.SyncedAt.UnixMilli(), AgentVersion: r.AgentVersion, ProtocolVersion: r.ProtocolVersion,
+	}
+	for i, id := range r.Ids {
+		a.Info.Rooms[i] = RoomInfo{ID: id, Type: r.Types[i], Connections: r.Players[i], InstanceID: r.AgentID, EndpointURL: r.Endpoint, Local: r.Locals[i]}
+	}
+	slices.SortFunc(a.Info.Rooms, func(x, y RoomInfo) int { return cmp.Compare(x.ID, y.ID) })
+	return a
+}
+
+func replicasOf(rows []RosterReplicasRow) []RosterReplica {
+	all := make([]RosterReplica, 0, len(rows))
+	for _, r := range rows {
+		all = append(all, RosterReplica{ID: r.ID, Live: r.Listed, HeardSince: r.HeardSince})
+	}
+	return all
+}

@@ -1,0 +1,195 @@
+package db
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// poolState is the input of a plan of a pool.
+type poolState struct {
+	min, max      int
+	buffer        int
+	bufferPercent bool
+	maxStarting   int
+	paused        bool
+
+	live   int // servers that take players
+	busy   int // of them, those with an open session
+	coming int // servers that start
+	ending int // servers that end, or do not answer, and may still run at their provider
+
+	waiting  []waitingParty // oldest first
+	sessions []packedSession
+	hosts    []host
+	unused   []bool // host by host: it is a live server of the pool without a session
+	server   host   // a server of the pool, empty
+}
+
+type waitingParty struct {
+	party
+	address netip.Addr // of a player; the zero Addr: not known
+}
+
+// poolPlan is the result of a plan, as stored in pools.last_plan.
+type poolPlan struct {
+	Live     int    `json:"live"`
+	Busy     int    `json:"busy"`
+	Coming   int    `json:"coming"`  // with those that this plan starts
+	Ending   int    `json:"ending"`  // servers that do not count, and may still run at their provider
+	Waiting  int    `json:"waiting"` // parties
+	Used     int    `json:"used"`    // servers that are busy, or that the waiting parties fill
+	Buffer   int    `json:"buffer"`  // servers
+	Target   int    `json:"target"`
+	Max      int    `json:"max"`
+	Start    int    `json:"start"`
+	Surplus  int    `json:"surplus"`
+	End      int    `json:"end"`      // of the surplus, once it has lasted and they are empty
+	Unseated int    `json:"unseated"` // parties that no server of this plan has room for
+	Text     string `json:"text"`
+
+	near []netip.Addr // of a player for each server to start; the zero Addr: not known
+}
+
+// planPool computes how many servers a pool starts, and how many it has too many. It packs the waiting parties as placement would: first into
+// open sessions and onto running servers, each party using up the room that it takes; then onto servers that start; then
+// onto as many new ones as it takes. Starting and new servers are filled one after the other, so that as few as possible start.
+// It is pure.
+func planPool(s poolState) poolPlan {
+	p := poolPlan{Live: s.live, Busy: s.busy, Coming: s.coming, Ending: s.ending, Waiting: len(s.waiting), Max: s.max}
+	have := s.live + s.coming
+	room := max(0, min(s.maxStarting-s.coming, s.max-have-s.ending))
+	left, used := s.packRunning()
+	filled, near, left := s.packNew(left, s.coming, room)
+	p.Used, p.Unseated = s.busy+used+filled, len(left)
+	p.Buffer = s.spare(p.Used)
+	p.Target = min(max(p.Used+p.Buffer, s.min), s.max)
+	if !s.paused {
+		p.Start = max(0, min(p.Target-have, room))
+	}
+	if p.Surplus = max(0, have-p.Target); s.coming == 0 {
+		p.End = p.Surplus // while servers start, it is not known on which servers the players will be placed
+	}
+	p.Coming += p.Start
+	p.near = make([]netip.Addr, p.Start)
+	copy(p.near, near)
+	p.Text = s.text(p)
+	return p
+}
+
+// packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many unused servers of
+// the pool got some.
+func (s *poolState) packRunning() (left []waitingParty, used int) {
+	seated, sessions := pack(parties(s.waiting), s.sessions, s.hosts)
+	for i, w := range s.waiting {
+		if seated[i] < 0 {
+			left = append(left, w)
+		}
+	}
+	got := make([]bool, len(s.hosts))
+	for _, r := range sessions[len(s.sessions):] {
+		if s.unused[r.host] && !got[r.host] {
+			got[r.host] = true
+			used++
+		}
+	}
+	return left, used
+}
+
+// packNew seats parties on empty servers, one server after the other: on those that start, and on at most so many new ones. It returns how
+// many servers got some, for each new one the address of a player, and the parties that are left.
+func (s *poolState) packNew(waiting []waitingParty, coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
+	for filled < coming+room && len(waiting) > 0 {
+		seated, _ := pack(parties(waiting), nil, []host{s.server})
+		var left []waitingParty
+		var address netip.Addr
+		for i, w := range waiting {
+			switch {
+			case seated[i] < 0:
+				left = append(left, w)
+			case !address.IsValid():
+				address = w.address
+			}
+		}
+		if len(left) == len(waiting) {
+			break
+		}
+		waiting = left
+		if filled++; filled > coming {
+			near = append(near, address)
+		}
+	}
+	return filled, near, waiting
+}
+
+func parties(waiting []waitingParty) []party {
+	all := make([]party, len(waiting))
+	for i, w := range waiting {
+		all[i] = w.party
+	}
+	return all
+}
+
+// spare is how many servers the buffer is, beside the used ones. With p percent, that share of all servers is unused.
+func (s *poolState) spare(used int) int {
+	if !s.bufferPercent {
+		return s.buffer
+	}
+	rest := 100 - s.buffer
+	return (used*100+rest-1)/rest - used
+}
+
+// text explains a plan in words.
+func (s *poolState) text(p poolPlan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d of them with players; %d starting", count(p.Live, "live server"), p.Busy, s.coming)
+	if p.Ending > 0 {
+		fmt.Fprintf(&b, "; %d ending", p.Ending)
+	}
+	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer, p.Used+p.Buffer)
+	if p.Target != p.Used+p.Buffer {
+		fmt.Fprintf(&b, ", limited to %d by min %d and max %d", p.Target, s.min, s.max)
+	}
+	b.WriteString(": ")
+	b.WriteString(s.verdict(p))
+	return b.String()
+}
+
+func (s *poolState) verdict(p poolPlan) string {
+	missing := p.Target - p.Live - s.coming
+	switch {
+	case missing > 0 && s.paused:
+		return fmt.Sprintf("%d missing, but the pool or its app version is paused", missing)
+	case p.Start > 0 && p.Start < missing:
+		return fmt.Sprintf("start %d of %d that are missing, since %s", p.Start, missing, s.limit())
+	case p.Start > 0:
+		return fmt.Sprintf("start %d", p.Start)
+	case missing > 0:
+		return fmt.Sprintf("%d missing, but %s", missing, s.limit())
+	case p.Surplus > 0:
+		return fmt.Sprintf("%d too many", p.Surplus)
+	}
+	return "nothing to do"
+}
+
+// limit names the setting that keeps the pool from starting more servers.
+func (s *poolState) limit() string {
+	if s.maxStarting-s.coming <= s.max-s.live-s.coming-s.ending {
+		return fmt.Sprintf("at most %d start at a time", s.maxStarting)
+	}
+	return fmt.Sprintf("max is %d, and servers that are ending count until they are gone", s.max)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func countParties(n int) string {
+	if n == 1 {
+		return "1 party"
+	}
+	return fmt.Sprintf("%d parties", n)
+}

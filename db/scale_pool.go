@@ -1,0 +1,249 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+)
+
+const (
+	surplusSettles = 30 * time.Second // how long a pool has too many servers before one of them ends
+	maxPlanParties = 20_000           // parties that a plan considers, the oldest
+	maxPlanHosts   = 1000             // running servers that a plan considers, for each size of parties
+	maxDrained     = 50               // servers that a plan ends
+)
+
+// ProvisionRegions returns the regions that have pools or deployments. Errors: Unavailable.
+func (s *Store) ProvisionRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.ProvisionRegions(ctx)
+	return regions, classify(err)
+}
+
+// SealKey makes and seals the netcode key of a new deployment.
+type SealKey func(region string, id uuid.UUID) (sealed []byte, by string, err error)
+
+// Scaled counts what plans of pools did.
+type Scaled struct{ Planned, Started, Ended int }
+
+// ScalePools plans the pools of a region that were not planned within the duration every, which is positive, and carries the plans out: it inserts deployments,
+// and drains servers that a pool has too many. Several workers may call it: each pool is planned by one of them. The first error ends it;
+// what was done until then stays, and is returned. Errors: seal's, Unavailable.
+func (s *Store) ScalePools(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
+	for began := time.Now(); ; {
+		one, err := s.scalePool(ctx, region, every, seal)
+		if err != nil || one.Planned == 0 {
+			return done, classify(err)
+		}
+		done.Planned, done.Started, done.Ended = done.Planned+one.Planned, done.Started+one.Started, done.Ended+one.Ended
+		if time.Since(began) > every {
+			return done, nil // the first of them are due again
+		}
+	}
+}
+
+func (s *Store) scalePool(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		done = Scaled{}
+		pool, err := q.ClaimPool(ctx, ClaimPoolParams{Region: region, Every: every})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		done.Planned = 1
+		version, err := q.appVersion(ctx, pool.App, pool.Version)
+		if err != nil {
+			return err
+		}
+		t := scaling{q: q, region: region, pool: pool, version: version}
+		return t.run(ctx, seal, &done)
+	})
+	if err == nil && done.Started+done.Ended > 0 {
+		s.Notify(TopicDeployments, region)
+	}
+	return done, err
+}
+
+// scaling is the transaction that plans a pool.
+type scaling struct {
+	q       *Queries
+	region  string
+	pool    ClaimPoolRow
+	version AppVersion
+}
+
+func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
+	state, err := t.state(ctx)
+	if err != nil {
+		return err
+	}
+	plan := planPool(state)
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	settled, err := t.q.RecordPlan(ctx, RecordPlanParams{
+		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0, Settle: surplusSettles,
+	})
+	if err != nil {
+		return err
+	}
+	if done.Started = plan.Start; plan.Start > 0 {
+		return t.start(ctx, plan.near, seal)
+	}
+	switch {
+	case plan.Surplus > 0 && plan.Coming > 0:
+		done.Ended, err = t.cancel(ctx, min(plan.Surplus, maxDrained))
+	case settled && plan.End > 0:
+		done.Ended, err = t.end(ctx, min(plan.End, maxDrained))
+	}
+	return err
+}
+
+// state reads what the plan is made from.
+func (t *scaling) state(ctx context.Context) (poolState, error) {
+	s := poolState{
+		min: int(t.pool.MinServers), max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer), bufferPercent: t.pool.BufferPercent,
+		maxStarting: int(t.pool.MaxStarting), paused: t.pool.Paused, server: t.version.emptyServer(),
+	}
+	supply, err := t.q.SupplyOfPool(ctx, SupplyOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version})
+	if err != nil {
+		return s, err
+	}
+	s.live, s.busy, s.coming, s.ending = int(supply.Live), int(supply.Busy), int(supply.Coming), int(supply.Ending)
+	demand, err := t.q.DemandOfPool(ctx, DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
+	if err != nil || len(demand) == 0 {
+		return s, err
+	}
+	s.waiting = waitingParties(demand)
+	return s, t.readRoom(ctx, &s)
+}
+
+// emptyServer is a server of an app version as pack sees it.
+func (v *AppVersion) emptyServer() host {
+	h := host{modes: v.Modes, capacity: v.Capacity, freeSlots: v.Capacity}
+	if v.MaxSessions != nil {
+		h.freeSlots = *v.MaxSessions
+	}
+	return h
+}
+
+// waitingParties are the parties of demand, in its order. Matches of the loop need a whole session each. Several players may have asked
+// for the same party.
+func waitingParties(demand []DemandOfPoolRow) (all []waitingParty) {
+	type same struct {
+		mode string
+		key  uuid.UUID
+	}
+	seen := map[same]bool{}
+	for _, d := range demand {
+		w := waitingParty{party: party{shape: shape{d.Mode, int(d.MaxPlayers)}, size: int(d.MaxPlayers)}}
+		if d.Party != nil {
+			w.size = int(*d.Party)
+		}
+		w.address, _ = netip.ParseAddr(d.Address)
+		if k := (same{d.Mode, d.PartyKey}); d.PartyKey != uuid.Nil {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+		}
+		for range min(int(d.Matches), maxPlanParties-len(all)) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// readRoom reads the sessions and servers that have room for those who wait.
+func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
+	k := keysOf(s.waiting)
+	sessions, err := t.q.RoomForDemand(ctx, RoomForDemandParams{Region: t.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties})
+	if err != nil {
+		return err
+	}
+	for _, r := range sessions {
+		s.sessions = append(s.sessions, packedSession{shape{r.Mode, int(r.MaxPlayers)}, r.ID, int(r.PlayerCount), alreadyOpen})
+	}
+	arg := HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: k.sessions()}
+	for i, n := range arg.Sessions {
+		arg.Sessions[i] = min(n+extraCandidates, maxPlanHosts)
+	}
+	hosts, err := t.q.HostsForDemand(ctx, arg)
+	for _, r := range hosts {
+		h := host{id: r.ID, modes: r.Modes, capacity: int(r.Capacity), reserved: int(r.ReservedSeats), freeSlots: int(r.Capacity), load: r.Load}
+		if r.MaxSessions != nil {
+			h.freeSlots = int(*r.MaxSessions - r.OpenSessions)
+		}
+		s.hosts, s.unused = append(s.hosts, h), append(s.unused, r.Unused)
+	}
+	return err
+}
+
+// keysOf counts parties by shape and size.
+func keysOf(waiting []waitingParty) (k keys) {
+	type kind struct {
+		shape
+		size int
+	}
+	n := map[kind]int{}
+	for _, w := range waiting {
+		n[kind{w.shape, w.size}]++
+	}
+	for w, parties := range n {
+		k.modes, k.maxPlayers = append(k.modes, w.mode), append(k.maxPlayers, int32(w.maxPlayers))
+		k.sizes, k.parties = append(k.sizes, int32(w.size)), append(k.parties, int32(parties))
+	}
+	return k
+}
+
+// start inserts deployments, one for each address.
+func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) error {
+	all := make([]NewDeployment, len(near))
+	for i, address := range near {
+		n := NewDeployment{
+			ID: newID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider, Tag: provider.NewTag(), Address: address, Origin: OriginPool,
+		}
+		if t.version.Dialect != "" {
+			var err error
+			if n.SealedKey, n.SealedBy, err = seal(t.region, n.ID); err != nil {
+				return err
+			}
+		}
+		all[i] = n
+	}
+	return t.q.insertDeployments(ctx, t.region, all)
+}
+
+// cancel ends servers that nobody needs any more and that their provider has not started, at most n, and returns how many. No server ends
+// while others are coming, so that those which a provider without room refuses would keep the empty ones that take its room.
+func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
+	ended, err := t.q.StopUnstarted(ctx, StopUnstartedParams{
+		Region: t.region, App: t.pool.App, Version: t.pool.Version, Reason: "surplus", Settle: surplusSettles, AtMost: int32(n),
+	})
+	return int(ended), err
+}
+
+// end drains and ends servers that are empty, at most n, and returns how many.
+func (t *scaling) end(ctx context.Context, n int) (int, error) {
+	drained, err := t.q.DrainEmpty(ctx, DrainEmptyParams{
+		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: int32(n),
+	})
+	if err != nil || len(drained) == 0 {
+		return 0, err
+	}
+	var ids []uuid.UUID
+	for _, id := range drained {
+		ids = append(ids, *id)
+	}
+	ended, err := t.q.StopDeployments(ctx, StopDeploymentsParams{Region: t.region, Ids: ids, Reason: "surplus"})
+	return int(ended), err
+}

@@ -1,0 +1,37 @@
+package db
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// GiveUpSeat frees the seat of a player who has not connected, and closes the session if nobody else holds a seat in it. It does nothing
+// where the player has no such seat. Errors: Unavailable.
+func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
+	region, id, ok := parseSessionID(sessionID)
+	if !ok {
+		return nil
+	}
+	var closed []uuid.UUID
+	err := s.inTx(ctx, func(q *Queries) (err error) {
+		closed, err = q.giveUpSeat(ctx, region, id, sub)
+		return err
+	})
+	if err == nil && len(closed) > 0 {
+		s.Notify(TopicCapacity, "")
+	}
+	return classify(err)
+}
+
+func (q *Queries) giveUpSeat(ctx context.Context, region string, session uuid.UUID, sub string) (closed []uuid.UUID, err error) {
+	ids := []uuid.UUID{session}
+	if _, err := q.LockReportedSessions(ctx, LockReportedSessionsParams{Region: region, Ids: ids}); err != nil {
+		return nil, err
+	}
+	freed, err := q.ReleaseSeats(ctx, ReleaseSeatsParams{Region: region, SessionIds: ids, Subs: []string{sub}, Reason: "given up"})
+	if err != nil || len(freed) == 0 {
+		return nil, err
+	}
+	return q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: region, Ids: ids})
+}

@@ -1,0 +1,161 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/batch"
+)
+
+// RosterState is what a game server needs to wait for a change of its sessions.
+type RosterState struct {
+	// Digest changes when the instance's sessions, their players or the states of their seats change.
+	Digest string
+
+	instance    string
+	region      string
+	endpoint    string
+	incarnation uuid.UUID
+}
+
+// SessionRoster is an open session and its players.
+type SessionRoster struct {
+	SessionID     string
+	SessionHandle string
+	Mode          string
+	PlayerCount   int // seats taken
+	MaxPlayers    int
+	OpenedAt      time.Time
+
+	MatchID *uuid.UUID // nil for a session that no match opened; then the next four are zero
+	Profile string
+	Version int
+	Chosen  json.RawMessage // object: the values that "common" rules chose, by attribute
+	Data    json.RawMessage // of the profile, for game servers; nil: none
+
+	Players []SessionPlayer // sorted by sub
+}
+
+// SessionPlayer is a player with a seat in a session, or a player of its match that no longer has one.
+type SessionPlayer struct {
+	Sub        string
+	State      string // "reserved", "connected" or "left"
+	Team       string
+	Role       string
+	Ticket     string
+	Attributes json.RawMessage // those that the profile's tell names; nil: none
+}
+
+// Pages of SessionRosters. The largest session alone has about 64 KiB of match and 1,024 seats.
+const (
+	rostersPage      = 256
+	rostersPageBytes = 256 << 10
+)
+
+type rosterCall = batch.Call[InstanceRef, RosterState]
+
+// RosterState returns the current digest of an instance's sessions. Calls that wait at the same time share one statement, so that
+// many game servers that wake up together cost few statements. Errors: NotFound when the instance is unknown or its lease has expired,
+// Superseded, Unavailable.
+func (s *Store) RosterState(ctx context.Context, ref InstanceRef) (RosterState, error) {
+	return s.groups.rosterStates.Do(ctx, "", ref)
+}
+
+func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterCall) error {
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = c.Req.InstanceID
+	}
+	slices.Sort(ids)
+	rows, err := s.q.RosterStates(ctx, slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	known, states := make(directory, len(rows)), make(map[string]RosterState, len(rows))
+	for _, r := range rows {
+		known[r.InstanceID] = FindInstancesRow{InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive}
+		states[r.InstanceID] = RosterState{strconv.FormatUint(uint64(r.Digest), 36), r.InstanceID, r.Region, r.Endpoint, r.Incarnation}
+	}
+	for _, c := range calls {
+		_, err := known.live(c.Req)
+		c.Answer(states[c.Req.InstanceID], err)
+	}
+	return nil
+}
+
+// SubscribeSessions returns a wake-up channel, as Subscribe does, that fires when players are seated on an instance. Its own
+// reports and expired seats do not fire it, so subscribers also poll.
+func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop func()) {
+	return s.bus.SubscribeKey(topicSessions, state.region, state.endpoint)
+}
+
+// SessionRosters returns the open sessions of an instance in the order of their ids, after the session with the id after ("": from
+// the first): at most 256, and about 256 KiB or the first. more reports whether others follow. The result is at least as new
+// as the digest. Errors: Invalid for an id of another region; Unavailable.
+func (s *Store) SessionRosters(ctx context.Context, state RosterState, after string) (rosters []SessionRoster, more bool, err error) {
+	p := SessionRostersParams{
+		Region: state.region, InstanceID: state.instance, Incarnation: state.incarnation, Most: rostersPage, MostBytes: rostersPageBytes,
+	}
+	if after != "" {
+		region, id, ok := parseSessionID(after)
+		if !ok || region != state.region {
+			return nil, false, newError(Invalid, "invalid_request", "after must be a session id of this instance")
+		}
+		p.After = id
+	}
+	rows, err := s.q.SessionRosters(ctx, p)
+	if err != nil {
+		return nil, false, classify(err)
+	}
+	rosters = make([]SessionRoster, len(rows))
+	for i, r := range rows {
+		if rosters[i], err = r.roster(state.region); err != nil {
+			return nil, false, classify(err)
+		}
+	}
+	return rosters, len(rows) > 0 && rows[len(rows)-1].Followed, nil
+}
+
+func (r SessionRostersRow) roster(region string) (SessionRoster, error) {
+	out := SessionRoster{
+		SessionID: sessionID(region, r.ID), SessionHandle: r.Handle, Mode: r.Mode, PlayerCount: int(r.PlayerCount), MaxPlayers: int(r.MaxPlayers),
+		OpenedAt: r.OpenedAt, MatchID: r.MatchID, Profile: r.Profile, Version: int(r.Version), Chosen: orNil(r.Chosen), Data: orNil(r.Data),
+	}
+	var matched []rosterPlayer
+	if err := json.Unmarshal(r.Roster, &matched); err != nil {
+		return SessionRoster{}, err
+	}
+	players := make(map[string]SessionPlayer, len(matched)+len(r.Subs))
+	for _, p := range matched { // a player that was matched into the session again has two entries: the last one counts
+		players[p.Sub] = SessionPlayer{p.Sub, "left", p.Team, p.Role, p.Ticket, p.Attributes}
+	}
+	for i, sub := range r.Subs {
+		p := players[sub]
+		p.Sub, p.State, p.Team = sub, r.States[i], r.Teams[i]
+		players[sub] = p
+	}
+	out.Players = sortedPlayers(players)
+	return out, nil
+}
+
+func sortedPlayers(bySub map[string]SessionPlayer) []SessionPlayer {
+	players := make([]SessionPlayer, 0, len(bySub))
+	for _, sub := range slices.Sorted(maps.Keys(bySub)) {
+		players = append(players, bySub[sub])
+	}
+	return players
+}
+
+// orNil returns nil for JSON's null.
+func orNil(b []byte) json.RawMessage {
+	if string(b) == "null" {
+		return nil
+	}
+	return b
+}

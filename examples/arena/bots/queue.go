@@ -1,0 +1,61 @@
+package bots
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// cancelWithin bounds how long a party that stops waits for its ticket to leave the queue.
+const cancelWithin = 2 * time.Second
+
+// queue queues the party until it is assigned. It replaces a ticket that leaves the queue in another way.
+func (p *party) queue(ctx context.Context) (sdk.Match, error) {
+	leader := p.members[0]
+	return again(ctx, leader, func() (sdk.Match, error) {
+		queued, err := leader.player.Queue(ctx, p.ticket())
+		if err != nil {
+			return sdk.Match{}, err
+		}
+		status, err := final(ctx, queued)
+		if err != nil {
+			withdraw(ctx, queued)
+			return sdk.Match{}, err
+		}
+		if status.State != sdk.QueueAssigned {
+			return sdk.Match{}, fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
+		}
+		return sdk.Match{Handle: status.Handle, Endpoint: status.Endpoint, Region: status.Region, Mode: p.mode, MaxPlayers: p.swarm.cfg.MaxPlayers}, nil
+	})
+}
+
+// ticket returns the request with the skill of each member and the latency to the region.
+func (p *party) ticket() sdk.TicketRequest {
+	req := sdk.TicketRequest{
+		Profiles: []string{p.profile}, Players: map[string]sdk.TicketPlayer{}, Latencies: map[string]int{p.swarm.cfg.Region: 1},
+	}
+	for _, b := range p.members {
+		req.Party = append(req.Party, b.name)
+		req.Players[b.name] = sdk.TicketPlayer{Attributes: map[string]any{"skill": b.skill}}
+	}
+	return req
+}
+
+// final waits until the ticket has left the queue.
+func final(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
+	for {
+		status, err := q.Next(ctx)
+		if err != nil || status.State.Final() {
+			return status, err
+		}
+	}
+}
+
+// withdraw cancels a ticket that nobody waits for, so that it leaves the queue before it expires.
+func withdraw(ctx context.Context, q *sdk.Queued) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
+	defer cancel()
+	_, _ = q.Cancel(ctx)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/sdk"
+)
+
+// pool declares the game servers that the director starts by itself.
+//
+//go:embed pool.yaml
+var pool []byte
+
+// The players of the pool, and what pool.yaml says.
+const (
+	poolRegion       = "cloud"
+	guestCount       = 20
+	serverSeats      = 8
+	poolSession      = 4
+	firstProvisioner = "provisioner-1" // it is killed while servers start
+)
+
+// neededServers is how many servers the guests need when all of them play.
+const neededServers = (guestCount + serverSeats - 1) / serverSeats
+
+// provisioning is the part of the play in a region whose servers the director starts. It runs beside everything else.
+type provisioning struct {
+	cluster *cluster
+	screen  *screen
+	started // read by the proofs, after the play
+}
+
+// started records what happened in the region of the pool.
+type started struct {
+	welcomed    int           // guests that a server has admitted
+	allPlayed   time.Duration // from the first call of a guest until all of them had been admitted
+	shrunk      time.Duration // from the last guest's end until no server was left
+	starting    int           // servers that started when the worker was killed
+	most        int           // servers that were alive at a time
+	stranger    string        // a server that no row knew
+	left        int           // servers that are alive at the end
+	looksAtPool int
+}
+
+// run starts with an empty region and returns when it is empty again.
+func (p *provisioning) run(ctx context.Context) error {
+	if err := p.cluster.startPool(ctx); err != nil {
+		return err
+	}
+	guests, log, err := newGuests(p.cluster)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	p.screen.eventf("·", "%d guests come to the region %s, which has no game server and a pool", guestCount, poolRegion)
+	watching, stop := context.WithCancel(ctx)
+	group, stage := errgroup.WithContext(watching)
+	group.Go(func() error { return p.watch(stage) })
+	group.Go(func() error {
+		defer stop()
+		return p.play(stage, guests)
+	})
+	return errors.Join(group.Wait(), ctx.Err())
+}
+
+// play lets all guests play once and leave, and waits until their servers are gone.
+func (p *provisioning) play(ctx context.Context, guests *bots.Swarm) error {
+	begun := time.Now()
+	playing, leave := context.WithCancel(ctx)
+	var group errgroup.Group
+	group.Go(func() error { guests.Run(playing); return nil })
+	p.killProvisioner(ctx)
+	served := await(ctx, func() bool { p.welcomed = welcomed(guests); return p.welcomed == guestCount })
+	p.allPlayed = time.Since(begun)
+	leave()
+	if err := group.Wait(); err != nil || !served {
+		return err
+	}
+	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion, p.allPlayed.Round(100*time.Millisecond))
+	begun = time.Now()
+	if await(ctx, func() bool { return p.empty(ctx) }) {
+		p.shrunk = time.Since(begun)
+		p.screen.eventf("✓", "the pool of %s is empty again, %s later", poolRegion, p.shrunk.Round(time.Second))
+	}
+	return nil
+}
+
+// killProvisioner kills a worker while servers start.
+func (p *provisioning) killProvisioner(ctx context.Context) {
+	starting := func() bool {
+		err := p.cluster.db.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.starting)
+		return err == nil && p.starting > 0
+	}
+	if !await(ctx, starting) {
+		return
+	}
+	p.cluster.process(firstProvisioner).Kill()
+	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.starting)
+}
+
+// empty reports whether neither a row nor a process of a server is left.
+func (p *provisioning) empty(ctx context.Context) bool {
+	var rows int
+	err := p.cluster.db.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1`, poolRegion).Scan(&rows)
+	if err != nil || rows > 0 {
+		return false
+	}
+	alive, err := p.cluster.aliveServers(ctx)
+	return err == nil && len(alive) == 0
+}
+
+// watch compares the processes that are alive with the rows, until ctx ends. A server is alive only between the birth and the end of its
+// row, so a process that was alive before the rows were read has one.
+func (p *provisioning) watch(ctx context.Context) error {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		alive, err := p.cluster.aliveServers(ctx)
+		if err == nil {
+			err = p.compare(ctx, alive)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func (p *provisioning) compare(ctx context.Context, alive []string) error {
+	var unknown string
+	err := p.cluster.db.QueryRow(ctx, `
+		SELECT coalesce(min(tag), '') FROM unnest($1::text[]) AS a(tag)
+		WHERE NOT EXISTS (SELECT FROM deployments d WHERE d.tag = a.tag) AND NOT EXISTS (SELECT FROM deployment_history h WHERE h.tag = a.tag)`, alive).Scan(&unknown)
+	if err != nil {
+		return err
+	}
+	p.looksAtPool++
+	p.most, p.left = max(p.most, len(alive)), len(alive)
+	if p.stranger == "" {
+		p.stranger = unknown
+	}
+	return nil
+}
+
+// newGuests makes the players of the pool. Their names differ from those of the other bots, since a player's seats are counted over all regions.
+func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
+	file, err := os.Create(filepath.Join(c.logs(), "guests.log"))
+	if err != nil {
+		return nil, nil, err
+	}
+	log := slog.New(slog.NewTextHandler(file, nil))
+	answers := newAnswers(c.login)
+	client, err := sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: answers}, Logger: log, UserAgent: "arena-bots"})
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	guests, err := bots.New(bots.Config{
+		Director: client, AccessToken: answers.accessToken, Count: guestCount, Names: "guest", Region: poolRegion, Modes: []string{"ffa"}, MaxPlayers: poolSession,
+		Logger: log, PlayFor: bots.Span{Min: 4 * time.Second, Max: 6 * time.Second}, Rest: bots.Span{Min: 500 * time.Millisecond, Max: time.Second},
+	})
+	return guests, file, err
+}
+
+func welcomed(s *bots.Swarm) (n int) {
+	for _, b := range s.Stats().Bots {
+		if len(b.Visits) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// startPool declares the pool, and starts two workers that run its servers as processes of this machine.
+func (c *cluster) startPool(ctx context.Context) error {
+	file := filepath.Join(c.dir, "pool.yaml")
+	if err := os.WriteFile(file, pool, 0o600); err != nil {
+		return err
+	}
+	if err := c.command("director", "pools", c.env, "pools", "apply", "-f", file).Run(ctx); err != nil {
+		return err
+	}
+	env := slices.Concat(c.env, []string{
+		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=" + c.urls[0], "DIRECTOR_PROVISION_TIMEOUT=1s", "DIRECTOR_PROCESS_DIR=" + c.servers(),
+		"DIRECTOR_PROCESS_COMMANDS=" + fmt.Sprintf("arena=%s server --heartbeat-every %s --grace 2s --empty-for 1s", filepath.Join(c.bin(), "arena"), heartbeatEvery),
+	})
+	var commands []subprocess.Command
+	for _, name := range []string{firstProvisioner, "provisioner-2"} {
+		commands = append(commands, c.command("director", name, env, "work"))
+	}
+	return errors.Join(c.run(commands[0]), c.run(commands[1]))
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// ended writes a deployment that is over, which became ready so many seconds after its creation; negative: never.
+func (h *history) ended(ready int) (tag string) {
+	h.t.Helper()
+	id := uuid.New()
+	h.exec(`INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, created_at, ready_at, gone_at)
+		VALUES ('cloud', $1, 'arena', '1', 'process', $2, 'pool', 1, $3, CASE WHEN $4 >= 0 THEN $3::timestamptz + make_interval(secs => $4) END, now())`,
+		id, id.String()[:20], killedAt, ready)
+	return id.String()[:20]
+}
+
+// The proofs of the pool find guests who did not play, servers too many, a server that was lost, one that no row knew, and one that stayed.
+func TestWhatThePoolMustNotDo(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.started = started{welcomed: guestCount, allPlayed: 2 * time.Second, shrunk: 30 * time.Second, starting: 1, most: neededServers, looksAtPool: 9}
+	h.broken(h.poolServed(t.Context()), "0 started")
+	h.broken(h.poolKept(t.Context()), "0 of 0 became ready")
+	h.ended(3)
+	for _, p := range []proof{h.poolServed(t.Context()), h.poolKept(t.Context()), h.poolShrank()} {
+		require.True(t, p.ok, "%s: %s", p.claim, p.evidence)
+	}
+
+	h.most++
+	h.broken(h.poolServed(t.Context()), "at most 4 were alive, 3 were needed")
+	h.most, h.welcomed = 3, guestCount-1
+	h.broken(h.poolServed(t.Context()), "19 of 20 guests played")
+	h.stranger = "twin"
+	h.broken(h.poolKept(t.Context()), "but not twin")
+	h.stranger, h.starting = "", 0
+	h.broken(h.poolKept(t.Context()), "0 started when it died")
+	h.starting = 1
+	h.ended(-1)
+	h.broken(h.poolKept(t.Context()), "1 of 2 became ready")
+	h.shrunk, h.left = 0, 2
+	h.broken(h.poolShrank(), "2 servers were alive at the end")
+}
+
+// The comparison of processes with rows knows servers that run and servers that have just ended, and no others.
+func TestStrangersAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	p := &provisioning{cluster: &cluster{db: h.db}}
+	h.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{ffa}', 8, 4)`)
+	h.exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('cloud', gen_random_uuid(), 'arena', '1', 'process', 'runs')`)
+	require.NoError(t, p.compare(t.Context(), []string{"runs", h.ended(1)}))
+	require.Empty(t, p.stranger)
+	require.Equal(t, 2, p.most)
+	require.NoError(t, p.compare(t.Context(), []string{"runs", "twin"}))
+	require.NoError(t, p.compare(t.Context(), []string{}))
+	require.Equal(t, "twin", p.stranger)
+	require.Zero(t, p.left)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// queueing records the faults that chaos injected into the director loop, with times of the database.
+type queueing struct {
+	serversStartAt time.Time
+	workerKilledAt time.Time
+	takenOverAt    time.Time
+}
+
+// matchesWait reports whether matches wait for the first game server.
+func (c *chaos) matchesWait(ctx context.Context) bool {
+	var waiting int
+	err := c.db.QueryRow(ctx, `SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
+	return err == nil && waiting > 2
+}
+
+func (c *chaos) openArena(ctx context.Context) error {
+	var tickets, players int
+	err := c.db.QueryRow(ctx, `
+		SELECT count(*), coalesce(sum(players), 0), clock_timestamp() FROM (
+			SELECT count(DISTINCT p.sub) AS players FROM ticket_events e JOIN ticket_players p USING (region, ticket_id)
+			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).Scan(&tickets, &players, &c.serversStartAt)
+	if err != nil {
+		return err
+	}
+	c.screen.eventf("·", "no game server yet: %d parties of %d players are matched and wait for one", tickets, players)
+	if err := c.cluster.startServers(ctx); err != nil {
+		return err
+	}
+	c.screen.eventf("✓", "%d game servers with %d or %d seats have registered", serverCount, capacity(1), capacity(0))
+	return nil
+}
+
+// killWorker kills the worker that decides for the profile.
+func (c *chaos) killWorker(ctx context.Context) error {
+	c.cluster.process(firstWorker).Kill()
+	if err := c.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.workerKilledAt); err != nil {
+		return err
+	}
+	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", firstWorker, profileName)
+	return nil
+}
+
+// takenOver reports whether another worker has made a match of the profile since the kill.
+func (c *chaos) takenOver(ctx context.Context) bool {
+	since, ok := c.cluster.ownedSince(ctx)
+	var matches int
+	err := c.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE decided_at > $1`, c.workerKilledAt).Scan(&matches)
+	if !ok || err != nil || matches == 0 || since.Before(c.workerKilledAt) {
+		return false
+	}
+	c.takenOverAt = since
+	return true
+}
+
+func (c *chaos) reportTakeover(context.Context) error {
+	c.screen.eventf("✓", "worker-2 decides for it, %.1f s later", c.takenOverAt.Sub(c.workerKilledAt).Seconds())
+	return nil
+}
+
+// waitersSeated proves that tickets that waited for the first server were assigned.
+func (j *judge) waitersSeated(ctx context.Context) proof {
+	return j.ask(ctx, "Those who waited for a server got one", `, waited AS (
+			SELECT DISTINCT ticket_id FROM ticket_events WHERE state = 'waiting_for_server' AND at < $1
+		), ended AS (
+			SELECT w.ticket_id, e.state, e.at FROM waited w
+			LEFT JOIN ticket_events e ON e.ticket_id = w.ticket_id AND e.state IN ('assigned', 'declined', 'cancelled', 'expired')
+		)
+		SELECT count(*) > 0 AND bool_and(state IS NOT DISTINCT FROM 'assigned'), format('%s tickets waited before the first game server; %s were assigned, all within %s s',
+			count(*), count(*) FILTER (WHERE state = 'assigned'), round(extract(epoch FROM max(at) - $1), 1))
+		FROM ended`, j.serversStartAt)
+}
+
+// matchingWentOn proves that another worker made matches after the first one was killed.
+func (j *judge) matchingWentOn(ctx context.Context) proof {
+	return j.ask(ctx, "Matching went on without its worker", `
+		SELECT $2::timestamptz > $1::timestamptz AND count(*) FILTER (WHERE decided_at > $2) > 0 AND count(DISTINCT epoch) > 1,
+			format('%s matches before, %s after worker-2 took over within %s s', count(*) FILTER (WHERE decided_at < $1),
+				count(*) FILTER (WHERE decided_at > $2), round(extract(epoch FROM $2 - $1), 1))
+		FROM match_history`, j.workerKilledAt, j.takenOverAt)
+}
+
+// oneSeatEach proves that every player of a match had a seat in its session, and in no other one of that match.
+func (j *judge) oneSeatEach(ctx context.Context) proof {
+	return j.ask(ctx, "Every matched player had one seat", `, matched AS (
+			SELECT m.id AS match, p.sub FROM match_history m
+			JOIN ticket_history t ON t.region = m.region AND t.id = ANY (m.tickets) AND t.match_id = m.id CROSS JOIN unnest(t.party) AS p(sub)
+		), held AS (
+			SELECT match_id, sub, session_id FROM seats UNION SELECT match_id, sub, session_id FROM seat_history
+		), counted AS (
+			SELECT m.match, m.sub, count(h.session_id) AS seats FROM matched m LEFT JOIN held h ON h.match_id = m.match AND h.sub = m.sub GROUP BY 1, 2
+		)
+		SELECT count(*) > 0 AND bool_and(seats = 1) AND (SELECT count(*) FROM matched) = (SELECT sum(players) FROM match_history),
+			format('%s players in %s matches', count(*), count(DISTINCT match)) ||
+			coalesce('; not so ' || (array_agg(sub || ' with ' || seats || ' in ' || match) FILTER (WHERE seats <> 1))[1], '')
+		FROM counted`)
+}
+
+// explain runs director explain for the match with the most tickets; of several, the one with the longest wait.
+func (j *judge) explain(ctx context.Context, c *cluster) (text string, err error) {
+	var match string
+	err = j.db.QueryRow(ctx, `
+		SELECT m.id FROM match_history m JOIN ticket_history t ON t.match_id = m.id
+		GROUP BY m.id, m.decided_at ORDER BY count(*) DESC, max(m.decided_at - t.created) DESC LIMIT 1`).Scan(&match)
+	if err != nil {
+		return "", fmt.Errorf("no match to explain: %w", err)
+	}
+	why := c.command("director", "explain", c.env, "explain", "match", match)
+	cmd := exec.CommandContext(ctx, why.Path, why.Args...)
+	cmd.Env = why.Env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("director explain: %w: %s", err, out)
+	}
+	return string(out), err
+}

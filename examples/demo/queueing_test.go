@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// match writes a duel of two tickets, decided so many seconds after the kill, whose players have these skills, and returns its id.
+func (h *history) match(epoch, decided int, skills map[string]int) (id uuid.UUID) {
+	h.t.Helper()
+	id = uuid.New()
+	session := uuid.New()
+	var tickets []string
+	for player, skill := range skills {
+		ticket := fmt.Sprintf("%s-%s", player, id)
+		tickets = append(tickets, ticket)
+		h.exec(`INSERT INTO ticket_history (region, id, created, left_at, profiles, party, attributes, outcome, match_id)
+			VALUES ('global', $1, $2, $3, '{ranked}', ARRAY[$4], jsonb_build_object($4::text, jsonb_build_object('skill', $5::int)), 'assigned', $6)`,
+			ticket, after(decided-1), after(decided), player, skill, id)
+		team := "red"
+		if len(tickets)%2 == 0 {
+			team = "blue"
+		}
+		h.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason, match_id, team)
+			VALUES ('local', $1, $2, 'teams', $1, $2, $3, $4, 'left', $5, $6)`, session, player, after(decided), after(decided+5), id, team)
+	}
+	h.exec(`INSERT INTO match_history (region, id, profile, version, epoch, seed, game_region, mode, session_id, tickets, players, why, decided_at)
+		VALUES ('global', $1, 'ranked', 1, $2, 1, 'local', 'teams', $3, $4, $5, '{}', $6)`, id, epoch, session, tickets, len(tickets), after(decided))
+	return id
+}
+
+// eight are the skills of two teams.
+func eight(skill, last int) map[string]int {
+	skills := map[string]int{"bot-8": last}
+	for i := range 7 {
+		skills[fmt.Sprint("bot-", i+1)] = skill
+	}
+	return skills
+}
+
+// The proof finds a player without the seat of a match, and one with two.
+func TestMissingSeatsAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.broken(h.oneSeatEach(t.Context()), "0 players in 0 matches")
+	id := h.match(1, 0, eight(1500, 1500))
+	p := h.oneSeatEach(t.Context())
+	require.True(t, p.ok, p.evidence)
+	require.Equal(t, "8 players in 1 matches", p.evidence)
+
+	h.exec(`UPDATE seat_history SET session_id = gen_random_uuid(), match_id = NULL, team = NULL WHERE sub = 'bot-3'`)
+	h.broken(h.oneSeatEach(t.Context()), "bot-3 with 0 in "+id.String())
+	h.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason, match_id, team)
+		SELECT region, x.id, 'bot-3', mode, x.id, 'bot-3', reserved_at, left_at, reason, match_id, team
+		FROM seat_history CROSS JOIN (VALUES (gen_random_uuid()), (gen_random_uuid())) x(id) WHERE sub = 'bot-4'`)
+	h.broken(h.oneSeatEach(t.Context()), "bot-3 with 2 in "+id.String())
+}
+
+// The proof finds a match that its profile does not allow.
+func TestBrokenRulesAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	require.False(t, h.rulesHold(t.Context()).ok, "nothing was matched")
+	h.match(1, 0, eight(1500, 1700))
+	p := h.rulesHold(t.Context())
+	require.True(t, p.ok, p.evidence)
+	bad := h.match(1, 10, eight(1500, 1901))
+	h.broken(h.rulesHold(t.Context()), "match "+bad.String()+" breaks near-skill")
+}
+
+// The proof finds a queue in which nothing was matched after the worker had been killed.
+func TestAStoppedQueueIsFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.workerKilledAt, h.takenOverAt = after(0), after(1)
+	h.match(1, -5, eight(1500, 1500))
+	h.broken(h.matchingWentOn(t.Context()), "1 matches before, 0 after")
+	h.match(2, 3, eight(1500, 1500))
+	p := h.matchingWentOn(t.Context())
+	require.True(t, p.ok, p.evidence)
+	require.Equal(t, "1 matches before, 1 after worker-2 took over within 1.0 s", p.evidence)
+	h.takenOverAt = time.Time{}
+	require.False(t, h.matchingWentOn(t.Context()).ok, "nobody took over")
+}
+
+// The proof finds a ticket that waited for the first server and never got one.
+func TestForgottenWaitersAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.serversStartAt = after(0)
+	require.False(t, h.waitersSeated(t.Context()).ok, "nobody waited")
+	event := func(ticket, state string, n, at int) {
+		h.exec(`INSERT INTO ticket_events (region, ticket_id, n, at, state, party) VALUES ('global', $1, $2, $3, $4, '{ann}')`, ticket, n, after(at), state)
+	}
+	event("t1", "waiting_for_server", 1, -1)
+	event("t1", "assigned", 2, 1)
+	p := h.waitersSeated(t.Context())
+	require.True(t, p.ok, p.evidence)
+	require.Equal(t, "1 tickets waited before the first game server; 1 were assigned, all within 1.0 s", p.evidence)
+	event("t2", "waiting_for_server", 1, -1)
+	h.broken(h.waitersSeated(t.Context()), "2 tickets waited before the first game server; 1 were assigned")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/match/verify"
+)
+
+// rulesHold proves, with the checker that shares no code with the director loop, that every match obeys the profile: with the seats
+// that its players had, at the time of the decision.
+func (j *judge) rulesHold(ctx context.Context) proof {
+	p := proof{claim: "No match breaks its rules"}
+	rules, err := profile.Parse(ranked)
+	if err != nil {
+		return proof{claim: p.claim, evidence: err.Error()}
+	}
+	all, err := j.decided(ctx)
+	if err != nil {
+		return proof{claim: p.claim, evidence: err.Error()}
+	}
+	for _, d := range all {
+		for _, v := range verify.Check(rules, d.Match, d.At) {
+			p.evidence = fmt.Sprintf("match %s breaks %s: %s", d.ID, v.Rule, v.Text)
+			return p
+		}
+	}
+	p.ok, p.evidence = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties", len(all))
+	return p
+}
+
+// decided is a match from the history.
+type decided struct {
+	verify.Match
+
+	ID string
+	At time.Time
+}
+
+// decided returns all matches that were made.
+func (j *judge) decided(ctx context.Context) ([]decided, error) {
+	rows, err := j.db.Query(ctx, `
+		SELECT m.id::text, m.decided_at, m.mode, m.game_region,
+			(SELECT json_agg(json_build_object('id', t.id, 'created', t.created, 'profiles', t.profiles, 'attributes', t.attributes, 'latencies', t.latencies))
+				FROM ticket_history t WHERE t.match_id = m.id),
+			(SELECT json_agg(DISTINCT jsonb_build_object('ticket', t.id, 'sub', s.sub, 'team', s.team))
+				FROM (SELECT match_id, sub, team FROM seats UNION ALL SELECT match_id, sub, team FROM seat_history) s
+				JOIN ticket_history t ON t.match_id = m.id AND s.sub = ANY (t.party) WHERE s.match_id = m.id)
+		FROM match_history m`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d decided, err error) {
+		var tickets, seats []byte
+		if err := row.Scan(&d.ID, &d.At, &d.Mode, &d.Region, &tickets, &seats); err != nil {
+			return d, err
+		}
+		d.At = d.At.Add(time.Microsecond) // the precision of the database's times
+		if d.Tickets, err = ticketsIn(tickets); err != nil {
+			return d, err
+		}
+		d.Seats, err = seatsIn(seats)
+		return d, err
+	})
+}
+
+func seatsIn(raw []byte) (seats []verify.Seat, err error) {
+	var rows []struct {
+		Ticket string `json:"ticket"`
+		Sub    string `json:"sub"`
+		Team   string `json:"team"`
+	}
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		seats = append(seats, verify.Seat{Ticket: r.Ticket, Sub: r.Sub, Team: r.Team})
+	}
+	return seats, nil
+}
+
+func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
+	var rows []struct {
+		ID         string    `json:"id"`
+		Created    time.Time `json:"created"`
+		Profiles   []string  `json:"profiles"`
+		Attributes map[string]struct {
+			Skill float64 `json:"skill"`
+		} `json:"attributes"`
+		Latencies map[string]uint16 `json:"latencies"`
+	}
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		t := match.Ticket{ID: r.ID, Created: r.Created, Profiles: r.Profiles, Latencies: r.Latencies}
+		for sub, own := range r.Attributes {
+			skill := match.Value{Kind: match.Number, Number: own.Skill}
+			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{"skill": skill}})
+		}
+		tickets = append(tickets, t)
+	}
+	return tickets, nil
+}

@@ -1,0 +1,59 @@
+package cycle
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
+)
+
+// batchWeight bounds the matches and tickets of one transaction, so that the first matches are delivered while others are
+// committed.
+const batchWeight = 4096
+
+// commitBatch commits a batch of the matches that the evaluator has accepted, and delivers them. Here tickets become
+// matched. left is how many matches are left.
+func (o *owner) commitBatch(ctx context.Context) (left int, err error) {
+	batch, left := o.evaluation.nextAccepted(batchWeight)
+	batch = slices.DeleteFunc(batch, o.isOver)
+	if len(batch) == 0 {
+		return left, nil
+	}
+	matches := make([]db.AcceptedMatch, len(batch))
+	for i, c := range batch {
+		matches[i] = c.acceptedMatch()
+	}
+	final, err := o.Store.AcceptMatches(ctx, o.ref, matches, o.Backfill)
+	for i, f := range final {
+		o.metrics.verdicts.WithLabelValues(f.Verdict.String()).Inc()
+		batch[i].decide(f.Verdict == match.Kept, f.Created)
+	}
+	return left, err
+}
+
+// acceptedMatch names the proposal only for a caller of another replica, which waits for the verdict in its row.
+func (c *candidate) acceptedMatch() db.AcceptedMatch {
+	m := db.AcceptedMatch{ID: c.ID, Tickets: c.Tickets, Backfill: c.backfill()}
+	if c.local == nil {
+		m.Caller, m.Seq = c.caller, c.seq
+	}
+	return m
+}
+
+// outOfTime reports whether Options.Acceptance is over since the evaluator has ended. The matches that are left keep their
+// tickets free for the next cycle.
+func (o *owner) outOfTime(ctx context.Context, left int) bool {
+	if o.commitsUntil.IsZero() {
+		o.commitsUntil = time.Now().Add(o.Acceptance)
+	}
+	if time.Now().Before(o.commitsUntil) {
+		return false
+	}
+	o.metrics.verdicts.WithLabelValues(outOfTime).Add(float64(left))
+	o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
+		slog.String("cycle", o.ref.ID.String()), slog.Int("dropped", left))
+	return true
+}

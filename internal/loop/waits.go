@@ -1,0 +1,141 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// waits holds the waiting times of the tickets that a profile matched recently. Estimates for players are computed from them.
+type waits struct {
+	samples []sample // oldest first
+	changed bool     // since they were last stored
+}
+
+// sample is a ticket that was matched.
+type sample struct {
+	at     time.Time
+	waited time.Duration
+	number float64 // waiting times are grouped by it; 0 if the profile compares no number
+}
+
+const (
+	samplesKept = 2000 // of a profile, 80 KiB
+	samplesFor  = 15 * time.Minute
+	// groupLeast is the least number of samples of a group, and of an estimate.
+	groupLeast = 20
+	groupsMost = 10
+)
+
+func (w *waits) add(s sample) {
+	w.samples, w.changed = append(w.samples, s), true
+	if len(w.samples) >= 2*samplesKept {
+		w.samples = slices.Clone(w.samples[samplesKept:])
+	}
+}
+
+// due drops old samples, and reports whether the stored waiting times are out of date.
+func (w *waits) due(now time.Time) bool {
+	n := max(0, len(w.samples)-samplesKept)
+	for n < len(w.samples) && now.Sub(w.samples[n].at) > samplesFor {
+		n++
+	}
+	if n > 0 {
+		w.samples, w.changed = slices.Delete(w.samples, 0, n), true
+	}
+	return w.changed
+}
+
+// times groups the samples by their number: at most ten groups, each with at least groupLeast samples unless it is the only one.
+func (w *waits) times() (all []db.WaitingTime) {
+	sorted := slices.Clone(w.samples)
+	slices.SortFunc(sorted, func(a, b sample) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.waited, b.waited)) })
+	size := max(groupLeast, (len(sorted)+groupsMost-1)/groupsMost)
+	for len(sorted) > 0 {
+		n := min(size, len(sorted))
+		for n < len(sorted) && sorted[n].number == sorted[n-1].number {
+			n++
+		}
+		if len(sorted)-n < groupLeast {
+			n = len(sorted)
+		}
+		all = append(all, timesOf(sorted[:n]))
+		sorted = sorted[n:]
+	}
+	return all
+}
+
+func timesOf(group []sample) db.WaitingTime {
+	t := db.WaitingTime{UpTo: group[len(group)-1].number, Samples: len(group)}
+	waited := make([]time.Duration, len(group))
+	for i, s := range group {
+		waited[i] = s.waited
+	}
+	slices.Sort(waited)
+	t.P50, t.P90 = waited[len(waited)/2], waited[len(waited)*9/10]
+	return t
+}
+
+// restored makes samples from the stored waiting times of a former owner, so that estimates survive a change of owner: from these samples
+// times returns about the same.
+func restored(times []db.WaitingTime, now time.Time) *waits {
+	w := &waits{}
+	for _, t := range times {
+		for i := range t.Samples {
+			s := sample{at: now, waited: t.P50, number: t.UpTo}
+			if i > t.Samples/2 {
+				s.waited = t.P90
+			}
+			w.samples = append(w.samples, s)
+		}
+	}
+	return w
+}
+
+// restoreWaits reads the stored waiting times of the profiles that this worker has just taken.
+func (l *Loop) restoreWaits(ctx context.Context) error {
+	var taken []*owned
+	for _, p := range l.profiles {
+		if p.waits == nil {
+			taken = append(taken, p)
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	times, err := l.Store.WaitingTimes(ctx, l.Universe)
+	if err != nil {
+		return err
+	}
+	for _, p := range taken {
+		p.waits = restored(times[p.name], l.Store.Now())
+	}
+	return nil
+}
+
+// putWaits stores the waiting times that changed, in at most one statement per second for all profiles.
+func (l *Loop) putWaits(ctx context.Context) error {
+	if time.Since(l.waitsPut) < tick {
+		return nil
+	}
+	now, changed := l.Store.Now(), map[string][]db.WaitingTime{}
+	for name, p := range l.profiles {
+		if p.waits.due(now) {
+			changed[name] = p.waits.times()
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	l.waitsPut = time.Now()
+	if err := l.Store.PutWaitingTimes(ctx, l.Universe, changed); err != nil {
+		return err
+	}
+	for name := range changed {
+		l.profiles[name].waits.changed = false
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package roomhost
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"github.com/lattice-director/director/db"
+)
+
+const (
+	maxCapacity = 100_000 // the largest capacity of an instance, and the capacity of an instance that declares no maximum
+	maxModes    = 32
+)
+
+var mode = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// registrationOf returns the registration of a process as an instance. ok is false for a process that can host no session: none of its room
+// types is a valid mode, it has no endpoint, or it accepts no connections.
+func registrationOf(p db.HostProcess, region string) (r db.Registration, ok bool) {
+	r = db.Registration{
+		InstanceID: p.ID, BootID: p.ID, Region: region, Endpoint: p.Endpoint, Modes: modesOf(p.RoomTypes), Capacity: maxCapacity,
+		MaxSessions: maxSessions(p), Load: new(loadOf(p)), CreatesRooms: true,
+	}
+	if p.MaxConnections != nil {
+		r.Capacity = min(maxCapacity, int(*p.MaxConnections))
+	}
+	return r, len(r.Modes) > 0 && r.Endpoint != "" && r.Capacity > 0
+}
+
+// modesOf returns the room types that are valid modes, sorted, at most 32.
+func modesOf(types []string) []string {
+	valid := slices.DeleteFunc(slices.Clone(types), func(t string) bool { return !mode.MatchString(t) })
+	slices.Sort(valid)
+	valid = slices.Compact(valid)
+	return valid[:min(len(valid), maxModes)]
+}
+
+// maxSessions returns the number of sessions that a process can host in addition to its other rooms; nil means unlimited.
+func maxSessions(p db.HostProcess) *int {
+	if p.MaxRooms == nil {
+		return nil
+	}
+	return new(max(0, int(*p.MaxRooms)-p.Others))
+}
+
+// loadOf returns the share of connections in use, or the number of connections if the process declares no maximum.
+func loadOf(p db.HostProcess) float64 {
+	if p.MaxConnections == nil {
+		return float64(p.Connections)
+	}
+	return float64(p.Connections) / float64(max(1, *p.MaxConnections))
+}
+
+// mustRegister reports whether the registration of a process is missing, or differs in anything other than the number of sessions.
+func mustRegister(p db.HostProcess, r db.Registration) bool {
+	i := p.Instance
+	modes := slices.Clone(i.Modes)
+	slices.Sort(modes)
+	return !i.Live || i.Endpoint != r.Endpoint || i.Capacity != r.Capacity || (i.MaxSessions == nil) != (r.MaxSessions == nil) ||
+		slices.CompareFunc(modes, r.Modes, cmp.Compare[string]) != 0
+}

@@ -1,0 +1,54 @@
+package roster
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// register makes the metrics of the roster.
+func (r *Roster) register(to prometheus.Registerer) error {
+	r.readSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "director_roster_read_seconds", Help: "Time that this replica took to update its copy of the fleet of agents.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)})
+	gauge := func(name, help string, value func(Stats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			if v := r.View(); v != nil {
+				return value(v.stats)
+			}
+			return 0
+		})
+	}
+	return registerAll(to, r.readSeconds,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "director_roster_age_seconds",
+			Help: "Age of this replica's copy of the fleet of agents; up to two seconds while nothing changes."}, func() float64 { return r.Age().Seconds() }),
+		gauge("director_roster_instances", "Connected Rivalis processes that this replica lists.", func(s Stats) float64 { return float64(s.Instances) }),
+		gauge("director_roster_rooms", "Rooms of Rivalis processes that this replica lists.", func(s Stats) float64 { return float64(s.Rooms) }),
+		gauge("director_roster_connections", "Players' connections to the listed rooms.", func(s Stats) float64 { return float64(s.Connections) }),
+	)
+}
+
+// eventMetrics count events.
+type eventMetrics struct{ events *prometheus.CounterVec }
+
+func (m *eventMetrics) sent(kind string) { m.events.WithLabelValues(kind).Inc() }
+
+func (e *Events) register(to prometheus.Registerer) (*eventMetrics, error) {
+	m := &eventMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "director_fleet_events_total",
+		Help: "Fleet events that this replica read for its streams, by type; sync and resync are also counted for each stream that resumes."},
+		[]string{"type"})}
+	return m, registerAll(to, m.events, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "director_fleet_event_streams", Help: "Open streams of fleet events on this replica."}, func() float64 { return float64(e.Streams()) }))
+}
+
+func registerAll(to prometheus.Registerer, all ...prometheus.Collector) (err error) {
+	if to == nil {
+		return nil
+	}
+	for _, c := range all {
+		err = errors.Join(err, to.Register(c))
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package roster
+
+import (
+	"slices"
+	"sync"
+)
+
+const (
+	keptEvents = 4096     // events of earlier reads that are kept for streams: at least this many, up to twice as many
+	keptBytes  = 32 << 20 // limit of their bytes, up to twice as many
+	takeAtOnce = 256      // events that a stream receives at a time
+)
+
+// recent holds the latest events of the reader, for all streams. Safe for concurrent use.
+type recent struct {
+	mu      sync.Mutex
+	epoch   uint64 // incremented when the log is started again, after a gap
+	running bool
+	entries []entry
+	bytes   int           // size of their data
+	first   uint64        // the number of entries[0]; an event keeps its number within an epoch
+	from    position      // entries holds all events after this position
+	end     position      // the position up to which the reader has read
+	changed chan struct{} // closed when any of these fields changes
+}
+
+func newRecent() *recent { return &recent{changed: make(chan struct{})} }
+
+// mark is the place of a stream in the recent events.
+type mark struct {
+	epoch uint64
+	next  uint64 // the number of the next event
+}
+
+// begin starts the log at a position, without events. Streams with a mark of an earlier epoch have missed events.
+func (l *recent) begin(at position) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch++
+	l.first += uint64(len(l.entries))
+	l.running, l.entries, l.bytes, l.from, l.end = true, nil, 0, at, at
+	l.wake()
+}
+
+// stop ends the log, because no stream needs it.
+func (l *recent) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first += uint64(len(l.entries))
+	l.running, l.entries, l.bytes = false, nil, 0
+}
+
+// append adds the events of one read, which ended at position end. It drops only events of earlier reads, so streams can receive all events
+// of a read, however many, until the next read.
+func (l *recent) append(added []entry, end position) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end = end
+	if len(added) == 0 {
+		return
+	}
+	if len(l.entries) > 2*keptEvents || l.bytes > 2*keptBytes {
+		l.trim()
+	}
+	l.entries = append(l.entries, added...)
+	for i := range added {
+		l.bytes += len(added[i].Data)
+	}
+	l.wake()
+}
+
+// trim drops the earliest events.
+func (l *recent) trim() {
+	drop, bytes := len(l.entries), 0
+	for drop > 0 && len(l.entries)-drop < keptEvents && bytes < keptBytes {
+		drop--
+		bytes += len(l.entries[drop].Data)
+	}
+	if drop > 0 {
+		l.from = l.entries[drop-1].at
+	}
+	l.first += uint64(drop)
+	l.entries, l.bytes = slices.Clone(l.entries[drop:]), bytes
+}
+
+func (l *recent) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// take returns the next events of a stream, and its mark after them. If there are none, it returns the channel to wait on. behind means
+// that some of the next events were already dropped.
+func (l *recent) take(m mark) (taken []entry, after mark, wait <-chan struct{}, behind bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m.epoch != l.epoch || m.next < l.first {
+		return nil, m, nil, true
+	}
+	rest := l.entries[m.next-l.first:]
+	rest = rest[:min(len(rest), takeAtOnce)]
+	if len(rest) == 0 {
+		return nil, m, l.changed, false
+	}
+	m.next += uint64(len(rest))
+	return slices.Clone(rest), m, nil, false
+}
+
+// newest returns the mark after all events and the position of the reader.
+func (l *recent) newest() (m mark, end position) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return mark{l.epoch, l.first + uint64(len(l.entries))}, l.end
+}
+
+// enter returns the mark after a position, if all events after it are still kept.
+func (l *recent) enter(p position) (m mark, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.compare(l.from) < 0 {
+		return mark{}, false
+	}
+	return mark{l.epoch, l.first + uint64(l.after(p))}, true
+}
+
+// find returns the mark after an event, if the event is still kept.
+func (l *recent) find(event position) (m mark, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.after(event)
+	for i := at - 1; i >= 0 && l.entries[i].at == event; i-- {
+		if l.entries[i].ID != "" {
+			return mark{l.epoch, l.first + uint64(at)}, true
+		}
+	}
+	return mark{}, false
+}
+
+// after returns the index of the first event after a position.
+func (l *recent) after(p position) int {
+	at, _ := slices.BinarySearchFunc(l.entries, p, func(e entry, p position) int {
+		if e.at.compare(p) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// isRunning reports whether the reader has started, and returns a channel that is closed when that may have changed.
+func (l *recent) isRunning() (running bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running, l.changed
+}
+
+// continues reports whether there was no gap since an epoch.
+func (l *recent) continues(epoch uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch == epoch
+}

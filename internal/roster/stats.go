@@ -1,0 +1,70 @@
+package roster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// emptyHash is the state hash of a fleet without instances.
+const emptyHash = 0x4f53cda18c2baa0c
+
+// Stats are the totals of a fleet.
+type Stats struct {
+	Instances   int
+	Rooms       int
+	Connections int64
+	RoomTypes   []string // of all instances, sorted
+	Hash        uint64   // of all listed fields except lastSyncAt; equal on all replicas
+}
+
+// StateHash returns the hash as 16 hex digits.
+func (s Stats) StateHash() string { return fmt.Sprintf("%016x", s.Hash) }
+
+// AppendJSON appends FleetStats.
+func (s Stats) AppendJSON(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"instances":`...), int64(s.Instances), 10)
+	b = strconv.AppendInt(append(b, `,"rooms":`...), int64(s.Rooms), 10)
+	b = strconv.AppendInt(append(b, `,"connections":`...), s.Connections, 10)
+	b = appendList(append(b, `,"roomTypes":[`...), s.RoomTypes, appendString)
+	b = appendString(append(b, `],"stateHash":`...), s.StateHash())
+	return append(b, '}')
+}
+
+// totals updates Stats as instances are added and removed.
+type totals struct {
+	Stats
+
+	types map[string]int // number of instances that offer each room type
+}
+
+func newTotals() totals { return totals{Stats: Stats{Hash: emptyHash}, types: map[string]int{}} }
+
+// count adds an instance if sign is 1 and removes it if sign is -1.
+func (t *totals) count(i *Instance, sign int) {
+	t.Instances += sign
+	t.Rooms += sign * len(i.Rooms)
+	t.Connections += int64(sign) * i.connections
+	t.Hash ^= i.hash
+	changed := false
+	for _, name := range i.RoomTypes {
+		before := t.types[name]
+		t.types[name] = before + sign
+		if before+sign == 0 {
+			delete(t.types, name)
+		}
+		changed = changed || before == 0 || before+sign == 0
+	}
+	if changed {
+		t.RoomTypes = nil
+	}
+}
+
+// snapshot returns the current totals.
+func (t *totals) snapshot() Stats {
+	if t.RoomTypes == nil {
+		t.RoomTypes = slices.Sorted(maps.Keys(t.types)) // nil only if there are no room types
+	}
+	return t.Stats
+}

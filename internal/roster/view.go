@@ -1,0 +1,166 @@
+package roster
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// View is the fleet as it was in one snapshot of the database. It is immutable.
+type View struct {
+	stats     Stats
+	instances []*Instance         // in the order of joining
+	heard     map[uuid.UUID]int64 // when each replica had heard from all its agents, in Unix milliseconds
+	changed   uint64              // the latest transaction whose change the view includes
+}
+
+// Stats returns the totals.
+func (v *View) Stats() Stats { return v.stats }
+
+// Instances returns the instances in the order of joining. Callers must not change the slice.
+func (v *View) Instances() []*Instance { return v.instances }
+
+// Page is a part of a list. The zero value is the whole list.
+type Page struct {
+	Limit int    // 0: all
+	After string // next of the previous page, or empty
+}
+
+// Filter selects rooms. The zero value selects all.
+type Filter struct {
+	Type       *string
+	InstanceID *string
+	Labels     []Label // the room's instance must have all of them
+}
+
+// Label is a label of instances.
+type Label struct{ Key, Value string }
+
+// AppendInstance appends the JSON of one of the view's instances.
+func (v *View) AppendInstance(b []byte, i *Instance) []byte {
+	return i.appendJSON(b, v.heard[i.replica])
+}
+
+// AppendInstances appends a page of InstanceInfo as a JSON array. next is the After of the following page; it is empty on the last page.
+func (v *View) AppendInstances(b []byte, p Page) (list []byte, next string) {
+	from, _ := v.after(p.After)
+	to := len(v.instances)
+	if p.Limit > 0 && to-from > p.Limit {
+		to = from + p.Limit
+		next = v.instances[to-1].cursor("")
+	}
+	b = slices.Grow(b, v.size(from, to))
+	b = appendList(append(b, '['), v.instances[from:to], v.AppendInstance)
+	return append(b, ']'), next
+}
+
+// size returns the approximate size of the instances' JSON in bytes.
+func (v *View) size(from, to int) (n int) {
+	const around = len(`,"lastSyncAt":1700000000000,`)
+	for _, i := range v.instances[from:to] {
+		n += len(i.head) + len(i.tail) + around
+	}
+	return n + 2
+}
+
+// AppendRooms appends a page of RoomInfo as a JSON array: the rooms that the filter selects, ordered by instance and then by id. next is as
+// in AppendInstances.
+func (v *View) AppendRooms(b []byte, f Filter, p Page) (list []byte, next string) {
+	w := roomWriter{b: append(b, '['), left: p.Limit, limited: p.Limit > 0}
+	from, room := v.after(p.After)
+	if room != "" {
+		from-- // the previous page ended within this instance
+	}
+	for _, i := range v.instances[from:] {
+		if !f.chooses(i) {
+			room = ""
+			continue
+		}
+		if next = w.instance(i, f.Type, room); next != "" {
+			break
+		}
+		room = ""
+	}
+	return append(w.b, ']'), next
+}
+
+func (f Filter) chooses(i *Instance) bool {
+	if f.InstanceID != nil && *f.InstanceID != i.ID {
+		return false
+	}
+	return !slices.ContainsFunc(f.Labels, func(l Label) bool {
+		value, ok := i.Labels[l.Key]
+		return !ok || value != l.Value
+	})
+}
+
+// roomWriter writes a list of rooms.
+type roomWriter struct {
+	b       []byte
+	left    int
+	limited bool
+	last    string // the cursor of the last room of a full page
+	some    bool
+}
+
+// instance writes the rooms of an instance after an id. If the page is full and another room follows, it returns the cursor of the last room written.
+func (w *roomWriter) instance(i *Instance, ofType *string, after string) (next string) {
+	if ofType == nil && after == "" && !w.limited {
+		w.append(i.roomList())
+		return ""
+	}
+	for n, r := range i.Rooms {
+		if after != "" && r.ID <= after || ofType != nil && *ofType != r.Type {
+			continue
+		}
+		if w.limited && w.left == 0 {
+			return w.last
+		}
+		w.append(i.room(n))
+		w.left--
+		if w.limited && w.left == 0 {
+			w.last = i.cursor(r.ID)
+		}
+	}
+	return ""
+}
+
+func (w *roomWriter) append(rooms []byte) {
+	if len(rooms) == 0 {
+		return
+	}
+	if w.some {
+		w.b = append(w.b, ',')
+	}
+	w.some = true
+	w.b = append(w.b, rooms...)
+}
+
+// cursor encodes a place in a list: after an instance, or after one of its rooms. It needs no escaping in a URL.
+func (i *Instance) cursor(room string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joined.UnixMicro(), 10) + " " + i.ID + " " + room))
+}
+
+// after returns the index of the first instance after a cursor. If the cursor is within an instance, room is the id after which that
+// instance's rooms continue; otherwise it is empty. An invalid cursor means the start of the list.
+func (v *View) after(cursor string) (from int, room string) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.SplitN(string(text), " ", 3)
+	if err != nil || len(parts) != 3 {
+		return 0, ""
+	}
+	micros, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return 0, ""
+	}
+	place := Instance{joined: time.UnixMicro(micros), ID: parts[1]}
+	from, found := slices.BinarySearchFunc(v.instances, &place, (*Instance).compare)
+	if !found {
+		return from, ""
+	}
+	return from + 1, parts[2]
+}

@@ -1,0 +1,89 @@
+// Package serverenv makes the environment of deployed game servers: where the director is, the credential that speaks for one
+// deployment, and what the server offers. It is a pure function of a deployment, its app version and the director's settings.
+package serverenv
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// Settings are what the environments of all deployments share.
+type Settings struct {
+	PublicURL string        // where game servers and providers reach the director, without a slash at its end; required
+	Sealer    *token.Sealer // required
+}
+
+// Server is a deployment, as far as its environment says it.
+type Server struct {
+	Region    string
+	ID        uuid.UUID
+	SealedKey []byte    // the netcode key of a version with a dialect
+	EndsAt    time.Time // when the server has to be gone; zero: not known, and not said
+}
+
+// Environment returns the environment of a server, and the URL of its webhook, which is secret: it authorizes its caller. Variables
+// of the app version do not replace the director's. Errors: token.ErrSealed, a version with a dialect and a server without a key.
+func (s Settings) Environment(d Server, v db.AppVersion) (provider.Env, provider.Secret, error) {
+	name := token.Deployment{Region: d.Region, ID: d.ID.String()}
+	tokens := s.Sealer.DeploymentTokens()
+	env := make(provider.Env, len(v.Env)+16)
+	maps.Copy(env, v.Env)
+	maps.Copy(env, provider.Env{
+		"DIRECTOR_URL":          s.PublicURL,
+		"FLEET_TOKEN":           string(tokens.Token(token.ForFleet, name)),
+		"LATTICE_DEPLOYMENT_ID": name.ID,
+		"LATTICE_REGION":        d.Region,
+		"LATTICE_MODES":         strings.Join(v.Modes, ","),
+		"LATTICE_CAPACITY":      strconv.Itoa(v.Capacity),
+	})
+	for _, p := range v.Ports {
+		env[PortVariable(p.Name)] = strconv.Itoa(int(p.Internal)) // provider/process replaces it by the port that it has chosen
+	}
+	if !d.EndsAt.IsZero() {
+		env["LATTICE_ENDS_AT"] = d.EndsAt.UTC().Format(time.RFC3339)
+	}
+	if v.Compat == db.CompatArbitrium {
+		maps.Copy(env, s.arbitrium(name, v))
+	}
+	if err := s.addNetcode(env, d, v); err != nil {
+		return nil, "", err
+	}
+	return env, provider.Secret(s.PublicURL + "/hooks/" + name.Region + "/" + name.ID + "/" + string(tokens.MAC(token.ForHook, name))), nil
+}
+
+// PortVariable returns the name of the variable that holds the port of this name.
+func PortVariable(port string) string {
+	return "LATTICE_PORT_" + strings.ToUpper(strings.ReplaceAll(port, "-", "_"))
+}
+
+func (s Settings) addNetcode(env provider.Env, d Server, v db.AppVersion) error {
+	if v.Dialect == "" {
+		return nil
+	}
+	if len(d.SealedKey) == 0 {
+		return errors.New("the deployment has no netcode key")
+	}
+	secret, err := s.Sealer.OpenSecret(token.PurposeNetcode, d.Region, d.ID.String(), d.SealedKey)
+	if err != nil {
+		return fmt.Errorf("netcode key: %w", err)
+	}
+	key, err := netcode.KeyOf(secret)
+	if err != nil {
+		return fmt.Errorf("netcode key: %w", err)
+	}
+	env["LATTICE_NETCODE_KEY"] = key.Hex()
+	env["LATTICE_PROTOCOL_ID"] = strconv.FormatUint(v.ProtocolID, 10)
+	env["LIGHTYEAR_PRIVATE_KEY"] = key.Decimals()
+	return nil
+}

@@ -1,0 +1,77 @@
+package ticketbody
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/lattice-director/director/match"
+)
+
+// Privacy says what history keeps of the players of tickets that leave the queue.
+type Privacy uint8
+
+// The values of Privacy. Hashed shows only which players and values are equal, except to a reader that guesses them:
+// the hashes are unkeyed. A replay of such a history cannot use rules that compare numbers.
+const (
+	Plain        Privacy = iota
+	Hashed               // players and attributes are hashed; latencies are plain
+	NoAttributes         // players are hashed; attributes and latencies are left out
+)
+
+// Party returns the players of a ticket as the history keeps them.
+func (p Privacy) Party(subs []string) []string {
+	if p == Plain {
+		return subs
+	}
+	kept := make([]string, len(subs))
+	for i, sub := range subs {
+		kept[i] = hashed(sub)
+	}
+	return kept
+}
+
+// Facts returns the [Facts] of a ticket as the history keeps them.
+func (p Privacy) Facts(t *match.Ticket) (attributes, latencies []byte) {
+	switch p {
+	case NoAttributes:
+		return nil, nil
+	case Hashed:
+		t = hashedTicket(t)
+	case Plain:
+	}
+	return Facts(t)
+}
+
+func hashedTicket(t *match.Ticket) *match.Ticket {
+	kept := *t
+	kept.Players = make([]match.Player, len(t.Players))
+	for i, p := range t.Players {
+		kept.Players[i] = match.Player{Sub: hashed(p.Sub), Attributes: match.Attributes{}}
+		for name, v := range p.Attributes {
+			kept.Players[i].Attributes[name] = hashedValue(v)
+		}
+	}
+	return &kept
+}
+
+func hashedValue(v match.Value) match.Value {
+	switch v.Kind {
+	case match.Number:
+		return match.Value{Kind: match.Text, Text: hashed(strconv.FormatFloat(v.Number, 'g', -1, 64))}
+	case match.Text:
+		return match.Value{Kind: match.Text, Text: hashed(v.Text)}
+	case match.List:
+		list := match.Value{Kind: match.List}
+		for _, text := range v.List {
+			list.List = append(list.List, hashed(text))
+		}
+		return list
+	}
+	return match.Value{}
+}
+
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

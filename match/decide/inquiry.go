@@ -1,0 +1,246 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Inquiry finds out why one ticket has no match. The caller adds the other tickets one by one. It counts which rules each satisfies in a
+// pair with this ticket, and keeps the few that a search would try, so its memory does not grow with the queue. It decides
+// nothing, and is not safe for concurrent use.
+type Inquiry struct {
+	engine *Engine // with this ticket alone
+	seed   *candidate
+	pair   lineup // this ticket, and the one that is compared with it
+	pairs  []bool // by rule: whether two tickets that break it cannot be in one match
+
+	findings Findings
+	nearest  nearest
+	fit      shortlist   // break no rule
+	relaxed  []shortlist // by rule: break this one alone
+	spent    int         // steps of searches
+}
+
+// Findings are the result of an [Inquiry].
+type Findings struct {
+	Others int     // the other candidates of the profile
+	Rules  []Reach // by rule, in the profile's order
+	// Excluded counts the others that satisfy every rule in the pair and still cannot be in a match with the ticket, by reason: "size",
+	// "mode" or "player".
+	Excluded map[string]int
+	// Nearest is the candidate that breaks the fewest rules and exceeds their limits the least. Nil: no candidate breaks a rule.
+	Nearest *Nearest
+	// Refused is the rule that the ticket's own party breaks; empty: none.
+	Refused string
+	Best    Best
+	// Match are the tickets of a match that the ticket can have now; nil: the search found none.
+	Match []string
+	// Joins is the open match that the ticket can join now; empty: none.
+	Joins string
+	// Relaxations would each give a match alone; the smallest changes are first.
+	Relaxations []Relaxation
+	// Complete reports that the search tried everything. Otherwise a larger Best or smaller Relaxations may be possible.
+	Complete bool
+}
+
+// Reach counts how many others satisfy a rule.
+type Reach struct {
+	ID string
+	// OfPairs reports that two tickets are enough to break the rule. Holds then counts the others that satisfy it in a pair with the
+	// ticket, and Left those of them that satisfy every earlier rule as well.
+	OfPairs     bool
+	Holds, Left int
+	// Judged reports that the search judged the rule for sets of tickets; Value is the one that came nearest to Limit.
+	Judged       bool
+	Value, Limit float64
+}
+
+// Nearest is the candidate that comes nearest to a match with the ticket among those that cannot have one.
+type Nearest struct {
+	Ticket string
+	Fails  []RuleValue // or an ID of "size", "mode" or "player"
+}
+
+// Best is the largest set of tickets that the search found for a match, whose rules over pairs and sizes of parties fit.
+type Best struct {
+	Players int
+	Needed  int            // players of the smallest match
+	Lacks   map[string]int // places of roles that nobody of the set fills, by role
+}
+
+// Inquire begins an inquiry. For a ticket that is no candidate it returns nil and the reasons in lacks. Regions are those that may host
+// matches.
+func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *Inquiry, lacks []Lack) {
+	e := New(v, 0)
+	if _, lacks = e.Candidate(t); len(lacks) > 0 {
+		return nil, lacks
+	}
+	e.SetRegions(regions)
+	e.now = now.UnixNano()
+	e.Add(t)
+	q = &Inquiry{engine: e, seed: e.tickets[t.ID]}
+	pl := e.plan
+	for _, r := range pl.rules {
+		q.pairs = append(q.pairs, ofPairs(r))
+		q.findings.Rules = append(q.findings.Rules, Reach{ID: r.id, OfPairs: ofPairs(r)})
+	}
+	q.findings.Excluded = map[string]int{}
+	q.fit = newShortlist(q.seed, pl, min(max(64, 8*pl.most), maxScanned))
+	for range pl.rules {
+		q.relaxed = append(q.relaxed, newShortlist(q.seed, pl, min(max(64, 2*pl.most), maxScanned/4)))
+	}
+	e.search.plan = pl
+	return q, nil
+}
+
+// Compare adds another ticket, in any order. It ignores the ticket itself and tickets that are no candidates of the profile.
+func (q *Inquiry) Compare(other *match.Ticket) {
+	e := q.engine
+	if other.ID == q.seed.ticket.ID || len(e.plan.lacks(other)) > 0 {
+		return
+	}
+	c := e.plan.normalise(other, &e.regions)
+	q.findings.Others++
+	fails := q.funnel(c)
+	if len(fails) > 0 {
+		q.nearest.offer(c, fails)
+	}
+	q.shortlist(c, fails)
+}
+
+// failure is a rule that a pair breaks, or a reason why it cannot be in one match.
+type failure struct {
+	rule    int // -1: because
+	because string
+	verdict
+}
+
+// funnel counts the rules that the pair satisfies, and returns those that it breaks.
+func (q *Inquiry) funnel(c *candidate) (fails []failure) {
+	e := q.engine
+	q.pair.reset(e.now, e.regions.known, len(e.plan.teams))
+	for _, one := range []*candidate{q.seed, c} {
+		q.pair.push(one)
+	}
+	if c.ticket.ID < q.seed.ticket.ID { // sums are taken in the order of ids
+		q.pair.pop()
+		q.pair.pop()
+		q.pair.push(c)
+		q.pair.push(q.seed)
+	}
+	for i, r := range e.plan.rules {
+		if !q.pairs[i] {
+			continue
+		}
+		if v := r.verdict(&q.pair); v.over > 0 {
+			fails = append(fails, failure{rule: i, verdict: v})
+			continue
+		}
+		reach := &q.findings.Rules[i]
+		reach.Holds++
+		if len(fails) == 0 {
+			reach.Left++
+		}
+	}
+	if because := q.excludes(c); because != "" {
+		if len(fails) == 0 {
+			q.findings.Excluded[because]++
+		}
+		fails = append(fails, failure{rule: -1, because: because, verdict: verdict{over: 1}})
+	}
+	return fails
+}
+
+// excludes returns why two tickets cannot be in one match whatever its rules are; empty if they can.
+func (q *Inquiry) excludes(c *candidate) string {
+	s := &q.engine.search
+	q.alone()
+	switch {
+	case q.seed.size+c.size > s.plan.most, !s.packs(&q.pair, c):
+		return becauseSize
+	case s.plan.modes != 0 && q.seed.modes&c.modes == 0:
+		return becauseMode
+	case q.pair.hasPlayerOf(c):
+		return becausePlayer
+	}
+	return ""
+}
+
+// alone resets the pair to a line-up of only the ticket.
+func (q *Inquiry) alone() {
+	q.pair.reset(q.engine.now, q.engine.regions.known, len(q.engine.plan.teams))
+	q.pair.push(q.seed)
+}
+
+// shortlist keeps a candidate that may be in a match with the ticket: at some age, or if one rule were relaxed.
+func (q *Inquiry) shortlist(c *candidate, fails []failure) {
+	if slices.ContainsFunc(fails, func(f failure) bool { return f.rule < 0 }) {
+		return
+	}
+	q.alone()
+	broken := -1
+	for i, r := range q.engine.plan.rules {
+		if r.everAdmits(&q.pair, c) {
+			continue
+		}
+		if broken >= 0 {
+			return
+		}
+		broken = i
+	}
+	if broken < 0 {
+		q.fit.add(c, len(fails) == 0)
+		return
+	}
+	q.relaxed[broken].add(c, len(fails) <= 1)
+}
+
+// everAdmits is mayAdmit under the widest limits that a match of the two can have together with tickets that have waited longer.
+func (r *rule) everAdmits(l *lineup, c *candidate) bool {
+	_, pairs := r.condition.(pairwise)
+	if r.age == profile.Youngest || r.age == profile.Each && pairs || len(r.steps) == 0 {
+		return r.mayAdmit(l, c)
+	}
+	lim := &r.steps[len(r.steps)-1].Limits
+	return lim.Ended || r.admits(l, c, lim)
+}
+
+// nearest keeps the candidate that breaks the fewest rules by the least.
+type nearest struct {
+	c     *candidate
+	fails []failure
+	over  float64
+}
+
+func (n *nearest) offer(c *candidate, fails []failure) {
+	over := 0.0
+	for _, f := range fails {
+		over += f.over
+	}
+	less := n.c == nil
+	if !less {
+		less = cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.over), byAge(c, n.c)) < 0
+	}
+	if less {
+		*n = nearest{c, fails, over}
+	}
+}
+
+func (n *nearest) described(pl *plan) *Nearest {
+	if n.c == nil {
+		return nil
+	}
+	found := &Nearest{Ticket: n.c.ticket.ID}
+	for _, f := range n.fails {
+		id := f.because
+		if f.rule >= 0 {
+			id = pl.rules[f.rule].id
+		}
+		found.Fails = append(found.Fails, RuleValue{ID: id, Value: f.value, Limit: f.limit})
+	}
+	return found
+}

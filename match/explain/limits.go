@@ -1,0 +1,106 @@
+package explain
+
+import (
+	"maps"
+	"math"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// limitsOf returns the limits that a rule of the kind has.
+func limitsOf(id string, kind profile.RuleKind, l profile.Limits) Limits {
+	of := Limits{Rule: id}
+	if l.Ended {
+		of.Any = true
+		return of
+	}
+	switch kind {
+	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
+		of.Within = finite(l.Within)
+	case profile.Comparison:
+		of.To = finite(l.To)
+	case profile.Common:
+		of.AtLeast = &l.AtLeast
+	case profile.Count:
+		of.Min = &l.Min
+		if l.Max != profile.NoMax {
+			of.Max = &l.Max
+		}
+	case profile.Latency:
+		of.LatencyMS = milliseconds(l.Latency)
+		if l.Spread != profile.NoSpread {
+			of.SpreadMS = milliseconds(l.Spread)
+		}
+	case profile.Same, profile.Different, profile.Avoid, profile.Or, profile.And, profile.Not:
+	}
+	return of
+}
+
+// finite replaces infinities, which JSON does not have, by the largest numbers.
+func finite(x float64) *float64 {
+	x = min(max(x, -math.MaxFloat64), math.MaxFloat64)
+	return &x
+}
+
+func milliseconds(d time.Duration) *float64 { return finite(float64(d) / float64(time.Millisecond)) }
+
+// stepsOf returns how far the rules that widen have widened for a ticket, and the least size of a match where it shrinks.
+func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
+	var steps []Step
+	for _, r := range p.Rules {
+		if len(r.Widen) == 0 {
+			continue
+		}
+		limits, next := r.Limits, (*time.Time)(nil)
+		for _, s := range r.Widen {
+			if next = later(t, s.After, now); next != nil {
+				break
+			}
+			limits = s.Limits
+		}
+		steps = append(steps, Step{limitsOf(r.ID, r.Kind, limits), next})
+	}
+	if len(p.Fewer) > 0 {
+		steps = append(steps, fewerOf(p, t, now))
+	}
+	return steps
+}
+
+func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
+	least := map[string]int{}
+	for _, team := range p.Teams {
+		least[team.Name] = team.Min
+	}
+	var next *time.Time
+	for _, f := range p.Fewer {
+		if next = later(t, f.After, now); next != nil {
+			break
+		}
+		maps.Copy(least, f.Players)
+	}
+	players := 0
+	for _, n := range least {
+		players += n
+	}
+	return Step{Limits{Rule: "fewer", Players: &players}, next}
+}
+
+// later returns when a step takes effect; nil: it already has.
+func later(t *match.Ticket, after time.Duration, now time.Time) *time.Time {
+	at := t.Created.Add(after).UTC()
+	if !at.After(now) {
+		return nil
+	}
+	return &at
+}
+
+func relaxationsOf(found []decide.Relaxation) []Limits {
+	var all []Limits
+	for _, r := range found {
+		all = append(all, limitsOf(r.ID, r.Kind, r.Limits))
+	}
+	return all
+}

@@ -1,0 +1,98 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Text returns the document as text.
+func (m Match) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "match %s of %s v%d is %s: %d tickets", m.MatchID, m.Profile, m.Version, m.State, len(m.Tickets))
+	if m.Joined {
+		b.WriteString(", who joined the match in this session")
+	}
+	fmt.Fprintf(&b, "\n  decided at %s%s\n", m.DecidedAt.Format(time.RFC3339Nano), m.since())
+	if m.Session != "" {
+		fmt.Fprintf(&b, "  session %s, mode %s, region %s%s\n", m.Session, m.Mode, m.Region, m.host())
+	}
+	for _, r := range m.Rules {
+		fmt.Fprintf(&b, "  rule %s: %s\n", r.Rule, r.text())
+	}
+	for _, t := range m.Teams {
+		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
+	}
+	for _, r := range m.Regions {
+		fmt.Fprintf(&b, "  suited region %s: %s\n", r.Region, r.latency())
+	}
+	m.writeTickets(&b)
+	for _, p := range m.PassedOver {
+		fmt.Fprintf(&b, "  passed over %s: %s\n", p.Ticket, p.Because)
+	}
+	if m.Truncated {
+		b.WriteString("  more was known when it was decided, and did not fit into the history\n")
+	}
+	return b.String()
+}
+
+func (r MatchRegion) latency() string {
+	if r.Worst == nil {
+		return "not measured by all players"
+	}
+	return fmt.Sprintf("at most %d ms", *r.Worst)
+}
+
+func (m Match) since() string {
+	text := ""
+	if m.Anchor != "" {
+		text = " around ticket " + m.Anchor
+	}
+	if m.Seed != "" {
+		text += ", seed " + m.Seed
+	}
+	if m.CommittedAt != nil {
+		text += fmt.Sprintf(", committed %s later", m.CommittedAt.Sub(m.DecidedAt).Round(100*time.Microsecond))
+	}
+	if m.Deadline != nil {
+		text += ", its players have until " + m.Deadline.Format(time.RFC3339)
+	}
+	return text
+}
+
+func (m Match) host() string {
+	if m.Host == "" {
+		return ""
+	}
+	return ", host " + m.Host
+}
+
+func (r MatchRule) text() string {
+	text := fmt.Sprintf("%s, limit %s", number(r.Value), number(r.Limit))
+	switch {
+	case r.Text == "ended":
+		return "ended by its last step"
+	case r.Text != "":
+		return r.Text + " (" + text + ")"
+	}
+	return text
+}
+
+// writeTickets lists the tickets, except where all are as usual.
+func (m Match) writeTickets(b *strings.Builder) {
+	for _, t := range m.Tickets {
+		fmt.Fprintf(b, "  ticket %s", t.TicketID)
+		if t.Outcome != "" {
+			fmt.Fprintf(b, ": %s", strings.ReplaceAll(t.Outcome, "_", " "))
+		}
+		if t.WaitedMS != nil {
+			fmt.Fprintf(b, " after %s", time.Duration(*t.WaitedMS)*time.Millisecond)
+		}
+		if slices.ContainsFunc(m.Teams, func(team MatchTeam) bool { return slices.Contains(team.Tickets, t.TicketID) }) || len(m.Teams) == 0 {
+			b.WriteString("\n")
+			continue
+		}
+		b.WriteString(", joined later\n")
+	}
+}

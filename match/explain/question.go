@@ -1,0 +1,177 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Question asks why a ticket waits.
+type Question struct {
+	Ticket   *match.Ticket
+	Now      time.Time // by the database's clock
+	State    string    // of the ticket; "queued" and "waiting_for_server" are those of candidates
+	Profiles []Asked
+	Hosts    Hosts
+	Seats    []OtherSeat
+}
+
+// Asked is a profile that the ticket asks for or, if it asks for none, one that has a pool.
+type Asked struct {
+	Name    string
+	Version int
+	Profile *profile.Profile // nil: Unusable says why
+	// Unusable is why the profile has no candidates at all; the zero value: it has.
+	Unusable Reason
+	Rosters  []decide.Roster // open matches that newcomers may join
+}
+
+// OtherSeat is a seat that a player of the ticket holds. It prevents another seat of that mode.
+type OtherSeat struct{ Player, Region, Mode, Session string }
+
+// effort is the number of steps of all searches of an explanation, some 200 ms of a core.
+const effort = 1 << 19
+
+// Explanation builds the answer to a question. It is not safe for concurrent use.
+type Explanation struct {
+	Question
+
+	answer    Ticket
+	inquiries []*decide.Inquiry // by profile; nil: it is no candidate
+}
+
+// Begin begins to answer a question.
+func Begin(q Question) *Explanation {
+	e := &Explanation{Question: q, inquiries: make([]*decide.Inquiry, len(q.Profiles))}
+	e.answer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State, CreatedAt: q.Ticket.Created.UTC(), Profiles: []Profile{}}
+	for _, p := range q.Ticket.Players {
+		e.answer.Party = append(e.answer.Party, p.Sub)
+	}
+	for i, asked := range q.Profiles {
+		e.answer.Profiles = append(e.answer.Profiles, e.begin(i, asked))
+	}
+	return e
+}
+
+func (e *Explanation) begin(i int, asked Asked) Profile {
+	found := Profile{Name: asked.Name, Version: asked.Version}
+	p := asked.Profile
+	if p == nil {
+		found.Why = []Reason{asked.Unusable}
+		return found
+	}
+	inquiry, lacks := decide.Inquire(decide.Version{Profile: p, Number: asked.Version}, e.Ticket, e.regions(p), e.Now)
+	found.Why = append(reasonsOf(p, e.Ticket, lacks), e.busy(p)...)
+	found.Candidate = len(found.Why) == 0
+	found.Steps = stepsOf(p, e.Ticket, e.Now)
+	found.Regions = regionsOf(p, e.Ticket, e.Hosts, e.Now)
+	if len(p.Modes) > 0 && len(decide.RegionsOf(p, e.Hosts)) == 0 {
+		found.NoHost = "no game region has a host of mode " + words(p.Modes, "or")
+	}
+	if found.Candidate {
+		for _, r := range asked.Rosters {
+			inquiry.PutRoster(r)
+		}
+		e.inquiries[i] = inquiry
+	}
+	return found
+}
+
+// regions returns the regions that may host a match. Without any host it returns the regions that the ticket measured, and the
+// answer says that there is no host: otherwise every rule on latency would fail and hide the other reasons.
+func (e *Explanation) regions(p *profile.Profile) []decide.Region {
+	all := decide.RegionsOf(p, e.Hosts)
+	if len(all) == 0 && len(p.Modes) > 0 {
+		for name := range e.Ticket.Latencies {
+			all = append(all, decide.Region{Name: name})
+		}
+	}
+	return all
+}
+
+// busy returns why the ticket is no candidate although its profile would take it.
+func (e *Explanation) busy(p *profile.Profile) []Reason {
+	var all []Reason
+	if e.State != "queued" && e.State != "waiting_for_server" {
+		all = append(all, Reason{Reason: InState, Text: "the ticket is " + e.State})
+	}
+	for _, s := range e.Seats {
+		if slices.Contains(p.Modes, s.Mode) {
+			all = append(all, Reason{Reason: Seated, Text: fmt.Sprintf("player %s holds a seat in session %s", s.Player, s.Session), Player: s.Player})
+		}
+	}
+	return all
+}
+
+// NeedsOthers reports whether any profile compares the ticket with others. If not, the caller need not read them.
+func (e *Explanation) NeedsOthers() bool {
+	return slices.ContainsFunc(e.inquiries, func(q *decide.Inquiry) bool { return q != nil })
+}
+
+// Compare adds another ticket of the queue, in any order.
+func (e *Explanation) Compare(other *match.Ticket) {
+	e.answer.Read++
+	for _, q := range e.inquiries {
+		if q != nil {
+			q.Compare(other)
+		}
+	}
+}
+
+// Answer searches, and returns the answer. Call it once, after all others are compared. partial reports that there are more
+// tickets, which were left out.
+func (e *Explanation) Answer(partial bool) Ticket {
+	e.answer.Partial = partial
+	for i, q := range e.inquiries {
+		if q != nil {
+			e.answer.Profiles[i].take(q.Findings(effort / len(e.inquiries)))
+		}
+	}
+	return e.answer
+}
+
+func (p *Profile) take(f decide.Findings) {
+	p.Others, p.Match, p.Joins = f.Others, f.Match, f.Joins
+	p.Funnel = funnelOf(f)
+	p.Best = &Best{Players: f.Best.Players, Of: f.Best.Needed, Lacks: f.Best.Lacks}
+	p.WouldMatch = relaxationsOf(f.Relaxations)
+	p.Search = "bounded"
+	if f.Complete {
+		p.Search = "complete"
+	}
+	if f.Refused != "" {
+		p.Why = append(p.Why, Reason{Reason: OwnParty, Text: "its own party breaks rule " + f.Refused, Rule: f.Refused})
+	}
+	if n := f.Nearest; n != nil {
+		p.Nearest = &Nearest{TicketID: n.Ticket}
+		for _, r := range n.Fails {
+			p.Nearest.Fails = append(p.Nearest.Fails, Fail{r.ID, *finite(r.Value), *finite(r.Limit)})
+		}
+	}
+}
+
+func funnelOf(f decide.Findings) []Funnel {
+	var all []Funnel
+	left := f.Others
+	for _, r := range f.Rules {
+		stage := Funnel{Rule: r.ID}
+		if r.OfPairs {
+			stage.Holds, stage.Left, left = &r.Holds, &r.Left, r.Left
+		} else if r.Judged {
+			stage.Value, stage.Limit = finite(r.Value), finite(r.Limit)
+		}
+		all = append(all, stage)
+	}
+	for _, because := range []string{"size", "mode", "player"} {
+		if n := f.Excluded[because]; n > 0 {
+			left -= n
+			remain := left
+			all = append(all, Funnel{Rule: because, Left: &remain})
+		}
+	}
+	return all
+}

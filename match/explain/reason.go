@@ -1,0 +1,81 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// The values of Reason.Reason, besides those of decide.LackReason.
+const (
+	NotAsked   = "not_asked"  // the ticket asks for other profiles
+	Unknown    = "unknown"    // there is no such profile
+	Retired    = "retired"    // the profile is retired
+	Function   = "function"   // a match function decides, not teams and rules
+	Unreadable = "unreadable" // this release cannot read the profile or the ticket
+	Seated     = "seated"     // a player of the ticket has another seat
+	OwnParty   = "own_party"  // the ticket's own players break a rule
+	InState    = "state"      // its state: paused, accepting, matched, or a final one
+)
+
+// reasonsOf says why a ticket is no candidate of a profile.
+func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reason {
+	var all []Reason
+	for _, l := range lacks {
+		if l.Why == decide.LacksPool {
+			all = append(all, poolReasons(p, t)...)
+			continue
+		}
+		all = append(all, Reason{Reason: string(l.Why), Text: textOf(l, p, t), Attribute: l.Attribute, Rule: l.Rule, Player: l.Sub})
+	}
+	return all
+}
+
+func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
+	switch l.Why {
+	case decide.LacksPlayer:
+		return "the ticket names no player"
+	case decide.LacksAttribute:
+		return fmt.Sprintf("player %s has no value of attribute %s that rule %s can compare", l.Sub, l.Attribute, l.Rule)
+	case decide.LacksLatency:
+		return fmt.Sprintf("the ticket measured no latency, which rule %s needs", l.Rule)
+	case decide.LacksRoom:
+		return fmt.Sprintf("the party of %d is larger than any team", len(t.Players))
+	case decide.LacksMode:
+		return fmt.Sprintf("its players allow none of the modes %s", words(p.Modes, "and"))
+	case decide.LacksPool:
+	}
+	return string(l.Why)
+}
+
+// poolReasons names each filter that does not hold.
+func poolReasons(p *profile.Profile, t *match.Ticket) []Reason {
+	var all []Reason
+	if len(t.Profiles) > 0 && !slices.Contains(t.Profiles, p.Name) {
+		all = append(all, Reason{Reason: NotAsked, Text: "the ticket asks for other profiles"})
+	}
+	if p.Pool == nil {
+		if len(t.Profiles) == 0 {
+			all = append(all, Reason{Reason: NotAsked, Text: "the ticket names no profile, and this one has no pool"})
+		}
+		return all
+	}
+	add := func(filter string, pool match.Pool) {
+		if !pool.Holds(t.Fields) {
+			all = append(all, Reason{Reason: string(decide.LacksPool), Text: "the pool's filter on " + filter + " does not hold", Filter: filter})
+		}
+	}
+	for _, tag := range p.Pool.Tags {
+		add("tag "+tag, match.Pool{Tags: []string{tag}})
+	}
+	for _, s := range p.Pool.Strings {
+		add("string "+s.Arg, match.Pool{Strings: []match.StringEquals{s}})
+	}
+	for _, d := range p.Pool.Doubles {
+		add("double "+d.Arg, match.Pool{Doubles: []match.DoubleRange{d}})
+	}
+	return all
+}

@@ -1,0 +1,24 @@
+package replay
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+)
+
+// Accept decides how players answer ready checks.
+type Accept struct {
+	// Drawn: each ticket accepts with the probability Rate. Otherwise a ticket that declined a match in the history declines, and all
+	// others accept.
+	Drawn bool
+	Rate  float64
+}
+
+// accepts reports whether a ticket accepts its n-th match, counted from 0.
+func (a Accept) accepts(t *waiting, seed uint64) bool {
+	if !a.Drawn {
+		return t.Why != Declined
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.Ticket.ID))
+	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(t.asked))).Float64() < a.Rate
+}

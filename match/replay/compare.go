@@ -1,0 +1,67 @@
+package replay
+
+import "github.com/lattice-director/director/match/decide"
+
+// remember counts the recorded outcome of a ticket.
+func (r *run) remember(a *Arrival) {
+	if r.Matches == nil {
+		return
+	}
+	r.recorded.arrived(a)
+	switch {
+	case a.Recorded != nil && r.instant(a.Recorded).Before(r.To):
+		r.recorded.matched(a, r.instant(a.Recorded))
+		r.expect(a)
+	case a.Recorded == nil && a.Why != Stayed && a.Left.Before(r.To):
+		r.recorded.left(a.Why)
+	default:
+		r.recorded.left(Stayed)
+	}
+}
+
+// expect counts the recorded match of a ticket, once for all its tickets.
+func (r *run) expect(a *Arrival) {
+	if !a.Recorded.First {
+		return
+	}
+	r.reproduced.Of++
+	if r.same(a.Recorded.Version) {
+		r.reproduced.SameRules++
+		r.seeds[a.Recorded.Seed] = true
+	}
+}
+
+func (r *run) same(version int) bool { return r.Same != nil && r.Same(version) }
+
+// compare counts a match that was also recorded, with exactly these tickets. Their teams must be equal if both
+// drew sides with the same seed.
+func (r *run) compare(p *proposal) {
+	first := p.tickets[0].Recorded
+	if first == nil || first.Tickets != len(p.tickets) {
+		return
+	}
+	for _, w := range p.tickets {
+		if w.Recorded == nil || w.Recorded.Match != first.Match {
+			return
+		}
+		if first.Seed == r.Seed && w.Recorded.Team != "" && w.Recorded.Team != teamOf(&p.Proposal, w.Ticket.ID) {
+			return
+		}
+	}
+	r.reproduced.Matches++
+	if r.same(first.Version) {
+		r.reproduced.FromSame++
+	}
+}
+
+// teamOf returns the first team that a ticket has a seat in.
+func teamOf(p *decide.Proposal, ticket string) string {
+	for _, t := range p.Teams {
+		for _, s := range t.Seats {
+			if s.Ticket == ticket {
+				return t.Name
+			}
+		}
+	}
+	return ""
+}

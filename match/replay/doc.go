@@ -1,0 +1,19 @@
+// Package replay runs a profile on recorded or simulated tickets in virtual time. It reports how long
+// they wait, how good their matches are, and, for recorded tickets, how that compares with the history.
+//
+// What lives elsewhere: match/decide decides, match/simulate makes arrivals, internal/whatif reads the history and shows reports.
+//
+// The package is pure. It knows no database, clock or file. The same input has the same report, to the byte.
+//
+// Virtual time moves from event to event: a ticket arrives or leaves, a ready check ends, a server becomes free, or the engine has
+// scheduled work. The director loop decides at the same moments (internal/loop/turn.go), which is why a replay of
+// the version that was live repeats its matches.
+//
+//	input.go     what is replayed
+//	run.go       virtual time
+//	queue.go     the heap of future events
+//	accept.go    what players answer to a ready check
+//	capacity.go  whether a match finds a server
+//	report.go    the report; sums.go fills it in, sketch.go counts distributions
+//	notes.go     what a replay does not reproduce, in words
+package replay

@@ -1,0 +1,85 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+)
+
+// Input is everything that a replay depends on.
+type Input struct {
+	Version decide.Version // the rules; the profile must decide by teams and rules, not by a match function
+	Seed    uint64         // of the draws between equal sides, and of accepts
+	// From and To bound the replay. Tickets that arrive before From have waited since their creation.
+	From, To time.Time
+	// Regions are the game regions that have servers for the profile's modes.
+	Regions []string
+	// Arrivals are in the order of Seen, then of creation, then of ids.
+	Arrivals iter.Seq2[Arrival, error]
+	// Matches are the recorded matches, in any order; nil: there is no history.
+	Matches iter.Seq2[Match, error]
+	// Same reports whether a recorded version of the profile has the rules that are replayed; nil: none has.
+	Same     func(version int) bool
+	Accept   Accept
+	Capacity Capacity
+	// Progress, unless nil, is called about a hundred times with the virtual time.
+	Progress func(at time.Time)
+}
+
+// Arrival is a ticket that becomes a candidate.
+type Arrival struct {
+	Ticket *match.Ticket
+	Seen   time.Time // when it became a candidate
+	// Left is when it left without a match of this profile, for the reason in Why; zero: it waits until it is matched.
+	Left     time.Time
+	Why      Leaving
+	Recorded *RecordedMatch // its match in the history; nil: none of this profile
+}
+
+// Leaving is why a ticket left the queue without a match of the profile.
+type Leaving uint8
+
+// The values of Leaving. Stayed: the ticket did not leave.
+const (
+	Stayed   Leaving = iota
+	Quit             // its players cancelled it, or it expired
+	Declined         // its players did not accept a match
+	Taken            // another profile or director matched it, or it joined an open match
+)
+
+// RecordedMatch is the match that a ticket had in the history.
+type RecordedMatch struct {
+	Match   string
+	Version int // of the profile
+	Seed    uint64
+	Tickets int       // of the match
+	First   bool      // true for exactly one of the match's tickets
+	Team    string    // of the ticket; "": not recorded
+	Decided time.Time // when it was decided
+	Seated  time.Time // when it was committed
+}
+
+// Match is a recorded match.
+type Match struct {
+	Version, Players int
+	Region           string // where it was played; "": nowhere
+	Latency          int    // of its worst player there, in milliseconds; 0: not measured
+	Rules            []decide.RuleValue
+}
+
+// check returns an error if the input cannot be replayed.
+func (in *Input) check() error {
+	switch p := in.Version.Profile; {
+	case p.Function != nil:
+		return fmt.Errorf("profile %s decides by a match function, which cannot be replayed", p.Name)
+	case !in.From.Before(in.To):
+		return errors.New("the replay must end after it begins")
+	case in.Accept.Rate < 0 || in.Accept.Rate > 1:
+		return fmt.Errorf("the rate of accepts must be from 0 to 1, not %g", in.Accept.Rate)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// notes say what the replay does not reproduce.
+func (r *run) notes() []string {
+	if r.Matches == nil {
+		return []string{
+			"Tickets are made, not recorded: compare reports of several rules with each other, not with a real queue.",
+			r.capacityNote(), r.acceptNote(),
+		}
+	}
+	p := r.Version.Profile
+	notes := []string{
+		fmt.Sprintf("A ticket that waits longer than it did never cancels: %d tickets (censored).", r.censored),
+		r.acceptNote(),
+		r.capacityNote(),
+		fmt.Sprintf("Other profiles and directors took what they took, when they took it: %d tickets.", r.replayed.side.NeverMatched.Taken),
+		"Tickets that still wait are not in the history.",
+		"A ticket that was paused or released stays a candidate, since the history does not record pauses.",
+		"The replay begins with the tickets that waited at its first moment, and without what the engine remembered of earlier searches.",
+	}
+	if p.When != profile.Never {
+		notes = append(notes, "Nobody joins an open match: tickets that did leave when they did.")
+	}
+	return notes
+}
+
+func (r *run) acceptNote() string {
+	within := r.Version.Profile.Accept
+	switch {
+	case within == 0:
+		return "The profile has no ready check: every match is accepted."
+	case r.Accept.Drawn:
+		return fmt.Sprintf("Accepts are drawn: a ticket accepts with probability %g, and a ready check that fails lasts %s.", r.Accept.Rate, within)
+	case r.Matches == nil:
+		return "Every ticket accepts its match."
+	}
+	return fmt.Sprintf("Accepts are as recorded: a ticket that declined a match declines its first one, and a ready check that fails lasts %s.", within)
+}
+
+func (r *run) capacityNote() string {
+	if r.Capacity.Recorded {
+		return fmt.Sprintf("Capacity is as recorded: while matches waited for a server of a game region, others wait there, too (%d shortages).",
+			len(r.Capacity.Shortages))
+	}
+	return "Capacity is unlimited: every match finds a server at once."
+}

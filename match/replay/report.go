@@ -1,0 +1,92 @@
+package replay
+
+import "time"
+
+// Report has the outcomes of the tickets of a replay.
+type Report struct {
+	Schema  int       `json:"schema"` // 1; later releases may add fields
+	Profile string    `json:"profile"`
+	Version int       `json:"version,omitempty"` // 0: the profile is not a stored version
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Seed    uint64    `json:"seed"`
+	// Replayed has the outcomes under the rules, and Recorded those of the history; nil if nothing was recorded.
+	Replayed Side  `json:"replayed"`
+	Recorded *Side `json:"recorded,omitempty"`
+	// Reproduced compares the matches themselves; nil if nothing was recorded.
+	Reproduced *Reproduced `json:"reproduced,omitempty"`
+	// Censored counts the tickets that waited longer than they did in the history: whether their players would have stayed is unknown.
+	Censored int `json:"censored"`
+	// NotReproduced lists in words how the replay differs from a real queue.
+	NotReproduced []string `json:"not_reproduced"`
+}
+
+// Reproduced counts the recorded matches that the replay made with exactly the same tickets, in the same teams if the history
+// drew sides with the same seed.
+type Reproduced struct {
+	Matches int `json:"matches"`
+	Of      int `json:"of"`
+	// SameRules counts those of Of that were made by the rules that are replayed. Only these are expected to be reproduced.
+	SameRules int `json:"same_rules"`
+	FromSame  int `json:"reproduced_of_same_rules"`
+	Owners    int `json:"owners"` // how often a worker began to decide, by the seeds of the matches
+}
+
+// Side has the outcomes of the tickets, recorded or replayed.
+type Side struct {
+	Tickets      int       `json:"tickets"`
+	Players      int       `json:"players"`
+	Matched      int       `json:"matched"` // tickets
+	NeverMatched Unmatched `json:"never_matched"`
+	Matches      int       `json:"matches"`
+	// Waiting is in seconds, from the creation of a ticket to the decision of its match, or to its server where capacity is
+	// limited. Bins has the same tickets.
+	Waiting Quantiles `json:"waiting_s"`
+	Bins    []Bin     `json:"waiting_bins"`
+	Quality []Quality `json:"quality"`
+	Latency Quantiles `json:"latency_ms"` // of the worst player of a match, where it is measured
+	Fill    Quantiles `json:"fill"`       // players of a match for each seat
+	Line    []Point   `json:"timeline"`
+}
+
+// Unmatched counts the tickets that were not matched, by outcome.
+type Unmatched struct {
+	Quit     int `json:"quit"`     // cancelled or expired
+	Declined int `json:"declined"` // did not accept a match
+	Taken    int `json:"taken"`    // by other profiles and directors, or joined an open match
+	Waiting  int `json:"waiting"`  // still in the queue at the end
+}
+
+// Sum returns how many there are.
+func (l Unmatched) Sum() int { return l.Quit + l.Declined + l.Taken + l.Waiting }
+
+// Quantiles describe N numbers. All but Mean and Max are within 2 %.
+type Quantiles struct {
+	N    int     `json:"n"`
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
+}
+
+// Bin counts tickets that waited for less than UpTo seconds, and at least for the bin before it. UpTo 0: all others.
+type Bin struct {
+	UpTo    float64 `json:"up_to_s"`
+	Tickets int     `json:"tickets"`
+}
+
+// Quality describes the values of a rule: differences, numbers of values, milliseconds.
+type Quality struct {
+	Rule   string    `json:"rule"`
+	Values Quantiles `json:"values"`
+	Ended  int       `json:"ended"` // matches for which a step had ended the rule
+}
+
+// Point is a part of the time.
+type Point struct {
+	At      time.Time `json:"at"` // when it begins
+	Arrived int       `json:"arrived"`
+	Matched int       `json:"matched"`        // tickets
+	Waited  float64   `json:"mean_waiting_s"` // of those that were matched in it
+}

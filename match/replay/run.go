@@ -1,0 +1,303 @@
+package replay
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match/decide"
+)
+
+// Effort is how many steps of a search pass between two checks of the context. The director loop takes as many
+// between two readings of the clock, and the last seeds of a sweep depend on the number.
+const Effort = 16384
+
+// proposal is a match that the engine found, with its tickets.
+type proposal struct {
+	decide.Proposal
+
+	at      time.Time
+	tickets []*waiting
+}
+
+// run is a replay under way.
+type run struct {
+	*Input
+
+	engine   *decide.Engine
+	queue    map[string]*waiting
+	events   events
+	servers  *servers
+	arrivals func() (Arrival, error, bool)
+	next     *Arrival // the ticket that arrives next; nil: none
+
+	replayed, recorded *sums
+	reproduced         Reproduced
+	seeds              map[uint64]bool
+	censored           int
+	shown              time.Time // the virtual time of the last call of Progress
+}
+
+// Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the input cannot be
+// replayed; those of Arrivals and Matches; ctx ended.
+func Run(ctx context.Context, in Input) (*Report, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	r := &run{
+		Input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{}, servers: newServers(in.Capacity),
+		replayed: newSums(&in), recorded: newSums(&in), seeds: map[uint64]bool{},
+	}
+	var regions []decide.Region
+	for _, name := range in.Regions {
+		regions = append(regions, decide.Region{Name: name, Room: true})
+	}
+	r.engine.SetRegions(regions)
+	arrivals, stop := iter.Pull2(in.Arrivals)
+	defer stop()
+	r.arrivals = arrivals
+	if err := r.pass(ctx); err != nil {
+		return nil, err
+	}
+	return r.report()
+}
+
+// pass moves virtual time from event to event until the end.
+func (r *run) pass(ctx context.Context) error {
+	if err := r.advance(); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		at, ok := r.moment()
+		if !ok {
+			return r.end()
+		}
+		if err := r.happen(at); err != nil {
+			return err
+		}
+		r.progress(at)
+	}
+	return ctx.Err()
+}
+
+// moment returns the time of the next event; ok is false if none follows before the end.
+func (r *run) moment() (at time.Time, ok bool) {
+	at = r.To
+	earlier := func(t time.Time) {
+		if !t.IsZero() && t.Before(at) {
+			at = t
+		}
+	}
+	if r.next != nil {
+		earlier(r.next.Seen)
+	}
+	earlier(r.events.next())
+	earlier(r.servers.next())
+	if t, waits := r.engine.Next(); waits {
+		earlier(t)
+	}
+	return at, at.Before(r.To)
+}
+
+// happen handles all events of a moment. The engine first does the work that is due by then, as in the director loop.
+func (r *run) happen(at time.Time) error {
+	if due, ok := r.engine.Next(); ok && !due.After(at) {
+		r.decide(at)
+	}
+	changed := false
+	for len(r.events.all) > 0 && !r.events.next().After(at) {
+		changed = r.event(r.events.pop()) || changed
+	}
+	for _, d := range r.servers.advance(at) {
+		r.seat(d.proposal, at)
+	}
+	for r.next != nil && !r.next.Seen.After(at) {
+		changed = true
+		r.arrive(*r.next)
+		if err := r.advance(); err != nil {
+			return err
+		}
+	}
+	if changed {
+		r.decide(at)
+	}
+	return nil
+}
+
+// advance reads the next arrival.
+func (r *run) advance() error {
+	a, err, ok := r.arrivals()
+	if err != nil {
+		return err
+	}
+	r.next = nil
+	if ok {
+		a.Seen = later(a.Seen, r.From)
+		r.next = &a
+	}
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (r *run) arrive(a Arrival) {
+	if ok, _ := r.engine.Candidate(a.Ticket); !ok && a.Recorded == nil && len(a.Ticket.Profiles) == 0 {
+		return // the profile's pool does not admit it
+	}
+	r.remember(&a)
+	r.replayed.arrived(&a)
+	w := &waiting{Arrival: a}
+	r.queue[a.Ticket.ID] = w
+	r.engine.Add(a.Ticket)
+	if a.Why != Stayed && (a.Why != Declined || r.Accept.Drawn) {
+		r.events.put(event{at: a.Left, ticket: a.Ticket.ID, leaves: true})
+	}
+}
+
+// event handles one event, and reports whether the engine has something to decide.
+func (r *run) event(e event) bool {
+	if !e.leaves {
+		r.engine.Return(e.returns...)
+		return true
+	}
+	if w := r.queue[e.ticket]; w != nil {
+		r.leave(w, w.Why)
+	}
+	return false
+}
+
+func (r *run) leave(w *waiting, why Leaving) {
+	delete(r.queue, w.Ticket.ID)
+	r.engine.Remove(w.Ticket.ID)
+	r.replayed.left(why)
+}
+
+// decide lets the engine decide about everything that it has to.
+func (r *run) decide(at time.Time) {
+	for done := false; !done; {
+		var found []decide.Proposal
+		found, done = r.engine.Run(at, Effort)
+		for _, f := range found {
+			r.propose(f, at)
+		}
+	}
+}
+
+// propose asks the players of a match, and finds it a server.
+func (r *run) propose(found decide.Proposal, at time.Time) {
+	p := &proposal{Proposal: found, at: at}
+	for _, id := range found.Tickets {
+		p.tickets = append(p.tickets, r.queue[id])
+	}
+	if r.Version.Profile.Accept > 0 && !r.accepted(p) {
+		return
+	}
+	var regions []string
+	for _, region := range found.Regions {
+		regions = append(regions, region.Name)
+	}
+	for _, w := range p.tickets {
+		delete(r.queue, w.Ticket.ID)
+		r.engine.Remove(w.Ticket.ID)
+	}
+	if r.servers.room(regions) {
+		r.seat(p, at)
+		return
+	}
+	r.servers.waiting = append(r.servers.waiting, decided{p, regions})
+}
+
+// accepted asks the players. A party that declines leaves when the ready check ends, and the others are candidates again.
+func (r *run) accepted(p *proposal) bool {
+	var stay []string
+	var decline []*waiting
+	for _, w := range p.tickets {
+		if r.Accept.accepts(w, r.Seed) {
+			stay = append(stay, w.Ticket.ID)
+		} else {
+			decline = append(decline, w)
+		}
+		w.asked++
+	}
+	if len(decline) == 0 {
+		return true
+	}
+	for _, w := range decline {
+		r.leave(w, Declined)
+	}
+	r.events.put(event{at: p.at.Add(r.Version.Profile.Accept), returns: stay})
+	return false
+}
+
+// seat counts a match that has its server.
+func (r *run) seat(p *proposal, at time.Time) {
+	r.replayed.match(matchOf(r.Version.Number, &p.Proposal))
+	for _, w := range p.tickets {
+		r.replayed.matched(&w.Arrival, at)
+		if w.Recorded != nil && r.instant(w.Recorded).Before(at) {
+			r.censored++
+		}
+	}
+	r.compare(p)
+}
+
+// instant returns when a ticket got its recorded match: its decision, or its server if capacity is limited.
+func (r *run) instant(was *RecordedMatch) time.Time {
+	if r.Capacity.Recorded {
+		return was.Seated
+	}
+	return was.Decided
+}
+
+// end counts those that wait at the end.
+func (r *run) end() error {
+	for _, d := range r.servers.waiting {
+		for _, w := range d.tickets {
+			r.queue[w.Ticket.ID] = w
+		}
+	}
+	for _, w := range r.queue {
+		r.replayed.left(Stayed)
+		if w.Recorded != nil && r.instant(w.Recorded).Before(r.To) {
+			r.censored++
+		}
+	}
+	if r.Matches == nil {
+		return nil
+	}
+	for m, err := range r.Matches {
+		if err != nil {
+			return err
+		}
+		r.recorded.match(m)
+	}
+	return nil
+}
+
+func (r *run) progress(at time.Time) {
+	if r.Progress != nil && at.Sub(r.shown) >= r.To.Sub(r.From)/100 {
+		r.shown = at
+		r.Progress(at)
+	}
+}
+
+// report returns the report of the finished replay.
+func (r *run) report() (*Report, error) {
+	out := &Report{
+		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.From.UTC(), To: r.To.UTC(), Seed: r.Seed,
+		Replayed: r.replayed.finish(), Censored: r.censored, NotReproduced: slices.Clip(r.notes()),
+	}
+	if r.Matches != nil {
+		recorded := r.recorded.finish()
+		out.Recorded = &recorded
+		r.reproduced.Owners = len(r.seeds)
+		out.Reproduced = &r.reproduced
+	}
+	return out, nil
+}

@@ -1,0 +1,60 @@
+package simulate
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lattice-director/director/match/replay"
+)
+
+// maker makes tickets one after the other.
+type maker struct {
+	Options
+
+	random *rand.Rand
+	sizes  []Share
+	fields fields
+	n      int
+}
+
+// Arrivals returns the tickets in the order in which they arrive: a Poisson process whose rate follows the day. The result may
+// be ranged over several times. Errors: an option is out of bounds.
+func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return func(yield func(replay.Arrival, error) bool) {
+		m := &maker{Options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fieldsOf(o.Profile)}
+		end := o.From.Add(o.length())
+		most := o.Rate * (1 + o.Daily)
+		for at := m.after(o.From, most); at.Before(end); at = m.after(at, most) {
+			if m.random.Float64()*most >= o.rateAt(at) {
+				continue // thinned: the process has the highest rate of the day
+			}
+			if !yield(m.arrival(at), nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+// End is when the last tickets arrive.
+func (o *Options) End() time.Time { return o.From.Add(o.length()) }
+
+func (o *Options) length() time.Duration { return time.Duration(o.Hours * float64(time.Hour)) }
+
+// after returns the next arrival of a Poisson process.
+func (m *maker) after(at time.Time, rate float64) time.Time {
+	return at.Add(max(1, time.Duration(m.random.ExpFloat64()/rate*float64(time.Second))))
+}
+
+// busiest is the hour of the day, in UTC, with the highest rate.
+const busiest = 20
+
+// rateAt returns the tickets per second at a time of the day.
+func (o *Options) rateAt(at time.Time) float64 {
+	hour := at.Sub(at.Truncate(24 * time.Hour)).Hours()
+	return o.Rate * (1 + o.Daily*math.Cos((hour-busiest)/24*2*math.Pi))
+}

@@ -1,0 +1,93 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/replay"
+)
+
+// arrival makes the ticket that arrives at a moment.
+func (m *maker) arrival(at time.Time) replay.Arrival {
+	m.n++
+	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.n), Created: at, Profiles: []string{m.Profile.Name}}
+	t.Fields = m.fields.search
+	t.Fields.Created = match.MomentOf(at)
+	level := m.level()
+	for i := range m.draw(m.sizes).Size {
+		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.n, i), Attributes: match.Attributes{}}
+		m.fields.fill(m, p.Attributes, level)
+		t.Players = append(t.Players, p)
+	}
+	if len(m.Regions) > 0 {
+		t.Latencies = m.latencies()
+	}
+	a := replay.Arrival{Ticket: t, Seen: at, Left: at.Add(m.Profile.TTL), Why: replay.Quit}
+	if m.Patience > 0 {
+		a.Left = at.Add(min(m.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.Patience))))
+	}
+	return a
+}
+
+func (m *maker) draw(shares []Share) Share {
+	total := 0.0
+	for _, s := range shares {
+		total += s.Weight
+	}
+	x := m.random.Float64() * total
+	for _, s := range shares {
+		if x -= s.Weight; x < 0 {
+			return s
+		}
+	}
+	return shares[len(shares)-1]
+}
+
+// level draws how good the players of a party are, in deviations from the mean.
+func (m *maker) level() float64 {
+	x := m.random.NormFloat64()
+	if !m.Skill.Bimodal {
+		return x
+	}
+	if m.random.IntN(2) == 0 {
+		return x/2 - 1
+	}
+	return x/2 + 1
+}
+
+// Friends differ less from each other than strangers do.
+const withinParty = 0.3
+
+// skill draws the number of a player whose party has a level.
+func (m *maker) skill(level float64) float64 {
+	return math.Round(m.Skill.Mean + m.Skill.Deviation*(level+withinParty*m.random.NormFloat64()))
+}
+
+// Latencies in milliseconds: to the nearest region, and for each further region.
+const (
+	nearMillis = 25
+	hopMillis  = 70
+)
+
+// latencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which they are
+// given, around the globe.
+func (m *maker) latencies() map[string]uint16 {
+	home := m.draw(m.Regions).Name
+	at := 0
+	for i, r := range m.Regions {
+		if r.Name == home {
+			at = i
+		}
+	}
+	out := make(map[string]uint16, len(m.Regions))
+	line := math.Exp(0.5 * m.random.NormFloat64()) // the quality of the party's connection
+	for i, r := range m.Regions {
+		hops := max(i-at, at-i)
+		hops = min(hops, len(m.Regions)-hops)
+		ms := nearMillis*line + float64(hops)*hopMillis*(0.9+0.2*m.random.Float64())
+		out[r.Name] = uint16(min(10_000, max(1, ms)))
+	}
+	return out
+}

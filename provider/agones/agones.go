@@ -1,0 +1,247 @@
+package agones
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/internal/httpcall"
+)
+
+// Names of what the director adds to game servers.
+const (
+	LabelOwner = "lattice-director.dev/owner"
+	LabelTag   = "lattice-director.dev/tag"
+	// AnnotationEnvironment holds the variables of a server, as a JSON object.
+	AnnotationEnvironment = "lattice-director.dev/environment"
+)
+
+// labelFleet is the label that Agones gives the servers of a fleet.
+const labelFleet = "agones.dev/fleet"
+
+// Config configures a [Provider].
+type Config struct {
+	URL       string // of the allocator: https://host. Required
+	Namespace string // of the fleets; default by default
+	// Files in PEM: the client certificate that the allocator accepts, its key, and the authority of the allocator's certificate.
+	// The first two are read again for each connection, so that they may be renewed. Required.
+	Cert, Key, CA string
+	Kube          Kube
+	Timeout       time.Duration // of a call's HTTP exchange; 15 s by default. A context may be shorter
+}
+
+// Kube is access to the Kubernetes API; the zero Kube is none. The token needs get, list and delete on gameservers, and get on fleets,
+// of the group agones.dev in the namespace.
+type Kube struct {
+	URL   string // of the API: https://host
+	Token string // a file, read for each call
+	CA    string // a file in PEM: the authority of the API's certificate
+}
+
+// Provider takes game servers from fleets. Safe for concurrent use.
+type Provider struct {
+	allocator client
+	kube      client // without a URL there is none
+	namespace string
+	timeout   time.Duration
+}
+
+// client reaches one of the two APIs.
+type client struct {
+	url   string
+	http  *http.Client
+	token string // a file, or empty
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Checker  = (*Provider)(nil)
+)
+
+// New returns a provider. It makes no call. Errors: a URL is not https, or a file cannot be read.
+func New(cfg Config) (*Provider, error) {
+	p := &Provider{namespace: cmp.Or(cfg.Namespace, "default"), timeout: cmp.Or(cfg.Timeout, 15*time.Second)}
+	if !validName(p.namespace) {
+		return nil, fmt.Errorf("agones: %.80q is no namespace", p.namespace)
+	}
+	var err error
+	if p.allocator, err = newClient(cfg.URL, cfg.CA, cfg.Cert, cfg.Key); err != nil {
+		return nil, fmt.Errorf("agones: the allocator: %w", err)
+	}
+	if cfg.Kube == (Kube{}) {
+		return p, nil
+	}
+	if p.kube, err = newClient(cfg.Kube.URL, cfg.Kube.CA, "", ""); err != nil {
+		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
+	}
+	p.kube.token = cfg.Kube.Token
+	if _, err := p.kube.header(); err != nil {
+		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
+	}
+	return p, nil
+}
+
+// Close closes the connections.
+func (p *Provider) Close() {
+	p.allocator.http.CloseIdleConnections()
+	if p.hasKube() {
+		p.kube.http.CloseIdleConnections()
+	}
+}
+
+func (p *Provider) hasKube() bool { return p.kube.url != "" }
+
+// Capabilities implements provider.Provider.
+func (p *Provider) Capabilities() provider.Capabilities {
+	return provider.Capabilities{List: p.hasKube(), Stop: p.hasKube(), WarmPool: true}
+}
+
+// allocation is the body of POST /gameserverallocation.
+type allocation struct {
+	Namespace  string     `json:"namespace"`
+	Selectors  []selector `json:"gameServerSelectors"`
+	Scheduling string     `json:"scheduling"`
+	Metadata   metadata   `json:"metadata"`
+}
+
+type selector struct {
+	Labels map[string]string `json:"matchLabels"`
+	State  string            `json:"gameServerState"`
+}
+
+type metadata struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// Deploy implements provider.Provider. App is a fleet; Version must be empty, because each version is a fleet of its own.
+func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
+	body, err := p.allocation(s)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	a, sent, err := p.allocator.call(ctx, p.timeout, http.MethodPost, "/gameserverallocation", nil, body)
+	if err != nil {
+		kind := provider.Transient
+		if sent {
+			kind = provider.Ambiguous
+		}
+		return provider.Observation{}, provider.Fail(kind, "deploy", err)
+	}
+	secrets := slices.Collect(maps.Values(s.Env))
+	switch {
+	case a.Status == http.StatusOK:
+		return p.allocated(a, s)
+	case a.Status == http.StatusTooManyRequests: // no server of the fleet is ready
+		return provider.Observation{}, fail(provider.Capacity, "deploy", a, secrets)
+	case a.Status == http.StatusConflict: // others took the server that was chosen
+		return provider.Observation{}, fail(provider.Transient, "deploy", a, secrets)
+	case a.Status >= 400 && a.Status < 500:
+		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
+	default:
+		return provider.Observation{}, fail(provider.Ambiguous, "deploy", a, secrets)
+	}
+}
+
+func (p *Provider) allocation(s provider.Spec) (allocation, error) {
+	if err := s.Check(); err != nil {
+		return allocation{}, err
+	}
+	if s.Version != "" || !validName(s.App) {
+		return allocation{}, provider.Fail(provider.Permanent, "deploy", errors.New("app must be the name of a fleet, and version empty"))
+	}
+	env, err := json.Marshal(map[string]string(s.Env))
+	if err != nil {
+		return allocation{}, provider.Fail(provider.Permanent, "deploy", err)
+	}
+	return allocation{
+		Namespace: p.namespace, Scheduling: "Packed",
+		Selectors: []selector{{map[string]string{labelFleet: s.App}, "READY"}},
+		Metadata: metadata{
+			Labels:      map[string]string{LabelOwner: string(s.Owner), LabelTag: string(s.Tag)},
+			Annotations: map[string]string{AnnotationEnvironment: string(env)},
+		},
+	}, nil
+}
+
+// allocated reads the answer of an allocation. The server is ready: Agones allocates no others.
+func (p *Provider) allocated(a httpcall.Answer, s provider.Spec) (provider.Observation, error) {
+	var v struct {
+		Name    string       `json:"gameServerName"`
+		Address string       `json:"address"`
+		Ports   []statusPort `json:"ports"`
+	}
+	if err := json.Unmarshal(a.Body, &v); err != nil || !validName(v.Name) {
+		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", errors.New("the answer names no game server"))
+	}
+	ports, err := external(v.Ports, s.Ports)
+	if err != nil {
+		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", err)
+	}
+	o := provider.Observation{Ref: refOf(v.Name, s.Tag), Tag: s.Tag, Phase: provider.PhaseReady, Ports: ports, Raw: "Allocated"}
+	o.IP, o.FQDN = dialled(v.Address)
+	return o, nil
+}
+
+// dialled returns an address of a node as an IP or as a host name.
+func dialled(address string) (netip.Addr, string) {
+	if ip, err := netip.ParseAddr(address); err == nil {
+		return ip, ""
+	}
+	return netip.Addr{}, httpcall.Scrub(address[:min(len(address), 255)], nil)
+}
+
+// refOf returns the ref of a game server that has a tag.
+func refOf(name string, tag provider.Tag) provider.Ref { return provider.Ref(name + "/" + string(tag)) }
+
+// parseRef returns the parts of a ref.
+func parseRef(ref provider.Ref) (name string, tag provider.Tag, ok bool) {
+	name, text, _ := strings.Cut(string(ref), "/")
+	tag = provider.Tag(text)
+	return name, tag, validName(name) && tag.Valid()
+}
+
+// validName reports whether a name is one of Kubernetes', as far as it may be part of a path, and of a ref.
+func validName(s string) bool {
+	return s != "" && len(s) <= 100 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	})
+}
+
+// fail returns the status and the message of an answer as an error.
+func fail(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
+	var v struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(a.Body, &v) // other bodies have no message
+	return provider.Fail(kind, op, fmt.Errorf("status %d: %s", a.Status, httpcall.Scrub(v.Message, secrets)))
+}
+
+// call makes a call. Its error holds neither the token nor the body.
+func (c client) call(ctx context.Context, timeout time.Duration, method, path string, query url.Values, body any) (httpcall.Answer, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	header, err := c.header()
+	if err != nil {
+		return httpcall.Answer{}, false, err
+	}
+	target := c.url + path
+	if query != nil {
+		target += "?" + query.Encode()
+	}
+	a, sent, err := httpcall.Exchange(ctx, c.http, httpcall.Request{Method: method, URL: target, Header: header, Body: body})
+	if err != nil {
+		err = errors.New(httpcall.Scrub(err.Error(), nil))
+	}
+	return a, sent, err
+}

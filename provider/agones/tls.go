@@ -1,0 +1,63 @@
+package agones
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/lattice-director/director/provider/internal/httpcall"
+)
+
+// newClient returns a client that trusts one authority, and shows a certificate if there is one.
+func newClient(address, ca, cert, key string) (client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return client{}, errors.New("the URL is not https://host")
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return client{}, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return client{}, fmt.Errorf("%s has no certificate", ca)
+	}
+	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if cert != "" || key != "" {
+		load := func() (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(cert, key)
+			return &pair, err
+		}
+		if _, err := load(); err != nil {
+			return client{}, err
+		}
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	}
+	transport := httpcall.Transport()
+	transport.TLSClientConfig = config
+	return client{url: strings.TrimRight(u.String(), "/"), http: httpcall.Client(transport)}, nil
+}
+
+// maxToken bounds a token's file.
+const maxToken = 64 << 10
+
+// header returns the authorization. The token is read each time: Kubernetes renews the file.
+func (c client) header() (http.Header, error) {
+	if c.token == "" {
+		return nil, nil //nolint:nilnil // httpcall.Request: nil is none
+	}
+	text, err := os.ReadFile(c.token)
+	if err != nil {
+		return nil, err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("%s holds no token", c.token)
+	}
+	return http.Header{"Authorization": {"Bearer " + token}}, nil
+}

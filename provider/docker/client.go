@@ -1,0 +1,123 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/internal/httpcall"
+)
+
+// call is a call of the engine's API.
+type call struct {
+	op, method, path string
+	query            url.Values
+	body             any // nil for none
+}
+
+// call makes a call. Errors: Transient; Ambiguous if a Deploy may have been executed.
+func (p *Provider) call(ctx context.Context, k call) (httpcall.Answer, error) {
+	e, err := p.reach(ctx, k.op)
+	if err != nil {
+		return httpcall.Answer{}, err
+	}
+	return p.exchange(ctx, k, e.prefix)
+}
+
+func (p *Provider) exchange(ctx context.Context, k call, prefix string) (httpcall.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	target := p.base + prefix + k.path
+	if k.query != nil {
+		target += "?" + k.query.Encode()
+	}
+	a, sent, err := httpcall.Exchange(ctx, p.client, httpcall.Request{Method: k.method, URL: target, Body: k.body})
+	if err == nil {
+		return a, nil
+	}
+	kind := provider.Transient
+	if sent && k.op == "deploy" {
+		kind = provider.Ambiguous
+	}
+	return httpcall.Answer{}, provider.Fail(kind, k.op, errors.New(httpcall.Scrub(err.Error(), nil)))
+}
+
+// engine is what the engine says about itself.
+type engine struct {
+	prefix  string // of all paths: its version of the API
+	logging string // its logging driver
+}
+
+var apiVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
+
+// reach asks the engine for its version of the API, once. An engine that is upgraded keeps the older versions.
+func (p *Provider) reach(ctx context.Context, op string) (engine, error) {
+	p.mu.Lock()
+	known := p.engine
+	p.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	var version struct {
+		API string `json:"ApiVersion"`
+	}
+	if err := p.read(ctx, "/version", &version); err != nil {
+		return engine{}, provider.Fail(provider.Transient, op, err)
+	}
+	if !apiVersion.MatchString(version.API) {
+		return engine{}, provider.Fail(provider.Transient, op, errors.New("what answers is no Docker engine"))
+	}
+	var info struct {
+		LoggingDriver string
+	}
+	if err := p.read(ctx, "/v"+version.API+"/info", &info); err != nil {
+		return engine{}, provider.Fail(provider.Transient, op, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engine = &engine{"/v" + version.API, info.LoggingDriver}
+	return *p.engine, nil
+}
+
+func (p *Provider) read(ctx context.Context, path string, to any) error {
+	a, err := p.exchange(ctx, call{op: "read", method: http.MethodGet, path: path}, "")
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("%s has status %d", path, a.Status)
+	}
+	return json.Unmarshal(a.Body, to)
+}
+
+// logConfig bounds the logs of the driver whose files have no bound by default. Other drivers keep the engine's options.
+func (e engine) logConfig() *logConfig {
+	if e.logging != "json-file" {
+		return nil
+	}
+	return &logConfig{"json-file", map[string]string{"max-size": "8m", "max-file": "2"}}
+}
+
+// ambiguous is the error of a call that followed a change of Deploy's.
+func ambiguous(err error) error {
+	return provider.Fail(provider.Ambiguous, "deploy", errors.Unwrap(err))
+}
+
+// fail returns the status and the engine's message as an error.
+func fail(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
+	var v struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(a.Body, &v) // other bodies have no message
+	return provider.Fail(kind, op, fmt.Errorf("status %d: %s", a.Status, httpcall.Scrub(v.Message, secrets)))
+}
+
+// secretsOf returns the texts that must be removed from messages of the engine.
+func secretsOf(s provider.Spec) []string { return slices.Collect(maps.Values(s.Env)) }

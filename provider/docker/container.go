@@ -1,0 +1,244 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/internal/httpcall"
+)
+
+// The labels of a container.
+const (
+	labelOwner = "lattice-director.owner"
+	labelTag   = "lattice-director.tag"
+	labelPorts = "lattice-director.ports"
+)
+
+// firstPort is the first port inside a container that a port of a Spec without a number gets.
+const firstPort = 7000
+
+// createBody is the body of POST /containers/create.
+type createBody struct {
+	Image        string
+	Env          []string
+	Labels       map[string]string
+	ExposedPorts map[string]struct{}
+	HostConfig   hostConfig
+}
+
+type hostConfig struct {
+	PortBindings map[string][]binding
+	LogConfig    *logConfig `json:",omitempty"`
+	NanoCpus     int64      `json:",omitempty"`
+	Memory       int64      `json:",omitempty"`
+	SecurityOpt  []string
+}
+
+type logConfig struct {
+	Type   string
+	Config map[string]string
+}
+
+// binding is where the engine publishes a port. An empty HostPort is any free one, an empty HostIp all addresses.
+type binding struct {
+	HostIP   string `json:"HostIp"`
+	HostPort string
+}
+
+func nameOf(tag provider.Tag) string { return "lattice-" + string(tag) }
+
+// container returns the body for a Spec.
+func (p *Provider) container(s provider.Spec) (createBody, error) {
+	if err := s.Check(); err != nil {
+		return createBody{}, err
+	}
+	image := imageOf(s.App, s.Version)
+	if !p.allowed(image) {
+		return createBody{}, provider.Fail(provider.Permanent, "deploy", fmt.Errorf("the image %s is not allowed on this host", image))
+	}
+	ports := number(s.Ports)
+	text, err := json.Marshal(ports)
+	if err != nil {
+		return createBody{}, provider.Fail(provider.Permanent, "deploy", err)
+	}
+	body := createBody{
+		Image: image, Env: environ(s.Env, ports), ExposedPorts: map[string]struct{}{},
+		Labels: map[string]string{labelOwner: string(s.Owner), labelTag: string(s.Tag), labelPorts: string(text)},
+		HostConfig: hostConfig{
+			PortBindings: map[string][]binding{}, SecurityOpt: []string{"no-new-privileges"},
+			NanoCpus: int64(s.CPUUnits) * 1_000_000_000 / 1024, Memory: int64(s.MemoryMiB) << 20,
+		},
+	}
+	publish := binding{}
+	if p.cfg.Advertise.IsLoopback() {
+		publish.HostIP = p.cfg.Advertise.String()
+	}
+	for _, port := range ports {
+		body.ExposedPorts[keyOf(port)] = struct{}{}
+		body.HostConfig.PortBindings[keyOf(port)] = []binding{publish}
+	}
+	return body, nil
+}
+
+// keyOf returns the engine's name of a port.
+func keyOf(p provider.Port) string { return strconv.Itoa(int(p.Internal)) + "/" + string(p.Protocol) }
+
+// number gives ports without a number one, since each container has all ports for itself.
+func number(ports []provider.Port) []provider.Port {
+	taken := map[uint16]bool{}
+	for _, p := range ports {
+		taken[p.Internal] = true
+	}
+	numbered, next := slices.Clone(ports), uint16(firstPort)
+	for i := range numbered {
+		numbered[i].External = 0
+		if numbered[i].Internal != 0 {
+			continue
+		}
+		for taken[next] {
+			next++
+		}
+		numbered[i].Internal, taken[next] = next, true
+	}
+	return numbered
+}
+
+// environ returns the variables, with the numbers of the ports.
+func environ(env provider.Env, ports []provider.Port) []string {
+	all := maps.Clone(env)
+	if all == nil {
+		all = provider.Env{}
+	}
+	for _, p := range ports {
+		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(p.Name, "-", "_"))] = strconv.Itoa(int(p.Internal))
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, name+"="+all[name])
+	}
+	return list
+}
+
+// The states of the engine.
+const (
+	stateCreated    = "created"
+	stateRestarting = "restarting"
+	stateRemoving   = "removing"
+	stateExited     = "exited"
+	stateDead       = "dead"
+)
+
+// container is the answer of GET /containers/{name}/json.
+type container struct {
+	State struct {
+		Status     string
+		ExitCode   int
+		OOMKilled  bool
+		Error      string
+		StartedAt  time.Time
+		FinishedAt time.Time
+		Health     *struct{ Status string }
+	}
+	Config struct {
+		Labels map[string]string
+	}
+	NetworkSettings struct {
+		Ports map[string][]binding
+	}
+}
+
+func (c container) owner() provider.Owner { return provider.Owner(c.Config.Labels[labelOwner]) }
+
+// inspect reads the container of a tag; false means that there is none. A container of another tag is none.
+func (p *Provider) inspect(ctx context.Context, op string, tag provider.Tag) (c container, ok bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return container{}, false, provider.Fail(provider.Transient, op, err)
+	}
+	if !tag.Valid() {
+		return container{}, false, nil
+	}
+	a, err := p.call(ctx, call{op: op, method: http.MethodGet, path: "/containers/" + nameOf(tag) + "/json"})
+	switch {
+	case err != nil:
+		return container{}, false, err
+	case a.Status == http.StatusNotFound:
+		return container{}, false, nil
+	case a.Status != http.StatusOK:
+		return container{}, false, fail(provider.Transient, op, a, nil)
+	}
+	if err := json.Unmarshal(a.Body, &c); err != nil {
+		return container{}, false, provider.Fail(provider.Transient, op, fmt.Errorf("is no container: %w", err))
+	}
+	return c, c.Config.Labels[labelTag] == string(tag), nil
+}
+
+func (p *Provider) observe(c container) provider.Observation {
+	tag := provider.Tag(c.Config.Labels[labelTag])
+	o := provider.Observation{
+		Ref: provider.Ref(tag), Tag: tag, IP: p.cfg.Advertise, Started: c.State.StartedAt, Raw: httpcall.Scrub(c.State.Status, nil),
+		Ports: portsOf(c.Config.Labels, func(key string) string {
+			if at := c.NetworkSettings.Ports[key]; len(at) > 0 {
+				return at[0].HostPort
+			}
+			return ""
+		}),
+	}
+	o.Phase = phaseOf(c.State.Status)
+	if o.Phase == provider.PhaseReady && c.State.Health != nil && c.State.Health.Status == "starting" {
+		o.Phase = provider.PhaseStarting
+	}
+	if o.Phase == provider.PhaseGone {
+		o.Error = c.ended()
+	}
+	return o
+}
+
+func phaseOf(status string) provider.Phase {
+	switch status {
+	case stateExited, stateDead:
+		return provider.PhaseGone
+	case stateRemoving:
+		return provider.PhaseStopping
+	case stateCreated, stateRestarting:
+		return provider.PhaseStarting
+	case "running", "paused":
+		return provider.PhaseReady
+	default:
+		return provider.PhaseUnknown
+	}
+}
+
+// ended returns how the container ended.
+func (c container) ended() string {
+	text := fmt.Sprintf("exit status %d", c.State.ExitCode)
+	if c.State.OOMKilled {
+		text += ", out of memory"
+	}
+	if c.State.Error != "" {
+		text += ": " + c.State.Error
+	}
+	return httpcall.Scrub(text, nil)
+}
+
+// portsOf returns the ports of the label with the numbers that the engine has published. A port that is not published has External 0.
+func portsOf(labels map[string]string, published func(key string) string) map[string]provider.Port {
+	var ports []provider.Port
+	if json.Unmarshal([]byte(labels[labelPorts]), &ports) != nil || len(ports) > provider.MaxPorts {
+		return nil // somebody else wrote the label
+	}
+	byName := make(map[string]provider.Port, len(ports))
+	for _, port := range ports {
+		n, _ := strconv.ParseUint(published(keyOf(port)), 10, 16)
+		port.External = uint16(n)
+		byName[port.Name] = port
+	}
+	return byName
+}

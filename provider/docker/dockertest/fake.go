@@ -1,0 +1,216 @@
+package dockertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/provider/internal/faultqueue"
+)
+
+// Options configures a Fake.
+type Options struct {
+	Images    []string      // that the engine has; "arena:1.0" by default
+	StopAfter time.Duration // from SIGTERM to the end of a container; 20 ms by default
+	Stubborn  bool          // containers ignore SIGTERM
+	Logging   string        // the logging driver; json-file by default
+	Forget    bool          // the engine remembers no events
+}
+
+// Fault is what goes wrong with a call.
+type Fault int
+
+// The faults.
+const (
+	None       Fault = iota
+	LoseAnswer       // it is executed, and the connection ends without an answer
+	Fail500          // it is not executed
+	NotJSON          // it is executed, and the answer is no JSON
+	TooLong          // it is executed, and the answer has 5 MiB
+)
+
+// Fake is an http.Handler that behaves as an engine. Safe for concurrent use.
+type Fake struct {
+	opt    Options
+	mux    *http.ServeMux
+	faults faultqueue.Queue[Fault] // by path
+
+	mu     sync.Mutex
+	order  []*container
+	events []event
+	calls  map[string]int
+	port   int
+}
+
+type event struct {
+	Type   string
+	Action string
+	Time   int64 `json:"time"`
+	name   string
+}
+
+// New returns a fake.
+func New(opt Options) *Fake {
+	if opt.Images == nil {
+		opt.Images = []string{"arena:1.0"}
+	}
+	if opt.StopAfter == 0 {
+		opt.StopAfter = 20 * time.Millisecond
+	}
+	if opt.Logging == "" {
+		opt.Logging = "json-file"
+	}
+	f := &Fake{opt: opt, mux: http.NewServeMux(), calls: map[string]int{}, port: 32768}
+	f.mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { write(w, 200, object{"ApiVersion": "1.41"}) })
+	for route, do := range map[string]func(*http.Request) (int, any){
+		"GET /v1.41/info":                     f.info,
+		"POST /v1.41/containers/create":       f.create,
+		"POST /v1.41/containers/{name}/start": f.start,
+		"POST /v1.41/containers/{name}/stop":  f.stop,
+		"POST /v1.41/containers/{name}/kill":  f.kill,
+		"DELETE /v1.41/containers/{name}":     f.remove,
+		"GET /v1.41/containers/{name}/json":   f.inspect,
+		"GET /v1.41/containers/json":          f.list,
+		"GET /v1.41/events":                   f.history,
+		"GET /v1.41/images/{image}/json":      f.image,
+	} {
+		f.mux.Handle(route, f.guarded(route[len("GET"):], do))
+	}
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+
+// Alive returns how many containers run.
+func (f *Fake) Alive() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.order {
+		if c.status(time.Now()) == "running" {
+			n++
+		}
+	}
+	return n
+}
+
+// Containers returns how many containers there are, in any state.
+func (f *Fake) Containers() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.order)
+}
+
+// Signals returns how many signals were sent to a container.
+func (f *Fake) Signals(name string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.events {
+		if e.name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// Create returns the body of the create call of a container.
+func (f *Fake) Create(name string) map[string]any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.find(name); c != nil {
+		return c.body
+	}
+	return nil
+}
+
+// Age makes all containers and what happened to them older.
+func (f *Fake) Age(by time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.order {
+		for _, at := range []*time.Time{&c.created, &c.started, &c.ended} {
+			if !at.IsZero() {
+				*at = at.Add(-by)
+			}
+		}
+	}
+	for i := range f.events {
+		f.events[i].Time -= int64(by / time.Second)
+	}
+}
+
+// End ends a container as if its process had exited.
+func (f *Fake) End(name string, code int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.find(name); c != nil {
+		c.ended, c.code = time.Now(), code
+	}
+}
+
+// Next queues a fault of a later call: create, start, stop, inspect or list.
+func (f *Fake) Next(op string, fault Fault) {
+	path := map[string]string{
+		"create": "/containers/create", "start": "/containers/{name}/start", "stop": "/containers/{name}/stop",
+		"inspect": "/containers/{name}/json", "list": "/containers/json",
+	}[op]
+	f.faults.Next(path, fault)
+}
+
+// Block makes calls hang, after they were executed, until unblock is called or their clients leave.
+func (f *Fake) Block() (unblock func()) { return f.faults.Block() }
+
+// guarded applies the next fault of a route.
+func (f *Fake) guarded(route string, do func(*http.Request) (int, any)) http.Handler {
+	path := route[slices.Index([]byte(route), 'v')+len("v1.41"):]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fault := f.enter(path)
+		if fault == Fail500 {
+			write(w, http.StatusInternalServerError, message("server error"))
+			return
+		}
+		status, body := do(r)
+		f.faults.Blocked(r.Context())
+		switch fault {
+		case LoseAnswer:
+			panic(http.ErrAbortHandler)
+		case NotJSON:
+			_, _ = io.WriteString(w, "<html>")
+		case TooLong:
+			_, _ = w.Write(make([]byte, 5<<20))
+		default:
+			write(w, status, body)
+		}
+	})
+}
+
+func (f *Fake) enter(path string) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[path]++
+	return f.faults.Take(path)
+}
+
+type object = map[string]any
+
+func message(text string, values ...any) object {
+	return object{"message": fmt.Sprintf(text, values...)}
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	switch v := body.(type) {
+	case nil:
+	case []event:
+		for _, e := range v { // a stream of values
+			_ = json.NewEncoder(w).Encode(e)
+		}
+	default:
+		_ = json.NewEncoder(w).Encode(v)
+	}
+}

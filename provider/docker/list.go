@@ -1,0 +1,130 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/internal/httpcall"
+)
+
+const (
+	// pageSize of List.
+	pageSize = 100
+	// keepGone is how long containers that have ended are kept, so that operators can read their logs.
+	keepGone = time.Hour
+)
+
+// listed is an entry of GET /containers/json.
+type listed struct {
+	ID      string `json:"Id"`
+	Created int64
+	State   string
+	Labels  map[string]string
+	Ports   []struct {
+		PrivatePort, PublicPort uint16
+		Type                    string
+	}
+}
+
+// List implements provider.Provider. The cursor is the id of the last container of the page before; pages go from the newest to the
+// oldest. Containers that ended long ago are removed on the way.
+func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string) (provider.Page, error) {
+	if err := ctx.Err(); err != nil {
+		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
+	}
+	if !owner.Valid() {
+		return provider.Page{}, provider.Fail(provider.Permanent, "list", fmt.Errorf("%.40q is no owner", owner))
+	}
+	entries, err := p.entries(ctx, owner, cursor)
+	if err != nil {
+		return provider.Page{}, err
+	}
+	page := provider.Page{Total: -1}
+	for _, e := range entries {
+		if e.Labels[labelOwner] == string(owner) && provider.Tag(e.Labels[labelTag]).Valid() {
+			p.add(&page, e)
+		}
+	}
+	if len(entries) == pageSize {
+		page.Next = entries[pageSize-1].ID
+	} else {
+		p.tidy(ctx, owner)
+	}
+	return page, nil
+}
+
+// add adds the containers that run, or may.
+func (p *Provider) add(page *provider.Page, e listed) {
+	phase := phaseOf(e.State)
+	if phase == provider.PhaseGone || e.State == stateCreated {
+		return
+	}
+	tag := provider.Tag(e.Labels[labelTag])
+	page.Deployments = append(page.Deployments, provider.Observation{
+		Ref: provider.Ref(tag), Tag: tag, Phase: phase, IP: p.cfg.Advertise, Raw: httpcall.Scrub(e.State, nil), Ports: portsOf(e.Labels, e.published),
+		Started: time.Unix(e.Created, 0),
+	})
+}
+
+func (e listed) published(key string) string {
+	for _, port := range e.Ports {
+		if fmt.Sprintf("%d/%s", port.PrivatePort, port.Type) == key && port.PublicPort != 0 {
+			return strconv.Itoa(int(port.PublicPort))
+		}
+	}
+	return ""
+}
+
+// entries reads a page. The containers that have ended are in it, so that a page's end is the engine's.
+func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor string, states ...string) ([]listed, error) {
+	filter := map[string][]string{"label": {labelOwner + "=" + string(owner)}}
+	if cursor != "" {
+		filter["before"] = []string{cursor}
+	}
+	if len(states) > 0 {
+		filter["status"] = states
+	}
+	filters, err := json.Marshal(filter)
+	if err != nil {
+		return nil, provider.Fail(provider.Permanent, "list", err)
+	}
+	query := url.Values{"all": {"1"}, "limit": {strconv.Itoa(pageSize)}, "filters": {string(filters)}}
+	a, err := p.call(ctx, call{op: "list", method: http.MethodGet, path: "/containers/json", query: query})
+	if err != nil {
+		return nil, err
+	}
+	if a.Status != http.StatusOK { // such as for a cursor whose container was removed meanwhile
+		return nil, fail(provider.Transient, "list", a, nil)
+	}
+	var entries []listed
+	if err := json.Unmarshal(a.Body, &entries); err != nil {
+		return nil, provider.Fail(provider.Transient, "list", fmt.Errorf("is no list: %w", err))
+	}
+	return entries, nil
+}
+
+// tidy removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the next one finds.
+func (p *Provider) tidy(ctx context.Context, owner provider.Owner) {
+	entries, err := p.entries(ctx, owner, "", stateExited, stateDead, stateCreated)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if time.Since(time.Unix(e.Created, 0)) < keepGone {
+			continue // the cheap look first
+		}
+		c, ok, err := p.inspect(ctx, "list", provider.Tag(e.Labels[labelTag]))
+		if err != nil {
+			return
+		}
+		if ok && time.Since(c.State.FinishedAt) > keepGone && c.State.Status != "running" {
+			_ = p.remove(ctx, e.ID) // refused by the engine if it runs again
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package provider
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Phase is the state of a deployment at its provider.
+type Phase string
+
+// The phases; see the package's diagram.
+const (
+	PhasePending  Phase = "pending"  // accepted; nothing runs yet
+	PhaseStarting Phase = "starting" // the server starts
+	PhaseReady    Phase = "ready"    // it runs and can be reached; the game inside may need longer
+	PhaseFailed   Phase = "failed"   // it does not run, and must be stopped
+	PhaseStopping Phase = "stopping" // Stop was accepted, or it is being ended
+	PhaseGone     Phase = "gone"     // nothing of it is left
+	PhaseUnknown  Phase = "unknown"  // a word of the provider that we do not know: treat it as pending
+)
+
+// Observation is the state of a deployment as a provider reported it at one time. Fields that it did not report are zero.
+type Observation struct {
+	Ref      Ref
+	Tag      Tag
+	Phase    Phase
+	IP       netip.Addr      // that players dial
+	FQDN     string          // instead of IP, or in addition
+	Ports    map[string]Port // by name
+	Location string
+	Started  time.Time
+	Ends     time.Time // when the provider ends it
+	Raw      string    // the phase in the provider's words
+	Error    string    // the provider's reason of PhaseFailed or PhaseGone, at most MaxErrorBytes
+}
+
+// MaxErrorBytes bounds Observation.Error.
+const MaxErrorBytes = 500

@@ -1,0 +1,67 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// allocate gives each port a number of the range that no server of this directory has, and that can be bound now.
+func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, error) {
+	taken, alive, err := p.taken()
+	if err != nil {
+		return nil, provider.Fail(provider.Transient, "deploy", err)
+	}
+	if alive >= p.cfg.MaxServers {
+		return nil, provider.Fail(provider.Capacity, "deploy", fmt.Errorf("%d servers run, which is the maximum", alive))
+	}
+	ports := make(map[string]provider.Port, len(wanted))
+	next := int(p.cfg.PortMin)
+	for _, w := range wanted {
+		for next <= int(p.cfg.PortMax) && (taken[uint16(next)] || !free(w.Protocol, next)) {
+			next++
+		}
+		if next > int(p.cfg.PortMax) {
+			return nil, provider.Fail(provider.Capacity, "deploy", fmt.Errorf("no port of %d-%d is free", p.cfg.PortMin, p.cfg.PortMax))
+		}
+		w.Internal, w.External = uint16(next), uint16(next)
+		ports[w.Name] = w
+		next++
+	}
+	return ports, nil
+}
+
+// taken returns the ports of the servers that are alive, and the number of these servers.
+func (p *Provider) taken() (ports map[uint16]bool, alive int, err error) {
+	all, err := p.deployments()
+	ports = map[uint16]bool{}
+	for _, d := range all {
+		if !d.alive() {
+			continue
+		}
+		alive++
+		for _, port := range d.Ports {
+			ports[port.External] = true
+		}
+	}
+	return ports, alive, err
+}
+
+// free reports whether a port can be bound on all addresses: another program may use it.
+func free(protocol provider.Protocol, port int) bool {
+	addr := ":" + strconv.Itoa(port)
+	if protocol == provider.UDP {
+		c, err := net.ListenPacket("udp", addr) //nolint:noctx // binding does not wait
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	}
+	l, err := net.Listen("tcp", addr) //nolint:noctx // binding does not wait
+	if err == nil {
+		_ = l.Close()
+	}
+	return err == nil
+}

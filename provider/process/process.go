@@ -1,0 +1,261 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// Config configures a [Provider].
+type Config struct {
+	Dir string // of the state, created if absent. Required; one per host and installation
+	// Commands are the programs that may be started, by name: an absolute path and its arguments. ${NAME} in an argument is replaced by that
+	// variable of the server's environment, such as ${LATTICE_PORT_GAME}, and never becomes more than one argument.
+	Commands map[string][]string
+	PortMin  uint16 // the range of the servers' ports, inclusive; 30000 to 30999 by default
+	PortMax  uint16
+	// Advertise is the address that players dial; 127.0.0.1 by default.
+	Advertise   netip.Addr
+	MaxServers  int   // that are alive at once; 100 by default
+	MaxLogBytes int64 // of a server's log; log.1 keeps up to half as many bytes from before. 8 MiB by default
+	// EndWithParent kills the servers when the process of this director ends, even by kill -9. Only Linux can do this.
+	EndWithParent bool
+	Logger        *slog.Logger // nil discards
+}
+
+// Provider runs processes. Safe for concurrent use.
+type Provider struct {
+	cfg    Config
+	log    *slog.Logger
+	lock   chan struct{} // held with the file lock: flock does not order the goroutines of one process
+	cancel context.CancelFunc
+	tidier sync.WaitGroup
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Checker  = (*Provider)(nil)
+)
+
+// New returns a provider, and adopts the servers that an earlier one has started. It runs a goroutine until Close: that kills
+// servers whose grace is over, ends those whose life is over, and bounds logs.
+func New(cfg Config) (*Provider, error) {
+	cfg.PortMin, cfg.PortMax = cmp.Or(cfg.PortMin, 30000), cmp.Or(cfg.PortMax, 30999)
+	cfg.MaxServers, cfg.MaxLogBytes = cmp.Or(cfg.MaxServers, 100), cmp.Or(cfg.MaxLogBytes, 8<<20)
+	if !cfg.Advertise.IsValid() {
+		cfg.Advertise = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	var err error
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Provider{cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), lock: make(chan struct{}, 1), cancel: cancel}
+	p.tidier.Go(func() { p.tidy(ctx) })
+	return p, nil
+}
+
+func (c Config) check() error {
+	if c.Dir == "" {
+		return errors.New("process: Dir is empty")
+	}
+	if c.PortMin > c.PortMax {
+		return fmt.Errorf("process: the range of ports %d-%d is empty", c.PortMin, c.PortMax)
+	}
+	for name, argv := range c.Commands {
+		if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
+			return fmt.Errorf("process: command %q does not begin with an absolute path", name)
+		}
+	}
+	return supported
+}
+
+// Close ends the provider and leaves the servers alone.
+func (p *Provider) Close() {
+	p.cancel()
+	p.tidier.Wait()
+}
+
+// Capabilities implements provider.Provider.
+func (p *Provider) Capabilities() provider.Capabilities {
+	return provider.Capabilities{NativeNames: true, List: true, Stop: true}
+}
+
+// Deploy implements provider.Provider. App is the name of a command; Version is not used.
+func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
+	if err := s.Check(); err != nil {
+		return provider.Observation{}, err
+	}
+	argv, err := p.command(s.App)
+	if err := cmp.Or(err, checkVariables(s.Env)); err != nil {
+		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
+	}
+	unlock, err := p.acquire(ctx, "deploy")
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	defer unlock()
+	d, ok, err := p.read(s.Tag)
+	switch {
+	case err != nil:
+		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
+	case ok && d.ran():
+		return p.observe(d), nil
+	default:
+		return p.start(s, argv)
+	}
+}
+
+// command returns a command that is configured and whose program can be run.
+func (p *Provider) command(name string) ([]string, error) {
+	argv, ok := p.cfg.Commands[name]
+	if !ok {
+		return nil, fmt.Errorf("no command %q is configured", name)
+	}
+	_, err := exec.LookPath(argv[0])
+	return argv, err
+}
+
+// checkVariables refuses the variables that make the loader run other code: rows may set variables.
+func checkVariables(env provider.Env) error {
+	for name := range env {
+		if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") {
+			return fmt.Errorf("env: %s is not allowed", name)
+		}
+	}
+	return nil
+}
+
+// Check implements provider.Checker: the command is configured, and its program can be run.
+func (p *Provider) Check(_ context.Context, app, _ string) error {
+	if _, err := p.command(app); err != nil {
+		return provider.Fail(provider.Permanent, "check", err)
+	}
+	return nil
+}
+
+// start starts a server under the lock.
+func (p *Provider) start(s provider.Spec, argv []string) (provider.Observation, error) {
+	ports, err := p.allocate(s.Ports)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	now := time.Now()
+	d := deployment{dir: p.dir(s.Tag), state: state{Tag: s.Tag, Owner: s.Owner, App: s.App, Ports: ports, Started: now}}
+	if s.Lifetime > 0 {
+		d.Ends = now.Add(s.Lifetime)
+	}
+	if err := d.create(); err != nil {
+		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
+	}
+	if err := p.run(d, s.Env, argv); err != nil {
+		_ = os.RemoveAll(d.dir) // nothing has run
+		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
+	}
+	p.log.Info("started a game server", slog.String("tag", string(s.Tag)), slog.String("command", s.App))
+	return p.observe(d), nil
+}
+
+// Get implements provider.Provider. The ref is the tag.
+func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation, error) {
+	d, ok, err := p.read(provider.Tag(ref))
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
+	}
+	if !ok || !d.ran() {
+		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
+	}
+	return p.observe(d), nil
+}
+
+// Find implements provider.Provider.
+func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.Tag) ([]provider.Observation, error) {
+	d, ok, err := p.read(tag)
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return nil, provider.Fail(provider.Transient, "find", err)
+	}
+	if !ok || d.Owner != owner || !d.ran() {
+		return nil, nil
+	}
+	return []provider.Observation{p.observe(d)}, nil
+}
+
+// pageSize of List.
+const pageSize = 100
+
+// List implements provider.Provider. The cursor is the last tag of the page before.
+func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string) (provider.Page, error) {
+	all, err := p.deployments()
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
+	}
+	all = slices.DeleteFunc(all, func(d deployment) bool { return d.Owner != owner || string(d.Tag) <= cursor || !d.alive() })
+	page := provider.Page{Total: -1}
+	for _, d := range all[:min(len(all), pageSize)] {
+		page.Deployments = append(page.Deployments, p.observe(d))
+	}
+	if len(all) > pageSize {
+		page.Next = string(all[pageSize-1].Tag)
+	}
+	return page, nil
+}
+
+// Stop implements provider.Provider: SIGTERM to the process group now, and SIGKILL after the grace. A repeated call sends no
+// second SIGTERM, at which many games exit immediately, and does not prolong the grace.
+func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Duration) error {
+	unlock, err := p.acquire(ctx, "stop")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	d, ok, err := p.read(provider.Tag(ref))
+	if err != nil {
+		return provider.Fail(provider.Transient, "stop", err)
+	}
+	if !ok || !d.alive() {
+		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no process of %.40q is alive", ref))
+	}
+	if err := d.stop(time.Now(), grace); err != nil {
+		return provider.Fail(provider.Transient, "stop", err)
+	}
+	return nil
+}
+
+// acquire takes the lock that orders all directors that share the directory.
+func (p *Provider) acquire(ctx context.Context, op string) (unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, provider.Fail(provider.Transient, op, err)
+	}
+	select {
+	case p.lock <- struct{}{}:
+	case <-ctx.Done():
+		return nil, provider.Fail(provider.Transient, op, ctx.Err())
+	}
+	file, err := lockFile(ctx, filepath.Join(p.cfg.Dir, ".lock"))
+	if err != nil {
+		<-p.lock
+		return nil, provider.Fail(provider.Transient, op, fmt.Errorf("cannot lock %s: %w", p.cfg.Dir, err))
+	}
+	return func() {
+		_ = file.Close()
+		<-p.lock
+	}, nil
+}

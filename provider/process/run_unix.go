@@ -1,0 +1,139 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+)
+
+var supported error
+
+// launch writes the process id and becomes the game. exec keeps the id of the shell.
+const launch = `printf '%s\n' "$$" >"$1" && shift && exec "$@"`
+
+// run starts the server with the lock held.
+func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
+	lock, err := lockFile(context.Background(), d.path("lock")) // observers hold it for microseconds at most
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // the server has its own descriptor of the same lock
+	log, err := os.OpenFile(d.path("log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	environ, args := environment(env, d.Ports), []string{"-c", launch, "sh", d.path("pid"), argv[0]}
+	for _, a := range argv[1:] {
+		args = append(args, os.Expand(a, func(name string) string { return environ[name] }))
+	}
+	cmd := exec.Command("/bin/sh", args...) //nolint:noctx // the server outlives this call
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = d.dir, log, log, []*os.File{lock}
+	cmd.SysProcAttr = attributes(p.cfg.EndWithParent)
+	cmd.Env = []string{} // nil would be our own
+	for name, value := range environ {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	return start(cmd, d, p.cfg.EndWithParent)
+}
+
+// start starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the kernel kills the
+// process when the thread that started it ends.
+func start(cmd *exec.Cmd, d deployment, keepThread bool) error {
+	started := make(chan error, 1)
+	go func() {
+		if keepThread {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+		}
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = cmd.Wait()
+		_ = os.WriteFile(d.path("exit"), []byte(cmd.ProcessState.String()), 0o600) // fails where the directory was deleted
+	}()
+	return <-started
+}
+
+// environment adds the ports to a server's environment.
+func environment(env provider.Env, ports map[string]provider.Port) map[string]string {
+	all := make(map[string]string, len(env)+len(ports))
+	maps.Copy(all, env)
+	for name, port := range ports {
+		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = fmt.Sprint(port.Internal)
+	}
+	return all
+}
+
+// lockFile returns the file with an exclusive lock, which ends with its last descriptor.
+func lockFile(ctx context.Context, path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := flock(file, syscall.LOCK_EX)
+		if err == nil {
+			return file, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			_ = file.Close()
+			return nil, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			_ = file.Close()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// flock takes a lock without waiting.
+func flock(file *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// alive reports whether a process of the deployment holds the lock. Observers share theirs, so that they do not see each other.
+// If the file cannot be opened, as with too many open files, the process may be alive.
+func (d deployment) alive() bool {
+	file, err := os.Open(d.path("lock"))
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	defer func() { _ = file.Close() }()
+	return errors.Is(flock(file, syscall.LOCK_SH), syscall.EWOULDBLOCK)
+}
+
+// terminate and kill signal a process group. It is no error if the group does not exist any more.
+func terminate(pid int) error { return signal(pid, syscall.SIGTERM) }
+
+func kill(pid int) error { return signal(pid, syscall.SIGKILL) }
+
+func signal(pid int, s syscall.Signal) error {
+	err := syscall.Kill(-pid, s)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// state is state.json. It holds no environment: its values are secrets.
+type state struct {
+	Tag     provider.Tag             `json:"tag"`
+	Owner   provider.Owner           `json:"owner"`
+	App     string                   `json:"app"`
+	Ports   map[string]provider.Port `json:"ports"`
+	Started time.Time                `json:"started"`
+	Ends    time.Time                `json:"ends"` // zero is never
+}
+
+// stopping is stop.json.
+type stopping struct {
+	KillAt    time.Time `json:"kill_at"`
+	Signalled bool      `json:"signalled"` // SIGTERM was sent
+}
+
+// deployment is a directory of one deployment.
+type deployment struct {
+	state
+
+	dir string
+}
+
+func (p *Provider) dir(tag provider.Tag) string { return filepath.Join(p.cfg.Dir, string(tag)) }
+
+// read returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag has none: it could name a path
+// outside the directory. A damaged file is none either: files are replaced as a whole, so only a crash of the machine damages one.
+func (p *Provider) read(tag provider.Tag) (deployment, bool, error) {
+	if !tag.Valid() {
+		return deployment{}, false, nil
+	}
+	d := deployment{dir: p.dir(tag)}
+	text, err := os.ReadFile(d.path("state.json"))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return deployment{}, false, nil
+	}
+	if err != nil {
+		return deployment{}, false, err // such as too many open files: this does not mean that there is none
+	}
+	if err := json.Unmarshal(text, &d.state); err != nil || d.Tag != tag {
+		return deployment{}, false, nil //nolint:nilerr // see above
+	}
+	return d, true, nil
+}
+
+// deployments returns all in the order of their tags, or an error.
+func (p *Provider) deployments() ([]deployment, error) {
+	entries, err := os.ReadDir(p.cfg.Dir) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var all []deployment
+	for _, e := range entries {
+		d, ok, err := p.read(provider.Tag(e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+func (d deployment) path(file string) string { return filepath.Join(d.dir, file) }
+
+func (d deployment) has(file string) bool {
+	_, err := os.Stat(d.path(file))
+	return err == nil
+}
+
+// ran reports whether the process exists or has existed. A director that died between state.json and the start leaves a
+// directory for which this is false; Deploy then starts the server.
+func (d deployment) ran() bool { return d.has("pid") || d.alive() }
+
+// create makes the directory, and state.json last: a directory without it is no deployment.
+func (d deployment) create() error {
+	if err := os.RemoveAll(d.dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(d.dir, 0o700); err != nil {
+		return err
+	}
+	return writeJSON(d.path("state.json"), d.state)
+}
+
+// pid returns 0 as long as the process has not written all of it.
+func (d deployment) pid() int {
+	text, _ := os.ReadFile(d.path("pid"))
+	digits, complete := strings.CutSuffix(string(text), "\n")
+	pid, err := strconv.Atoi(digits)
+	if !complete || err != nil || pid <= 1 { // kill(2) takes 1 and less for other processes
+		return 0
+	}
+	return pid
+}
+
+func (p *Provider) observe(d deployment) provider.Observation {
+	o := provider.Observation{
+		Ref: provider.Ref(d.Tag), Tag: d.Tag, IP: p.cfg.Advertise, Ports: d.Ports, Started: d.Started, Ends: d.Ends,
+	}
+	switch alive := d.alive(); {
+	case !alive:
+		o.Phase, o.Error = provider.PhaseGone, d.exit()
+	case d.has("stop.json"):
+		o.Phase = provider.PhaseStopping
+	case d.pid() == 0:
+		o.Phase = provider.PhaseStarting
+	default:
+		o.Phase = provider.PhaseReady
+	}
+	o.Raw = string(o.Phase)
+	return o
+}
+
+// exit returns how the process ended, if that is known.
+func (d deployment) exit() string {
+	text, _ := os.ReadFile(d.path("exit"))
+	return string(text[:min(len(text), provider.MaxErrorBytes)])
+}
+
+// stop sends SIGTERM, once, and records when the process is to be killed.
+func (d deployment) stop(now time.Time, grace time.Duration) error {
+	s := stopping{KillAt: now.Add(grace)}
+	if err := readJSON(d.path("stop.json"), &s); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if !s.Signalled && d.pid() != 0 {
+		if err := terminate(d.pid()); err != nil {
+			return err
+		}
+		s.Signalled = true
+	}
+	return writeJSON(d.path("stop.json"), s)
+}
+
+func readJSON(path string, to any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
+}
+
+// writeJSON replaces a file as a whole.
+func writeJSON(path string, from any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	draft := path + ".new"
+	if err := os.WriteFile(draft, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, path)
+}

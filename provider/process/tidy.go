@@ -1,0 +1,135 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+)
+
+const (
+	tidyEvery = 250 * time.Millisecond
+	// lifeGrace is the grace of a server whose lifetime is over.
+	lifeGrace = 30 * time.Second
+	// keepGone is the time for which the directory of a gone server is kept, so that operators can read its log.
+	keepGone = time.Hour
+)
+
+// tidy runs until ctx ends. Several directors may do this in one directory. An error is logged once until it changes.
+func (p *Provider) tidy(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	last := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			text := ""
+			if err := p.tidyAll(ctx); err != nil && ctx.Err() == nil {
+				text = err.Error()
+			}
+			if text != "" && text != last {
+				p.log.Warn("cannot tidy the directory of game servers", slog.String("error", text))
+			}
+			last = text
+		}
+	}
+}
+
+// tidyAll continues after an error. It waits for the lock for at most a second, because a director that is frozen may hold it.
+func (p *Provider) tidyAll(ctx context.Context) error {
+	all, err := p.deployments()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var errs []error
+	for _, d := range all {
+		if err := p.tidyOne(ctx, d, time.Now()); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", d.Tag, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tidyOne takes the lock only if there is something to do, and then checks again.
+func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) error {
+	if !d.due(now) {
+		return d.trim(p.cfg.MaxLogBytes)
+	}
+	unlock, err := p.acquire(ctx, "stop")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	switch {
+	case !d.alive():
+		if now.Sub(d.Started) > keepGone && !d.hasRecentLog(now) {
+			return os.RemoveAll(d.dir)
+		}
+		return nil
+	case d.has("stop.json"):
+		return d.endStop(now)
+	default:
+		return d.stop(now, lifeGrace)
+	}
+}
+
+// due reports whether the server must be signalled or its directory deleted.
+func (d deployment) due(now time.Time) bool {
+	if !d.alive() {
+		return now.Sub(d.Started) > keepGone && !d.hasRecentLog(now)
+	}
+	var s stopping
+	if err := readJSON(d.path("stop.json"), &s); err == nil {
+		return !s.Signalled || now.After(s.KillAt)
+	}
+	return !d.Ends.IsZero() && now.After(d.Ends)
+}
+
+// hasRecentLog reports whether the server may have been alive within keepGone.
+func (d deployment) hasRecentLog(now time.Time) bool {
+	info, err := os.Stat(d.path("log"))
+	return err == nil && now.Sub(info.ModTime()) < keepGone
+}
+
+// endStop sends SIGKILL after the grace, or SIGTERM if Stop was called before the process had written its id.
+func (d deployment) endStop(now time.Time) error {
+	var s stopping
+	if err := readJSON(d.path("stop.json"), &s); err != nil {
+		return err
+	}
+	if pid := d.pid(); pid != 0 && now.After(s.KillAt) {
+		return kill(pid)
+	}
+	return d.stop(now, 0) // stop.json holds the grace
+}
+
+// trim moves the end of a log that is too long into log.1. It truncates the log instead of renaming it, because the server appends to the
+// open file.
+func (d deployment) trim(limit int64) error {
+	log, err := os.OpenFile(d.path("log"), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	info, err := log.Stat()
+	if err != nil || info.Size() <= limit {
+		return err
+	}
+	old, err := os.OpenFile(d.path("log.1"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = old.Close() }()
+	_, err = io.Copy(old, io.NewSectionReader(log, info.Size()-limit/2, limit/2))
+	return errors.Join(err, log.Truncate(0))
+}

@@ -1,0 +1,371 @@
+// Package providertest holds the conformance suite that every provider passes, see [Run].
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// Engine is what a provider talks to in a test: the real thing, or a fake of its API. It is fresh for each test.
+type Engine struct {
+	// New returns a provider with a state of its own, as a worker that has just started would make it. All of them reach the
+	// same deployments.
+	New func(t *testing.T) provider.Provider
+	// Spec is a game server that becomes ready. The suite sets Tag and Owner.
+	Spec provider.Spec
+	// Alive returns how many game servers run or cost money, by looking at the engine and not through the provider.
+	Alive func(t *testing.T) int
+	// LoseReply makes the engine execute the next Deploy and lose its answer. Nil where no answer can be lost.
+	LoseReply func(t *testing.T)
+	// Block makes calls hang until the returned function is called. Nil where the engine cannot.
+	Block func(t *testing.T) (unblock func())
+	// UnknownApp is the kind of error for an app that does not exist; Permanent by default.
+	UnknownApp provider.Kind
+	// Within bounds how long a server takes to become ready, and to end; 10 s by default.
+	Within time.Duration
+}
+
+const owner = provider.Owner("ld-conformance")
+
+// grace is short: the servers of the suite end at once.
+const grace = 5 * time.Second
+
+// Run runs the suite. setup makes a fresh Engine for a test, and registers its cleanup.
+func Run(t *testing.T, setup func(t *testing.T) Engine) {
+	for name, test := range map[string]func(*bench){
+		"Ready":      testReady,
+		"TwoDeploys": testTwoDeploys,
+		"LostReply":  testLostReply,
+		"Stop":       testStop,
+		"Unknown":    testUnknown,
+		"Cancelled":  testCancelled,
+		"Slow":       testSlow,
+		"Concurrent": testConcurrent,
+		"Refused":    testRefused,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := setup(t)
+			if e.Within == 0 {
+				e.Within = 10 * time.Second
+			}
+			if e.UnknownApp == "" {
+				e.UnknownApp = provider.Permanent
+			}
+			b := &bench{T: t, Engine: e, Provider: e.New(t)}
+			test(b)
+			b.stopAll()
+		})
+	}
+}
+
+// bench is what one test uses.
+type bench struct {
+	*testing.T
+	Engine
+	provider.Provider
+}
+
+func (b *bench) spec() provider.Spec {
+	s := b.Engine.Spec
+	s.Tag, s.Owner = provider.NewTag(), owner
+	return s
+}
+
+func (b *bench) deploy(s provider.Spec) provider.Observation {
+	b.Helper()
+	o, err := b.Deploy(b.Context(), s)
+	require.NoError(b, err)
+	require.NotEmpty(b, o.Ref)
+	require.LessOrEqual(b, len(o.Ref), provider.MaxRefBytes)
+	return o
+}
+
+// await reads the deployment until it is in the phase.
+func (b *bench) await(ref provider.Ref, phase provider.Phase) (o provider.Observation) {
+	b.Helper()
+	b.until(string(phase), func() bool {
+		var err error
+		o, err = b.Get(b.Context(), ref)
+		require.NoError(b, err)
+		require.Equal(b, ref, o.Ref)
+		return o.Phase == phase
+	})
+	return o
+}
+
+func (b *bench) until(what string, ok func() bool) {
+	b.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	ctx, cancel := context.WithTimeout(b.Context(), b.Within)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			require.FailNow(b, "not within "+b.Within.String(), what)
+		}
+	}
+}
+
+func (b *bench) find(p provider.Provider, tag provider.Tag) []provider.Observation {
+	b.Helper()
+	found, err := p.Find(b.Context(), owner, tag)
+	require.NoError(b, err)
+	for _, o := range found {
+		require.Equal(b, tag, o.Tag)
+		require.NotEmpty(b, o.Ref)
+	}
+	return found
+}
+
+// all returns the complete list. While deployments end, a page may come short, which is an error of kind Transient.
+func (b *bench) all() (all []provider.Observation) {
+	b.Helper()
+	b.until("a complete list", func() bool {
+		var err error
+		if all, err = provider.All(b.Context(), b.Provider, owner); err != nil {
+			require.Equal(b, provider.Transient, provider.KindOf(err), "%v", err)
+		}
+		return err == nil
+	})
+	return all
+}
+
+// stopAll stops the remaining deployments of a test, and checks that the provider's list contained all of them.
+func (b *bench) stopAll() {
+	for _, o := range b.all() {
+		if o.Phase == provider.PhaseGone {
+			continue
+		}
+		if err := b.Stop(b.Context(), o.Ref, grace); err != nil {
+			require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
+		}
+	}
+	b.until("nothing is alive", func() bool { return b.Alive(b.T) == 0 })
+}
+
+// parallel runs f n times at once and waits.
+func parallel(n int, f func(i int)) {
+	var calls sync.WaitGroup
+	for i := range n {
+		calls.Go(func() { f(i) })
+	}
+	calls.Wait()
+}
+
+// Pins a deployment that a new worker cannot find, or whose ports have no names.
+func testReady(b *bench) {
+	s := b.spec()
+	ref := b.deploy(s).Ref
+	o := b.await(ref, provider.PhaseReady)
+	require.True(b, o.IP.IsValid() || o.FQDN != "", "an address that players dial")
+	require.Len(b, o.Ports, len(s.Ports))
+	for _, p := range s.Ports {
+		require.NotZero(b, o.Ports[p.Name].External, p.Name)
+		require.NotZero(b, o.Ports[p.Name].Internal, p.Name)
+		require.Equal(b, p.Protocol, o.Ports[p.Name].Protocol)
+	}
+	require.Equal(b, 1, b.Alive(b.T))
+	for _, p := range []provider.Provider{b.Provider, b.New(b.T)} {
+		found := b.find(p, s.Tag)
+		require.Len(b, found, 1)
+		require.Equal(b, ref, found[0].Ref)
+		require.Equal(b, o.Ports, found[0].Ports)
+		require.Empty(b, b.find(p, provider.NewTag()))
+		others, err := p.Find(b.Context(), "ld-somebody-else", s.Tag)
+		require.NoError(b, err)
+		require.Empty(b, others, "a deployment of another installation")
+	}
+}
+
+// Pins a second server under a native name, and a second one that is not found.
+func testTwoDeploys(b *bench) {
+	s := b.spec()
+	first, second := b.deploy(s), b.deploy(s)
+	if b.Capabilities().NativeNames {
+		require.Equal(b, first.Ref, second.Ref)
+		require.Len(b, b.find(b.Provider, s.Tag), 1)
+		require.Equal(b, 1, b.Alive(b.T))
+		return
+	}
+	require.NotEqual(b, first.Ref, second.Ref)
+	b.until("both are found", func() bool { return len(b.find(b.Provider, s.Tag)) == 2 })
+}
+
+// Pins a server that runs and costs money, and that nobody knows: the worker may also have died before its commit.
+func testLostReply(b *bench) {
+	s := b.spec()
+	if b.LoseReply != nil {
+		b.LoseReply(b.T)
+		_, err := b.Deploy(b.Context(), s)
+		require.Error(b, err)
+		require.Equal(b, provider.Ambiguous, provider.KindOf(err), "%v", err)
+	} else {
+		b.deploy(s) // and the answer is dropped
+	}
+	successor := b.New(b.T)
+	b.until("found by tag", func() bool { return len(b.find(successor, s.Tag)) == 1 })
+	ref := b.find(successor, s.Tag)[0].Ref
+	b.await(ref, provider.PhaseReady)
+	require.Equal(b, 1, b.Alive(b.T))
+	require.NoError(b, successor.Stop(b.Context(), ref, grace))
+	b.await(ref, provider.PhaseGone)
+}
+
+// Pins an error of a stop that is repeated because its answer was lost, and a server that survives it.
+func testStop(b *bench) {
+	ref := b.deploy(b.spec()).Ref
+	b.await(ref, provider.PhaseReady)
+	other := b.deploy(b.spec()).Ref
+	for range 3 {
+		if err := b.Stop(b.Context(), ref, grace); err != nil {
+			require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
+		}
+	}
+	b.await(ref, provider.PhaseGone)
+	err := b.New(b.T).Stop(b.Context(), ref, grace)
+	require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
+	b.await(other, provider.PhaseReady)
+	require.NoError(b, b.Stop(b.Context(), other, grace))
+	b.await(other, provider.PhaseGone)
+
+	starting := b.deploy(b.spec()).Ref // a server may be stopped before it is ready
+	require.NoError(b, b.Stop(b.Context(), starting, grace))
+	b.await(starting, provider.PhaseGone)
+}
+
+// Pins a panic or an internal error for a ref that the provider does not know.
+func testUnknown(b *bench) {
+	for _, ref := range []provider.Ref{"0123456789ab", "", "../..", "a/b?c#d", "x y\n", provider.Ref(make([]byte, 300))} {
+		o, err := b.Get(b.Context(), ref)
+		require.NoError(b, err)
+		require.Equal(b, provider.PhaseGone, o.Phase)
+		err = b.Stop(b.Context(), ref, grace)
+		require.Equal(b, provider.Gone, provider.KindOf(err), "%q %v", ref, err)
+	}
+	require.Empty(b, b.all())
+}
+
+// Pins a call that runs on without its caller, and a Deploy whose outcome is taken for certain.
+func testCancelled(b *bench) {
+	ref := b.deploy(b.spec()).Ref
+	b.await(ref, provider.PhaseReady)
+	ctx, cancel := context.WithCancel(b.Context())
+	cancel()
+	s := b.spec()
+	_, err := b.Deploy(ctx, s)
+	require.Error(b, err)
+	require.Contains(b, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
+	require.LessOrEqual(b, len(b.find(b.Provider, s.Tag)), 1)
+	b.reads(ctx, ref, provider.Transient)
+	require.Equal(b, provider.PhaseReady, b.await(ref, provider.PhaseReady).Phase)
+}
+
+// reads calls everything but Deploy; each call fails with the kind.
+func (b *bench) reads(ctx context.Context, ref provider.Ref, want provider.Kind) {
+	b.Helper()
+	_, get := b.Get(ctx, ref)
+	_, find := b.Find(ctx, owner, provider.NewTag())
+	_, list := b.List(ctx, owner, "")
+	for call, err := range map[string]error{"get": get, "find": find, "list": list, "stop": b.Stop(ctx, ref, grace)} {
+		require.Error(b, err, call)
+		require.Equal(b, want, provider.KindOf(err), "%s: %v", call, err)
+	}
+}
+
+// Pins a worker that hangs with its provider.
+func testSlow(b *bench) {
+	if b.Block == nil {
+		return
+	}
+	ref := b.deploy(b.spec()).Ref
+	unblock := b.Block(b.T)
+	ctx, cancel := context.WithTimeout(b.Context(), 100*time.Millisecond)
+	defer cancel()
+	s := b.spec()
+	_, err := b.Deploy(ctx, s)
+	require.Error(b, err)
+	require.Contains(b, []provider.Kind{provider.Transient, provider.Ambiguous}, provider.KindOf(err), "%v", err)
+	sent := provider.KindOf(err) == provider.Ambiguous
+	ctx, cancel = context.WithTimeout(b.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	b.reads(ctx, ref, provider.Transient)
+	require.Less(b, time.Since(begin), 5*time.Second)
+	unblock()
+	if !sent {
+		require.Empty(b, b.find(b.Provider, s.Tag))
+	}
+}
+
+// Pins calls that see each other's deployments, and lists with gaps.
+func testConcurrent(b *bench) {
+	const n = 12
+	specs, refs, errs := make([]provider.Spec, n), make([]provider.Ref, n), make([]error, n)
+	workers := []provider.Provider{b.Provider, b.New(b.T), b.New(b.T)}
+	parallel(n, func(i int) {
+		specs[i] = b.spec()
+		o, err := workers[i%len(workers)].Deploy(b.Context(), specs[i])
+		refs[i], errs[i] = o.Ref, err
+	})
+	distinct := map[string]bool{}
+	for i := range n {
+		require.NoError(b, errs[i])
+		ready := b.await(refs[i], provider.PhaseReady)
+		for name, p := range ready.Ports {
+			at := fmt.Sprint(ready.IP, ready.FQDN, name, p.External)
+			require.False(b, distinct[at], "two servers at %s", at)
+			distinct[at] = true
+		}
+	}
+	parallel(n, func(i int) {
+		found, err := workers[(i+1)%len(workers)].Find(b.Context(), owner, specs[i].Tag)
+		if err == nil && (len(found) != 1 || found[0].Ref != refs[i]) {
+			err = fmt.Errorf("found %v instead of %s", found, refs[i])
+		}
+		errs[i] = err
+	})
+	for i := range n {
+		require.NoError(b, errs[i])
+	}
+	require.Len(b, b.all(), n)
+	require.Equal(b, n, b.Alive(b.T))
+	parallel(n, func(i int) { errs[i] = workers[i%len(workers)].Stop(b.Context(), refs[i], grace) })
+	for i := range n {
+		require.NoError(b, errs[i])
+	}
+}
+
+// Pins a server that is started although its description is wrong, and a secret in an error.
+func testRefused(b *bench) {
+	const secret = "s3cret-value-of-a-token"
+	for name, spoil := range map[string]func(*provider.Spec){
+		"tag":   func(s *provider.Spec) { s.Tag = "../escape" },
+		"owner": func(s *provider.Spec) { s.Owner = "" },
+		"app":   func(s *provider.Spec) { s.App = "no-such-app" },
+		"ports": func(s *provider.Spec) { s.Ports = append(s.Ports, provider.Port{Name: "Bad Name"}) },
+		"env":   func(s *provider.Spec) { s.Env = provider.Env{"A=B": secret} },
+	} {
+		s := b.spec()
+		s.Env = provider.Env{"FLEET_TOKEN": secret}
+		spoil(&s)
+		_, err := b.Deploy(b.Context(), s)
+		require.Error(b, err, name)
+		want := provider.Permanent
+		if name == "app" {
+			want = b.UnknownApp
+		}
+		require.Equal(b, want, provider.KindOf(err), "%s: %v", name, err)
+		require.NotContains(b, err.Error(), secret)
+	}
+	require.Zero(b, b.Alive(b.T))
+}

@@ -1,0 +1,126 @@
+-- What operators declare: app versions say how a game server is started, pools how many of them a region has.
+
+-- name: GetAppVersion :one
+SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
+       start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
+       digest_required, coalesce(compat, '') AS compat, failures, paused_until, coalesce(pause_reason, '') AS pause_reason, (used_at IS NOT NULL)::bool AS used, applied_at
+FROM app_versions WHERE app = @app AND version = @version;
+
+-- name: LockDeclarations :exec
+-- Changes of app versions and pools come one after the other. Take it before the locks of rows.
+SELECT pg_advisory_xact_lock(hashtext('director.pools'));
+
+-- name: LockPools :exec
+-- Before all other rows, as a plan of a pool does: see 00026.
+SELECT 1 FROM pools
+WHERE (region, app, version) IN (SELECT unnest(@regions::text[]), unnest(@apps::text[]), unnest(@versions::text[]))
+ORDER BY region, app, version FOR UPDATE;
+
+-- name: LockAppVersions :exec
+SELECT 1 FROM app_versions
+WHERE (app, version) IN (SELECT unnest(@apps::text[]), unnest(@versions::text[]))
+ORDER BY app, version FOR NO KEY UPDATE;
+
+-- name: ListAppVersions :many
+SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
+       start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
+       digest_required, coalesce(compat, '') AS compat, failures, paused_until, coalesce(pause_reason, '') AS pause_reason, (used_at IS NOT NULL)::bool AS used, applied_at
+FROM app_versions ORDER BY app, version;
+
+-- name: ListPools :many
+-- Of all regions for ''. servers are those that may have or get players.
+SELECT p.region, p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.latitude, p.longitude, p.networks,
+       p.failures, p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
+       greatest(p.planned_at, 'epoch')::timestamptz AS planned_at,
+       ARRAY(SELECT m.mode FROM pool_modes m WHERE m.region = p.region AND m.app = p.app AND m.version = p.version ORDER BY m.mode)::text[] AS modes,
+       (SELECT count(*) FROM deployments d WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
+          AND d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting', 'ready'))::int AS servers
+FROM pools p WHERE sqlc.arg(region)::text = '' OR p.region = sqlc.arg(region)::text
+ORDER BY p.region, p.app, p.version;
+
+-- name: ListPoolModes :many
+SELECT region, mode, app, version FROM pool_modes ORDER BY region, mode;
+
+-- name: SaveAppVersion :exec
+-- A change ends the pause, since what failed may be right now.
+INSERT INTO app_versions AS v (app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env,
+                               cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat)
+VALUES (@app, @version, @provider, @launch, @launch_version, @ports, @game_port, @endpoint, @modes, @capacity, sqlc.narg(max_sessions), @max_players, @env,
+        @cpu_units, @memory_mib, @start_within, @register_within, @grace, @max_lifetime, @drain_ahead, nullif(@dialect::text, ''), nullif(@protocol_id::text, ''),
+        @digest_required, nullif(@compat::text, ''))
+ON CONFLICT (app, version) DO UPDATE
+SET provider = excluded.provider, launch = excluded.launch, launch_version = excluded.launch_version, ports = excluded.ports, game_port = excluded.game_port,
+    endpoint = excluded.endpoint, modes = excluded.modes, capacity = excluded.capacity, max_sessions = excluded.max_sessions, max_players = excluded.max_players,
+    env = excluded.env, cpu_units = excluded.cpu_units, memory_mib = excluded.memory_mib, start_within = excluded.start_within,
+    register_within = excluded.register_within, grace = excluded.grace, max_lifetime = excluded.max_lifetime, drain_ahead = excluded.drain_ahead,
+    dialect = excluded.dialect, protocol_id = excluded.protocol_id, digest_required = excluded.digest_required, compat = excluded.compat,
+    failures = 0, paused_until = NULL, pause_reason = NULL, applied_at = now();
+
+-- name: SavePool :exec
+INSERT INTO pools AS p (region, app, version, min_servers, max_servers, buffer, buffer_percent, max_starting, empty_ttl, latitude, longitude, networks)
+VALUES (@region, @app, @version, @min_servers, @max_servers, @buffer, @buffer_percent, @max_starting, @empty_ttl, sqlc.narg(latitude), sqlc.narg(longitude), @networks)
+ON CONFLICT (region, app, version) DO UPDATE
+SET min_servers = excluded.min_servers, max_servers = excluded.max_servers, buffer = excluded.buffer, buffer_percent = excluded.buffer_percent,
+    max_starting = excluded.max_starting, empty_ttl = excluded.empty_ttl, latitude = excluded.latitude, longitude = excluded.longitude, networks = excluded.networks;
+
+-- name: DeletePoolModes :exec
+DELETE FROM pool_modes WHERE region = @region AND app = @app AND version = @version AND NOT mode = ANY (@keep::text[]);
+
+-- name: InsertPoolModes :exec
+INSERT INTO pool_modes (region, mode, app, version)
+SELECT @region, unnest(@modes::text[]), @app, @version
+ON CONFLICT DO NOTHING;
+
+-- name: MovePoolModes :many
+UPDATE pool_modes SET version = @version WHERE region = @region AND app = @app AND version = @from_version RETURNING mode;
+
+-- name: PausePool :exec
+-- Starts no servers until then; without a time, it starts them again, and the app version is tried again, too.
+WITH resumed AS (
+    UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
+    WHERE v.app = @app AND v.version = @version AND sqlc.narg(until)::timestamptz IS NULL AND (v.failures > 0 OR v.paused_until IS NOT NULL)
+)
+UPDATE pools p SET paused_until = sqlc.narg(until), pause_reason = nullif(sqlc.arg(reason)::text, ''),
+                   failures = CASE WHEN sqlc.narg(until)::timestamptz IS NULL THEN 0 ELSE p.failures END
+WHERE p.region = @region AND p.app = @app AND p.version = @version;
+
+-- name: DeletePool :exec
+DELETE FROM pools WHERE region = @region AND app = @app AND version = @version;
+
+-- name: DeleteUnusedAppVersion :exec
+-- Keeps a version of which a pool or a server is left.
+DELETE FROM app_versions v WHERE v.app = @app AND v.version = @version
+  AND NOT EXISTS (SELECT FROM pools p WHERE p.app = v.app AND p.version = v.version)
+  AND NOT EXISTS (SELECT FROM deployments d WHERE d.app = v.app AND d.version = v.version);
+
+-- name: DrainInstancesOfPool :many
+-- Their sessions continue. Instances that are starting never become ready.
+WITH locked AS (
+    SELECT i.id FROM instances i
+    WHERE i.region = @region AND i.status IN ('starting', 'ready')
+      AND i.deployment_id IN (SELECT d.id FROM deployments d WHERE d.region = @region AND d.app = @app AND d.version = @version)
+    ORDER BY i.id FOR NO KEY UPDATE
+), drained AS (
+    UPDATE instances i SET status = 'draining' FROM locked l WHERE i.region = @region AND i.id = l.id RETURNING i.id
+), logged AS (
+    INSERT INTO events (region, kind, actor, instance_id) SELECT @region, 'instance.drained', coalesce(nullif(sqlc.arg(actor)::text, ''), 'sql:' || session_user), d.id FROM drained d
+)
+SELECT id FROM drained;
+
+-- name: DrainDeploymentsOfPool :execrows
+-- Servers that no player can be on end now, the others when they are empty.
+WITH held AS ( -- in the order of all locks
+    SELECT l.id FROM deployments l
+    WHERE l.region = @region AND l.app = @app AND l.version = @version AND l.desired = 'running' AND l.phase IN ('wanted', 'deploying', 'starting', 'ready')
+    ORDER BY l.id FOR NO KEY UPDATE
+)
+UPDATE deployments d SET
+    desired = CASE WHEN d.phase = 'ready' THEN d.desired ELSE 'stopped' END,
+    phase = CASE WHEN d.phase = 'ready' THEN 'draining' ELSE d.phase END,
+    drain_at = now(), reason = @reason, generation = d.generation + 1, next_at = now(), woken_at = clock_timestamp(),
+    stop_at = CASE WHEN d.phase = 'ready' THEN d.stop_at ELSE coalesce(d.stop_at, now()) END
+FROM held h WHERE d.region = @region AND d.id = h.id;
+
+-- name: LogPool :exec
+INSERT INTO events (region, kind, actor, detail)
+VALUES (@region, @kind, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @detail);

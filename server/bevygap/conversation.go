@@ -1,0 +1,293 @@
+package bevygap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/waiting"
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	progressEvery = 5 * time.Second        // between two reports of a request that waits
+	changeEvery   = time.Second            // between two reports that differ
+	retryEvery    = 250 * time.Millisecond // between two calls of a database that is away
+	tokenBytes    = 2048                   // of a connect token
+)
+
+// outlet sends frames to a client. It is for one goroutine.
+type outlet interface {
+	// send sends a frame that is not the last. Errors: the client is gone.
+	send(frame []byte) error
+	// end sends the last frame. Errors: the client is gone.
+	end(e ending) error
+}
+
+// ending is how a request ends: with one of both, or with none if the client has left.
+type ending struct {
+	ready  *Connection
+	failed *failure
+}
+
+// frame returns the last frame.
+func (e ending) frame() []byte {
+	if e.ready != nil {
+		return ready(*e.ready)
+	}
+	return failed(*e.failed)
+}
+
+func (e ending) outcome() string {
+	switch {
+	case e.ready != nil:
+		return "ready"
+	case e.failed != nil:
+		return strconv.Itoa(int(e.failed.code))
+	default:
+		return "left"
+	}
+}
+
+// conversation is one request from its acknowledgement to its last frame.
+type conversation struct {
+	*Face
+
+	request
+	choice
+	who caller
+	out outlet
+
+	began    time.Time
+	player   *waiting.Player // nil while it waits for nothing
+	accepted bool
+	reported string    // the text of the last report
+	at       time.Time // of the last report
+}
+
+// converse serves a request until it ends. ctx ends when the client leaves.
+func (f *Face) converse(ctx context.Context, c *conversation) {
+	c.Face, c.began, c.at = f, time.Now(), time.Now()
+	defer c.leave(ctx)
+	e := c.decide(ctx)
+	if e.ready == nil && e.failed == nil || c.out.end(e) != nil {
+		e = ending{}
+	}
+	if e.ready != nil {
+		c.player.Use()
+		c.player = nil
+		f.metrics.seconds.Observe(time.Since(c.began).Seconds())
+	}
+	f.count(ctx, e)
+}
+
+// leave gives back what the player of a request holds that has ended without a server.
+func (c *conversation) leave(ctx context.Context) {
+	if c.player == nil {
+		return
+	}
+	if err := c.player.Leave(ctx); err != nil {
+		c.options.Log.LogAttrs(ctx, slog.LevelWarn, "a seat was not given back: it expires", slog.Any("error", err))
+	}
+	c.player = nil
+}
+
+func (f *Face) count(ctx context.Context, e ending) {
+	f.metrics.requests.WithLabelValues(e.outcome()).Inc()
+	rest.AddLogAttrs(ctx, slog.String("outcome", e.outcome()))
+}
+
+// limit returns a context that also ends when the request has waited for long enough, and when the replica stops.
+func (f *Face) limit(ctx context.Context) (limited context.Context, stop func()) {
+	ctx, overdue := context.WithTimeoutCause(ctx, f.options.Wait, errOverdue)
+	ctx, cancel := context.WithCancelCause(ctx)
+	release := context.AfterFunc(f.life, func() { cancel(errStopping) })
+	return ctx, func() { release(); cancel(nil); overdue() }
+}
+
+func (c *conversation) decide(ctx context.Context) ending {
+	if c.out.send(acknowledged) != nil {
+		return ending{}
+	}
+	ctx, stop := c.limit(ctx)
+	defer stop()
+	sub, failed := c.identify(ctx, c.who)
+	if failed != nil {
+		return ending{failed: failed}
+	}
+	rest.AddLogAttrs(ctx, slog.String("game", c.game), slog.String("version", c.version), slog.String("player", sub))
+	for {
+		connection, failed, again := c.play(ctx, sub)
+		if !again {
+			return ending{connection, failed}
+		}
+		c.leave(ctx)
+	}
+}
+
+// play gets a seat and its connection. It is to be called again if the seat was lost in between, because its server ended.
+func (c *conversation) play(ctx context.Context, sub string) (_ *Connection, _ *failure, again bool) {
+	offer, failed := c.offer(ctx)
+	if offer == nil {
+		return nil, failed, false
+	}
+	region, mode, failed := choose(*offer, c.choice)
+	if failed != nil {
+		return nil, failed, false
+	}
+	player, err := c.room.Join(seek(*offer, region, mode, sub, c.from))
+	if err != nil {
+		return nil, failureOf(err), false
+	}
+	c.player = player
+	seat, failed := c.await(ctx)
+	if seat == nil {
+		return nil, failed, false
+	}
+	rest.AddLogAttrs(ctx, slog.String("session_id", seat.SessionID))
+	return c.connect(ctx, seat.SessionHandle, sub)
+}
+
+// offer reads the app version. It returns neither an offer nor a failure if the client has left.
+func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
+	for {
+		call, cancel := context.WithTimeout(ctx, c.options.callTimeout)
+		offer, found, err := c.offers.find(call, c.game, c.version)
+		cancel()
+		switch {
+		case err == nil && !found:
+			return nil, fail(http.StatusNotFound, "there is no version %q of a game %q", c.version, c.game)
+		case err == nil:
+			return &offer, nil
+		case !db.IsKind(err, db.Unavailable):
+			return nil, c.internal(ctx, err)
+		case !wait.For(ctx, retryEvery):
+			return nil, interrupted(ctx, databaseAway)
+		}
+	}
+}
+
+// internal logs an error that is ours, and returns what the client gets.
+func (c *conversation) internal(ctx context.Context, err error) *failure {
+	f := failureOf(err)
+	if f.code == http.StatusInternalServerError {
+		c.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed", slog.Any("error", err))
+	}
+	return f
+}
+
+func databaseAway() *failure {
+	return fail(http.StatusServiceUnavailable, "the director cannot decide now: ask again")
+}
+
+// await waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has left.
+func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
+	tick := time.NewTicker(changeEvery)
+	defer tick.Stop()
+	for {
+		state := c.player.State()
+		switch {
+		case state.Err != nil:
+			return nil, c.internal(ctx, state.Err)
+		case state.Seat != nil:
+			c.accept(state.Seat.SessionID)
+			return state.Seat, nil
+		case state.Recorded && state.Outlook.Paused:
+			return nil, fail(http.StatusServiceUnavailable, "no servers of this version are started now")
+		}
+		if c.report(ctx, state) != nil {
+			return nil, nil
+		}
+		select {
+		case <-c.player.Changed():
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, interrupted(ctx, func() *failure { return c.overdue(c.player.State()) })
+		}
+	}
+}
+
+// accept tells the client, once, that its request is stored, under which id. A client that is gone is noticed at the next frame.
+func (c *conversation) accept(id string) {
+	if !c.accepted {
+		c.accepted = true
+		_ = c.out.send(accepted(id)) // the next frame fails, too
+	}
+}
+
+// report sends what is new about a request that waits, and something every five seconds. Errors: the client is gone.
+func (c *conversation) report(ctx context.Context, state waiting.State) error {
+	if state.Recorded {
+		c.accept(rest.RequestID(ctx))
+	}
+	text, since := outlook(state), time.Since(c.at)
+	changed := state.Recorded && text != c.reported && (c.reported == "" || since >= changeEvery)
+	if !changed && since < progressEvery {
+		return nil
+	}
+	c.reported, c.at = text, time.Now()
+	return c.out.send(progress(text))
+}
+
+// outlook says what a request waits for.
+func outlook(state waiting.State) string {
+	switch n := state.Outlook.Starting; {
+	case state.Trouble != nil:
+		return "waiting for the database"
+	case n == 0:
+		return "waiting for a server"
+	case n == 1:
+		return "a server is starting"
+	default:
+		return fmt.Sprintf("%d servers are starting", n)
+	}
+}
+
+// overdue says why nobody could host the player in time.
+func (c *conversation) overdue(state waiting.State) *failure {
+	waited := waitedFor(c.options.Wait)
+	switch {
+	case state.Trouble != nil || !state.Recorded:
+		return databaseAway()
+	case state.Outlook.Full:
+		return fail(http.StatusConflict, "all servers are full, and no more may be started: nobody could host you within %s", waited)
+	default:
+		return fail(http.StatusRequestTimeout, "no server could host you within %s", waited)
+	}
+}
+
+// connect exchanges the seat for a connection. Its answer is that of play.
+func (c *conversation) connect(ctx context.Context, handle, sub string) (_ *Connection, _ *failure, again bool) {
+	for {
+		call, cancel := context.WithTimeout(ctx, c.options.callTimeout)
+		connection, err := c.options.Connect(call, handle, sub)
+		cancel()
+		switch {
+		case err == nil:
+			return c.checked(ctx, connection)
+		case db.IsKind(err, db.NotFound), db.IsKind(err, db.Gone), db.IsKind(err, db.Forbidden):
+			if wait.For(ctx, retryEvery) { // a server that ends again and again must not make this a busy loop
+				return nil, nil, true
+			}
+		case !db.IsKind(err, db.Unavailable) && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			return nil, c.internal(ctx, err), false
+		case wait.For(ctx, retryEvery):
+			continue
+		}
+		return nil, interrupted(ctx, databaseAway), false
+	}
+}
+
+// checked refuses a connection that would make the client panic.
+func (c *conversation) checked(ctx context.Context, n Connection) (_ *Connection, _ *failure, again bool) {
+	if len(n.Token) != tokenBytes || !n.IP.IsValid() || n.Port == 0 {
+		return nil, c.internal(ctx, fmt.Errorf("a connection has %d bytes of token, address %s and port %d", len(n.Token), n.IP, n.Port)), false
+	}
+	return &n, nil, false
+}

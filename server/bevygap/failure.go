@@ -1,0 +1,66 @@
+package bevygap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// failure is why a request ends without a server. bevygap's client shows both to the player.
+type failure struct {
+	code uint16 // the HTTP status that says it best
+	text string
+}
+
+func fail(code int, format string, args ...any) *failure {
+	return &failure{uint16(code), fmt.Sprintf(format, args...)}
+}
+
+// kinds is the one table from the store's error kinds to codes. Other errors are internal, and their text is not sent.
+var kinds = map[db.Kind]int{
+	db.NotFound:    http.StatusNotFound,
+	db.Conflict:    http.StatusConflict,
+	db.NoCapacity:  http.StatusRequestTimeout,
+	db.Superseded:  http.StatusConflict,
+	db.Gone:        http.StatusGone,
+	db.Forbidden:   http.StatusForbidden,
+	db.Invalid:     http.StatusBadRequest,
+	db.Mismatch:    http.StatusConflict,
+	db.TooMany:     http.StatusTooManyRequests,
+	db.Unavailable: http.StatusServiceUnavailable,
+}
+
+func failureOf(err error) *failure {
+	if stored, is := errors.AsType[*db.Error](err); is {
+		if code, ok := kinds[stored.Kind]; ok {
+			return fail(code, "%s", stored.Detail)
+		}
+	}
+	return fail(http.StatusInternalServerError, "internal error")
+}
+
+// The causes of the end of a conversation's context.
+var (
+	errLeft     = errors.New("the client left")
+	errOverdue  = errors.New("the request waited for as long as it may")
+	errStopping = errors.New("the replica stops")
+)
+
+// interrupted returns why a conversation ends whose context has ended, and nil if the client has left.
+func interrupted(ctx context.Context, overdue func() *failure) *failure {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errOverdue):
+		return overdue()
+	case errors.Is(cause, errStopping):
+		return fail(http.StatusServiceUnavailable, "this replica stops: ask again")
+	default:
+		return nil
+	}
+}
+
+// waitedFor formats the longest wait for people.
+func waitedFor(d time.Duration) string { return d.Round(time.Second).String() }

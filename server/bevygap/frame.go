@@ -1,0 +1,57 @@
+package bevygap
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/netip"
+	"strconv"
+)
+
+// The frames, as serde_json writes them: compact, and a variant without fields is a bare string.
+//
+// bevygap's client panics if the token of SessionReady is not 2,048 bytes in padded standard base64, or if ip and port, joined by a colon, are
+// not a socket address.
+
+var acknowledged = []byte(`"Acknowledged"`)
+
+func accepted(id string) []byte {
+	return encode(struct{ SessionRequestAccepted string }{id})
+}
+
+func progress(text string) []byte {
+	return encode(struct{ ProgressReport string }{text})
+}
+
+func ready(c Connection) []byte {
+	type sessionReady struct {
+		Token      string `json:"token"`
+		IP         string `json:"ip"`
+		Port       uint16 `json:"port"`
+		CertDigest string `json:"cert_digest"`
+		ClientID   string `json:"client_id"` // decimal; bevygap's client ignores it
+	}
+	return encode(struct{ SessionReady sessionReady }{sessionReady{
+		base64.StdEncoding.EncodeToString(c.Token), host(c.IP), c.Port, c.CertDigest, strconv.FormatUint(c.ClientID, 10),
+	}})
+}
+
+func failed(f failure) []byte {
+	return encode(struct{ Error [2]any }{[2]any{f.code, f.text}})
+}
+
+// host returns an address as it stands before a port.
+func host(a netip.Addr) string {
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		return "[" + a.String() + "]"
+	}
+	return a.String()
+}
+
+func encode(frame any) []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(frame) // strings and numbers always encode
+	return bytes.TrimRight(out.Bytes(), "\n")
+}

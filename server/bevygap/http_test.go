@@ -1,0 +1,95 @@
+package bevygap
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (b *bundle) post(path, body string) answerOf {
+	b.t.Helper()
+	return b.do(b.t.Context(), http.MethodPost, path, body, nil)
+}
+
+func TestAStreamHasTheSameFrames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	go func() {
+		for waits := false; !waits; <-time.After(5 * time.Millisecond) {
+			b.change(func() { waits = len(b.demand) == 1 })
+		}
+		b.open(1)
+	}()
+	answer := b.post("/matchmaker/request/my%20game/1.0", `{"unused":true}`)
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Equal(t, "application/json", answer.Header.Get("Content-Type"))
+	require.Equal(t, []string{"chunked"}, answer.TransferEncoding)
+	require.Regexp(t, `^"Acknowledged"{"SessionRequestAccepted":"[0-9a-f]{32}"}({"ProgressReport":"waiting for a server"})+`+readyFrame+`$`, answer.text)
+}
+
+func TestAStreamEndsWithItsError(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, `"Acknowledged"{"Error":[404,"there is no version \"7\" of a game \"my game\""]}`, b.post("/matchmaker/request/my%20game/7", "").text)
+	requireFrame(t, `{"Error":[400,"game and version must be 1 to 64 letters, digits, spaces, dots, underscores and hyphens"]}`,
+		b.post("/matchmaker/request/my+game/7", "").text)
+}
+
+func TestACallerThatLeavesTakesItsDemandAlong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, path := range []string{"/matchmaker/request/my%20game/1.0", "/matchmaker/wannaplay"} {
+		b.face.options.DefaultGame, b.face.options.DefaultVersion = "my game", "1.0"
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.url+path, strings.NewReader("a body"))
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+			}
+		}()
+		b.await(t, "it waits", func() bool { return len(b.demand) == 1 })
+		leave()
+		b.await(t, "its demand is gone", func() bool { return len(b.demand) == 0 })
+		<-left
+	}
+}
+
+func TestWannaplay(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.DefaultGame, o.DefaultVersion, o.Wait = "my game", "1.0", time.Second })
+	late := b.post("/matchmaker/wannaplay", "")
+	require.Equal(t, http.StatusRequestTimeout, late.StatusCode)
+	require.Equal(t, "text/plain; charset=utf-8", late.Header.Get("Content-Type"))
+	require.Equal(t, "no server could host you within 1s", late.text)
+	b.open(1)
+	response := b.post("/matchmaker/wannaplay?client_ip=", "")
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.Equal(t, "text/json", response.Header.Get("Content-Type"))
+	require.Equal(t, `{"connect_token":"`+base64.StdEncoding.EncodeToString(tokenOfTests)+`","gameserver_ip":"192.0.2.7","gameserver_port":31504,"cert_digest":"0a:1b:2c"}`,
+		response.text)
+}
+
+func TestWannaplayWithoutADefault(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	response := b.post("/matchmaker/wannaplay", "")
+	require.Equal(t, http.StatusNotFound, response.StatusCode)
+	require.Equal(t, "this path names no game, and no default is set", response.text)
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for path, status := range map[string]int{"/matchmaker": http.StatusOK, "/matchmaker/ws": http.StatusUpgradeRequired} {
+		require.Equal(t, status, b.do(t.Context(), http.MethodGet, path, "", nil).StatusCode, path)
+	}
+}

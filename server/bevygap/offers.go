@@ -1,0 +1,105 @@
+package bevygap
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/waiting"
+)
+
+// offersFor is how long a reading of the app versions stays usable: a version that is applied can be asked for within a second.
+const offersFor = time.Second
+
+// offers keeps the app versions in memory, and reads them again at most once a second, while requests come. Safe for concurrent use.
+type offers struct {
+	store Store
+
+	mu    sync.Mutex // held while they are read, so that requests that come meanwhile wait for one reading
+	at    time.Time  // of the last reading; zero before the first
+	known map[offerKey]db.Offer
+}
+
+type offerKey struct{ app, version string }
+
+// find returns an app version. While the database cannot be reached, it is that of the last reading. Errors: Unavailable.
+func (o *offers) find(ctx context.Context, app, version string) (offer db.Offer, found bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if time.Since(o.at) > offersFor {
+		if err := o.read(ctx); err != nil && o.at.IsZero() {
+			return db.Offer{}, false, err
+		}
+		o.at = time.Now() // after a failure, too: an outage must not make every request wait for the database
+	}
+	offer, found = o.known[offerKey{app, version}]
+	return offer, found, nil
+}
+
+func (o *offers) read(ctx context.Context) error {
+	all, err := o.store.Offers(ctx)
+	if err != nil {
+		return err
+	}
+	o.known = make(map[offerKey]db.Offer, len(all))
+	for _, offer := range all {
+		o.known[offerKey{offer.App, offer.Version}] = offer
+	}
+	return nil
+}
+
+// choice is the region and mode that a client asks for, besides the game and version. Empty fields leave the choice to the director.
+type choice struct {
+	region, mode string
+	from         netip.Addr
+}
+
+// choose returns the region and the mode for a client's choice.
+func choose(offer db.Offer, w choice) (region, mode string, f *failure) {
+	name := offer.App + "/" + offer.Version
+	if offer.Dialect == "" {
+		return "", "", fail(http.StatusNotFound, "%s has no connect tokens: its app version names no dialect", name)
+	}
+	if len(offer.Regions) == 0 {
+		return "", "", fail(http.StatusGone, "%s has been replaced by another version", name)
+	}
+	regions := slices.Clone(offer.Regions)
+	if w.region != "" {
+		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return r.Region != w.region })
+	}
+	if w.mode != "" {
+		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return !slices.Contains(r.Modes, w.mode) })
+	}
+	if len(regions) == 0 {
+		return "", "", fail(http.StatusNotFound, "%s has no servers for that region or mode", name)
+	}
+	best := slices.MaxFunc(regions, func(a, b db.OfferRegion) int { return longest(a, w.from) - longest(b, w.from) })
+	if w.mode != "" {
+		return best.Region, w.mode, nil
+	}
+	return best.Region, best.Modes[0], nil
+}
+
+// longest returns the length of the longest prefix among the networks of a region that holds an address, -1 if none does.
+func longest(r db.OfferRegion, a netip.Addr) int {
+	bits := -1
+	for _, network := range r.Networks {
+		if network.Contains(a) {
+			bits = max(bits, network.Bits())
+		}
+	}
+	return bits
+}
+
+// seek returns what a player asks the store for.
+func seek(offer db.Offer, region, mode, sub string, from netip.Addr) waiting.Request {
+	r := waiting.Request{Region: region, Mode: mode, Sub: sub, MaxPlayers: offer.MaxPlayers}
+	if public(from) {
+		r.Address = from
+	}
+	return r
+}

@@ -1,0 +1,209 @@
+package bevygap
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	// maxReceived bounds what a client may send on a connection, in bytes: it sends one message, and answers pings.
+	maxReceived = 64 << 10
+	goodbye     = "Goodbye" // the reason with which bevygap's server closes
+)
+
+// serveSocket serves a WebSocket. It returns when the socket is closed. A socket takes no slot of a gate, and no deadline of a call.
+func (f *Face) serveSocket(c *gin.Context) {
+	if !c.IsWebsocket() {
+		rest.Fail(c, &rest.Problem{Status: http.StatusUpgradeRequired, Code: "upgrade_required", Title: "Upgrade required", Detail: "This path speaks WebSocket only."})
+		return
+	}
+	who, crowded, leave, ok := f.enter(c)
+	if !ok {
+		return
+	}
+	defer leave()
+	s := f.upgrade(c)
+	if s == nil {
+		return
+	}
+	ctx, left := context.WithCancelCause(c.Request.Context())
+	defer left(nil)
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		left(f.guard.Do("bevygap reader", s.read))
+	}()
+	defer func() {
+		_ = s.ws.CloseNow()
+		<-reading
+	}()
+	if crowded != nil {
+		f.refuseSocket(ctx, s, crowded)
+		return
+	}
+	f.serveFirst(ctx, s, who, c)
+}
+
+// serveFirst waits for the request and serves it.
+func (f *Face) serveFirst(ctx context.Context, s *socket, who caller, c *gin.Context) {
+	r, failed := f.first(ctx, s)
+	if failed != nil || ctx.Err() != nil {
+		f.refuseSocket(ctx, s, failed)
+		return
+	}
+	f.converse(ctx, &conversation{request: r, choice: f.choice(c, r.clientIP), who: who, out: s})
+	s.close()
+}
+
+// refuseSocket ends a socket without a conversation. failed is nil if the client has left.
+func (f *Face) refuseSocket(ctx context.Context, s *socket, failed *failure) {
+	e := ending{failed: failed}
+	if failed != nil {
+		_ = s.end(e) // nothing else is to be done for a client that is gone
+	}
+	f.count(ctx, e)
+	s.close()
+}
+
+// first waits for the only message that matters. It returns no failure if the client has left.
+func (f *Face) first(ctx context.Context, s *socket) (request, *failure) {
+	late := time.NewTimer(f.options.firstWithin)
+	defer late.Stop()
+	select {
+	case m := <-s.first:
+		r, err := m.request()
+		if err != nil {
+			return r, fail(http.StatusBadRequest, "%s", err)
+		}
+		return r, nil
+	case <-late.C:
+		return request{}, fail(http.StatusBadRequest, "there was no request within %s", waitedFor(f.options.firstWithin))
+	case <-f.life.Done():
+		return request{}, fail(http.StatusServiceUnavailable, "this replica stops: ask again")
+	case <-ctx.Done():
+		return request{}, nil
+	}
+}
+
+// choice reads the choices of a request.
+func (f *Face) choice(c *gin.Context, clientIP string) choice {
+	from := where(address(c.ClientIP()), f.options.TrustClientIP, c.Query("client_ip"), clientIP)
+	return choice{region: c.Query("region"), mode: c.Query("mode"), from: from}
+}
+
+// upgrade returns nil if the request is not a valid handshake; the error answer is already sent then.
+func (f *Face) upgrade(c *gin.Context) *socket {
+	h := &hijacker{ResponseWriter: c.Writer}
+	ws, err := websocket.Accept(h, c.Request, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // refuseOrigin has judged the Origin
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil { // It quotes headers of the caller, so it is not logged.
+		return nil
+	}
+	ws.SetReadLimit(-1) // read and the connection bound what is read
+	return &socket{ws: ws, conn: h.conn, first: make(chan message, 1), writeTimeout: f.options.writeTimeout}
+}
+
+// hijacker keeps the hijacked connection, because closing a WebSocket needs deadlines on it.
+type hijacker struct {
+	gin.ResponseWriter
+
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := h.ResponseWriter.Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.conn = &boundedConn{Conn: conn, left: maxReceived}
+	return h.conn, buffers, nil
+}
+
+// boundedConn fails when too much was received. One goroutine at a time reads.
+type boundedConn struct {
+	net.Conn
+
+	left int
+}
+
+var errFlood = errors.New("the client sends too much")
+
+// Read implements net.Conn.
+func (c *boundedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.left -= n; c.left < 0 {
+		return 0, errFlood
+	}
+	return n, err
+}
+
+// message is the first message of a client.
+type message struct {
+	kind websocket.MessageType
+	text []byte // at most a byte more than allowed
+}
+
+func (m message) request() (request, error) {
+	if m.kind != websocket.MessageText {
+		return request{}, errors.New("the request must be a text message")
+	}
+	return decodeRequest(m.text)
+}
+
+// socket is the WebSocket of a client. One goroutine reads, and another one writes.
+type socket struct {
+	ws           *websocket.Conn
+	conn         net.Conn
+	first        chan message
+	writeTimeout time.Duration
+}
+
+// read passes on the first message and drops the others, until the connection ends.
+func (s *socket) read() error {
+	for first := true; ; first = false {
+		kind, reader, err := s.ws.Reader(context.Background())
+		if err != nil {
+			return fmt.Errorf("%w: %w", errLeft, err)
+		}
+		if first {
+			text, err := io.ReadAll(io.LimitReader(reader, maxFrame+1))
+			if err != nil {
+				return fmt.Errorf("%w: %w", errLeft, err)
+			}
+			s.first <- message{kind, text}
+		}
+		if _, err := io.Copy(io.Discard, reader); err != nil {
+			return fmt.Errorf("%w: %w", errLeft, err)
+		}
+	}
+}
+
+// send implements outlet.
+func (s *socket) send(frame []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.writeTimeout)
+	defer cancel()
+	return s.ws.Write(ctx, websocket.MessageText, frame)
+}
+
+// end implements outlet.
+func (s *socket) end(e ending) error { return s.send(e.frame()) }
+
+// close closes the socket, and waits for a while until the client has closed, too. It does nothing if the client is gone.
+func (s *socket) close() {
+	_ = s.conn.SetDeadline(time.Now().Add(s.writeTimeout))
+	_ = s.ws.Close(websocket.StatusNormalClosure, goodbye) // the last frame was sent: how the client closes does not matter
+}

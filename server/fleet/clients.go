@@ -1,0 +1,66 @@
+package fleet
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+type clientsRequest struct {
+	caller
+
+	Seq     *int64   `json:"seq"`
+	Clients []string `json:"clients"`
+}
+
+// clientID has one form for each number, so that a list names a client once.
+var clientID = rest.Format{
+	Allowed: "a number from 1 to 9223372036854775807, in decimal without leading zeros",
+	Valid: func(s string) bool {
+		n, err := strconv.ParseInt(s, 10, 64)
+		return err == nil && n > 0 && strconv.FormatInt(n, 10) == s
+	},
+}
+
+// Validate implements rest.Validator.
+func (r *clientsRequest) Validate(c *rest.Check) {
+	r.check(c)
+	c.That(r.Seq != nil && *r.Seq > 0, "seq", "is required and must be 1 or more")
+	c.That(r.Clients != nil, "clients", "is required and must be a list")
+	c.Count("clients", len(r.Clients), 0, maxEntries)
+	c.Each("clients", r.Clients, clientID)
+	c.Unique("clients", r.Clients)
+}
+
+func (r *clientsRequest) list() db.ClientList {
+	list := db.ClientList{Ref: r.ref(), Seq: *r.Seq, Clients: make([]uint64, len(r.Clients))}
+	for i, id := range r.Clients {
+		list.Clients[i], _ = strconv.ParseUint(id, 10, 64) // checked by Validate
+	}
+	return list
+}
+
+type clientsAnswer struct {
+	InstanceID string          `json:"instance_id"`
+	Applied    bool            `json:"applied"` // false: a list with a higher seq came first
+	Refused    []refusedClient `json:"refused"`
+}
+
+type refusedClient struct {
+	ClientID uint64        `json:"client_id,string"`
+	Result   db.SeatResult `json:"result"`
+}
+
+func (f face) clients(ctx context.Context, in rest.In[clientsRequest]) (clientsAnswer, error) {
+	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+		return clientsAnswer{}, err
+	}
+	res, err := f.store.ReportClients(ctx, in.Body.list())
+	refused := make([]refusedClient, len(res.Refused))
+	for i, r := range res.Refused {
+		refused[i] = refusedClient{r.ClientID, r.Result}
+	}
+	return clientsAnswer{in.Body.InstanceID, res.Applied, refused}, err
+}

@@ -1,0 +1,170 @@
+package fleet
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// ContextStore is the part of db.Store that serves /fleet/context.
+type ContextStore interface {
+	DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (db.DeploymentPlace, error)
+	StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error
+}
+
+// Context configures /fleet/context. Store is required.
+type Context struct {
+	Store      ContextStore
+	MaxWaiters int // game servers that wait at a time
+	// CallTimeout bounds each read of a waiting call; 0 means 900 ms.
+	CallTimeout time.Duration
+	// Stopping ends waiting calls when it is closed; nil: never.
+	Stopping <-chan struct{}
+
+	wait, poll time.Duration // 0 means contextWait and contextPoll
+}
+
+const (
+	// contextWait is how long a call waits for the address. Servers that were built for Edgegap call once and do not retry; proxies end calls
+	// without an answer after 30 s or more.
+	contextWait = 25 * time.Second
+	contextPoll = time.Second
+)
+
+type contextFace struct {
+	Context
+	waiters *waiters
+}
+
+// MountContext adds /fleet/context, which servers that were built for Edgegap call. lasting must authenticate deployments and use
+// rest.Lasting.
+func MountContext(lasting gin.IRouter, c Context) {
+	if c.CallTimeout == 0 {
+		c.CallTimeout = 900 * time.Millisecond
+	}
+	if c.wait == 0 {
+		c.wait, c.poll = contextWait, contextPoll
+	}
+	f := contextFace{c, newWaiters(c.MaxWaiters)}
+	lasting.GET("/fleet/context", rest.Handle(http.StatusOK, f.context))
+	lasting.DELETE("/fleet/context", rest.Handle(http.StatusAccepted, f.end))
+}
+
+// deploymentContext is the answer in the form of Edgegap.
+type deploymentContext struct {
+	RequestID    string                   `json:"request_id"`
+	PublicIP     string                   `json:"public_ip"`
+	FQDN         string                   `json:"fqdn"`
+	Status       string                   `json:"status"`
+	Ready        bool                     `json:"ready"`
+	AppName      string                   `json:"app_name"`
+	AppVersion   string                   `json:"app_version"`
+	Sockets      int                      `json:"sockets"`
+	SocketsUsage int                      `json:"sockets_usage"`
+	Ports        map[string]provider.Port `json:"ports"`
+	Location     deploymentLocation       `json:"location"`
+	Tags         []string                 `json:"tags"`
+}
+
+type deploymentLocation struct {
+	City      string `json:"city"`
+	Country   string `json:"country"`
+	Continent string `json:"continent"`
+	Division  string `json:"administrative_division"`
+	Timezone  string `json:"timezone"`
+}
+
+// contextOf returns the answer for a place. Edgegap's fqdn is never empty, so it is the address here.
+func contextOf(d *db.Joining, p db.DeploymentPlace) deploymentContext {
+	c := deploymentContext{
+		RequestID: d.ID.String(), PublicIP: p.IP, FQDN: p.IP, Status: "Status.DEPLOYING", Ready: p.Ready, AppName: p.App, AppVersion: p.Version,
+		Ports: p.Ports, Location: deploymentLocation{City: p.Location}, Tags: []string{string(p.Tag)},
+	}
+	if c.Location.City == "" {
+		c.Location.City = d.Region
+	}
+	if p.Ready {
+		c.Status = "Status.READY"
+	}
+	if c.Ports == nil {
+		c.Ports = map[string]provider.Port{}
+	}
+	return c
+}
+
+// context answers when the address is known, or 503 after the wait.
+func (f contextFace) context(ctx context.Context, _ rest.In[rest.None]) (deploymentContext, error) {
+	d := rest.Deployment(ctx)
+	if err := speaksFor(ctx, d.ID.String()); err != nil {
+		return deploymentContext{}, err
+	}
+	place, err := f.place(ctx, d)
+	if err == nil && place.IP == "" {
+		place, err = f.next(ctx, d)
+	}
+	if err != nil {
+		return deploymentContext{}, err
+	}
+	return contextOf(d, place), nil
+}
+
+func (f contextFace) place(ctx context.Context, d *db.Joining) (db.DeploymentPlace, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	defer cancel()
+	return f.Store.DeploymentPlace(ctx, d.Region, d.ID)
+}
+
+// next waits until the address is known. An unreachable database counts as not known.
+func (f contextFace) next(ctx context.Context, d *db.Joining) (db.DeploymentPlace, error) {
+	w, err := f.waiters.join(d.ID.String(), time.Now())
+	if err != nil {
+		return db.DeploymentPlace{}, err
+	}
+	defer f.waiters.leave(w)
+	over, poll := time.NewTimer(f.wait), time.NewTicker(f.poll)
+	defer over.Stop()
+	defer poll.Stop()
+	for {
+		select {
+		case <-poll.C:
+		case <-over.C:
+			return db.DeploymentPlace{}, tooEarly()
+		case <-w.displaced:
+			return db.DeploymentPlace{}, tooEarly()
+		case <-f.Stopping:
+			return db.DeploymentPlace{}, tooEarly()
+		case <-ctx.Done():
+			return db.DeploymentPlace{}, ctx.Err()
+		}
+		place, err := f.place(ctx, d)
+		if err != nil && !db.IsKind(err, db.Unavailable) || err == nil && place.IP != "" {
+			return place, err
+		}
+	}
+}
+
+func tooEarly() error {
+	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: "the provider has not said the address yet: retry", RetryAfter: time.Second}
+}
+
+// end stops the deployment of the caller, as a server at Edgegap can.
+func (f contextFace) end(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
+	d := rest.Deployment(ctx)
+	if err := speaksFor(ctx, d.ID.String()); err != nil {
+		return rest.None{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	defer cancel()
+	err := f.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
+	if db.IsKind(err, db.NotFound) {
+		return rest.None{}, &db.Error{Kind: db.Gone, Code: "deployment_over", Detail: "the deployment is over"}
+	}
+	return rest.None{}, err
+}

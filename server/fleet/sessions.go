@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// SessionStore is the part of db.Store that serves GET /fleet/sessions.
+type SessionStore interface {
+	RosterState(ctx context.Context, ref db.InstanceRef) (db.RosterState, error)
+	SessionRosters(ctx context.Context, state db.RosterState, after string) (rosters []db.SessionRoster, more bool, err error)
+	SubscribeSessions(state db.RosterState) (wake <-chan struct{}, stop func())
+}
+
+// Sessions configures GET /fleet/sessions. Store is required.
+type Sessions struct {
+	Store      SessionStore
+	MaxWaiters int // game servers that wait at a time
+	// CallTimeout bounds each read of a waiting call; 0 means 900 ms.
+	CallTimeout time.Duration
+	// Stopping ends waiting calls when it is closed; nil: never.
+	Stopping <-chan struct{}
+
+	poll time.Duration // between two reads without a wake-up; 0 means 5 s
+}
+
+type sessionFace struct {
+	Sessions
+	waiters *waiters
+}
+
+// MountSessions adds GET /fleet/sessions. lasting must authenticate game servers and use rest.Lasting. It returns a
+// function that counts the waiting calls.
+func MountSessions(lasting gin.IRouter, s Sessions) (waiting func() int) {
+	if s.CallTimeout == 0 {
+		s.CallTimeout = 900 * time.Millisecond
+	}
+	if s.poll == 0 {
+		s.poll = 5 * time.Second
+	}
+	f := sessionFace{s, newWaiters(s.MaxWaiters)}
+	lasting.GET("/fleet/sessions", rest.Handle(http.StatusOK, f.sessions))
+	return f.waiters.len
+}
+
+// rosters is the answer, a page of the instance's sessions.
+type rosters struct {
+	InstanceID string          `json:"instance_id"`
+	Cursor     string          `json:"cursor"`
+	Sessions   []sessionRoster `json:"sessions"`
+	Next       string          `json:"next,omitempty"` // where the next page begins
+}
+
+type sessionRoster struct {
+	SessionID      string          `json:"session_id"`
+	SessionHandle  string          `json:"session_handle"`
+	Mode           string          `json:"mode"`
+	PlayerCount    int             `json:"player_count"`
+	MaxPlayers     int             `json:"max_players"`
+	OpenedAt       time.Time       `json:"opened_at"`
+	MatchID        *uuid.UUID      `json:"match_id,omitempty"`
+	Profile        string          `json:"profile,omitempty"`
+	ProfileVersion int             `json:"profile_version,omitempty"`
+	Chosen         json.RawMessage `json:"chosen,omitempty"`
+	Data           json.RawMessage `json:"data,omitempty"`
+	Players        []player        `json:"players"`
+}
+
+type player struct {
+	Sub        string          `json:"sub"`
+	State      string          `json:"state"`
+	Team       string          `json:"team,omitempty"`
+	Role       string          `json:"role,omitempty"`
+	TicketID   string          `json:"ticket_id,omitempty"`
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+}
+
+// page returns the sessions after the session with the id after, at least as new as the digest of state.
+func (f sessionFace) page(ctx context.Context, id string, state db.RosterState, after string) (rosters, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	defer cancel()
+	read, more, err := f.Store.SessionRosters(ctx, state, after)
+	if err != nil {
+		return rosters{}, err
+	}
+	out := rosters{InstanceID: id, Cursor: state.Digest, Sessions: make([]sessionRoster, len(read))}
+	for i, r := range read {
+		out.Sessions[i] = sessionRoster{
+			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID, r.Profile, r.Version, r.Chosen, r.Data,
+			make([]player, len(r.Players)),
+		}
+		for n, p := range r.Players {
+			out.Sessions[i].Players[n] = player{p.Sub, p.State, p.Team, p.Role, p.Ticket, p.Attributes}
+		}
+	}
+	if more {
+		out.Next = out.Sessions[len(out.Sessions)-1].SessionID
+	}
+	return out, nil
+}

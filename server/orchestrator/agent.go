@@ -1,0 +1,295 @@
+package orchestrator
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A miss is a tick at which the last poll is unanswered. After so many misses in a row an agent is stale, or evicted.
+const (
+	staleMisses   = 2
+	evictedMisses = 3
+)
+
+const (
+	fullEvery  = 12    // polls 1, 13, 25, … of a connection ask for a full state
+	maxUnacked = 1_024 // commands that a connection remembers until they are acked, including commands that have timed out
+	maxAcked   = 256   // several times as many as an agent can have in flight
+
+	pollsPrefix = "poll_"
+
+	reasonStopped = "room_destroyed" // upstream's close reason: its agents are in a room, which it destroys when it stops
+)
+
+// conversation is the state of one agent connection. Each method handles one event and returns the effects that the caller has to
+// carry out. The methods are pure: the caller has the clock, the socket and the database. Not safe for concurrent use.
+type conversation struct {
+	instanceID string
+	heartbeat  time.Duration
+	admits     func(*snapshot) error // returns an error if the agent's key does not allow a snapshot
+	now        func() time.Time
+
+	polls       int
+	outstanding string // the reqId of the unanswered poll; empty if there is none
+	polled      time.Time
+	misses      int       // in a row
+	heard       time.Time // the time of the last reply
+
+	accepted  bool    // a full state was accepted, so the agent has a row or will get one
+	seq       uint32  // of the newest accepted full state
+	knownHash *string // of the last applied full state; nil if there is none
+
+	record     record // as the database last returned it
+	recordedAt moment
+	joinedAt   moment // if knownHash is set
+
+	unacked map[string]sentCommand // by the id of the command
+	acked   []string               // the latest ids, oldest first: a list of pending commands that was read before the ack may still contain them
+	sent    int
+	ended   bool
+}
+
+// record is what the database holds of an agent.
+type record struct {
+	draining bool // polls carry this flag
+	owes     bool // the database waits for the next reply, which shows whether the agent has created certain rooms
+	doubted  bool // the agent's process has opened another connection, so this one is polled at once to check that it still works
+}
+
+// moment is a logical time of this replica: it orders the answers of the database.
+type moment int64
+
+// sentCommand is a command that waits for its ack.
+type sentCommand struct {
+	command
+
+	number int // counts the commands of the connection
+	at     time.Time
+}
+
+func newConversation(instanceID string, heartbeat time.Duration, admits func(*snapshot) error, now func() time.Time) *conversation {
+	return &conversation{instanceID: instanceID, heartbeat: heartbeat, admits: admits, now: now, unacked: map[string]sentCommand{}}
+}
+
+// begin is the first event: the key was accepted.
+func (c *conversation) begin() (e effects) {
+	e.frames = append(e.frames, hello{c.instanceID, c.heartbeat}.frame())
+	c.poll(&e)
+	return e
+}
+
+// firstTick and nextTick return when the next tick is due; random is in [0, 1). The ticks of agents that joined at the same time spread out.
+func (c *conversation) firstTick(random float64) time.Duration { return c.part(0.5 + random/2) }
+func (c *conversation) nextTick(random float64) time.Duration  { return c.part(0.95 + random/10) }
+
+func (c *conversation) part(of float64) time.Duration {
+	return time.Duration(of * float64(c.heartbeat))
+}
+
+// tick sends the next poll, or counts a miss if the last one is not answered.
+func (c *conversation) tick() (e effects) {
+	switch {
+	case c.ended:
+	case c.outstanding == "":
+		c.poll(&e)
+	default:
+		c.miss(&e)
+	}
+	return e
+}
+
+func (c *conversation) poll(e *effects) {
+	c.polls++
+	c.polled, c.outstanding = c.now(), pollsPrefix+strconv.Itoa(c.polls)
+	p := poll{reqID: c.outstanding, status: statusActive}
+	if c.record.draining {
+		p.status = statusDraining
+	}
+	if c.polls%fullEvery != 1 && !c.record.doubted {
+		p.knownHash = c.knownHash
+	}
+	e.frames = append(e.frames, p.frame())
+}
+
+func (c *conversation) miss(e *effects) {
+	c.misses++
+	e.notes = append(e.notes, note{outcome: outcomeMissed})
+	switch {
+	case c.misses >= evictedMisses:
+		c.close(e, closeInvalid, "", "evicted: three polls in a row were not answered")
+	case c.accepted:
+		e.jobs = append(e.jobs, missJob{c.misses, c.heard})
+	}
+}
+
+func (c *conversation) close(e *effects, code websocket.StatusCode, reason, cause string) {
+	c.ended = true
+	e.end = &violation{code: code, reason: reason, cause: cause}
+}
+
+// receive handles a message of the agent, as the function receive has decoded it.
+func (c *conversation) receive(message any, err error) (e effects) {
+	if c.ended {
+		return e
+	}
+	switch err := err.(type) { //nolint:errorlint // receive returns these types, not wrapped
+	case *violation:
+		c.close(&e, err.code, err.reason, err.cause)
+		return e
+	case *dropped:
+		e.notes = append(e.notes, note{outcome: outcomeDropped, topic: err.topic, cause: err.cause, bytes: err.bytes})
+		return e
+	}
+	switch m := message.(type) {
+	case state:
+		c.reply(&e, m)
+	case ack:
+		c.ack(&e, m)
+	}
+	return e
+}
+
+// reply consumes the outstanding poll before it judges what the reply contains.
+func (c *conversation) reply(e *effects, s state) {
+	if c.outstanding == "" || s.reqID != c.outstanding {
+		c.close(e, closeInvalid, "", "state that answers no outstanding poll")
+		return
+	}
+	c.outstanding, c.heard = "", c.now()
+	if c.misses > 0 && c.accepted {
+		e.jobs = append(e.jobs, missJob{0, c.heard})
+	}
+	c.misses = 0
+	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heard.Sub(c.polled)})
+	switch {
+	case s.full && c.accepts(e, s):
+		c.accepted, c.seq = true, s.seq
+		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heard})
+	case c.accepted:
+		e.jobs = append(e.jobs, confirmJob{c.heard, !s.full})
+	}
+}
+
+// accepts reports whether a full state may be applied. A state that may not be applied still proves that the agent answers.
+func (c *conversation) accepts(e *effects, s state) bool {
+	err := s.check()
+	if err == nil {
+		err = c.admits(&s.snapshot)
+	}
+	switch {
+	case err != nil:
+		e.notes = append(e.notes, note{outcome: outcomeRefused, topic: topicState, cause: err.Error()})
+		return false
+	case c.accepted && s.seq <= c.seq:
+		e.notes = append(e.notes, note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"})
+		return false
+	}
+	return true
+}
+
+// ack accepts the answer to a command of this connection, once, even after the command's timeout.
+func (c *conversation) ack(e *effects, a ack) {
+	s, waits := c.unacked[a.commandID]
+	if !waits {
+		c.close(e, closeInvalid, "", "ack of a command that does not wait for one")
+		return
+	}
+	delete(c.unacked, a.commandID)
+	if len(c.acked) == maxAcked {
+		c.acked = c.acked[1:]
+	}
+	c.acked = append(c.acked, a.commandID)
+	e.jobs = append(e.jobs, ackJob{s.command, a, c.now().Sub(s.at)})
+}
+
+// command sends a command, once. It returns false if the connection cannot send it.
+func (c *conversation) command(cmd command) (e effects, ok bool) {
+	if c.ended || !c.accepted {
+		return e, false
+	}
+	if _, waits := c.unacked[cmd.id]; waits || slices.Contains(c.acked, cmd.id) {
+		return e, true
+	}
+	if len(c.unacked) >= maxUnacked {
+		c.forgetOldest()
+	}
+	c.sent++
+	c.unacked[cmd.id] = sentCommand{cmd, c.sent, c.now()}
+	e.frames = append(e.frames, cmd.frame())
+	return e, true
+}
+
+func (c *conversation) forgetOldest() {
+	oldest, number := "", c.sent+1
+	for id, s := range c.unacked {
+		if s.number < number {
+			oldest, number = id, s.number
+		}
+	}
+	delete(c.unacked, oldest)
+}
+
+// applied handles the database's answer to a full state.
+func (c *conversation) applied(at moment, hash string, r record) effects {
+	if c.knownHash == nil {
+		c.joinedAt = at
+	}
+	c.knownHash = &hash
+	return c.recorded(at, r)
+}
+
+// unchanged handles a full state that is equal to the last applied one.
+func (c *conversation) unchanged(hash string) (e effects) {
+	c.knownHash = &hash
+	return e
+}
+
+// recorded handles an answer of the database.
+func (c *conversation) recorded(at moment, r record) (e effects) {
+	c.recordedAt = at
+	c.keep(&e, r)
+	return e
+}
+
+// read handles a row read by a statement that began at since. It returns false if the database has answered another call after that,
+// because it is then unknown which of the two is newer.
+func (c *conversation) read(since moment, r record) (e effects, ok bool) {
+	if c.recordedAt >= since {
+		return e, false
+	}
+	c.keep(&e, r)
+	return e, true
+}
+
+// joinedBefore reports whether the agent already had a row at a moment.
+func (c *conversation) joinedBefore(at moment) bool { return c.knownHash != nil && c.joinedAt < at }
+
+func (c *conversation) keep(e *effects, r record) {
+	newlyDoubted := r.doubted && !c.record.doubted
+	c.record = r
+	if newlyDoubted && c.outstanding == "" && !c.ended {
+		c.poll(e)
+	}
+}
+
+// fenced handles the event that the agent's row is deleted or belongs to another replica.
+func (c *conversation) fenced() effects {
+	return c.finish(closeInvalid, "", "fenced: the agent's row has left or belongs to another replica")
+}
+
+// finish ends the connection, unless it has already ended.
+func (c *conversation) finish(code websocket.StatusCode, reason, cause string) (e effects) {
+	if !c.ended {
+		c.close(&e, code, reason, cause)
+	}
+	return e
+}
+
+// closed handles the event that the socket is closed. It reports whether the agent may have a row.
+func (c *conversation) closed() bool {
+	c.ended = true
+	return c.accepted
+}

@@ -1,0 +1,45 @@
+package orchestrator
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+const corsMethods = "GET, HEAD, POST, DELETE"
+
+// crossOrigin allows pages of the listed origins to call the API; "*" allows all. As upstream, and unlike the middleware of package
+// rest, it also serves other origins, without the headers that let a browser show the answer to the page, and it allows every header
+// that a page requests. Keys are sent in a header and never in cookies, so a page cannot use the keys of its visitors.
+func crossOrigin(origins []string) gin.HandlerFunc {
+	anyOrigin := slices.Contains(origins, "*")
+	return func(c *gin.Context) {
+		allowed := "*"
+		origin := c.GetHeader("Origin")
+		if !anyOrigin {
+			c.Writer.Header().Add("Vary", "Origin")
+			allowed = origin
+			if !slices.ContainsFunc(origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+				allowed = ""
+			}
+		}
+		if allowed != "" {
+			c.Header("Access-Control-Allow-Origin", allowed)
+		}
+		if c.Request.Method == http.MethodOptions && origin != "" && c.GetHeader("Access-Control-Request-Method") != "" {
+			preflight(c, allowed != "")
+		}
+	}
+}
+
+func preflight(c *gin.Context, allowed bool) {
+	if allowed {
+		c.Header("Access-Control-Allow-Methods", corsMethods)
+		if asked := c.GetHeader("Access-Control-Request-Headers"); asked != "" {
+			c.Header("Access-Control-Allow-Headers", asked)
+		}
+	}
+	c.AbortWithStatus(http.StatusNoContent)
+}

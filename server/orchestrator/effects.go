@@ -1,0 +1,60 @@
+package orchestrator
+
+import "time"
+
+// effects is the result of an event. The connection sends the frames, passes the jobs to its lane, logs the notes, and closes if end is set.
+type effects struct {
+	frames [][]byte
+	jobs   []job
+	notes  []note
+	end    *violation // nil: the connection stays open
+}
+
+// job is a write to the database: a snapshotJob, confirmJob, ackJob or missJob.
+type job any
+
+// snapshotJob applies a full state.
+type snapshotJob struct {
+	content  *snapshot
+	hash     string
+	seq      uint32
+	received time.Time
+}
+
+// confirmJob applies a reply without new content.
+type confirmJob struct {
+	received time.Time
+	same     bool // the agent reported that nothing has changed; false: it sent a full state that may not be applied
+}
+
+// ackJob records the result of a command.
+type ackJob struct {
+	command command
+	ack     ack
+	took    time.Duration // since the command was sent
+}
+
+// missJob records the number of unanswered polls in a row; 0 means that the agent answers again.
+type missJob struct {
+	misses int
+	heard  time.Time // its last reply
+}
+
+// note is an event for logs and metrics that does not end the connection. It contains no text that the agent sent.
+type note struct {
+	outcome string // for the metric
+	topic   string
+	cause   string
+	bytes   int           // of a dropped message
+	took    time.Duration // of a reply
+}
+
+// The outcomes of polls and of agents' messages, for metrics.
+const (
+	outcomeReplied = "replied"
+	outcomeMissed  = "missed"
+	outcomeRefused = "refused" // a snapshot outside the limits
+	outcomeOld     = "old"     // a snapshot whose seq is not greater than the last one's
+	outcomeDropped = "dropped" // a message that does not decode
+	outcomeLost    = "lost"    // an ack that was dropped because the queue was full
+)

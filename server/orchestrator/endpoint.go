@@ -1,0 +1,24 @@
+package orchestrator
+
+import (
+	"slices"
+
+	"github.com/nlnwa/whatwg-url/url"
+)
+
+// endpointSchemes are the allowed schemes; javascript: and the like could harm a page that renders an endpoint.
+var endpointSchemes = []string{"ws", "wss", "http", "https"}
+
+// urls parses as browsers and Node do, which agents and players use; net/url parses differently.
+var urls = url.NewParser()
+
+func (s *snapshot) checkEndpoint() error {
+	u, err := urls.Parse(s.endpointURL)
+	if err != nil {
+		return refuse("endpointUrl is not a URL")
+	}
+	if !slices.Contains(endpointSchemes, u.Scheme()) {
+		return refuse("endpointUrl has a scheme other than ws, wss, http and https")
+	}
+	return nil
+}

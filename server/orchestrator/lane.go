@@ -1,0 +1,190 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
+)
+
+// Lanes is the part of db.Store that lanes call.
+type Lanes interface {
+	JoinAgent(ctx context.Context, j db.AgentJoin) (db.AgentState, error)
+	ApplySnapshot(ctx context.Context, s db.AgentSnapshot) (db.AgentState, error)
+	MarkMissed(ctx context.Context, m db.AgentMiss) error
+	AcknowledgeCommand(ctx context.Context, a db.CommandAck) (db.AgentState, error)
+	LeaveAgent(ctx context.Context, ref db.AgentRef) error
+}
+
+// lane writes the reports of one connection to the database: in order and one call at a time, so that an ack and the state that follows it
+// keep their order. It retries a call while the database does not answer. Only one goroutine at a time runs a lane.
+type lane struct {
+	store Lanes
+	ref   db.AgentRef
+	key   key
+	host  host
+	log   *slog.Logger
+	retry func(attempt int) time.Duration // returns the delay after the given number of failed attempts
+
+	content *content // the last applied content; nil before the agent has joined
+	drained bool     // a drain or undrain was acked since then: the next reply shows whether the agent still has that status
+}
+
+// host is the connection of a lane. Its methods are safe for concurrent use.
+type host interface {
+	next() job // nil: there is no job, and run returns
+	record() record
+	recorded(r record)
+	applied(hash string, r record)
+	unchanged(hash string) // the content equals the applied content; no database call was made
+	fenced()               // the agent no longer belongs to this replica
+}
+
+// Each call of a lane has a timeout, so that a frozen connection to the database cannot block it. The store's own timeouts are shorter.
+const laneTimeout = 15 * time.Second
+
+// run executes the jobs of the connection until there are none.
+func (l *lane) run(ctx context.Context) {
+	for j := l.host.next(); j != nil; j = l.host.next() {
+		if !l.try(ctx, j) {
+			return
+		}
+	}
+}
+
+// try retries a job until the database has answered. It returns false if the lane must not run further jobs.
+func (l *lane) try(ctx context.Context, j job) bool {
+	for attempt := 0; ; attempt++ {
+		err := l.do(ctx, j)
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		case db.IsKind(err, db.Superseded):
+			l.host.fenced()
+			return false
+		case !isTemporary(err):
+			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded", slog.String("agent", l.ref.ID), slog.Any("error", err))
+			return true
+		}
+		if !wait.For(ctx, l.retry(attempt)) {
+			return false
+		}
+	}
+}
+
+func isTemporary(err error) bool {
+	return db.IsKind(err, db.Unavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+func (l *lane) do(ctx context.Context, j job) error {
+	ctx, cancel := context.WithTimeout(ctx, laneTimeout)
+	defer cancel()
+	switch j := j.(type) {
+	case snapshotJob:
+		return l.apply(ctx, newContent(j), j.received)
+	case confirmJob:
+		return l.confirm(ctx, j)
+	case ackJob:
+		return l.acknowledge(ctx, j)
+	case missJob:
+		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.ref, Misses: j.misses, Age: time.Since(j.heard)})
+	case leaveJob:
+		return l.store.LeaveAgent(ctx, l.ref)
+	}
+	return nil
+}
+
+// apply writes a full state: the whole state if the agent joins, otherwise the differences from the last applied one.
+func (l *lane) apply(ctx context.Context, c *content, received time.Time) error {
+	was := l.host.record()
+	if l.content == nil || was.doubted {
+		return l.join(ctx, c, received)
+	}
+	agent, changed, removed := c.since(l.content)
+	if agent == nil && len(changed)+len(removed) == 0 && !was.owes && !l.drained {
+		l.content = c
+		l.host.unchanged(c.hash)
+		return nil
+	}
+	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{
+		Ref: l.ref, Content: agent, Changed: changed, Removed: removed, Hash: c.hash, Seq: int64(c.seq), Age: time.Since(received),
+	})
+	if err != nil {
+		return err
+	}
+	l.content, l.drained = c, false
+	l.host.applied(c.hash, recordOf(is))
+	return nil
+}
+
+func (l *lane) join(ctx context.Context, c *content, received time.Time) error {
+	is, err := l.store.JoinAgent(ctx, db.AgentJoin{
+		Ref: l.ref, Key: l.key.fingerprint, KeyID: l.key.id, Content: c.agent, Rooms: slices.Collect(maps.Values(c.rooms)),
+		Hash: c.hash, Seq: int64(c.seq), Age: time.Since(received),
+	})
+	if err != nil {
+		return err
+	}
+	l.content, l.drained = c, false
+	l.host.applied(c.hash, recordOf(is))
+	return nil
+}
+
+// confirm writes a reply without new content, if the database needs it.
+func (l *lane) confirm(ctx context.Context, j confirmJob) error {
+	was := l.host.record()
+	switch {
+	case l.content == nil:
+		return nil // its first full state could not be applied
+	case was.doubted:
+		return l.join(ctx, l.content, j.received)
+	case !was.owes && !l.drained, !j.same:
+		return nil
+	}
+	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{Ref: l.ref, Hash: l.content.hash, Seq: int64(l.content.seq), Age: time.Since(j.received)})
+	if err != nil {
+		return err
+	}
+	l.drained = false
+	l.host.recorded(recordOf(is))
+	return nil
+}
+
+// maxFailureBytes limits the stored part of an agent's error text.
+const maxFailureBytes = 1024
+
+func (l *lane) acknowledge(ctx context.Context, j ackJob) error {
+	id, err := uuid.Parse(j.command.id)
+	if err != nil {
+		return err // cannot fail: the id was sent to the agent
+	}
+	failure := strings.ToValidUTF8(j.ack.failure[:min(len(j.ack.failure), maxFailureBytes)], "")
+	a := db.CommandAck{
+		Ref: l.ref, CommandID: id, OK: j.ack.ok, AlreadyGone: j.ack.alreadyGone, Exists: j.ack.exists && !j.ack.ok,
+		Failure: strings.ReplaceAll(failure, "\x00", ""), RoomType: j.command.roomType, RawID: j.command.roomID,
+	}
+	is, err := l.store.AcknowledgeCommand(ctx, a)
+	if err != nil {
+		return err
+	}
+	if j.ack.ok && j.command.op == opDestroy && l.content != nil {
+		delete(l.content.rooms, j.command.roomID) // the database has deleted the room: if the agent reports it again, it is a new room
+	}
+	l.drained = l.drained || j.ack.ok && (j.command.op == opDrain || j.command.op == opUndrain)
+	l.host.recorded(recordOf(is))
+	return nil
+}
+
+func recordOf(s db.AgentState) record {
+	return record{draining: s.Status == db.AgentDraining, owes: s.Owes, doubted: s.Doubted}
+}

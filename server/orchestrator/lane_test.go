@@ -1,0 +1,325 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// ledger is a fake store: it records the calls of a lane and fails as configured.
+type ledger struct {
+	joins     []db.AgentJoin
+	snapshots []db.AgentSnapshot
+	misses    []int
+	acks      []db.CommandAck
+	left      int
+	order     []string
+	fails     []error // of the next calls
+	answer    db.AgentState
+}
+
+func (l *ledger) call(name string) error {
+	l.order = append(l.order, name)
+	if len(l.fails) == 0 {
+		return nil
+	}
+	err := l.fails[0]
+	l.fails = l.fails[1:]
+	return err
+}
+
+func (l *ledger) JoinAgent(_ context.Context, j db.AgentJoin) (db.AgentState, error) {
+	err := l.call("join " + j.Hash)
+	if err == nil {
+		l.joins = append(l.joins, j)
+	}
+	return l.answer, err
+}
+
+func (l *ledger) ApplySnapshot(_ context.Context, s db.AgentSnapshot) (db.AgentState, error) {
+	err := l.call("apply " + s.Hash)
+	if err == nil {
+		l.snapshots = append(l.snapshots, s)
+	}
+	return l.answer, err
+}
+
+func (l *ledger) MarkMissed(_ context.Context, m db.AgentMiss) error {
+	l.misses = append(l.misses, m.Misses)
+	return l.call("miss")
+}
+
+func (l *ledger) AcknowledgeCommand(_ context.Context, a db.CommandAck) (db.AgentState, error) {
+	l.acks = append(l.acks, a)
+	return l.answer, l.call("ack")
+}
+
+func (l *ledger) LeaveAgent(context.Context, db.AgentRef) error {
+	l.left++
+	return l.call("leave")
+}
+
+// seat is the fake connection of the lane under test. The lane runs in the goroutine of the test.
+type seat struct {
+	queue
+
+	is     record
+	known  string // hash
+	closed bool
+}
+
+func (h *seat) next() job                  { return h.pop() }
+func (h *seat) record() record             { return h.is }
+func (h *seat) recorded(r record)          { h.is = r }
+func (h *seat) applied(s string, r record) { h.known, h.is = s, r }
+func (h *seat) unchanged(s string)         { h.known = s }
+func (h *seat) fenced()                    { h.closed = true }
+
+type laneTest struct {
+	*lane
+
+	t      *testing.T
+	ledger *ledger
+	seat   *seat
+	waited int // retries
+	seq    uint32
+}
+
+func newLaneTest(t *testing.T) *laneTest {
+	k := &laneTest{t: t, ledger: &ledger{answer: db.AgentState{Status: db.AgentActive}}, seat: &seat{}}
+	k.lane = &lane{
+		store: k.ledger, ref: db.AgentRef{Region: "global", ID: "562cfc2cbeef8cf4", Replica: uuid.New()}, key: key{fingerprint: "key#01234567"},
+		host: k.seat, log: slog.New(slog.DiscardHandler), retry: func(int) time.Duration { k.waited++; return 0 },
+	}
+	return k
+}
+
+func (k *laneTest) push(jobs ...job) {
+	for _, j := range jobs {
+		require.True(k.t, k.seat.push(j))
+	}
+}
+
+// does runs the jobs and compares the calls since its last use.
+func (k *laneTest) does(calls ...string) {
+	k.t.Helper()
+	k.run(k.t.Context())
+	require.Equal(k.t, calls, k.ledger.order)
+	k.ledger.order = nil
+}
+
+func (k *laneTest) snapshot(hash string, rooms ...room) snapshotJob {
+	k.seq++
+	return snapshotJob{&snapshot{name: "eu0", endpointURL: "ws://x", labels: map[string]string{"a": "b"}, roomTypes: []string{"match"}, rooms: rooms}, hash, k.seq, time.Now()}
+}
+
+func room1(id string, players uint32) room { return room{id, "match", players, false} }
+
+func ackOf(op, raw string, ok bool) ackJob {
+	return ackJob{command{uuid.NewString(), op, raw, "match"}, ack{ok: ok}, time.Second}
+}
+
+func TestTheFirstSnapshotJoinsAndLaterOnesSendWhatDiffers(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1", room1("a", 1), room1("b", 2), room1("b", 3)))
+	k.does("join h1")
+	join := k.ledger.joins[0]
+	require.Equal(t, "key#01234567", join.Key)
+	require.Equal(t, int64(1), join.Seq)
+	require.Equal(t, db.AgentContent{Name: "eu0", EndpointURL: "ws://x", Labels: map[string]string{"a": "b"}, RoomTypes: []string{"match"}}, join.Content)
+	require.ElementsMatch(t, []db.ReportedRoom{{RawID: "a", Type: "match", Connections: 1}, {RawID: "b", Type: "match", Connections: 3}}, join.Rooms)
+	require.Equal(t, "h1", k.seat.known)
+
+	k.push(k.snapshot("h2", room1("a", 1), room1("c", 2)))
+	k.does("apply h2")
+	s := k.ledger.snapshots[0]
+	require.Nil(t, s.Content)
+	require.Equal(t, []db.ReportedRoom{{RawID: "c", Type: "match", Connections: 2}}, s.Changed)
+	require.Equal(t, []string{"b"}, s.Removed)
+
+	changed := k.snapshot("h3", room1("a", 1), room1("c", 2))
+	changed.content.capacity.maxRooms = new(int32(0))
+	k.push(changed)
+	k.does("apply h3")
+	require.Equal(t, new(int32(0)), k.ledger.snapshots[1].Content.MaxRooms)
+	require.Empty(t, k.ledger.snapshots[1].Changed)
+}
+
+// Equal content is not written, even if the agent's hash differs; the next poll carries the new hash.
+func TestEqualContentIsNotWritten(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1", room1("a", 1)))
+	k.does("join h1")
+	k.push(k.snapshot("h2", room1("a", 1)))
+	k.does()
+	require.Equal(t, "h2", k.seat.known)
+	k.seat.is.owes = true
+	k.push(k.snapshot("h3", room1("a", 1)))
+	k.does("apply h3")
+	require.Nil(t, k.ledger.snapshots[0].Content)
+}
+
+// A reply without content is written only while the database waits for it.
+func TestConfirmations(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(confirmJob{time.Now(), true})
+	k.does()
+	k.push(k.snapshot("h1", room1("a", 1)))
+	k.does("join h1")
+	k.push(confirmJob{time.Now(), true})
+	k.does()
+	k.ledger.answer.Owes = true
+	k.push(ackOf(opCreate, "b", true), confirmJob{time.Now(), true})
+	k.does("ack", "apply h1")
+	require.Equal(t, db.AgentSnapshot{Ref: k.ref, Hash: "h1", Seq: 1, Age: k.ledger.snapshots[0].Age}, k.ledger.snapshots[0])
+
+	k.push(confirmJob{time.Now(), false})
+	k.does() // the agent's state is unknown, so this reply settles no room
+
+	k.ledger.answer = db.AgentState{Doubted: true}
+	k.push(ackOf(opDrain, "", true))
+	k.does("ack")
+	k.ledger.answer = db.AgentState{}
+	k.push(confirmJob{time.Now(), true})
+	k.does("join h1")
+	require.Equal(t, k.ledger.joins[0].Rooms, k.ledger.joins[1].Rooms)
+	k.push(confirmJob{time.Now(), true})
+	k.does()
+}
+
+// An ack and the state that follows it keep their order, and only the newest job of each other kind is kept.
+func TestJobsRunInTheOrderReceived(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1"))
+	k.does("join h1")
+	k.push(ackOf(opCreate, "a", true), k.snapshot("h2", room1("a", 0)), missJob{1, time.Now()}, ackOf(opCreate, "b", true), missJob{2, time.Now()},
+		confirmJob{time.Now(), true}, k.snapshot("h3", room1("a", 0), room1("b", 0)))
+	k.does("ack", "ack", "miss", "apply h3")
+	require.Equal(t, []int{2}, k.ledger.misses)
+}
+
+func TestAnAgentLeavesAfterItsAcks(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1"))
+	k.does("join h1")
+	k.push(ackOf(opCreate, "a", true), k.snapshot("h2"), missJob{1, time.Now()}, leaveJob{}, k.snapshot("h3"), ackOf(opDrain, "", true))
+	k.does("ack", "leave")
+
+	k = newLaneTest(t)
+	k.push(k.snapshot("h1"))
+	k.does("join h1")
+	k.push(missJob{2, time.Now()}, leaveJob{})
+	k.does("miss", "leave")
+}
+
+// While the database does not answer, the lane keeps the newest snapshot and 32 acks.
+func TestTheQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	for range maxAcks {
+		k.push(k.snapshot("h"), ackOf(opDrain, "", true), confirmJob{time.Now(), true}, missJob{1, time.Now()})
+	}
+	require.False(t, k.seat.push(ackOf(opDrain, "", true)))
+	require.Len(t, k.seat.jobs, maxAcks+3)
+	k.seat.pop()
+	require.True(t, k.seat.push(ackOf(opDrain, "", true)))
+}
+
+func TestACallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	away := &db.Error{Kind: db.Unavailable, Code: "unavailable"}
+	k.ledger.fails = []error{away, context.DeadlineExceeded, away}
+	k.push(k.snapshot("h1"), ackOf(opDrain, "", true))
+	k.does("join h1", "join h1", "join h1", "join h1", "ack")
+	require.Equal(t, 3, k.waited)
+}
+
+// Data that the database refuses is dropped; the last applied state stays, and the next state is compared with it.
+func TestARefusedWriteIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1", room1("a", 1)))
+	k.does("join h1")
+	k.ledger.fails = []error{errors.New("a constraint")}
+	k.push(k.snapshot("h2"))
+	k.does("apply h2")
+	require.Equal(t, "h1", k.seat.known)
+	k.push(k.snapshot("h3", room1("b", 1)))
+	k.does("apply h3")
+	require.Equal(t, []string{"a"}, k.ledger.snapshots[0].Removed)
+}
+
+func TestAFencedLaneStops(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.ledger.fails = []error{&db.Error{Kind: db.Superseded}}
+	k.push(k.snapshot("h1"), ackOf(opDrain, "", true))
+	k.does("join h1")
+	require.True(t, k.seat.closed)
+}
+
+func TestALaneStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	k.retry = func(int) time.Duration { cancel(); return time.Hour }
+	k.ledger.fails = slices.Repeat([]error{&db.Error{Kind: db.Unavailable}}, 9)
+	k.push(k.snapshot("h1"))
+	k.run(ctx)
+	require.Equal(t, []string{"join h1"}, k.ledger.order)
+	require.False(t, k.seat.closed)
+}
+
+// A room that a command has destroyed is new when the agent reports it again, even if the report is unchanged.
+func TestADestroyedRoomThatIsReportedAgainIsSent(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1", room1("a", 0)))
+	k.does("join h1")
+	k.push(ackOf(opDestroy, "a", true), k.snapshot("h2", room1("a", 0)))
+	k.does("ack", "apply h2")
+	require.Equal(t, []db.ReportedRoom{{RawID: "a", Type: "match"}}, k.ledger.snapshots[0].Changed)
+	k.push(ackOf(opDestroy, "a", false), k.snapshot("h3", room1("a", 0)))
+	k.does("ack")
+}
+
+// A game server that undrains itself before its next reply reports the same state as before its drain.
+func TestTheReplyAfterADrainIsApplied(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	k.push(k.snapshot("h1"))
+	k.does("join h1")
+	k.push(ackOf(opDrain, "", true), confirmJob{time.Now(), true}, ackOf(opUndrain, "", true), k.snapshot("h1"))
+	k.does("ack", "ack", "apply h1")
+	k.push(ackOf(opDrain, "", true))
+	k.does("ack")
+	k.push(confirmJob{time.Now(), true})
+	k.does("apply h1")
+	k.push(confirmJob{time.Now(), true}, k.snapshot("h1"))
+	k.does()
+}
+
+func TestAcks(t *testing.T) {
+	t.Parallel()
+	k := newLaneTest(t)
+	j := ackOf(opCreate, "m1", false)
+	j.ack.exists, j.ack.failure = true, "a\x00\xff"+string(make([]byte, 2000))
+	k.push(j)
+	k.does("ack")
+	a := k.ledger.acks[0]
+	require.Equal(t, db.CommandAck{Ref: k.ref, CommandID: uuid.MustParse(j.command.id), Exists: true, Failure: "a", RoomType: "match", RawID: "m1"}, a)
+}

@@ -1,0 +1,26 @@
+package orchestrator
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// probes are the routes without a key.
+var probes = []string{"/healthz", "/readyz"}
+
+func (s *REST) mountProbes(r gin.IRouter) {
+	get(r, "/healthz", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (answer, error) { return done, nil }))
+	get(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (answer, error) {
+		if !s.NoAPI && s.Roster.View() == nil {
+			return answer{}, errNotReady // the roster is not read yet, so lists cannot be answered
+		}
+		if s.Ready(ctx) != nil {
+			return answer{}, errNotReady
+		}
+		return done, nil
+	}))
+}

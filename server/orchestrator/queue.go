@@ -1,0 +1,72 @@
+package orchestrator
+
+import "slices"
+
+// maxAcks limits the acks of a connection that wait for the database. The next snapshot shows the results of commands whose ack was dropped.
+const maxAcks = 32
+
+// queue holds the jobs of a connection that its lane has not started, in the order of execution. It keeps up to maxAcks acks but only the
+// newest snapshot, confirmation, miss and leave, so it stays bounded during a database outage.
+type queue struct {
+	jobs []job
+	acks int
+	last bool // the agent leaves: nothing follows
+}
+
+// leaveJob is the last job of a connection.
+type leaveJob struct{}
+
+// push returns false if an ack is dropped because too many wait.
+func (q *queue) push(j job) bool {
+	if q.last {
+		return true
+	}
+	switch j.(type) {
+	case ackJob:
+		if q.acks == maxAcks {
+			return false
+		}
+		q.acks++
+	case snapshotJob:
+		q.drop(isA[snapshotJob], isA[confirmJob])
+	case confirmJob:
+		q.drop(isA[confirmJob])
+	case missJob:
+		q.drop(isA[missJob])
+	case leaveJob:
+		q.drop(isA[snapshotJob], isA[confirmJob], isMinor) // a miss that made the agent stale stays, because it is an event
+		q.last = true
+	}
+	q.jobs = append(q.jobs, j)
+	return true
+}
+
+func (q *queue) drop(kinds ...func(job) bool) {
+	q.jobs = slices.DeleteFunc(q.jobs, func(j job) bool {
+		return slices.ContainsFunc(kinds, func(is func(job) bool) bool { return is(j) })
+	})
+}
+
+func isA[T job](j job) bool {
+	_, is := j.(T)
+	return is
+}
+
+// isMinor reports whether a job is a miss that does not make the agent stale.
+func isMinor(j job) bool {
+	m, is := j.(missJob)
+	return is && m.misses < staleMisses
+}
+
+// pop returns nil if the queue is empty.
+func (q *queue) pop() job {
+	if len(q.jobs) == 0 {
+		return nil
+	}
+	j := q.jobs[0]
+	q.jobs = slices.Delete(q.jobs, 0, 1)
+	if isA[ackJob](j) {
+		q.acks--
+	}
+	return j
+}

@@ -1,0 +1,182 @@
+package orchestrator
+
+// state is an agent's reply to a poll. Fields that the agent did not set are zero.
+type state struct {
+	reqID    string // of the poll
+	full     bool   // if not, the content is that of the last full state, and snapshot is empty
+	seq      uint32 // grows within a connection
+	hash     string // of the content, by the agent; echoed in polls and never checked
+	snapshot snapshot
+}
+
+// snapshot is the content of a full state as the agent sent it. Check it before use.
+type snapshot struct {
+	name            string
+	processUID      string // one for a process: it survives reconnects
+	agentVersion    string
+	protocolVersion uint32
+	endpointURL     string // for players
+	labels          map[string]string
+	capacity        capacity
+	autoCreate      bool // whether the agent accepts create commands
+	roomTypes       []string
+	rooms           []room
+	status          string
+}
+
+// capacity limits an agent; nil is unlimited, and 0 is none.
+type capacity struct{ maxConnections, maxRooms *int32 }
+
+type room struct {
+	id          string // raw: the game's own text
+	kind        string // its room type
+	connections uint32
+	local       bool // the game's own code made it
+}
+
+// ack is an agent's answer to a command.
+type ack struct {
+	commandID   string
+	ok          bool
+	failure     string // free text, never shown to callers
+	alreadyGone bool   // of destroy, with ok
+	exists      bool   // of create, without ok: the agent has a room of this id
+	created     *roomRef
+}
+
+type roomRef struct{ id, kind string }
+
+func readState(in *fields) state {
+	s := state{snapshot: snapshot{labels: map[string]string{}}}
+	for in.next() {
+		switch in.number {
+		case 1:
+			s.reqID = in.text()
+		case 2:
+			s.full = in.bool()
+		case 3:
+			s.seq = in.uint32()
+		case 4:
+			s.hash = in.text()
+		default:
+			s.snapshot.readField(in)
+		}
+	}
+	return s
+}
+
+// readField reads a field of a full state. It keeps one element more than a list may have, so that the check still sees that
+// there are too many: a frame of 4 MiB has room for two million empty rooms.
+func (s *snapshot) readField(in *fields) {
+	switch in.number {
+	case 5:
+		s.name = in.text()
+	case 6:
+		s.processUID = in.text()
+	case 7:
+		s.agentVersion = in.text()
+	case 8:
+		s.protocolVersion = in.uint32()
+	case 9:
+		s.endpointURL = in.text()
+	case 10:
+		s.addLabel(nested(in, readLabel))
+	case 11:
+		s.capacity = nested(in, readCapacity)
+	case 12:
+		s.autoCreate = in.bool()
+	case 13:
+		s.roomTypes = appendUpTo(maxRoomTypes+1, s.roomTypes, in.text())
+	case 14:
+		s.rooms = appendUpTo(maxRooms+1, s.rooms, nested(in, readRoom))
+	case 15:
+		s.status = in.text()
+	}
+}
+
+func appendUpTo[T any](limit int, list []T, element T) []T {
+	if len(list) == limit {
+		return list
+	}
+	return append(list, element)
+}
+
+func (s *snapshot) addLabel(l label) {
+	if _, has := s.labels[l.key]; has || len(s.labels) <= maxLabels {
+		s.labels[l.key] = l.value
+	}
+}
+
+type label struct{ key, value string }
+
+func readLabel(in *fields) (l label) {
+	for in.next() {
+		switch in.number {
+		case 1:
+			l.key = in.text()
+		case 2:
+			l.value = in.text()
+		}
+	}
+	return l
+}
+
+func readCapacity(in *fields) (c capacity) {
+	for in.next() {
+		switch in.number {
+		case 1:
+			c.maxConnections = new(in.int32())
+		case 2:
+			c.maxRooms = new(in.int32())
+		}
+	}
+	return c
+}
+
+func readRoom(in *fields) (r room) {
+	for in.next() {
+		switch in.number {
+		case 1:
+			r.id = in.text()
+		case 2:
+			r.kind = in.text()
+		case 3:
+			r.connections = in.uint32()
+		case 4:
+			r.local = in.text() == originLocal
+		}
+	}
+	return r
+}
+
+func readAck(in *fields) (a ack) {
+	for in.next() {
+		switch in.number {
+		case 1:
+			a.commandID = in.text()
+		case 2:
+			a.ok = in.bool()
+		case 3:
+			a.failure = in.text()
+		case 4:
+			a.alreadyGone = in.bool()
+		case 5:
+			a.created = new(nested(in, readRoomRef))
+		case 6:
+			a.exists = in.bool()
+		}
+	}
+	return a
+}
+
+func readRoomRef(in *fields) (r roomRef) {
+	for in.next() {
+		switch in.number {
+		case 1:
+			r.id = in.text()
+		case 2:
+			r.kind = in.text()
+		}
+	}
+	return r
+}

@@ -1,0 +1,174 @@
+package orchestrator
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// Roster is this replica's copy of the fleet. [roster.Roster] implements it.
+type Roster interface {
+	View() *roster.View // nil before the first read
+	Instance(id string) (*roster.Instance, bool)
+	AppendRoom(b []byte, id string) ([]byte, bool) // the room's JSON
+}
+
+// Lookup reads by id from the database, so that all replicas give the same answer. [db.Store] implements it.
+type Lookup interface {
+	FindAgent(ctx context.Context, region, id string) (db.InstanceInfo, error)
+	FindRoom(ctx context.Context, region, id string) (db.RoomInfo, error)
+}
+
+// RESTOptions configure REST and SSE. Region, AdminKeys, Roster, Lookup, Commander, Follow and Ready are required unless NoAPI is set,
+// which leaves only Ready required.
+type RESTOptions struct {
+	Region    string
+	Roster    Roster
+	Lookup    Lookup
+	Commander Commander
+	Follow    func(ctx context.Context, lastEventID string) (Follower, error) // [roster.Events.Stream]; it limits the number of streams
+	Ready     func(ctx context.Context) error                                 // nil result: this replica is ready for traffic
+
+	AdminKeys   []string
+	NoAPI       bool     // serve only the probes
+	QueryKey    bool     // accept the key as ?key= for SSE, because a browser's EventSource cannot send headers
+	CORSOrigins []string // origins whose pages may call the API; "*" means all; empty: CORS is off
+
+	TrustedProxies []string        // proxies whose X-Forwarded-For is trusted; see rest.Options
+	CommandTimeout time.Duration   // within which Commander must receive the agent's ack; 0 means 10 s
+	ReadTimeout    time.Duration   // of a read by id; 0 means 900 ms
+	Stopping       context.Context // when it ends, all streams end; nil: never
+
+	Log     *slog.Logger         // nil: no log
+	Metrics *rest.Metrics        // nil: no metrics
+	Tracer  trace.TracerProvider // nil: no traces
+}
+
+// REST serves the REST API and the events of a Rivalis orchestrator, in the format of upstream's: see answer.go. Safe for concurrent use.
+type REST struct {
+	RESTOptions
+
+	handler       http.Handler
+	streamTimeout time.Duration // within which a caller of events must read one part
+}
+
+const (
+	maxCalls  = 4096 // at a time, including commands that wait for an agent
+	maxBodies = 1024 // read at a time; together at most 64 MiB
+
+	bodyTimeout = 30 * time.Second
+	// answerTime is the time in which a caller must send a request without a body, and read an answer.
+	answerTime = time.Minute
+)
+
+// authFailures limits the failures of one address; it is upstream's limit.
+var authFailures = rest.Rate{PerSecond: 1.0 / 6, Burst: 10}
+
+// NewREST returns the handler. Errors: a malformed trusted proxy.
+func NewREST(o RESTOptions) (*REST, error) {
+	o = o.withDefaults()
+	s := &REST{RESTOptions: o, streamTimeout: 10 * time.Second}
+	engine, err := rest.New(rest.Options{
+		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
+		QuietRoutes: slices.Concat(probes, apiRoutes), UntracedRoutes: probes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine.HandleMethodNotAllowed = false
+	engine.UseEscapedPath, engine.UnescapePathValues = true, false // Room ids are compared in the form in which they are sent.
+	engine.Use(o.deadlines, requireID)
+	if len(o.CORSOrigins) > 0 {
+		engine.Use(crossOrigin(o.CORSOrigins))
+	}
+	s.mountProbes(engine)
+	if !o.NoAPI {
+		s.mountAPI(engine)
+	}
+	s.handler = engine
+	return s, nil
+}
+
+func (o RESTOptions) withDefaults() RESTOptions {
+	if o.CommandTimeout == 0 {
+		o.CommandTimeout = 10 * time.Second
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = 900 * time.Millisecond
+	}
+	if o.Stopping == nil {
+		o.Stopping = context.Background()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// ServeHTTP implements http.Handler.
+func (s *REST) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// apiRoutes are the route patterns of the API. The access log only contains their failures: changes have an audit line, and dashboards
+// send a read every second.
+var apiRoutes = []string{
+	"/v1/stats", "/v1/instances", "/v1/instances/:id", "/v1/instances/:id/rooms", "/v1/instances/:id/drain", "/v1/instances/:id/undrain",
+	"/v1/rooms", "/v1/rooms/:id", "/v1/events",
+}
+
+// mountAPI mounts the routes that need a key. The cheapest check comes first; a body is read only after the key is checked.
+func (s *REST) mountAPI(engine *gin.Engine) {
+	failures := rest.NewLimiter(authFailures)
+	gate := rest.NewGate(maxCalls, s.Metrics, s.Log)
+	key := rest.Keys(s.AdminKeys, "", failures)
+
+	reads := engine.Group("/v1", gate.RefuseWhenFull, key, gate.Enter, rest.Deadline(s.ReadTimeout))
+	get(reads, "/stats", rest.Handle(http.StatusOK, s.stats))
+	get(reads, "/instances", rest.Handle(http.StatusOK, s.instances))
+	get(reads, "/instances/:id", rest.Handle(http.StatusOK, s.instance))
+	get(reads, "/instances/:id/rooms", rest.Handle(http.StatusOK, s.roomsOfInstance))
+	get(reads, "/rooms", rest.Handle(http.StatusOK, s.rooms))
+	get(reads, "/rooms/:id", rest.Handle(http.StatusOK, s.room))
+
+	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.audit)
+	bodies := rest.NewBodies(maxBodies, bodyTimeout)
+	changes.POST("/rooms", bodies.Read, gate.Enter, rest.Handle(http.StatusCreated, s.createRoom))
+	changes.DELETE("/rooms/:id", gate.Enter, rest.Handle(http.StatusOK, s.destroyRoom))
+	changes.POST("/instances/:id/drain", gate.Enter, rest.Handle(http.StatusOK, s.drain))
+	changes.POST("/instances/:id/undrain", gate.Enter, rest.Handle(http.StatusOK, s.undrain))
+
+	query := ""
+	if s.QueryKey {
+		query = "key"
+	}
+	get(engine.Group("/v1", rest.Keys(s.AdminKeys, query, failures)), "/events", s.events)
+}
+
+// requireID answers paths such as /v1/instances//rooms, which gin matches to a route, as unknown routes.
+func requireID(c *gin.Context) {
+	if id, ok := c.Params.Get("id"); ok && id == "" {
+		rest.Fail(c, errNotFound)
+	}
+}
+
+// get mounts a route that answers GET and HEAD.
+func get(r gin.IRouter, path string, handler gin.HandlerFunc) {
+	r.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
+}
+
+// deadlines limits the time in which a caller must send its request and read the answer. It replaces the deadlines of the connection's
+// previous request.
+func (o RESTOptions) deadlines(c *gin.Context) {
+	control := http.NewResponseController(c.Writer)
+	until := time.Now().Add(o.CommandTimeout + answerTime)
+	_ = control.SetReadDeadline(until) // errors mean that the connection has no deadlines, in tests
+	_ = control.SetWriteDeadline(until)
+}

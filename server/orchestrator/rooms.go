@@ -1,0 +1,77 @@
+package orchestrator
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// rooms answers GET /v1/rooms. Its entity tag covers the whole fleet.
+func (s *REST) rooms(_ context.Context, in request) (answer, error) {
+	page, err := pageOf(in)
+	if err != nil {
+		return answer{}, err
+	}
+	filter := filterOf(in)
+	return s.list(in, func(view *roster.View) answer {
+		return listAnswer(func(b []byte) ([]byte, string) { return view.AppendRooms(b, filter, page) })
+	})
+}
+
+// filterOf reads ?type=, ?instanceId= and ?label=k:v. As upstream, it ignores a repeated type or instanceId, and a label without a key.
+func filterOf(in request) roster.Filter {
+	filter := roster.Filter{Type: single(in.Queries("type")), InstanceID: single(in.Queries("instanceId"))}
+	for _, label := range in.Queries("label") {
+		if key, value, ok := strings.Cut(label, ":"); ok && key != "" {
+			filter.Labels = append(filter.Labels, roster.Label{Key: key, Value: value})
+		}
+	}
+	return filter
+}
+
+// single returns the value of a query parameter. It returns nil if the parameter is absent, repeated or empty.
+func single(values []string) *string {
+	if len(values) != 1 || values[0] == "" {
+		return nil
+	}
+	return &values[0]
+}
+
+// room answers GET /v1/rooms/:id.
+func (s *REST) room(ctx context.Context, in request) (answer, error) {
+	id := in.Param("id")
+	info, err := s.Lookup.FindRoom(ctx, s.Region, id)
+	if err == nil {
+		return roomAnswer(http.StatusOK, &info), nil
+	}
+	if isAway(err) {
+		if b, ok := s.Roster.AppendRoom([]byte(dataBegins), id); ok {
+			return answer{status: http.StatusOK, body: closeObject(b)}, nil
+		}
+	}
+	return answer{}, err
+}
+
+func roomAnswer(status int, r *db.RoomInfo) answer {
+	return dataAnswer(status, func(b []byte) []byte { return roster.AppendRoomInfo(b, r) })
+}
+
+// createRoom answers POST /v1/rooms after the ack.
+func (s *REST) createRoom(ctx context.Context, in rest.In[createRequest]) (answer, error) {
+	r := in.Body.room
+	r.Actor = rest.Caller(ctx)
+	created, err := s.Commander.Create(ctx, r)
+	if err := outcome(created, err); err != nil {
+		return answer{}, err
+	}
+	return roomAnswer(http.StatusCreated, &created.Room), nil
+}
+
+// destroyRoom answers DELETE /v1/rooms/:id after the ack.
+func (s *REST) destroyRoom(ctx context.Context, in request) (answer, error) {
+	return acknowledged(s.Commander.Destroy(ctx, in.Param("id"), rest.Caller(ctx)))
+}

@@ -1,0 +1,260 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// Store is the part of db.Store that the connections of agents need.
+type Store interface {
+	Replicas
+	Lanes
+	Keys
+}
+
+// Options configure a [Server]. Store is required; every other zero value is usable.
+type Options struct {
+	Store Store // The caller closes it.
+
+	// Region is the region of the fleet; "" means global. The replicas of one region act as one orchestrator.
+	Region string
+	// AgentKeys are the configured keys of agents, in addition to the keys made by db.Store.CreateAgentKey.
+	AgentKeys []string
+	// Heartbeat is the time between two polls of an agent. It must be the same on all replicas; 0 means 5 s.
+	Heartbeat time.Duration
+	// MaxAgents limits the number of connections; 0 means 20,000.
+	MaxAgents int
+	// Handler answers all requests that are not WebSocket handshakes; nil: 404.
+	Handler        http.Handler
+	Addr           string // where to listen; "" means 127.0.0.1:7350. Listener, if set, is used instead.
+	Listener       net.Listener
+	TLS            *tls.Config // nil: plain text
+	TrustedProxies []string    // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
+	FailureRate    rest.Rate   // limit of wrong keys from one address; zero means rest.DefaultFailureRate, below zero no limit
+
+	Log     *slog.Logger          // nil: no log
+	Metrics prometheus.Registerer // nil: none
+}
+
+func (o Options) withDefaults() Options {
+	o.Region = cmp.Or(o.Region, "global")
+	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Second)
+	o.MaxAgents = cmp.Or(o.MaxAgents, 20_000)
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:7350")
+	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Handler == nil {
+		o.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeError(w, errNotFound) })
+	}
+	return o
+}
+
+// Server serves the agents of one region on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve] and
+// [Server.Run], once each, and [Server.Stop].
+type Server struct {
+	options  Options
+	keys     *keyring
+	proxies  proxies
+	failures *rest.Limiter
+	guard    *panics.Guard
+	metrics  *metrics
+	trouble  *trouble
+
+	handshakes, refusals, agents chan struct{} // slots
+	largeFrames                  *semaphore.Weighted
+	life                         atomic.Pointer[life] // nil before the database was reached
+	closings                     sync.WaitGroup       // counts refused sockets that are still being closed
+
+	http     *http.Server
+	listener net.Listener  // after Listen
+	stopping chan struct{} // closed by Stop
+	stopOnce sync.Once
+	ran      chan struct{} // closed when Run has returned
+}
+
+// New returns a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the metrics are already
+// registered.
+func New(options Options) (*Server, error) {
+	o := options.withDefaults()
+	if o.Store == nil {
+		return nil, errors.New("orchestrator: a store is required")
+	}
+	for i, secret := range o.AgentKeys {
+		if err := ValidKey(secret); err != nil {
+			return nil, fmt.Errorf("orchestrator: agent key %d: %w", i+1, err)
+		}
+	}
+	trusted, err := newProxies(o.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("orchestrator: trusted proxies: %w", err)
+	}
+	m := newMetrics()
+	if o.Metrics != nil {
+		if err := m.register(o.Metrics); err != nil {
+			return nil, fmt.Errorf("orchestrator: %w", err)
+		}
+	}
+	s := &Server{
+		options: o, keys: newKeyring(o.AgentKeys), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), guard: panics.New(o.Log, m.panics), metrics: m,
+		trouble: newTrouble(), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
+		agents: make(chan struct{}, o.MaxAgents), largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
+	}
+	s.http = s.httpServer()
+	return s, nil
+}
+
+func (s *Server) httpServer() *http.Server {
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+		TLSConfig:         s.options.TLS,
+		Protocols:         new(http.Protocols), // WebSockets begin as HTTP/1.1; over TLS, clients would choose HTTP/2 if it were offered
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
+	}
+	h.Protocols.SetHTTP1(true)
+	return h
+}
+
+// ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.Handler answers all other requests.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isUpgrade(r) {
+		s.accept(w, r)
+		return
+	}
+	s.options.Handler.ServeHTTP(w, r)
+}
+
+// Listen opens the listener. Errors: the address cannot be listened on.
+func (s *Server) Listen(ctx context.Context) (err error) {
+	if s.listener != nil {
+		return nil
+	}
+	if s.listener = s.options.Listener; s.listener == nil {
+		s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.options.Addr)
+	}
+	return err
+}
+
+// Addr returns the address, after Listen.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers requests until [Server.Stop], or until the listener fails. Errors: the listener's.
+func (s *Server) Serve() error {
+	var err error
+	if s.options.TLS != nil {
+		err = s.http.ServeTLS(s.listener, "", "")
+	} else {
+		err = s.http.Serve(s.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Run renews the replica's lease in the database until [Server.Stop] has closed all connections. If ctx ends before that, connections
+// are cut and the replica ends when its lease expires. Handshakes get 503 until Run has reached the database.
+func (s *Server) Run(ctx context.Context) {
+	defer close(s.ran)
+	var running sync.WaitGroup
+	defer running.Wait()
+	keys, stop := context.WithCancel(ctx)
+	defer stop()
+	running.Go(func() { s.refreshKeys(keys) })
+	s.live(ctx)
+}
+
+// Replica returns the id of this replica in the database, or uuid.Nil before it has one. The id changes after another replica or a worker
+// has ended this replica.
+func (s *Server) Replica() uuid.UUID {
+	if l := s.life.Load(); l != nil {
+		return l.id
+	}
+	return uuid.Nil
+}
+
+func (s *Server) isStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// Stop ends the replica. Its agents stay listed for three heartbeats; over two seconds, it closes their connections so that they connect
+// elsewhere. Then it waits for the calls in flight. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stopOnce.Do(func() { close(s.stopping) })
+	err := s.waitForLife(ctx)
+	err = errors.Join(err, s.http.Shutdown(ctx))
+	s.closings.Wait()
+	return errors.Join(err, s.http.Close())
+}
+
+func (s *Server) waitForLife(ctx context.Context) error {
+	select {
+	case <-s.ran:
+		return nil
+	case <-ctx.Done():
+	}
+	if l := s.life.Load(); l != nil {
+		l.cut()
+		for _, socket := range l.all() {
+			socket.lost(ctx.Err())
+		}
+	}
+	return fmt.Errorf("connections of agents were cut off: %w", ctx.Err())
+}
+
+// refreshKeys reads the keys each second, and closes the connections whose key was revoked.
+func (s *Server) refreshKeys(ctx context.Context) {
+	every := time.NewTicker(lookEvery)
+	defer every.Stop()
+	for {
+		s.trouble.report(ctx, s.options.Log, "keys", s.refreshKeysOnce(ctx))
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) refreshKeysOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	rows, err := s.options.Store.AgentKeys(ctx, s.options.Region)
+	if err != nil {
+		return err
+	}
+	s.keys.set(rows)
+	l := s.life.Load()
+	if l == nil {
+		return nil
+	}
+	for _, socket := range l.all() {
+		if s.keys.revoked(socket.key) {
+			socket.handle(func(c *conversation) effects { return c.finish(closeKey, "", "its key was revoked") })
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a snapshot may contain. Lengths are in UTF-16 code units.
+const (
+	maxEndpointUnits   = 512
+	maxNameUnits       = 64
+	maxRoomTypes       = 256
+	maxRoomTypeUnits   = 64
+	maxRooms           = 50_000
+	maxLabels          = 32
+	maxLabelUnits      = 64 // of a key, and of a value
+	maxRoomIDUnits     = 256
+	maxRoomConnections = 1_000_000 // a count beyond it would distort the load of the fleet
+	maxShortUnits      = 256       // limit of texts that upstream does not limit, because they are stored in indexes and in every list
+)
+
+// refusal says which part of a snapshot is outside the limits. It never quotes a value: agents' texts stay out of the log.
+type refusal struct{ reason string }
+
+func (r *refusal) Error() string { return r.reason }
+
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
+// check returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in upstream's order, then
+// the limits of the database. It does not check protocolVersion and the sign of capacities.
+func (s *state) check() error {
+	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels, s.snapshot.checkRooms, s.checkShort, s.checkStorable}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *snapshot) checkSizes() error {
+	switch {
+	case longer(s.endpointURL, maxEndpointUnits):
+		return refuse("endpointUrl has more than %d characters", maxEndpointUnits)
+	case longer(s.name, maxNameUnits):
+		return refuse("name has more than %d characters", maxNameUnits)
+	case len(s.roomTypes) > maxRoomTypes:
+		return refuse("roomTypes has more than %d entries", maxRoomTypes)
+	case slices.ContainsFunc(s.roomTypes, func(kind string) bool { return longer(kind, maxRoomTypeUnits) }):
+		return refuse("an entry of roomTypes has more than %d characters", maxRoomTypeUnits)
+	case len(s.rooms) > maxRooms:
+		return refuse("rooms has more than %d entries", maxRooms)
+	}
+	return nil
+}
+
+func (s *snapshot) checkLabels() error {
+	if len(s.labels) > maxLabels {
+		return refuse("labels has more than %d entries", maxLabels)
+	}
+	for key, value := range s.labels {
+		if longer(key, maxLabelUnits) {
+			return refuse("a key of labels has more than %d characters", maxLabelUnits)
+		}
+		if longer(value, maxLabelUnits) {
+			return refuse("a value of labels has more than %d characters", maxLabelUnits)
+		}
+	}
+	return nil
+}
+
+func (s *snapshot) checkRooms() error {
+	for _, r := range s.rooms {
+		switch {
+		case longer(r.id, maxRoomIDUnits):
+			return refuse("the id of a room has more than %d characters", maxRoomIDUnits)
+		case longer(r.kind, maxRoomTypeUnits):
+			return refuse("the type of a room has more than %d characters", maxRoomTypeUnits)
+		case r.connections > maxRoomConnections:
+			return refuse("a room has more than %d connections", maxRoomConnections)
+		}
+	}
+	return nil
+}
+
+func (s *state) checkShort() error {
+	c := &s.snapshot
+	switch {
+	case longer(s.hash, maxShortUnits):
+		return refuse("hash has more than %d characters", maxShortUnits)
+	case longer(c.processUID, maxShortUnits):
+		return refuse("processUid has more than %d characters", maxShortUnits)
+	case longer(c.agentVersion, maxShortUnits):
+		return refuse("agentVersion has more than %d characters", maxShortUnits)
+	case longer(c.status, maxShortUnits):
+		return refuse("status has more than %d characters", maxShortUnits)
+	}
+	return nil
+}
+
+// checkStorable refuses U+0000, which Postgres cannot store, except in ids of rooms, which are stored percent-encoded.
+func (s *state) checkStorable() error {
+	c := &s.snapshot
+	for key, value := range c.labels {
+		if hasNUL(key) || hasNUL(value) {
+			return refuse("labels contains U+0000")
+		}
+	}
+	switch {
+	case hasNUL(s.hash):
+		return refuse("hash contains U+0000")
+	case hasNUL(c.name):
+		return refuse("name contains U+0000")
+	case hasNUL(c.processUID):
+		return refuse("processUid contains U+0000")
+	case hasNUL(c.agentVersion):
+		return refuse("agentVersion contains U+0000")
+	case hasNUL(c.endpointURL):
+		return refuse("endpointUrl contains U+0000")
+	case hasNUL(c.status):
+		return refuse("status contains U+0000")
+	case slices.ContainsFunc(c.roomTypes, hasNUL):
+		return refuse("an entry of roomTypes contains U+0000")
+	case slices.ContainsFunc(c.rooms, func(r room) bool { return hasNUL(r.kind) }):
+		return refuse("the type of a room contains U+0000")
+	}
+	return nil
+}
+
+func hasNUL(text string) bool { return strings.IndexByte(text, 0) >= 0 }

@@ -1,0 +1,105 @@
+package faults
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/bench/agents"
+)
+
+// A player gets a seat in the process of a Rivalis agent. The replica that holds the agent's connection is killed after the commit, when the
+// game server has created the room but its ack has not arrived. The player still gets the room.
+func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu", "DIRECTOR_LEASE_TTL=5s")
+	first := r.replica()
+	quiet := newSilence()
+	game := r.attach("eu1", func(c *agents.Config) {
+		c.Labels = map[string]string{"matchmaking": "true"}
+		c.Send = quiet.send
+	})
+	r.awaitListed(1)
+	second := r.replica("--work")
+
+	var seat fields
+	require.Eventually(t, func() bool {
+		status, answer, _ := r.post(second.url, "/matchmake", r.player("ann"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		seat = answer
+		return status == http.StatusOK
+	}, 20*time.Second, 100*time.Millisecond)
+	<-quiet.begins
+	var status int
+	var answer fields
+	require.Eventually(t, func() bool { // a slow machine answers unavailable first
+		status, answer, _ = r.post(second.url, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
+		require.Equal(t, http.StatusServiceUnavailable, status, answer)
+		return answer["code"] == "room_pending"
+	}, 20*time.Second, 50*time.Millisecond)
+	first.Kill()
+	r.address.remove(first.orchestrator)
+	quiet.over.Store(true)
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		status, answer, _ = r.post(second.url, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
+		return status == http.StatusOK
+	}, 20*time.Second, 50*time.Millisecond)
+	t.Logf("resolved %s after the replica was killed", time.Since(began))
+	require.Equal(t, "wss://eu1.example.com", answer["endpoint"])
+	require.Equal(t, []string{roomOf(seat)}, roomsOf(game))
+
+	require.Eventually(t, func() bool {
+		status, answer, _ = r.post(second.url, "/matchmake", r.player("bob"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		return status == http.StatusOK
+	}, 10*time.Second, 100*time.Millisecond)
+	require.Equal(t, seat["session_id"], answer["session_id"], "a second player joins the room")
+	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM sessions"))
+	r.requireInvariants()
+}
+
+// The director loop places a match on the process of an agent. The match, its seats and the command that creates the room are one commit.
+func TestAMatchInARivalisRoom(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu")
+	r.replica("--work")
+	r.applyProfile("name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
+	game := r.attach("eu1", func(c *agents.Config) { c.Labels = map[string]string{"matchmaking": "true"} })
+	for _, sub := range []string{"ann", "bob"} {
+		r.queueFor(sub, "duel")
+	}
+	require.Eventually(t, func() bool { return len(roomsOf(game)) == 1 }, 20*time.Second, 50*time.Millisecond)
+	require.Equal(t, roomsOf(game)[0], one[string](r.rig, "SELECT id::text FROM sessions WHERE match_id IS NOT NULL AND player_count = 2"))
+	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM commands"))
+	handle := one[string](r.rig, "SELECT handle FROM sessions")
+	for _, sub := range []string{"ann", "bob"} {
+		answer, err := r.playUntilOK(t.Context(), sub, "/resolve", fields{"session_handle": handle})
+		require.NoError(t, err)
+		require.Equal(t, "wss://eu1.example.com", answer["endpoint"])
+	}
+
+	game.CloseRoom(roomsOf(game)[0])
+	require.Eventually(t, func() bool {
+		return one[int](r.rig, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'") == 1
+	}, 20*time.Second, 50*time.Millisecond)
+	r.requireInvariants()
+}
+
+func (r *rig) player(sub string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + r.accessToken(sub)}}
+}
+
+// roomOf returns the room of a session.
+func roomOf(seat fields) string {
+	_, id, _ := strings.Cut(seat["session_id"].(string), ".")
+	return id
+}
+
+func roomsOf(a *agents.Agent) (ids []string) {
+	for _, room := range a.Snapshot().Rooms {
+		ids = append(ids, room.ID)
+	}
+	return ids
+}

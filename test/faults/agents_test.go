@@ -1,0 +1,249 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/bench/agents"
+)
+
+// Replicas with agents are killed while callers create rooms. Each room that a caller got exists on exactly one game server, and the agents are
+// soon listed again.
+func TestAgentsSurviveTheirReplicas(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t)
+	replicas := []*replicaOfAgents{r.replica("--work"), r.replica(), r.replica()}
+	const servers, callers = 12, 8
+	for n := range servers {
+		r.attach(fmt.Sprint("eu", n))
+	}
+	r.awaitListed(servers)
+
+	ctx, stop := context.WithTimeout(t.Context(), 12*time.Second)
+	defer stop()
+	var made sync.Map
+	var creating sync.WaitGroup
+	for n := range callers {
+		creating.Go(func() {
+			for turn := 0; ctx.Err() == nil; turn++ {
+				if id := fmt.Sprintf("room-%d-%d", n, turn); r.create(ctx, id) {
+					made.Store(id, true)
+				}
+			}
+		})
+	}
+	for n := 1; ctx.Err() == nil; n = 3 - n { // the first replica is not killed, because it is the worker
+		pause(ctx, 2*time.Second)
+		if ctx.Err() != nil {
+			break
+		}
+		replicas[n].Kill()
+		r.address.remove(replicas[n].orchestrator)
+		replicas[n] = r.replica()
+	}
+	creating.Wait()
+	r.awaitListed(servers)
+
+	// The rooms in the agents' processes are the reference.
+	hosts := map[string]int{}
+	for _, a := range r.agents {
+		for _, room := range a.Snapshot().Rooms {
+			hosts[room.ID]++
+		}
+	}
+	count := 0
+	made.Range(func(id, _ any) bool {
+		count++
+		require.Equal(t, 1, hosts[id.(string)], "%s is on one game server", id)
+		require.Eventually(t, func() bool {
+			status, _, _ := r.call(t.Context(), http.MethodGet, "/v1/rooms/"+id.(string), nil)
+			return status == http.StatusOK
+		}, 10*time.Second, 50*time.Millisecond, "%s is found", id)
+		return true
+	})
+	require.Greater(t, count, 50)
+	t.Logf("%d rooms on %d game servers", count, servers)
+	r.requireInvariants()
+}
+
+// While a replica is frozen, the others answer. When it continues, its agents are connected to other replicas.
+func TestAFrozenReplicaOfAgents(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t, "DIRECTOR_LEASE_TTL=3s")
+	r.replica("--work")
+	frozen := r.replica()
+	const servers = 6
+	for n := range servers {
+		r.attach(fmt.Sprint("eu", n))
+	}
+	r.awaitListed(servers)
+	require.Positive(t, one[int](r.rig, "SELECT count(DISTINCT replica) - 1 FROM agent_states WHERE left_at IS NULL"), "both replicas have agents")
+
+	require.NoError(t, frozen.Signal(syscall.SIGSTOP))
+	r.address.remove(frozen.orchestrator)
+	var slowest time.Duration
+	for n := range 20 {
+		began := time.Now()
+		status, _, _ := r.call(t.Context(), http.MethodGet, "/v1/instances", nil)
+		require.Equal(t, http.StatusOK, status)
+		require.Truef(t, r.create(t.Context(), fmt.Sprint("while-frozen-", n)), "room %d", n)
+		slowest = max(slowest, time.Since(began))
+		pause(t.Context(), 100*time.Millisecond)
+	}
+	t.Logf("slowest list and create: %s", slowest)
+	require.Less(t, slowest, 6*time.Second, "a lease, after which the commands for the frozen replica's agents end, and a second for others")
+	require.NoError(t, frozen.Signal(syscall.SIGCONT))
+	r.address.add(frozen.orchestrator)
+	r.awaitListed(servers)
+	require.Eventually(t, func() bool {
+		return one[int](r.rig, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == servers
+	}, 20*time.Second, 100*time.Millisecond)
+	r.requireInvariants()
+}
+
+// While Postgres does not answer, agents stay connected and lists are served. When it is back, no agent has left.
+func TestAgentsOutlastPostgres(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t, "DIRECTOR_LEASE_TTL=3s")
+	r.replica("--work")
+	const servers = 4
+	var closed sync.Map
+	for n := range servers {
+		r.attach(fmt.Sprint("eu", n), func(c *agents.Config) { c.Closed = func(err error) { closed.Store(n, err) } })
+	}
+	r.awaitListed(servers)
+	require.True(t, r.create(t.Context(), "before"))
+
+	require.NoError(t, r.cluster.StopImmediate())
+	pause(t.Context(), 8*time.Second) // longer than a lease
+	status, _, data := r.call(t.Context(), http.MethodGet, "/v1/instances", nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, string(data), "eu3")
+	status, cause, _ := r.call(t.Context(), http.MethodPost, "/v1/rooms", fields{"type": "duel"})
+	require.Equal(t, http.StatusServiceUnavailable, status, cause)
+	require.NoError(t, r.cluster.Start(t.Context()))
+
+	require.True(t, r.create(t.Context(), "after"))
+	r.awaitListed(servers)
+	closed.Range(func(n, err any) bool {
+		require.Fail(t, "a connection ended", "%v: %v", n, err)
+		return false
+	})
+	status, _, _ = r.call(t.Context(), http.MethodGet, "/v1/rooms/before", nil)
+	require.Equal(t, http.StatusOK, status)
+	r.requireInvariants()
+}
+
+// The replica of a third of a large fleet is killed, and the other replicas list these agents again within seconds. DIRECTOR_TEST_AGENTS sets the
+// number of game servers; each needs several open files of this process.
+func TestManyAgentsAreListedAgain(t *testing.T) {
+	t.Parallel()
+	servers := 150
+	if n, err := strconv.Atoi(os.Getenv("DIRECTOR_TEST_AGENTS")); err == nil {
+		servers = n
+	}
+	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_HEARTBEAT=5s")
+	r.replica("--work")
+	r.awaitReplicas(1)
+	killed := r.replica()
+	lost := r.awaitReplicas(2)
+	r.replica()
+	for n := range servers {
+		r.attach(fmt.Sprint("eu", n), func(c *agents.Config) { c.Random = nil })
+	}
+	r.awaitListed(servers)
+
+	killed.Kill()
+	r.address.remove(killed.orchestrator)
+	began := time.Now()
+	joined := "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted AND replica <> $1"
+	require.Eventually(t, func() bool { return one[int](r.rig, joined, lost) == servers }, 30*time.Second, 20*time.Millisecond)
+	t.Logf("%d game servers are with living replicas %s after the third replica was killed", servers, time.Since(began))
+	r.awaitListed(servers)
+	t.Logf("all are listed after %s", time.Since(began))
+	r.requireInvariants()
+}
+
+// silence is a game server that executes commands and says nothing from the first one on, until it is over.
+type silence struct {
+	began, over atomic.Bool
+	begins      chan struct{}
+}
+
+func newSilence() *silence { return &silence{begins: make(chan struct{}, 1)} }
+
+func (s *silence) send(topic string, send func()) {
+	if topic == "fleet/ack" && s.began.CompareAndSwap(false, true) {
+		s.begins <- struct{}{}
+	}
+	if !s.began.Load() || s.over.Load() { // a state that shows the room would do as well as the acknowledgement
+		send()
+	}
+}
+
+// The replica that holds the agent's connection is killed after the game server has created the room and before the acknowledgement
+// arrives. The caller, on another replica, gets the room: the agent connects there, and shows it.
+func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t)
+	first := r.replica()
+	quiet := newSilence()
+	game := r.attach("eu1", func(c *agents.Config) { c.Send = quiet.send })
+	r.awaitListed(1)
+	before := game.InstanceID()
+	second := r.replica("--work")
+
+	answered := make(chan json.RawMessage, 1)
+	go func() {
+		status, cause, data := r.callAt(t.Context(), second.orchestrator, http.MethodPost, "/v1/rooms", fields{"type": "duel", "roomId": "finale"})
+		if status != http.StatusCreated {
+			data = json.RawMessage(fmt.Sprintf("%d %s", status, cause))
+		}
+		answered <- data
+	}()
+	<-quiet.begins
+	first.Kill()
+	r.address.remove(first.orchestrator)
+	quiet.over.Store(true)
+	var room struct {
+		ID         string `json:"id"`
+		InstanceID string `json:"instanceId"`
+	}
+	data := <-answered
+	require.NoError(t, json.Unmarshal(data, &room), "%s", data)
+	require.Equal(t, "finale", room.ID)
+	require.NotEqual(t, before, room.InstanceID, "it is a new connection")
+	require.Len(t, game.Snapshot().Rooms, 1)
+	r.requireInvariants()
+}
+
+// A game server that dies with a command in flight ends the call at once.
+func TestACallEndsWithItsGameServer(t *testing.T) {
+	t.Parallel()
+	r := newAgentRig(t)
+	r.replica("--work")
+	quiet := newSilence()
+	cut := r.attachUntil("eu1", func(c *agents.Config) { c.Send = quiet.send })
+	r.awaitListed(1)
+	answered := make(chan string, 1)
+	go func() {
+		status, cause, _ := r.call(t.Context(), http.MethodPost, "/v1/rooms", fields{"type": "duel"})
+		answered <- fmt.Sprint(status, " ", cause)
+	}()
+	<-quiet.begins
+	cut()
+	require.Equal(t, "502 INSTANCE_DISCONNECTED", <-answered)
+	r.awaitListed(0)
+	r.requireInvariants()
+}

@@ -1,0 +1,183 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// bevygapPatience bounds a wait of this test; leases last longer.
+const bevygapPatience = 60 * time.Second
+
+// bevygapRig is an installation with a pool that no worker serves: its servers start when the test says so.
+type bevygapRig struct {
+	*rig
+	key netcode.Key
+}
+
+func newBevygapRig(t *testing.T) *bevygapRig {
+	t.Helper()
+	r := &bevygapRig{newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000", "DIRECTOR_BEVYGAP_WAIT=5m", "DIRECTOR_LEASE_TTL=5m"), netcode.NewKey()}
+	r.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
+	r.exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
+	r.exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
+	return r
+}
+
+// startServer registers a server of the pool, as a worker and the server do together.
+func (r *bevygapRig) startServer(url string, capacity int) {
+	r.t.Helper()
+	id := uuid.New()
+	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
+	require.NoError(r.t, err)
+	sealed, by := sealer.SealSecret(token.PurposeNetcode, "eu", id.String(), r.key.Secret())
+	status, answer, err := r.post(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
+		"instance_id": id.String(), "endpoint": "192.0.2.7:31504", "region": "eu", "modes": []string{"other"}, "capacity": capacity,
+	})
+	require.NoError(r.t, err)
+	require.Equal(r.t, http.StatusOK, status, "%v", answer)
+	r.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation, next_at)
+		VALUES ('eu', $1, 'my game', '1', 'manual', left($1::uuid::text, 20), 'ready', now(), $1::uuid::text, '192.0.2.7',
+			'{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}', '192.0.2.7:31504', $2, $3, 'aa:bb', $4, NULL)`,
+		id, sealed, by, answer["incarnation"])
+	r.exec(`UPDATE instances SET deployment_id = $1, modes = '{duel}' WHERE id = $1::uuid::text`, id)
+	r.exec(`UPDATE instance_modes SET mode = 'duel' WHERE instance_id = $1::uuid::text`, id)
+}
+
+// bevygapClient is a client, as far as the wire shows it.
+type bevygapClient struct {
+	ws     *websocket.Conn
+	frames []string
+	err    error
+}
+
+// ask connects and sends what bevygap's client sends.
+func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
+	ws, response, err := websocket.Dial(r.t.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil)
+	if err != nil {
+		return nil, err
+	}
+	if response.Body != nil {
+		defer func() { _ = response.Body.Close() }()
+	}
+	r.t.Cleanup(func() { _ = ws.CloseNow() })
+	return &bevygapClient{ws: ws}, ws.Write(r.t.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
+}
+
+// listen reads until the connection ends.
+func (c *bevygapClient) listen(ctx context.Context) {
+	for {
+		_, text, err := c.ws.Read(ctx)
+		if err != nil {
+			c.err = err
+			return
+		}
+		c.frames = append(c.frames, string(text))
+	}
+}
+
+func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
+	r.t.Helper()
+	clients = make([]*bevygapClient, n)
+	errs := make([]error, n)
+	var asking sync.WaitGroup
+	for i := range n {
+		asking.Go(func() { clients[i], errs[i] = r.ask(url) })
+	}
+	asking.Wait()
+	for _, err := range errs {
+		require.NoError(r.t, err)
+	}
+	return clients
+}
+
+// awaitDemand waits until so many players wait.
+func (r *bevygapRig) awaitDemand(players int) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		return one[int](r.rig, "SELECT coalesce(sum(players), 0) FROM ops.demand WHERE expires_at > now()") == players
+	}, bevygapPatience, 20*time.Millisecond, "%d players wait", players)
+}
+
+var (
+	bevygapWaits = regexp.MustCompile(`^"Acknowledged"\n{"SessionRequestAccepted":"[0-9a-f]{32}"}\n({"ProgressReport":"(waiting for a server|waiting for the database|a server is starting|[0-9]+ servers are starting)"}\n)+$`)
+	bevygapReady = regexp.MustCompile(`^{"SessionReady":{"token":"([A-Za-z0-9+/]+=)","ip":"192\.0\.2\.7","port":31504,"cert_digest":"aa:bb","client_id":"([1-9][0-9]*)"}}$`)
+)
+
+// requireReady asserts that the frames of a client are those of bevygap, to the byte, and returns the id of its token.
+func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (clientID string) {
+	r.t.Helper()
+	require.NotEmpty(r.t, c.frames)
+	before, last := c.frames[:len(c.frames)-1], c.frames[len(c.frames)-1]
+	require.Regexp(r.t, bevygapWaits, strings.Join(before, "\n")+"\n")
+	parts := bevygapReady.FindStringSubmatch(last)
+	require.NotNil(r.t, parts, "%.200s", last)
+	var closed websocket.CloseError
+	require.ErrorAs(r.t, c.err, &closed)
+	require.Equal(r.t, websocket.CloseError{Code: websocket.StatusNormalClosure, Reason: "Goodbye"}, closed)
+	raw, err := base64.StdEncoding.DecodeString(parts[1])
+	require.NoError(r.t, err)
+	require.Len(r.t, parts[1], 2732)
+	claims, err := minter.Open(raw, 7, time.Now())
+	require.NoError(r.t, err)
+	require.Equal(r.t, parts[2], fmt.Sprint(claims.ClientID))
+	return parts[2]
+}
+
+// 200 clients ask two replicas at once and there is no server. Some leave, and a replica is killed, whose players ask again. Then servers
+// start: everybody who still waits gets a seat and a token of its own, and what the others left behind is gone.
+func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
+	t.Parallel()
+	r := newBevygapRig(t)
+	stays, dies := r.serve(), r.serve()
+	patient, killed := r.askAll(stays.url, 100), r.askAll(dies.url, 100)
+	r.awaitDemand(200)
+
+	leavers, patient := patient[:20], patient[20:]
+	for _, c := range leavers {
+		require.NoError(t, c.ws.CloseNow())
+	}
+	r.awaitDemand(180)
+	dies.Kill()
+	for _, c := range killed {
+		c.listen(t.Context())
+		require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(c.err), "no frame of a dead replica")
+	}
+	patient = append(patient, r.askAll(stays.url, 100)...)
+	r.awaitDemand(180) // of which 100 ask again: that of the dead replica lapses
+
+	var listening sync.WaitGroup
+	for _, c := range patient {
+		listening.Go(func() { c.listen(t.Context()) })
+	}
+	r.startServer(stays.url, 100)
+	r.startServer(stays.url, 80)
+	listening.Wait()
+
+	minter, err := netcode.NewMinter(netcode.LightyearLE, r.key)
+	require.NoError(t, err)
+	ids := map[string]bool{}
+	for _, c := range patient {
+		ids[r.requireReady(minter, c)] = true
+	}
+	require.Len(t, ids, 180)
+	require.Equal(t, 180, one[int](r.rig, "SELECT count(DISTINCT sub) FROM seats"))
+	require.Equal(t, 180, one[int](r.rig, "SELECT count(*) FROM netcode_tokens"))
+	r.awaitDemand(0)
+	r.requireInvariants()
+}

@@ -1,0 +1,81 @@
+package faults
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// assignedWithin is far shorter than DIRECTOR_OM_PENDING_FOR in this test: tickets do not wait for the marks of a dead worker.
+const assignedWithin = 20 * time.Second
+
+// A worker is killed between the proposals of a profile's match function and their commit. The next owner frees the tickets that
+// the dead one has marked, and nobody is seated twice.
+func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
+	t.Parallel()
+	l := newOMRig(t, 1)
+	l.env = append(l.env, "DIRECTOR_OM_FUNCTIONS=127.0.0.1", "DIRECTOR_OM_PENDING_FOR=120s")
+	l.serve("--grpc-addr", l.grpcAddrs[0])
+	l.applyProfile(fmt.Sprintf("name: pairs\nmode: duel\nfunction: {host: 127.0.0.1, port: %d, type: grpc, every: 100ms}\n", l.function.GetPort()))
+
+	worker := l.rig.start("work")
+	for n := range 20 {
+		l.queueFor(fmt.Sprint("early-", n), "pairs")
+	}
+	// Without a game server the matches of the function wait, and keep their marks.
+	l.awaitCount(20, "SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL")
+	worker.Kill()
+	l.gameServer()
+	worker = l.rig.start("work")
+	l.awaitCount(20, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+
+	var players sync.WaitGroup
+	players.Go(func() {
+		for n := range 200 {
+			l.queueFor(fmt.Sprint("late-", n), "pairs")
+			pause(t.Context(), 20*time.Millisecond)
+		}
+	})
+	for range 6 {
+		pause(t.Context(), 2*time.Second) // it takes the profile over, and is in the middle of its matches
+		worker.Kill()
+		worker = l.rig.start("work")
+	}
+	players.Wait()
+	l.awaitCount(220, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 220, one[int](l.rig, "SELECT count(DISTINCT sub) FROM seats"))
+	require.Equal(t, 220, one[int](l.rig, "SELECT count(*) FROM seats"), "nobody has two seats")
+	require.Equal(t, 110, one[int](l.rig, "SELECT count(*) FROM match_history"))
+	l.requireInvariants()
+}
+
+// gameServer registers a game server, and sends heartbeats until the test ends.
+func (l *omRig) gameServer() {
+	l.t.Helper()
+	register := func() {
+		status, answer, err := l.fleet("/fleet/register", fields{
+			"instance_id": "a", "endpoint": "a:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 1000, "boot_id": "1",
+		})
+		require.NoError(l.t, err)
+		require.Equal(l.t, http.StatusOK, status, "%v", answer)
+	}
+	register()
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for l.t.Context().Err() == nil {
+			pause(l.t.Context(), time.Second)
+			_, _, _ = l.fleet("/fleet/heartbeat", fields{"instance_id": "a"})
+		}
+	})
+	l.t.Cleanup(beats.Wait)
+}
+
+// awaitCount waits until a query counts n.
+func (l *omRig) awaitCount(n int, query string) {
+	l.t.Helper()
+	require.Eventually(l.t, func() bool { return one[int](l.rig, query) == n }, assignedWithin, 50*time.Millisecond, "%s: want %d, have %d", query, n, one[int](l.rig, query))
+}

@@ -1,0 +1,160 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// loopRig is an installation whose tickets the director loop matches, with what players were told about them.
+type loopRig struct {
+	*omRig
+
+	mu      sync.Mutex
+	tickets map[string]*waiter
+}
+
+// waiter is a ticket of POST /tickets and its party.
+type waiter struct {
+	id        string
+	party     []string
+	cancelled bool   // DELETE answered 200
+	last      fields // the newest document that a member got
+}
+
+// loopProfiles overlap: tickets ask for one or two of them, and one takes tickets of Open Match's frontends as well.
+var loopProfiles = map[string]string{
+	"duel":  "teams: [{name: red, players: 1..2}, {name: blue, players: 1..2}]\nrules: [{near: skill, within: 300, widen: [{after: 2s, within: any}]}, {sizes: 0}]\n",
+	"squad": "teams: [{name: all, players: 2..6}]\nrules: [{near: skill, within: 500, widen: [{after: 1s, within: any}]}]\nfewer: [{after: 1s, players: 2}]\n",
+	"asked": "teams: [{name: red, players: 1..2}, {name: blue, players: 1..2}]\nrules: [{sizes: 0}]\naccept: {within: 2s}\n",
+	"open":  "pool: {tags: [red]}\nteams: [{name: all, players: 2}]\n",
+}
+
+// queueParties queues n parties from 128 callers, and follows each until its ticket has left the queue.
+func (l *loopRig) queueParties(ctx context.Context, n int) {
+	turns := make(chan int)
+	var callers sync.WaitGroup
+	for range 128 {
+		callers.Go(func() {
+			for turn := range turns {
+				l.party(ctx, turn)
+			}
+		})
+	}
+	for turn := range n {
+		turns <- turn
+	}
+	close(turns)
+	callers.Wait()
+}
+
+func (l *loopRig) party(ctx context.Context, turn int) {
+	w := &waiter{}
+	for m := range 1 + rand.IntN(2) {
+		w.party = append(w.party, fmt.Sprintf("t-%d-%d", turn, m))
+	}
+	if !l.enqueue(ctx, w) {
+		return
+	}
+	giveUp := time.Duration(1+rand.IntN(400)) * time.Millisecond
+	if rand.IntN(10) > 0 {
+		giveUp = 20 * time.Second // of those for whom nobody is left
+	}
+	l.follow(ctx, w, time.Now().Add(giveUp))
+}
+
+// enqueue posts the ticket until a replica answers.
+func (l *loopRig) enqueue(ctx context.Context, w *waiter) bool {
+	names := []string{"duel", "squad", "asked"}
+	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	body := fields{
+		"profiles": names[:1+rand.IntN(2)], "party": w.party, "attributes": fields{"skill": 1000 + rand.IntN(1000)}, "latencies": fields{"eu": 20},
+	}
+	for ctx.Err() == nil {
+		status, answer, err := l.play(w.party[0], "/tickets", body)
+		switch {
+		case err == nil && (status == http.StatusCreated || status == http.StatusOK):
+			w.id, w.last = answer["ticket_id"].(string), answer
+			l.mu.Lock()
+			l.tickets[w.id] = w
+			l.mu.Unlock()
+			return true
+		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
+			l.t.Errorf("POST /tickets answered %d: %v", status, answer)
+			return false
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+	return false
+}
+
+func final(state any) bool {
+	return state == "assigned" || state == "declined" || state == "cancelled" || state == "expired"
+}
+
+// follow polls the ticket until its final state, answers ready checks for every member, and cancels it when nobody waits any more.
+func (l *loopRig) follow(ctx context.Context, w *waiter, until time.Time) {
+	asked := ""
+	for ctx.Err() == nil && !final(w.last["state"]) {
+		if match, _ := w.last["match_id"].(string); w.last["state"] == "accepting" && match != asked {
+			asked = match
+			l.answer(ctx, w)
+		}
+		if time.Now().After(until) {
+			l.leave(ctx, w)
+			continue
+		}
+		status, answer, err := l.askFor(ctx, w, http.MethodGet, fmt.Sprintf("?wait=1s&version=%v", w.last["version"]))
+		switch {
+		case err == nil && status == http.StatusOK:
+			w.last = answer
+		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
+			l.t.Errorf("GET /tickets/%s answered %d: %v", w.id, status, answer)
+			return
+		default:
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+}
+
+// answer accepts the match for every member; one of ten declines, and one of ten is silent.
+func (l *loopRig) answer(ctx context.Context, w *waiter) {
+	for _, sub := range w.party {
+		path := "/accept"
+		switch rand.IntN(10) {
+		case 0:
+			path = "/decline"
+		case 1:
+			continue
+		}
+		_, _, _ = l.play(sub, "/tickets/"+w.id+path, nil)
+		pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+	}
+}
+
+// leave cancels the ticket once. Without an answer the outcome is unknown, and the next poll shows it.
+func (l *loopRig) leave(ctx context.Context, w *waiter) {
+	status, answer, err := l.askFor(ctx, w, http.MethodDelete, "")
+	switch {
+	case err != nil || status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
+		pause(ctx, 50*time.Millisecond)
+	case status == http.StatusOK:
+		w.last = answer
+		w.cancelled = answer["state"] == "cancelled"
+	case status == http.StatusConflict:
+		if ticket, ok := answer["ticket"].(map[string]any); ok {
+			w.last = ticket
+		}
+		pause(ctx, 50*time.Millisecond)
+	default:
+		l.t.Errorf("DELETE /tickets/%s answered %d: %v", w.id, status, answer)
+	}
+}
+
+func (l *loopRig) askFor(ctx context.Context, w *waiter, method, query string) (int, fields, error) {
+	header := http.Header{"Authorization": {"Bearer " + l.accessToken(w.party[rand.IntN(len(w.party))])}}
+	return l.call(ctx, method, l.nextReplica()+"/tickets/"+w.id+query, header, nil)
+}

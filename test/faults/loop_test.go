@@ -1,0 +1,144 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+// Three replicas and three workers match parties by overlapping profiles, some after a ready check, while an Open Match director
+// matches the same queue, players cancel, decline and are silent, and game servers, replicas and workers are killed and frozen
+// and Postgres crashes. No ticket is in two matches, none is lost, each player of a match had one seat, and a cancelled ticket is
+// in no match. With DIRECTOR_SOAK it is 20,000 tickets.
+func TestTheLoopSurvivesAllFaults(t *testing.T) {
+	t.Parallel()
+	parties := 1000
+	if os.Getenv("DIRECTOR_SOAK") != "" {
+		parties = 20_000
+	}
+	l := newLoopRig(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var faults, others sync.WaitGroup
+	for n := range soakServers {
+		others.Go(func() { l.gameServer(ctx, n) })
+	}
+	others.Go(func() { l.runDirector(ctx, profiles()[1]) })
+	others.Go(func() { l.checkInvariants(ctx) })
+	others.Go(func() { l.queueOfFrontends(ctx) })
+	making, spare := context.WithCancel(ctx)
+	faults.Go(func() { l.makeFaults(making) })
+	l.players.queueParties(t.Context(), parties)
+	spare()
+	faults.Wait()
+	stop()
+	others.Wait()
+	l.pool.Reset()
+	l.requireDecided()
+	t.Logf("faults: %v", l.faults)
+}
+
+// loopSoak is the installation of all faults, with the director loop.
+type loopSoak struct {
+	*soak
+	players *loopRig
+}
+
+func newLoopRig(t *testing.T) *loopSoak {
+	t.Helper()
+	s := newSoak(t, 3, "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_OM_PENDING_FOR=20s", "DIRECTOR_TICKET_LEASE=30s")
+	for name, document := range loopProfiles {
+		s.applyProfile(fmt.Sprintf("name: %s\nmode: duel\nattributes: {skill: {type: number, default: 1500}}\n%s", name, document))
+	}
+	return &loopSoak{soak: s, players: &loopRig{omRig: s.omRig, tickets: map[string]*waiter{}}}
+}
+
+func (r *rig) applyProfile(document string) {
+	r.t.Helper()
+	file := filepath.Join(r.t.TempDir(), "profile.yaml")
+	require.NoError(r.t, os.WriteFile(file, []byte(document), 0o600))
+	r.run("profiles", "apply", "-f", file)
+}
+
+// queueOfFrontends queues tickets through Open Match's API, some with a player, which the loop may match as well.
+func (l *loopSoak) queueOfFrontends(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		f := &pb.SearchFields{Tags: []string{"red"}, StringArgs: map[string]string{}}
+		if n%2 == 0 {
+			f.StringArgs["player"] = fmt.Sprintf("om-%d", n)
+		}
+		_, _ = l.create(ctx, f)
+		pause(ctx, time.Duration(20+rand.IntN(60))*time.Millisecond)
+	}
+}
+
+// requireDecided compares what players were told with what the database has.
+func (l *loopSoak) requireDecided() {
+	l.t.Helper()
+	var assigned, cancelled, told []string
+	states := map[string]int{}
+	for id, w := range l.players.tickets {
+		state, _ := w.last["state"].(string)
+		states[state]++
+		told = append(told, id+" "+state)
+		if _, seated := w.last["session_handle"]; state == "assigned" && seated {
+			for _, sub := range w.party {
+				assigned = append(assigned, id+" "+sub)
+			}
+		}
+		if w.cancelled {
+			cancelled = append(cancelled, id)
+		}
+	}
+	require.Empty(l.t, one[[]string](l.rig, `
+		SELECT coalesce(array_agg(t.told), '{}') FROM unnest($1::text[]) AS t(told)
+		WHERE NOT EXISTS (SELECT FROM ticket_events e WHERE e.ticket_id || ' ' || e.state = t.told)`, told), "states that players were told and that nobody recorded")
+	require.Empty(l.t, one[[]string](l.rig, `
+		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
+			SELECT ticket_id AS ticket FROM ticket_events WHERE state IN ('assigned', 'declined', 'cancelled', 'expired')
+			GROUP BY ticket_id HAVING count(*) > 1) x`), "tickets that ended twice")
+	require.Empty(l.t, one[[]string](l.rig, `
+		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
+			SELECT unnest(tickets) AS ticket FROM match_history GROUP BY 1 HAVING count(*) > 1) x`), "tickets in two matches")
+	require.Empty(l.t, one[[]string](l.rig, `
+		SELECT coalesce(array_agg(c.ticket), '{}') FROM unnest($1::text[]) AS c(ticket)
+		WHERE EXISTS (SELECT FROM match_history m WHERE c.ticket = ANY (m.tickets))`, cancelled), "cancelled tickets in a match")
+	require.Empty(l.t, one[[]string](l.rig, `
+		WITH held AS (SELECT match_id, sub, session_id FROM seats UNION SELECT match_id, sub, session_id FROM seat_history)
+		SELECT coalesce(array_agg(a.ticket || ' ' || a.sub), '{}') FROM (
+			SELECT split_part(x, ' ', 1) AS ticket, split_part(x, ' ', 2) AS sub FROM unnest($1::text[]) AS x) a
+		WHERE (SELECT count(*) FROM match_history m JOIN held h ON h.match_id = m.id AND h.sub = a.sub WHERE a.ticket = ANY (m.tickets)) <> 1`, assigned),
+		"players who were assigned and did not have one seat")
+	l.requireNotMatchedByBoth()
+	l.requireInvariants()
+	require.Zero(l.t, states["queued"]+states["paused"]+states["waiting_for_server"], "%v", states)
+	require.Greater(l.t, states["assigned"], len(l.players.tickets)/2, "%v", states)
+	require.NotEmpty(l.t, cancelled)
+	l.t.Logf("%d tickets of our API (%v), %d players assigned, %d matches, %d of them of tickets of Open Match's frontends",
+		len(l.players.tickets), states, len(assigned), one[int](l.rig, "SELECT count(*) FROM match_history"),
+		one[int](l.rig, "SELECT count(*) FROM match_history WHERE profile = 'open'"))
+}
+
+// requireNotMatchedByBoth compares the matches of the Open Match director with those of the loop.
+func (l *loopSoak) requireNotMatchedByBoth() {
+	l.t.Helper()
+	var settled []string
+	for _, m := range l.matches {
+		if m.settled {
+			settled = append(settled, m.tickets...)
+		}
+	}
+	require.Empty(l.t, one[[]string](l.rig, `
+		SELECT coalesce(array_agg(o.ticket), '{}') FROM unnest($1::text[]) AS o(ticket)
+		WHERE EXISTS (SELECT FROM match_history m WHERE o.ticket = ANY (m.tickets))`, settled), "tickets matched by the loop and by an Open Match director")
+	require.NotEmpty(l.t, strings.Join(settled, ""), "the Open Match director matched nothing")
+}

@@ -1,0 +1,123 @@
+package faults
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// A player's stream of events and a game server's long poll are at a replica that is killed. At another replica the stream
+// continues with the states that the player has missed, and the server learns of the match.
+func TestStreamsContinueAtAnotherReplica(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first, second := r.serve(), r.serve()
+	r.start("work")
+	profile := filepath.Join(t.TempDir(), "asked.yaml")
+	require.NoError(t, os.WriteFile(profile, []byte("name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 20s}\n"), 0o600))
+	r.run("profiles", "apply", "-f", profile)
+
+	client, err := sdk.New(sdk.Options{URLs: []string{first.url, second.url}})
+	require.NoError(t, err)
+	defer client.Close()
+	server, err := sdk.Start(t.Context(), client, sdk.ServerOptions{
+		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: fleetToken,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	lists := server.Sessions(t.Context())
+	require.Empty(t, <-lists)
+
+	ada := r.queueFor("ada", "asked")
+	events := r.streamEvents(first, "ada", ada, "")
+	require.Equal(t, "queued 1", <-events)
+	first.Kill()
+	require.Empty(t, <-events, "cut off")
+	r.mu.Lock()
+	r.urls = []string{second.url}
+	r.mu.Unlock()
+
+	bo := r.queueFor("bo", "asked")
+	r.answer("ada", ada, "accept")
+	r.answer("bo", bo, "decline")
+	cy := r.queueFor("cy", "asked")
+	r.answer("cy", cy, "accept")
+	events = r.streamEvents(second, "ada", ada, "1")
+	for _, want := range []string{"accepting 2", "queued 3", "accepting 4"} {
+		require.Equal(t, want, <-events)
+	}
+	r.answer("ada", ada, "accept")
+	require.Equal(t, "assigned 5", <-events)
+	require.Empty(t, <-events, "nothing follows")
+
+	select {
+	case list := <-lists:
+		require.Len(t, list, 1)
+		require.Equal(t, "asked", list[0].Profile)
+		var players, teams []string
+		for _, p := range list[0].Players {
+			require.Equal(t, sdk.SeatReserved, p.State)
+			players, teams = append(players, p.Sub), append(teams, p.Team)
+		}
+		slices.Sort(teams)
+		require.Equal(t, []string{"ada", "cy", "blue", "red"}, append(players, teams...))
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the game server was not told of the match")
+	}
+	r.requireInvariants()
+}
+
+// queueFor puts a player into the queue of a profile, and returns the ticket's id.
+func (r *rig) queueFor(sub, profile string) string {
+	r.t.Helper()
+	status, ticket, err := r.play(sub, "/tickets", fields{"profiles": []string{profile}})
+	require.NoError(r.t, err)
+	require.Equal(r.t, http.StatusCreated, status, "%v", ticket)
+	return ticket["ticket_id"].(string)
+}
+
+// answer answers the ready check of a ticket, as soon as there is one.
+func (r *rig) answer(sub, ticket, answer string) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		status, _, err := r.play(sub, "/tickets/"+ticket+"/"+answer, nil)
+		return err == nil && status == http.StatusOK
+	}, 30*time.Second, 100*time.Millisecond, "%s: %s", sub, answer)
+}
+
+// streamEvents follows a ticket at a replica: the name and the id of each event, "" when the stream has ended.
+func (r *rig) streamEvents(at *process, sub, ticket, last string) <-chan string {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, at.url+"/tickets/"+ticket+"/events", nil)
+	require.NoError(r.t, err)
+	req.Header = http.Header{"Authorization": {"Bearer " + r.accessToken(sub)}}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	res, err := (&http.Client{}).Do(req) //nolint:bodyclose // the reader below closes it
+	require.NoError(r.t, err)
+	require.Equal(r.t, http.StatusOK, res.StatusCode)
+	out := make(chan string, 100)
+	go func() {
+		defer close(out)
+		defer func() { _ = res.Body.Close() }()
+		name := ""
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if event, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				name = event
+			} else if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				out <- name + " " + id
+			}
+		}
+	}()
+	return out
+}

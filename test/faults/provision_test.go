@@ -1,0 +1,120 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
+)
+
+// edgegapRig is an installation whose workers deploy at a fake of Edgegap.
+type edgegapRig struct {
+	*rig
+	fake  *edgegaptest.Fake
+	store *db.Store
+}
+
+func newEdgegapRig(t *testing.T) *edgegapRig {
+	t.Helper()
+	fake := edgegaptest.New(edgegaptest.Options{StartAfter: 300 * time.Millisecond, Rates: provider.Rates{Deploy: 40, Get: 20, List: 10}, PageSize: 50})
+	srv := httptest.NewServer(fake)
+	t.Cleanup(srv.Close)
+	t.Cleanup(fake.Close)
+	fake.Hooks(edgegaptest.HookNever)
+	r := &edgegapRig{fake: fake, rig: newRig(t,
+		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=faults", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:9", "DIRECTOR_PROVISION_TIMEOUT=2s",
+		"DIRECTOR_EDGEGAP_TOKEN=edgegap-test-key", "DIRECTOR_EDGEGAP_URL="+srv.URL, "DIRECTOR_SWEEP_INTERVAL=10s")}
+	r.exec(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within)
+	        VALUES ('arena', '1.0', 'edgegap', 'arena', '1.0', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8, '1 hour')`)
+	r.exec("INSERT INTO pools (region, app, version, max_servers, latitude, longitude) VALUES ('eu', 'arena', '1.0', 0, 50, 8)")
+	r.store = storetest.Open(t, r.cluster.URL("postgres"))
+	return r
+}
+
+// want inserts deployments.
+func (r *edgegapRig) want(n int) {
+	r.t.Helper()
+	for range n {
+		require.NoError(r.t, r.store.StartDeployment(r.t.Context(), "eu", db.NewDeployment{
+			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(), Origin: db.OriginOperator,
+		}))
+	}
+}
+
+// lose makes 30 % of the next calls fail, half of them after they were executed.
+func (r *edgegapRig) lose(calls int) {
+	random := rand.New(rand.NewPCG(3, 5))
+	for _, op := range []string{"deploy", "get", "list", "stop"} {
+		faults := make([]edgegaptest.Fault, calls)
+		for i := range faults {
+			switch n := random.IntN(100); {
+			case n < 15:
+				faults[i] = edgegaptest.LoseAnswer
+			case n < 30:
+				faults[i] = edgegaptest.CutBefore
+			}
+		}
+		r.fake.Next(op, faults...)
+	}
+}
+
+// joinAll registers the servers of all deployments that run, as their processes do.
+func (r *edgegapRig) joinAll() {
+	r.t.Helper()
+	for _, text := range one[[]string](r.rig, "SELECT coalesce(array_agg(id::text), '{}') FROM deployments WHERE phase = 'starting' AND registered_at IS NULL") {
+		id := uuid.MustParse(text)
+		_, err := r.store.Register(r.t.Context(), db.Registration{
+			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+		})
+		require.NoError(r.t, err)
+	}
+}
+
+// Two workers, one of which is killed each second, and 30 % of the provider's answers are lost: each deployment gets one server, what runs at the
+// provider is what the rows say, and the calls stay within the provider's limits.
+func TestKilledWorkersStartEachServerOnce(t *testing.T) {
+	t.Parallel()
+	const servers = 200
+	r := newEdgegapRig(t)
+	r.lose(2000)
+	r.want(servers)
+	workers := []*process{r.start("work"), r.start("work")}
+	for i := range 15 {
+		pause(t.Context(), time.Second)
+		victim := i % len(workers)
+		require.NoError(t, workers[victim].Signal(syscall.SIGKILL))
+		<-workers[victim].Done()
+		workers[victim] = r.start("work")
+		r.joinAll()
+	}
+	r.fake.Drain()
+	require.Eventually(t, func() bool {
+		r.joinAll()
+		return one[int](r.rig, "SELECT count(*)::int FROM deployments WHERE phase = 'ready' AND find_at IS NULL") == servers
+	}, 6*time.Minute, time.Second)
+	require.Equal(t, servers, r.fake.Alive())
+	require.Equal(t, servers, one[int](r.rig, "SELECT count(DISTINCT ref)::int FROM deployments"))
+
+	ids := one[[]string](r.rig, "SELECT array_agg(id::text) FROM deployments")
+	for _, id := range ids[:servers/2] {
+		require.NoError(t, r.store.StopDeployment(t.Context(), "eu", uuid.MustParse(id), "enough"))
+	}
+	require.Eventually(t, func() bool {
+		return one[int](r.rig, "SELECT count(*)::int FROM deployment_history WHERE reason = 'enough'") == servers/2
+	}, time.Minute, time.Second)
+	require.Equal(t, servers/2, r.fake.Alive())
+	calls := r.fake.Calls("deploy") + r.fake.Calls("get") + r.fake.Calls("list") + r.fake.Calls("stop")
+	require.LessOrEqual(t, r.fake.Violations(), calls/100, "calls over the provider's limits: a busy machine may delay some that were granted before")
+	require.Less(t, r.fake.Calls("deploy"), 2*servers)
+	r.requireInvariants()
+	t.Logf("calls: deploy %d, get %d, list %d, stop %d", r.fake.Calls("deploy"), r.fake.Calls("get"), r.fake.Calls("list"), r.fake.Calls("stop"))
+}

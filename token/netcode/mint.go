@@ -1,0 +1,99 @@
+package netcode
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"time"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// version is at the start of a token, and in the authenticated data of its private part.
+const version = "NETCODE 1.02\x00"
+
+// The layout. Fields after the public addresses have no fixed offset.
+const (
+	atProtocol   = len(version)
+	atCreated    = atProtocol + 8
+	atExpires    = atCreated + 8
+	atNonce      = atExpires + 8
+	atPrivate    = atNonce + chacha20poly1305.NonceSizeX
+	atTimeout    = atPrivate + privateBytes
+	privateBytes = 1024
+	plainBytes   = privateBytes - chacha20poly1305.Overhead
+)
+
+// Minter mints the tokens of one deployment. Safe for concurrent use.
+type Minter struct {
+	codec codec
+	aead  cipher.AEAD
+}
+
+// NewMinter returns the minter of a dialect and the key that the game server holds. Errors: [FieldError].
+func NewMinter(d Dialect, key Key) (*Minter, error) {
+	c, err := d.codec()
+	if err != nil {
+		return nil, err
+	}
+	aead, err := chacha20poly1305.NewX(key.Secret())
+	if err != nil {
+		return nil, FieldError{"key", "is the zero Key"}
+	}
+	return &Minter{c, aead}, nil
+}
+
+// Mint returns a token with a fresh nonce and fresh keys of the connection. Times are cut to whole seconds, IPv4 addresses that
+// are mapped into IPv6 are written as IPv4. Errors: [FieldError], and no token.
+func (m *Minter) Mint(claims Claims) (Token, error) {
+	var s salt
+	_, _ = rand.Read(s[:]) // never returns an error
+	return m.mint(claims, &s)
+}
+
+// salt is what is random in a token: the nonce and both keys.
+type salt [chacha20poly1305.NonceSizeX + 2*KeyBytes]byte
+
+func (s *salt) nonce() []byte { return s[:chacha20poly1305.NonceSizeX] }
+func (s *salt) keys() []byte  { return s[chacha20poly1305.NonceSizeX:] }
+
+func (m *Minter) mint(claims Claims, s *salt) (Token, error) {
+	claims, err := claims.check()
+	if err != nil {
+		return Token{}, err
+	}
+	order := m.codec.order
+	raw := new([TokenBytes]byte)
+	b := raw[:0]
+	b = append(b, version...)
+	b = order.AppendUint64(b, claims.ProtocolID)
+	b = order.AppendUint64(b, uint64(claims.Created.Unix()))
+	b = order.AppendUint64(b, uint64(claims.Expires.Unix()))
+	b = append(b, s.nonce()...)
+	b = m.aead.Seal(b, s.nonce(), m.private(claims, s), authenticated(raw))
+	b = order.AppendUint32(b, seconds(claims.Timeout))
+	b = m.codec.appendAddrs(b, claims.Addrs)
+	_ = append(b, s.keys()...) // writes into raw, which is large enough for 32 IPv6 addresses; the rest stays zero
+	return Token{&box[[TokenBytes]byte]{raw}}, nil
+}
+
+// private returns the private part before encryption.
+func (m *Minter) private(claims Claims, s *salt) []byte {
+	order := m.codec.order
+	b := make([]byte, 0, plainBytes)
+	b = order.AppendUint64(b, claims.ClientID)
+	b = order.AppendUint32(b, seconds(claims.Timeout))
+	b = m.codec.appendAddrs(b, claims.Private)
+	b = append(b, s.keys()...)
+	b = append(b, claims.UserData...)
+	return b[:plainBytes]
+}
+
+// seconds returns the signed number of a timeout in two's complement; negative timeouts are all the same.
+func seconds(timeout time.Duration) uint32 { return uint32(int32(max(timeout/time.Second, -1))) }
+
+// authenticated returns the associated data of the private part: version, protocol id and time of expiry.
+func authenticated(raw *[TokenBytes]byte) []byte {
+	data := make([]byte, 0, atCreated+8)
+	data = append(data, raw[:atCreated]...)
+	return append(data, raw[atExpires:atNonce]...)
+}

@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+const agentBatch = 1000
+
+// remindEvery is the interval at which game servers whose drain is kept but whose status is not draining are sent the command again.
+const remindEvery = 20 * time.Second
+
+// agentReaper ends the agents and commands of replicas that have ended, and deletes old rows of agents, commands and replicas.
+type agentReaper struct {
+	store    *db.Store
+	reminded time.Time // when commands of kept drains were last sent again
+}
+
+func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	remind := time.Since(r.reminded) >= remindEvery
+	err := eachRegion(ctx, r.store.AgentRegions, func(region string) error {
+		return errors.Join(r.end(ctx, region, done), r.settle(ctx, region, remind, done), r.forget(ctx, region, done))
+	})
+	if remind && err == nil {
+		r.reminded = time.Now()
+	}
+	return done, err
+}
+
+// end ends replicas past their lease, and the agents that they do not leave to others any longer.
+func (r *agentReaper) end(ctx context.Context, region string, done Done) error {
+	replicas, err := r.store.EndExpiredReplicas(ctx, region)
+	done.add("replicas", replicas)
+	if err != nil {
+		return err
+	}
+	return drain(1, func() (int, error) {
+		n, err := r.store.EndAgents(ctx, region)
+		done.add("agents", n)
+		return n, err
+	})
+}
+
+// settle times out commands whose caller's replica has ended.
+func (r *agentReaper) settle(ctx context.Context, region string, remind bool, done Done) error {
+	err := drain(1, func() (int, error) {
+		n, err := r.store.ExpireCommands(ctx, region)
+		done.add("commands_timed_out", n)
+		return n, err
+	})
+	if err != nil || !remind {
+		return err
+	}
+	return drain(agentBatch, func() (int, error) {
+		n, err := r.store.RemindKeptDrains(ctx, region, agentBatch)
+		done.add("drains_sent", n)
+		return n, err
+	})
+}
+
+func (r *agentReaper) forget(ctx context.Context, region string, done Done) error {
+	commands := drain(1, func() (int, error) {
+		n, err := r.store.ForgetCommands(ctx, region)
+		done.add("commands_forgotten", n)
+		return n, err
+	})
+	agents := drain(agentBatch, func() (int, error) {
+		n, err := r.store.ForgetAgents(ctx, region, agentBatch)
+		done.add("agents_forgotten", n)
+		return n, err
+	})
+	replicas, err := r.store.ForgetReplicas(ctx, region)
+	done.add("replicas_forgotten", replicas)
+	return errors.Join(commands, agents, err)
+}

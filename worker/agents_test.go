@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// replicaWith begins a replica of the fleet "global" with agents, each with a room.
+func (b *bundle) replicaWith(agents int) uuid.UUID {
+	b.t.Helper()
+	replica, err := b.BeginReplica(b.t.Context(), "global")
+	require.NoError(b.t, err)
+	for i := range agents {
+		_, err := b.JoinAgent(b.t.Context(), db.AgentJoin{
+			Ref:     db.AgentRef{Region: "global", ID: fmt.Sprintf("%08x%08x", replica.ID(), i), Replica: replica},
+			Content: db.AgentContent{Name: fmt.Sprintf("eu%d", i), ProcessUID: replica.String(), EndpointURL: "wss://eu", Status: db.AgentActive},
+			Rooms:   []db.ReportedRoom{{RawID: "lobby", Type: "duel", Local: true}},
+		})
+		require.NoError(b.t, err)
+	}
+	return replica
+}
+
+// Pins agents of a replica that was killed, which callers see for ever, and agents that two workers end twice.
+func TestAgentsOfDeadReplicasLeave(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l := loopOf(t, b.options(), "agents")
+	require.Empty(t, once(t, l))
+	dead, live := b.replicaWith(300), b.replicaWith(1)
+	b.exec("UPDATE replicas SET seen_at = now() - interval '1 minute' WHERE id = $1", dead)
+	require.Empty(t, once(t, l), "no replica is steady")
+	b.exec("UPDATE replicas SET steady_since = now() - interval '1 minute' WHERE id = $1", live)
+	require.Equal(t, Done{"replicas": 1, "agents": 300}, b.race(3, "agents", b.options()))
+	require.Empty(t, once(t, l))
+	require.Equal(t, 300, one[int](b, "SELECT count(*) FROM events WHERE kind = 'agent.left'"))
+	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM rooms"))
+	b.requireInvariants()
+
+	b.exec("UPDATE agent_states SET left_at = left_at - interval '10 minutes'")
+	b.exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes'")
+	require.Equal(t, Done{"agents_forgotten": 300, "replicas_forgotten": 1}, once(t, l))
+	require.Empty(t, once(t, l))
+}
+
+// Pins commands that stay pending, and take a place among the 32 of an agent, after the replica of their caller was killed.
+func TestCommandsWithoutACallerEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	replica := b.replicaWith(1)
+	agent := one[string](b, "SELECT agent_id FROM agent_states")
+	l := loopOf(t, b.options(), "agents")
+	b.exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline) VALUES ('global', gen_random_uuid(), $1, $2, 'drain', now() - interval '1 minute'),
+		('global', gen_random_uuid(), $1, $2, 'drain', now() + interval '1 minute')`, agent, replica)
+	b.exec("UPDATE agent_states SET in_flight = 2")
+	require.Equal(t, Done{"commands_timed_out": 1}, once(t, l))
+	require.Empty(t, once(t, l))
+	b.requireInvariants()
+	b.exec("UPDATE commands SET settled_at = settled_at - interval '2 minutes' WHERE state = 'timed_out'")
+	require.Empty(t, once(t, l), "the agent may still acknowledge it")
+	b.exec("UPDATE commands SET settled_at = settled_at - interval '10 minutes' WHERE state = 'timed_out'")
+	require.Equal(t, Done{"commands_forgotten": 1}, once(t, l))
+}
+
+// Pins a game server that is to stay drained, and does not drain since the command was lost.
+func TestKeptDrainsAreSentAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.replicaWith(1)
+	_, err := b.KeepDrain(t.Context(), "global", "eu0", "wss://eu", "sql:ann")
+	require.NoError(t, err)
+	r := &agentReaper{store: b.Store}
+	b.exec("UPDATE commands SET deadline = now() - interval '1 minute'")
+	done, err := r.runOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Done{"commands_timed_out": 1, "drains_sent": 1}, done)
+	b.exec("UPDATE commands SET deadline = now() - interval '1 minute'")
+	done, err = r.runOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Done{"commands_timed_out": 1}, done, "not every second")
+	r.reminded = time.Now().Add(-remindEvery)
+	done, err = r.runOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Done{"drains_sent": 1}, done)
+	b.requireInvariants()
+}

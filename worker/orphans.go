@@ -1,0 +1,150 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/provider"
+)
+
+const (
+	orphanAge     = 10 * time.Minute       // younger servers may belong to a step in progress
+	orphansInOne  = 100                    // stopped in one sweep: a mistake must not end thousands at once
+	orphanRetry   = 30 * time.Second       // after a list that failed or was not complete
+	listPause     = 250 * time.Millisecond // until the budget is asked for another page
+	orphansTicker = 5 * time.Second
+)
+
+// orphanSweeper looks for servers that run at a provider without a deployment, and stops them; and for deployments whose server a provider does not list.
+type orphanSweeper struct {
+	*provisioner
+
+	mu   sync.Mutex
+	seen map[provider.Ref]time.Time // when servers whose start time the provider does not report were first seen
+}
+
+func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	var failed []error
+	for name, by := range p.all {
+		if !by.Capabilities().List {
+			continue
+		}
+		now, due, err := p.store.ClaimSweep(ctx, name, p.opt.SweepEvery)
+		if err == nil && due {
+			err = p.sweep(ctx, name, by, now, done)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("provider %s: %w", name, err))
+			_ = p.store.DelaySweep(ctx, name, min(orphanRetry, p.opt.SweepEvery)) // else the next sweep is due after SweepEvery
+		}
+	}
+	return done, errors.Join(failed...)
+}
+
+// sweep reads the complete list first and the deployments then: what is listed had its deployment before it was started.
+func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Provider, now time.Time, done Done) error {
+	if stored, err := p.store.ClaimOwner(ctx, p.opt.Owner); err != nil || stored != p.opt.Owner {
+		return err // a restored copy of the database lacks the servers that were started since the backup
+	}
+	listed, err := p.list(ctx, name, by)
+	if err != nil {
+		return err
+	}
+	tags, refs := make([]string, 0, len(listed)), make([]string, 0, len(listed))
+	for _, o := range listed {
+		tags, refs = append(tags, string(o.Tag)), append(refs, string(o.Ref))
+	}
+	known, err := p.store.RefsOfTags(ctx, tags)
+	if err != nil {
+		return err
+	}
+	if err := p.stopOrphans(ctx, name, by, p.orphans(listed, known, now), done); err != nil {
+		return err
+	}
+	return eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
+		due, err := p.store.NoteList(ctx, region, name, refs, now)
+		done.add("unlisted", due)
+		return err
+	})
+}
+
+// list reads all pages, each within the budget that all workers share.
+func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provider) ([]provider.Observation, error) {
+	can := by.Capabilities()
+	return provider.Collect(func(cursor string) (page provider.Page, err error) {
+		for {
+			granted, err := p.budget(ctx, name, can, []operation{opFind})
+			if err != nil {
+				return page, err
+			}
+			if granted.take(opFind) == nil {
+				break
+			}
+			if !wait.For(ctx, listPause) {
+				return page, ctx.Err()
+			}
+		}
+		call, cancel := context.WithTimeout(ctx, p.opt.Timeout)
+		defer cancel()
+		start := time.Now()
+		page, err = by.List(call, p.opt.Owner, cursor)
+		p.metrics.call(name, "list", err, time.Since(start))
+		return page, err
+	})
+}
+
+// orphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a deployment.
+func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provider.Tag]provider.Ref, now time.Time) []provider.Observation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var orphans []provider.Observation
+	seen := map[provider.Ref]time.Time{}
+	for _, o := range listed {
+		own, ok := known[o.Tag]
+		if ok && (own == "" || own == o.Ref) || o.Ref == "" || o.Phase == provider.PhaseGone || o.Phase == provider.PhaseStopping {
+			continue
+		}
+		since := o.Started
+		if since.IsZero() {
+			if since = now; !p.seen[o.Ref].IsZero() {
+				since = p.seen[o.Ref]
+			}
+			seen[o.Ref] = since
+		}
+		if now.Sub(since) >= orphanAge {
+			orphans = append(orphans, o)
+		}
+	}
+	p.seen = seen
+	return orphans
+}
+
+func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provider.Provider, orphans []provider.Observation, done Done) error {
+	if len(orphans) > orphansInOne {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops", slog.String("provider", name), slog.Int("orphans", len(orphans)))
+		orphans = orphans[:orphansInOne]
+	}
+	for _, o := range orphans {
+		call, cancel := context.WithTimeout(ctx, p.opt.Timeout)
+		start := time.Now()
+		err := by.Stop(call, o.Ref, 0)
+		cancel()
+		p.metrics.call(name, opStop, err, time.Since(start))
+		if err != nil && provider.KindOf(err) != provider.Gone {
+			return err
+		}
+		p.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment", slog.String("provider", name), slog.String("ref", string(o.Ref)))
+		p.metrics.orphans.WithLabelValues(name).Inc()
+		done.add("orphans", 1)
+		if err := p.store.LogOrphan(ctx, name, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

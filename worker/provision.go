@@ -1,0 +1,275 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// ProvisionOptions configure the loops provision and orphans.
+type ProvisionOptions struct {
+	// Owner marks what this installation has started. All workers must have the same one; a worker with another owner than that which the
+	// database has stored provisions nothing, because its database may be a copy of another installation's.
+	Owner provider.Owner
+	// Timeout bounds a call of a provider; 0 means 15 seconds.
+	Timeout time.Duration
+	// SweepEvery is the interval at which servers without a deployment are searched for; 0 means 5 minutes.
+	SweepEvery time.Duration
+	// Environment returns the environment of a deployment's server, and the URL at which its provider reports changes, "" for none. An error
+	// ends the deployment.
+	Environment func(db.Deployment, db.AppVersion) (provider.Env, provider.Secret, error)
+}
+
+func (o ProvisionOptions) withDefaults() ProvisionOptions {
+	o.Timeout, o.SweepEvery = cmp.Or(o.Timeout, 15*time.Second), cmp.Or(o.SweepEvery, 5*time.Minute)
+	return o
+}
+
+// Bounds of the loop.
+const (
+	provisionInterval = 250 * time.Millisecond
+	provisionBatch    = 32  // deployments that one statement claims
+	maxCalls          = 128 // steps in progress for each provider in this worker, so that a slow provider blocks no others
+	leaseOfTimeouts   = 3   // the length of a claim, in call timeouts
+	budgetShare       = 0.8 // of a provider's limit that all workers together use
+	shutdownGrace     = 5 * time.Second
+	releaseTimeout    = 2 * time.Second
+	resolveTimeout    = 5 * time.Second
+)
+
+// provisioner claims due deployments and makes one step for each. Its calls run beside each other and beside the next claims, with no transaction
+// open and no lock held.
+type provisioner struct {
+	store   *db.Store
+	opt     ProvisionOptions
+	all     map[string]provider.Provider
+	log     *slog.Logger
+	metrics *provisionMetrics
+
+	life    context.Context // of the worker; its end starts no more calls
+	calls   context.Context // ends shutdownGrace after life
+	cancel  context.CancelFunc
+	steps   sync.WaitGroup
+	running map[string]*atomic.Int64 // steps in progress, by provider
+	wake    *waker
+}
+
+func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
+	if o.Provision == nil || !o.Provision.Owner.Valid() || o.Provision.Environment == nil {
+		return nil, fmt.Errorf("worker: providers need an owner and an environment")
+	}
+	p := &provisioner{
+		store: o.Store, opt: o.Provision.withDefaults(), all: o.Providers, log: o.Log.With(slog.String("loop", "provision")), metrics: m,
+		running: map[string]*atomic.Int64{}, wake: newWaker(o.Store),
+	}
+	for name := range o.Providers {
+		p.running[name] = &atomic.Int64{}
+	}
+	p.begin(context.Background())
+	return p, nil
+}
+
+// begin sets the life of the provisioner.
+func (p *provisioner) begin(ctx context.Context) {
+	if p.cancel != nil {
+		p.cancel()
+	}
+	p.life = ctx
+	p.calls, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+}
+
+// finish waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost costs a search.
+func (p *provisioner) finish() {
+	timer := time.AfterFunc(shutdownGrace, p.cancel)
+	p.steps.Wait()
+	timer.Stop()
+	p.cancel()
+	p.wake.stop()
+}
+
+func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	if ok, err := p.owned(ctx); err != nil || !ok {
+		return done, err
+	}
+	err := eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
+		p.wake.follow(region)
+		for name := range p.all {
+			if err := p.claim(ctx, region, name, done); err != nil {
+				return fmt.Errorf("provider %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = p.metrics.read(ctx, p.store)
+	}
+	return done, err
+}
+
+// owned reports whether the database belongs to the installation that this worker's settings name.
+func (p *provisioner) owned(ctx context.Context) (bool, error) {
+	if p.metrics.owned.Load() {
+		return true, nil // ClaimDeployments compares the owner each time
+	}
+	stored, err := p.store.ClaimOwner(ctx, p.opt.Owner)
+	if err != nil {
+		return false, err
+	}
+	p.metrics.setOwned(stored == p.opt.Owner)
+	if stored != p.opt.Owner {
+		return false, fmt.Errorf("the database belongs to owner %s, but this worker's owner is %s: it starts and stops no servers", stored, p.opt.Owner)
+	}
+	return true, nil
+}
+
+// claim starts steps of due deployments, until there are no more or enough are in progress.
+func (p *provisioner) claim(ctx context.Context, region, name string, done Done) error {
+	for ctx.Err() == nil {
+		batch := min(provisionBatch, maxCalls-int(p.running[name].Load()))
+		if batch <= 0 {
+			return nil // a step that ends wakes the loop
+		}
+		start := time.Now()
+		claimed, err := p.store.ClaimDeployments(ctx, db.ClaimDeployments{
+			Region: region, Provider: name, Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
+		})
+		if err != nil {
+			return err
+		}
+		if err := p.start(ctx, name, claimed, start); err != nil {
+			return err
+		}
+		done.add("steps", len(claimed))
+		if len(claimed) < batch {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// start starts the steps for which there is budget, and puts the others back.
+func (p *provisioner) start(ctx context.Context, name string, claimed []db.ClaimedDeployment, started time.Time) error {
+	if len(claimed) == 0 {
+		return nil
+	}
+	steps, ops, err := p.prepare(ctx, name, claimed, started)
+	var granted grants
+	if err == nil {
+		granted, err = p.budget(ctx, name, p.all[name].Capabilities(), ops)
+	}
+	if err != nil {
+		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].Now)) // else they wait for the end of the claim
+	}
+	var back []db.ClaimedDeployment
+	var next []time.Time
+	for i, s := range steps {
+		if free := granted.take(ops[i]); free != nil {
+			back, next = append(back, s.d), append(next, *free)
+			continue
+		}
+		p.launch(s, ops[i])
+	}
+	return p.store.PutBackDeployments(ctx, back, next)
+}
+
+// putBack makes deployments due again, at once or at a time, even if ctx has ended.
+func (p *provisioner) putBack(ctx context.Context, claimed []db.ClaimedDeployment, next time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	return p.store.PutBackDeployments(ctx, claimed, slices.Repeat([]time.Time{next}, len(claimed)))
+}
+
+// prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the others of its batch.
+func (p *provisioner) prepare(ctx context.Context, name string, claimed []db.ClaimedDeployment, started time.Time) (steps []*step, ops []operation, err error) {
+	can, versions := p.all[name].Capabilities(), versionCache{}
+	for i := range claimed {
+		d := claimed[i]
+		v, err := versions.get(ctx, p.store, d.App, d.Version)
+		if db.IsKind(err, db.NotFound) {
+			p.log.LogAttrs(ctx, slog.LevelError, "a deployment has no app version", slog.String("deployment", d.ID.String()), slog.Any("error", err))
+			continue // it is due again when the claim ends
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if d.Ref != "" && (d.Phase == db.DeploymentWanted || d.Phase == db.DeploymentDeploying) {
+			d.Phase = db.DeploymentStarting // the ref was stored by a step whose decision was dropped
+		}
+		if !can.List || can.NativeNames {
+			d.FindAt = nil // a second server cannot be found, or cannot exist
+		}
+		steps = append(steps, &step{provisioner: p, provider: p.all[name], can: can, d: d, v: v, started: started})
+		ops = append(ops, plan(&d, can, v.Grace))
+	}
+	return steps, ops, nil
+}
+
+// launch makes a step beside the loop.
+func (p *provisioner) launch(s *step, op operation) {
+	running := p.running[s.d.Provider]
+	running.Add(1)
+	p.steps.Go(func() {
+		defer func() {
+			if running.Add(-1) == maxCalls-1 {
+				p.wake.now()
+			}
+		}()
+		if err := guard(func() error { return s.run(p.calls, op) }); err != nil && p.life.Err() == nil {
+			p.log.LogAttrs(p.calls, slog.LevelWarn, "step failed", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
+				slog.String("operation", string(op)), slog.Any("error", err))
+		}
+	})
+}
+
+// guard makes a panic an error: one deployment must not end the worker.
+func guard(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return fn()
+}
+
+// versionCache holds the app versions of a batch.
+type versionCache map[[2]string]*db.AppVersion
+
+func (c versionCache) get(ctx context.Context, store *db.Store, app, version string) (*db.AppVersion, error) {
+	key := [2]string{app, version}
+	if v, ok := c[key]; ok {
+		return v, nil
+	}
+	v, err := store.AppVersion(ctx, app, version)
+	if err != nil {
+		return nil, err
+	}
+	c[key] = &v
+	return &v, nil
+}
+
+// resolve returns an address of a host name, an IPv4 one if there is one, or the zero Addr.
+func (p *provisioner) resolve(ctx context.Context, host string) netip.Addr {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(found) == 0 {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the host name of a server could not be resolved", slog.String("host", host), slog.Any("error", err))
+		return netip.Addr{}
+	}
+	if i := slices.IndexFunc(found, func(a netip.Addr) bool { return a.Unmap().Is4() }); i >= 0 {
+		return found[i].Unmap()
+	}
+	return found[0]
+}

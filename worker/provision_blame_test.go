@@ -1,0 +1,123 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// Pins servers that end as soon as they start and are replaced for ever, each of them paid for.
+func TestACrashLoopPausesTheVersion(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		crash func(w *works, id uuid.UUID, s *server)
+		gone  string
+	}{
+		"the process ends":         {func(w *works, _ uuid.UUID, s *server) { w.shop.end(s.Ref) }, "gone: the server has ended"},
+		"the provider says failed": {func(_ *works, _ uuid.UUID, s *server) { s.failed = true }, "gone: the provider could not run it"},
+		"too slow":                 {func(_ *works, _ uuid.UUID, s *server) { s.Started = s.Started.Add(time.Hour) }, "gone: not ready within 3m0s"},
+		"no game port": {func(w *works, id uuid.UUID, _ *server) {
+			w.exec("UPDATE app_versions SET game_port = 'other'")
+			w.join(id)
+		}, "gone: no_endpoint"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setupWorks(t)
+			p := w.worker()
+			for i := range 3 {
+				id := w.want()
+				w.step(p)
+				c.crash(w, id, w.servers[provider.Ref(one[string](w.bundle, "SELECT ref FROM deployments"))])
+				for n := 0; w.phase(id) != c.gone; n++ {
+					w.let(time.Second, p)
+					require.Less(t, n, 300, w.phase(id))
+				}
+				require.Equal(t, i+1, one[int](w.bundle, "SELECT failures FROM app_versions"))
+			}
+			require.True(t, one[bool](w.bundle, "SELECT paused_until > $1 FROM app_versions", w.Now()))
+			require.Empty(t, w.refs())
+		})
+	}
+}
+
+// A server that players have used is no failure of its version, nor is one that was ended.
+func TestServersThatWereReadyAreNoFailures(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	id := w.ready(p)
+	w.shop.end("ref-0")
+	w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now())
+	w.let(5*time.Second, p)
+	require.Equal(t, "gone: the server has ended", w.phase(id))
+	id = w.want()
+	w.step(p)
+	require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "enough"))
+	w.let(20*time.Second, p)
+	require.Equal(t, "gone: enough", w.phase(id))
+	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"))
+}
+
+// Pins a server that drains as soon as it is ready, and is replaced by one that does the same: the provider ends servers earlier than the
+// version drains ahead.
+func TestAShortLifeIsNotAllDrain(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]func(w *works){
+		"the provider says the limit": func(w *works) { w.can.MaxLifetime = time.Hour },
+		"each server says its end":    func(w *works) { w.lives = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setupWorks(t)
+			limit(w)
+			p := w.worker()
+			id := w.ready(p)
+			w.let(40*time.Minute, p)
+			require.Equal(t, "ready", w.phase(id))
+			w.let(10*time.Minute, p)
+			require.Equal(t, "gone: drained before the end of its lifetime", w.phase(id))
+		})
+	}
+}
+
+// Pins a batch that one deployment blocks, again and again.
+func TestADeploymentWithoutItsVersionBlocksNoOthers(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	lost, other := w.want(), w.want()
+	w.exec("UPDATE deployments SET version = 'deleted' WHERE id = $1", lost)
+	w.step(p)
+	require.Equal(t, "wanted", w.phase(lost))
+	require.Equal(t, "starting", w.phase(other))
+}
+
+// A worker that ends hands over the deployments whose calls it has cut.
+func TestAWorkerThatEndsHandsItsDeploymentsOver(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	life, end := context.WithCancel(t.Context())
+	p.begin(life)
+	id := w.want()
+	w.mu.Lock()
+	w.script["deploy"] = append(w.script["deploy"], func() error {
+		end()
+		return provider.Fail(provider.Ambiguous, "deploy", errors.New("cut"))
+	})
+	w.mu.Unlock()
+	w.step(p)
+	require.Equal(t, "deploying", w.phase(id))
+	w.elapse(time.Second)
+	claimed, err := w.ClaimDeployments(t.Context(), db.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-test", Hold: time.Minute, Batch: 1})
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+}

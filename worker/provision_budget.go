@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// grants are the calls that a batch may make, by class. Classes without a limit have no entry.
+type grants map[db.CallClass]*grant
+
+type grant struct {
+	left int
+	rate float64
+	free time.Time // when the next call that has none gets one
+}
+
+// budget takes the calls of a batch from the budgets that all workers share.
+func (p *provisioner) budget(ctx context.Context, name string, can provider.Capabilities, ops []operation) (grants, error) {
+	rates := map[db.CallClass]float64{
+		db.CallDeploy: can.Rates.Deploy, db.CallGet: can.Rates.Get, db.CallList: can.Rates.List, db.CallStop: can.Rates.Stop,
+	}
+	wants := map[db.CallClass]db.CallBudget{}
+	for _, op := range ops {
+		if class := op.class(); rates[class] > 0 {
+			w := wants[class]
+			wants[class] = db.CallBudget{Want: w.Want + 1, Rate: rates[class] * budgetShare}
+		}
+	}
+	if len(wants) == 0 {
+		return grants{}, nil
+	}
+	granted, err := p.store.TakeBudgets(ctx, name, wants)
+	if err != nil {
+		return nil, err
+	}
+	g := grants{}
+	for class, w := range wants {
+		got := granted[class]
+		g[class] = &grant{left: got.Calls, rate: w.Rate, free: got.FreeAt}
+	}
+	return g, nil
+}
+
+// take takes a call. If there is none, it returns when the deployment should be due again: each one that waits when the budget has refilled for
+// it, so that a backlog does not come back at once.
+func (g grants) take(op operation) *time.Time {
+	b, limited := g[op.class()]
+	if !limited {
+		return nil
+	}
+	if b.left > 0 {
+		b.left--
+		return nil
+	}
+	b.free = b.free.Add(time.Duration(float64(time.Second) / b.rate))
+	free := b.free
+	return &free
+}

@@ -1,0 +1,150 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// pausedPoll bounds how long a deployment waits for a paused version: an operator may resume it earlier.
+const pausedPoll = 15 * time.Second
+
+// deploy commits the intent, and starts a server.
+func (s *step) deploy(ctx context.Context) error {
+	now := s.now()
+	if until := s.v.PausedUntil; until != nil && until.After(now) {
+		return s.conclude(ctx, verdict{next: earliest(until, at(now, pausedPoll))})
+	}
+	if s.d.Phase == db.DeploymentDeploying && !s.can.NativeNames && !s.intentIsOld(now) {
+		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))}) // the provider cannot list what the last Deploy may have started
+	}
+	lifetime, drainAhead := s.lifetime()
+	before := s.d.IntentAt
+	if intended, err := s.store.PutIntent(ctx, &s.d, lifetime, drainAhead); err != nil || !intended {
+		return err // the claim ends by itself; the decision that came before has made it due
+	}
+	spec, err := s.spec(lifetime)
+	if err != nil {
+		s.d.IntentAt = before
+		return s.conclude(ctx, fail(&s.d, s.now(), "its environment could not be made", err.Error()).blaming(&s.d))
+	}
+	var o provider.Observation
+	err = s.call(ctx, opDeploy, func(ctx context.Context) (err error) {
+		o, err = s.provider.Deploy(ctx, spec)
+		return err
+	})
+	if err != nil {
+		return s.deployFailed(ctx, err, before)
+	}
+	return s.deployed(ctx, o)
+}
+
+// lifetime returns how long a server lives, and how long before its end it drains. Where the provider allows less than the app version, it
+// drains for a quarter of its life at most: one that drains as soon as it is ready would be replaced for ever.
+func (s *step) lifetime() (lifetime, drainAhead time.Duration) {
+	if limit := s.can.MaxLifetime; limit > 0 && limit < s.v.MaxLifetime {
+		return limit, min(s.v.DrainAhead, limit/4)
+	}
+	return s.v.MaxLifetime, s.v.DrainAhead
+}
+
+func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
+	env, webhook, err := s.opt.Environment(s.d.Deployment, *s.v)
+	if err != nil {
+		return provider.Spec{}, err
+	}
+	spec := provider.Spec{
+		Tag: s.d.Tag, Owner: s.opt.Owner, App: s.v.Launch, Version: s.v.LaunchVersion, Env: env, Webhook: webhook, Lifetime: lifetime,
+		Hint:      provider.Hint{Addr: s.d.Address, Coords: s.d.Coords},
+		Resources: provider.Resources{CPUUnits: s.v.CPUUnits, MemoryMiB: s.v.MemoryMiB},
+	}
+	for _, p := range s.v.Ports {
+		spec.Ports = append(spec.Ports, provider.Port{Name: p.Name, Internal: p.Internal, Protocol: p.Protocol})
+	}
+	return spec, nil
+}
+
+// deployed stores the ref of a server that was started. If the deployment is gone meanwhile, or has another server, this one is stopped.
+func (s *step) deployed(ctx context.Context, o provider.Observation) error {
+	own, err := s.store.NoteRef(ctx, &s.d, o.Ref)
+	if err != nil {
+		return err
+	}
+	if own != o.Ref {
+		return s.stopExtra(ctx, o.Ref)
+	}
+	if !s.can.List && o.IP.IsValid() {
+		// Get may say less than Deploy did where the provider cannot list. That the server is ready is left to the next step, as below.
+		facts := o
+		facts.Phase = provider.PhaseStarting
+		if err := s.store.NoteObservation(ctx, &s.d, facts, s.v.DrainAhead); err != nil {
+			return err
+		}
+	}
+	if err := s.store.PoolHasCapacity(ctx, &s.d.Deployment); err != nil {
+		return err
+	}
+	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
+	if o.Phase != provider.PhaseReady {
+		return s.conclude(ctx, verdict{next: earliest(at(s.now(), pollPause(0)), s.d.FindAt)})
+	}
+	now := s.now()
+	return s.conclude(ctx, verdict{next: &now}) // the next step sees it ready, in a phase that others may change
+}
+
+// deployFailed decides after an error of Deploy. before is the intent before this one: nil means that no earlier call may have started a server.
+func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time) error {
+	if s.life.Err() != nil {
+		return s.handBack(ctx) // the next worker looks for the server
+	}
+	s.d.LastError = cause.Error()
+	switch provider.KindOf(cause) {
+	case provider.Ambiguous, provider.Gone: // Deploy never answers Gone
+		_, err := s.store.DecideDeployment(ctx, &s.d, at(s.now(), pollPause(0)))
+		return err
+	case provider.Permanent:
+		s.d.IntentAt = before
+		if err := s.conclude(ctx, fail(&s.d, s.now(), "the provider refused it", s.d.LastError)); err != nil {
+			return err
+		}
+		return s.failVersion(ctx, s.d.LastError)
+	case provider.Capacity:
+		return s.withoutCapacity(ctx, cause, before)
+	default:
+		s.d.Phase, s.d.IntentAt = db.DeploymentWanted, before
+		s.d.Polls = s.d.Attempt // attempts without progress: the pause grows with them
+		return s.retry(ctx, cause)
+	}
+}
+
+// withoutCapacity lets the pool wait. A server that exists in error is stopped.
+func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Time) error {
+	if err := s.store.PausePoolWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
+		return err
+	}
+	if refused, ok := errors.AsType[*provider.Error](cause); ok && refused.Ref != "" {
+		own, err := s.store.NoteRef(ctx, &s.d, refused.Ref)
+		if err != nil {
+			return err
+		}
+		if own != refused.Ref {
+			return s.stopExtra(ctx, refused.Ref)
+		}
+		return s.conclude(ctx, fail(&s.d, s.now(), "the provider has no capacity", s.d.LastError))
+	}
+	s.d.Phase, s.d.IntentAt, s.d.Polls = db.DeploymentWanted, before, s.d.Attempt
+	return s.retry(ctx, cause)
+}
+
+// failVersion counts a failure that an operator has to repair.
+func (s *step) failVersion(ctx context.Context, reason string) error {
+	paused, err := s.store.FailVersion(ctx, s.d.App, s.d.Version, reason)
+	if paused {
+		s.log.Warn("version paused after three failures in a row", slog.String("app", s.v.Name()), slog.String("reason", reason))
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// verdict is what an observation means for a deployment.
+type verdict struct {
+	gone   bool
+	reason string // of gone
+	blames bool   // the app version: a server of it never became ready. It counts towards the pause of the version
+	next   *time.Time
+}
+
+// judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing but its arguments.
+func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, now time.Time, lease time.Duration) verdict {
+	switch {
+	case o.Phase == provider.PhaseGone:
+		return judgeGone(d, o, now)
+	case over(d):
+		return judgeEnding(d, now)
+	case o.Phase == provider.PhaseFailed:
+		return fail(d, now, "the provider could not run it", o.Error).blaming(d)
+	case o.Phase == provider.PhaseStopping:
+		d.Stop, d.Phase, d.Polls, d.Reason = true, db.DeploymentStopping, 0, orReason(d.Reason, "the provider ends it")
+		return verdict{next: at(now, pollPause(0))}
+	case d.Phase == db.DeploymentStarting && o.Phase == provider.PhaseReady:
+		return judgeSilence(d, v, now)
+	case d.Phase == db.DeploymentStarting:
+		return judgeStart(d, v, now)
+	case d.LostAt != nil:
+		return judgeLost(d, now, lease)
+	default:
+		d.Polls = 0
+		return verdict{next: schedule(d, v.Grace)}
+	}
+}
+
+// judgeGone keeps a deployment for which a second server may still appear until that is decided.
+func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) verdict {
+	reason := "the server has ended"
+	if o.Error != "" {
+		reason += ": " + o.Error
+	}
+	r := verdict{gone: true, reason: reason}
+	if !over(d) {
+		r = r.blaming(d)
+	}
+	if d.FindAt != nil {
+		d.Stop, d.Phase, d.Reason = true, db.DeploymentStopping, orReason(d.Reason, reason)
+		r.gone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
+	}
+	return r
+}
+
+// blaming blames the app version unless the server was ready once. Without that, servers that end as soon as they start would be replaced
+// for ever.
+func (r verdict) blaming(d *db.ClaimedDeployment) verdict {
+	r.blames = d.ReadyAt == nil
+	return r
+}
+
+func judgeEnding(d *db.ClaimedDeployment, now time.Time) verdict {
+	d.Polls++
+	if d.Polls%callsToStop == 0 {
+		d.Phase = db.DeploymentFailed // Stop is called again: an accepted one may be lost
+	}
+	return verdict{next: earliest(at(now, pollPause(d.Polls)), d.FindAt)}
+}
+
+func judgeStart(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdict {
+	if d.IntentAt != nil && now.After(d.IntentAt.Add(v.StartWithin)) {
+		return fail(d, now, "not ready within "+v.StartWithin.String(), "").blaming(d)
+	}
+	d.Polls++
+	return verdict{next: earliest(at(now, pollPause(d.Polls)), d.FindAt)}
+}
+
+// judgeSilence judges a server that the provider calls ready and that is not ready for players. It is woken when it registers, so that its
+// provider is not asked again before the time is over.
+func judgeSilence(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdict {
+	since := now
+	if d.ProviderReadyAt != nil {
+		since = *d.ProviderReadyAt
+	}
+	deadline := since.Add(v.RegisterWithin)
+	if now.Before(deadline) {
+		d.Polls = 0
+		return verdict{next: earliest(&deadline, d.FindAt)}
+	}
+	reason := "did not register within " + v.RegisterWithin.String()
+	if d.RegisteredAt != nil {
+		reason = "registered, and was not ready within " + v.RegisterWithin.String()
+	}
+	return fail(d, now, reason, "").blaming(d)
+}
+
+// judgeLost judges a server whose lease has expired and which its provider calls ready: it may register again.
+func judgeLost(d *db.ClaimedDeployment, now time.Time, lease time.Duration) verdict {
+	deadline := d.LostAt.Add(leasesToRest * lease)
+	if !now.Before(deadline) {
+		return fail(d, now, "lost its lease and did not register again", "")
+	}
+	d.Polls++
+	return verdict{next: earliest(&deadline, at(now, pollPause(d.Polls)))}
+}
+
+// fail ends a deployment that does not work.
+func fail(d *db.ClaimedDeployment, now time.Time, reason, detail string) verdict {
+	d.Phase, d.Polls, d.Reason = db.DeploymentFailed, 0, orReason(d.Reason, reason)
+	if detail != "" {
+		d.LastError = detail
+	}
+	return verdict{next: &now}
+}
+
+// orReason returns the first reason.
+func orReason(first, second string) string {
+	if first != "" {
+		return first
+	}
+	return second
+}
+
+func at(now time.Time, pause time.Duration) *time.Time {
+	t := now.Add(pause)
+	return &t
+}
+
+func latest(t *time.Time, other time.Time) *time.Time {
+	if t.After(other) {
+		return t
+	}
+	return &other
+}

@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// operation is what a step of a deployment does.
+type operation string
+
+const (
+	opDeploy operation = "deploy"
+	opFind   operation = "find"
+	opGet    operation = "get"
+	opStop   operation = "stop"
+	opDecide operation = "" // calls nothing
+)
+
+// class returns the budget that an operation takes from.
+func (o operation) class() db.CallClass {
+	return map[operation]db.CallClass{opDeploy: db.CallDeploy, opFind: db.CallList, opGet: db.CallGet, opStop: db.CallStop}[o]
+}
+
+// Times of the loop.
+const (
+	findGrace    = 30 * time.Second // how late after the end of its Deploy a server may appear in lists
+	lastFind     = 2 * time.Minute  // after an intent that follows an ambiguous one: the last look for a second server
+	drainPoll    = 15 * time.Second // of a draining deployment: until its sessions have ended
+	longestPause = time.Minute      // after errors
+	leasesToRest = 3                // how many leases a server whose lease expired has to register again
+	callsToStop  = 8                // polls after which Stop is repeated
+)
+
+// over reports whether the only steps left are those that end a deployment.
+func over(d *db.ClaimedDeployment) bool {
+	return d.Stop || d.Phase == db.DeploymentFailed || d.Phase == db.DeploymentStopping
+}
+
+// plan returns the operation of the next step of a deployment. It reads nothing but its arguments.
+func plan(d *db.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
+	switch {
+	case over(d):
+		return planEnd(d, can)
+	case d.Phase == db.DeploymentWanted:
+		return opDeploy
+	case d.Phase == db.DeploymentDeploying:
+		return planSearch(can, opDeploy)
+	case isDue(d.EndsAt, d.Now.Add(grace)):
+		return opDecide
+	case isDue(d.FindAt, d.Now):
+		return planSearch(can, opGet)
+	case d.Phase == db.DeploymentReady && d.LostAt == nil && isDue(d.DrainAt, d.Now), d.Phase == db.DeploymentDraining && d.LostAt == nil:
+		return opDecide
+	default:
+		return opGet
+	}
+}
+
+func planEnd(d *db.ClaimedDeployment, can provider.Capabilities) operation {
+	switch {
+	case d.Ref == "" && d.IntentAt == nil:
+		return opDecide
+	case d.Ref == "" || isDue(d.FindAt, d.Now):
+		return planSearch(can, opDecide)
+	case !can.Stop: // its provider ends it
+		return opDecide
+	case d.Phase != db.DeploymentStopping:
+		return opStop
+	default:
+		return opGet
+	}
+}
+
+// planSearch returns opFind, or what is done instead where the provider cannot list.
+func planSearch(can provider.Capabilities, instead operation) operation {
+	if can.List {
+		return opFind
+	}
+	return instead
+}
+
+// isDue reports whether a time has come. A nil time never comes.
+func isDue(t *time.Time, now time.Time) bool { return t != nil && !t.After(now) }
+
+// pollPauses are the pauses between looks at a server that starts or stops.
+var pollPauses = []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second, 3 * time.Second, 5 * time.Second}
+
+// pollPause returns the pause before the next look, with a jitter of a fifth.
+func pollPause(polls int) time.Duration {
+	d := pollPauses[min(max(polls, 0), len(pollPauses)-1)]
+	return d - d/5 + rand.N(2*d/5)
+}
+
+// retryPause returns the pause after an error: full jitter, up to a minute.
+func retryPause(failures int) time.Duration {
+	return 250*time.Millisecond + rand.N(min(time.Second<<min(max(failures, 0), 6), longestPause))
+}
+
+// earliest returns the first of several times, nil if there is none.
+func earliest(times ...*time.Time) *time.Time {
+	var first *time.Time
+	for _, t := range times {
+		if t != nil && (first == nil || t.Before(*first)) {
+			first = t
+		}
+	}
+	return first
+}
+
+// schedule returns when a ready deployment is due without being woken.
+func schedule(d *db.ClaimedDeployment, grace time.Duration) *time.Time {
+	var end *time.Time
+	if d.EndsAt != nil {
+		t := d.EndsAt.Add(-grace)
+		end = &t
+	}
+	drain := d.DrainAt
+	if d.Phase == db.DeploymentDraining {
+		t := d.Now.Add(drainPoll)
+		drain = &t
+	}
+	return earliest(end, drain, d.FindAt)
+}

@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/agones"
+	"github.com/lattice-director/director/provider/agones/agonestest"
+	"github.com/lattice-director/director/provider/docker"
+	"github.com/lattice-director/director/provider/docker/dockertest"
+	"github.com/lattice-director/director/provider/edgegap"
+	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
+	"github.com/lattice-director/director/provider/manual"
+)
+
+// Pins a provider with which the loop cannot work: a server that never becomes ready for players, or one that outlives its deployment.
+func TestEachProviderWithTheLoop(t *testing.T) {
+	t.Parallel()
+	for name, setup := range map[string]func(t *testing.T) (p provider.Provider, launch, version string, alive func() int){
+		"docker": dockerFake, "edgegap": edgegapFake, "manual": manualServers,
+		"agones": func(t *testing.T) (provider.Provider, string, string, func() int) { return agonesFake(t, true) },
+		"agones without Kubernetes": func(t *testing.T) (provider.Provider, string, string, func() int) {
+			p, launch, version, _ := agonesFake(t, false)
+			return p, launch, version, func() int { return 0 } // the servers end by themselves
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, launch, version, alive := setup(t)
+			w := setupWorks(t)
+			w.exec("UPDATE app_versions SET launch = $1, launch_version = $2", launch, version)
+			o := w.options()
+			o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &w.opt
+			m, err := New(o)
+			require.NoError(t, err)
+			t.Cleanup(m.provision.finish)
+			id := w.want()
+			w.exec("UPDATE deployments SET address = '198.51.100.7'")
+			w.until(m.provision, id, "starting")
+			r := db.Registration{
+				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+			}
+			if name == "manual" {
+				r.Endpoint = "192.0.2.1:5000"
+			}
+			_, err = w.Register(t.Context(), r)
+			require.NoError(t, err)
+			w.until(m.provision, id, "ready")
+			require.Regexp(t, `^[0-9.]+:[0-9]+$`, one[string](w.bundle, "SELECT endpoint FROM instances WHERE id = $1", id.String()))
+			require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "test"))
+			w.exec("UPDATE deployments SET next_at = $1", w.Now())
+			w.until(m.provision, id, "gone: test")
+			require.Zero(t, alive())
+		})
+	}
+}
+
+// until makes steps until the deployment has a phase. The providers run in real time, the loop in virtual time.
+func (w *works) until(p *provisioner, id uuid.UUID, phase string) {
+	w.bundle.t.Helper()
+	require.Eventually(w.bundle.t, func() bool {
+		w.step(p)
+		w.elapse(time.Second)
+		return w.phase(id) == phase
+	}, 20*time.Second, 10*time.Millisecond, "%s", phase)
+}
+
+func dockerFake(t *testing.T) (provider.Provider, string, string, func() int) {
+	f := dockertest.New(dockertest.Options{})
+	s := httptest.NewServer(f)
+	t.Cleanup(s.Close)
+	p, err := docker.New(docker.Config{
+		Host: "tcp://" + strings.TrimPrefix(s.URL, "http://"), Images: []string{"arena"}, Advertise: netip.MustParseAddr("192.0.2.7"),
+	})
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p, "arena", "1.0", f.Alive
+}
+
+func edgegapFake(t *testing.T) (provider.Provider, string, string, func() int) {
+	f := edgegaptest.New(edgegaptest.Options{})
+	s := httptest.NewServer(f)
+	t.Cleanup(func() {
+		s.Close()
+		f.Close()
+	})
+	p, err := edgegap.New(edgegap.Config{Token: "edgegap-test-key", URL: s.URL})
+	require.NoError(t, err)
+	return p, "arena", "1.0", f.Alive
+}
+
+func manualServers(*testing.T) (provider.Provider, string, string, func() int) {
+	return manual.Provider{}, "arena", "", func() int { return 0 }
+}
+
+func agonesFake(t *testing.T, kubernetes bool) (provider.Provider, string, string, func() int) {
+	authority, err := agonestest.NewAuthority(t.TempDir())
+	require.NoError(t, err)
+	for _, name := range []string{"server", "client"} {
+		require.NoError(t, authority.Issue(name))
+	}
+	f := agonestest.New(agonestest.Options{})
+	cfg := agones.Config{Namespace: "games", Cert: authority.File("client.pem"), Key: authority.File("client.key"), CA: authority.File("ca.pem")}
+	allocator, kube := httptest.NewUnstartedServer(f.Allocator()), httptest.NewUnstartedServer(f.Kubernetes())
+	for s, clients := range map[*httptest.Server]bool{allocator: true, kube: false} {
+		s.TLS, err = authority.Server("server", clients)
+		require.NoError(t, err)
+		s.StartTLS()
+		t.Cleanup(s.Close)
+	}
+	cfg.URL = allocator.URL
+	if kubernetes {
+		token := filepath.Join(t.TempDir(), "token")
+		require.NoError(t, os.WriteFile(token, []byte("kubernetes-test-token"), 0o600))
+		cfg.Kube = agones.Kube{URL: kube.URL, Token: token, CA: cfg.CA}
+	}
+	p, err := agones.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p, "arena", "", f.Alive
+}

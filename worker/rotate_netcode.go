@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	resealBatch = 1000
+	// checkEvery is how often all keys are opened, also those that the first key-encryption key seals: a corrupt one would otherwise
+	// be noticed only by its players.
+	checkEvery = 10 * time.Minute
+)
+
+// resealer seals the netcode keys of deployments with the first key-encryption key, and drains the deployments whose keys do not open:
+// no player can connect to them.
+type resealer struct {
+	store   *db.Store
+	sealer  *token.Sealer
+	checked time.Time // when all keys were opened
+}
+
+func (r *resealer) runOnce(ctx context.Context, done Done) error {
+	own := r.sealer.First()
+	except, began := own, time.Now()
+	if began.Sub(r.checked) >= checkEvery {
+		except = ""
+	}
+	err := eachRegion(ctx, r.store.ProvisionRegions, func(region string) error { return r.region(ctx, region, except, own, done) })
+	if err == nil && except == "" {
+		r.checked = began
+	}
+	return err
+}
+
+func (r *resealer) region(ctx context.Context, region, except, own string, done Done) error {
+	var after uuid.UUID
+	var failed []error
+	err := drain(resealBatch, func() (int, error) {
+		keys, err := r.store.DeploymentKeys(ctx, region, except, after, resealBatch)
+		if err != nil || len(keys) == 0 {
+			return 0, err
+		}
+		after = keys[len(keys)-1].ID
+		wrong, err := r.batch(ctx, region, own, keys, done)
+		failed = append(failed, wrong)
+		return len(keys), err
+	})
+	return errors.Join(append(failed, err)...)
+}
+
+// batch returns as wrong why keys do not open; the other keys are sealed all the same.
+func (r *resealer) batch(ctx context.Context, region, own string, keys []db.DeploymentKey, done Done) (wrong, err error) {
+	var old []db.DeploymentKey
+	var sealed [][]byte
+	var lost []uuid.UUID
+	for _, k := range keys {
+		again, _, changed, failed := r.sealer.ResealSecret(token.PurposeNetcode, region, k.ID.String(), k.Sealed)
+		switch {
+		case failed != nil:
+			wrong = fmt.Errorf("netcode key of deployment %s: %w", k.ID, failed)
+			if k.Drains && r.drains(k) {
+				lost = append(lost, k.ID)
+			}
+		case changed:
+			old, sealed = append(old, k), append(sealed, again)
+		}
+	}
+	if len(old) > 0 {
+		n, err := r.store.ResealDeployments(ctx, region, old, sealed, own)
+		done.add("netcode_resealed", n)
+		if err != nil {
+			return wrong, err
+		}
+	}
+	if len(lost) > 0 {
+		n, err := r.store.DrainDeployments(ctx, region, "netcode_key_lost", lost)
+		done.add("netcode_drained", n)
+		return wrong, err
+	}
+	return wrong, nil
+}
+
+// drains reports whether a key that does not open is lost. It is not while its key-encryption key seals a published signing key, too: then this
+// worker has other settings than the replicas, and must not replace all servers.
+func (r *resealer) drains(k db.DeploymentKey) bool { return r.sealer.Has(k.SealedBy) || !k.Needed }

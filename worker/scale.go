@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+const (
+	scaleEvery = time.Second
+	// scaleGather is how long a wake-up waits, so that players who come together are planned together.
+	scaleGather = 100 * time.Millisecond
+)
+
+// scaler plans the pools: it decides how many servers there should be, which the loop provision starts and stops. It runs each second, and
+// when players wait for a server.
+type scaler struct {
+	store  *db.Store
+	sealer *token.Sealer
+	owned  func(context.Context) (bool, error) // whether this worker may provision
+
+	wake  <-chan struct{}
+	woken bool // the next run is for players who wait
+}
+
+func (s *scaler) runOnce(ctx context.Context) (Done, error) {
+	every := scaleEvery * 9 / 10 // the loop's jitter must not skip a pool
+	if s.woken {
+		every, s.woken = scaleGather, false
+	}
+	done := Done{}
+	if ok, err := s.owned(ctx); err != nil || !ok {
+		return done, err
+	}
+	return done, eachRegion(ctx, s.store.ProvisionRegions, func(region string) error {
+		scaled, err := s.store.ScalePools(ctx, region, every, s.seal)
+		done.add("servers_wanted", scaled.Started)
+		done.add("servers_ended", scaled.Ended)
+		return err
+	})
+}
+
+// seal makes the netcode key of a deployment.
+func (s *scaler) seal(region string, id uuid.UUID) (sealed []byte, by string, err error) {
+	key := netcode.NewKey()
+	sealed, by = s.sealer.SealSecret(token.PurposeNetcode, region, id.String(), key.Secret())
+	return sealed, by, nil
+}
+
+// pause waits until the next run is due, or players wait for a server.
+func (s *scaler) pause(ctx context.Context, d time.Duration) bool {
+	if s.wake == nil {
+		wake, stop := s.store.Subscribe(db.TopicDemand, "")
+		s.wake = wake
+		context.AfterFunc(ctx, stop)
+	}
+	woken, alive := wait.ForWake(ctx, d, s.wake)
+	if !woken {
+		return alive
+	}
+	s.woken = true
+	return wait.For(ctx, scaleGather)
+}
