@@ -527,7 +527,8 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'idempotency_keys', 'tickets', 'settled_tickets', 'backfills', 'backfill_tickets', 'match_cycles', 'match_callers',
                  'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
-                 'pools', 'deployments', 'netcode_tokens', 'provider_budgets']::regclass[]
+                 'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets']::regclass[]
 $$;
 
 CREATE FUNCTION public.keep_drain(p_region text, p_name text, p_endpoint text, p_actor text, p_keep boolean) RETURNS TABLE(changed boolean, replicas uuid[])
@@ -865,6 +866,8 @@ CREATE TABLE public.replicas (
     heard_since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     rows_until timestamp with time zone,
+    face text DEFAULT 'orchestrator'::text NOT NULL,
+    CONSTRAINT a_replica_is_of_a_face_that_has_connections CHECK ((face = ANY (ARRAY['orchestrator'::text, 'realtime'::text]))),
     CONSTRAINT an_ended_replica_knows_how_long_its_agents_stay CHECK (((ended_at IS NULL) = (rows_until IS NULL)))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
@@ -3645,6 +3648,61 @@ CREATE TABLE public.kept_drains (
     at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.lobbies (
+    region text NOT NULL,
+    uid uuid NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    pos bigint DEFAULT 0 NOT NULL,
+    seq bigint DEFAULT 1 NOT NULL,
+    state json NOT NULL,
+    members integer DEFAULT 0 NOT NULL,
+    joins bigint DEFAULT 0 NOT NULL,
+    max_members integer NOT NULL,
+    private boolean DEFAULT false NOT NULL,
+    locked boolean DEFAULT false NOT NULL,
+    grace interval NOT NULL,
+    closes_at timestamp with time zone,
+    match_id uuid,
+    participants text[] COLLATE pg_catalog."C",
+    size integer,
+    game_region text,
+    session_id uuid,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_room_has_up_to_its_members CHECK (((members >= 0) AND (members <= max_members))),
+    CONSTRAINT a_room_state_has_up_to_64_kib CHECK ((octet_length((state)::text) <= 65536)),
+    CONSTRAINT a_room_with_participants_has_a_match CHECK (((match_id IS NULL) = (participants IS NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.lobbies ALTER COLUMN region SET (n_distinct=1);
+
+CREATE UNLOGGED TABLE public.lobby_log (
+    region text NOT NULL,
+    lobby uuid NOT NULL,
+    pos bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    body text NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.lobby_log ALTER COLUMN region SET (n_distinct=1);
+
+CREATE TABLE public.lobby_members (
+    region text NOT NULL,
+    lobby uuid NOT NULL,
+    session text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    state text NOT NULL,
+    join_order bigint,
+    away boolean DEFAULT false NOT NULL,
+    expires_at timestamp with time zone,
+    CONSTRAINT a_member_is_invited_or_joined CHECK ((state = ANY (ARRAY['invited'::text, 'joined'::text]))),
+    CONSTRAINT a_member_that_joined_has_an_order CHECK (((state = 'joined'::text) = (join_order IS NOT NULL))),
+    CONSTRAINT an_invitation_expires CHECK (((state = 'invited'::text) = (expires_at IS NOT NULL)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.lobby_members ALTER COLUMN region SET (n_distinct=1);
+
 CREATE TABLE public.match_accepts (
     region text NOT NULL,
     match_id uuid NOT NULL,
@@ -3738,6 +3796,70 @@ CREATE UNLOGGED TABLE public.profile_stats (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.project_keys (
+    project text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    scopes text[] NOT NULL,
+    sealed_secret bytea NOT NULL,
+    rotated_from text COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    revoked_at timestamp with time zone,
+    retires_at timestamp with time zone,
+    tokens_minted bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT a_key_has_up_to_16_scopes CHECK ((cardinality(scopes) <= 16)),
+    CONSTRAINT a_revoked_key_retires CHECK (((revoked_at IS NULL) = (retires_at IS NULL)))
+);
+
+CREATE TABLE public.projects (
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    region text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_project_has_a_short_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+    CONSTRAINT a_project_id_has_up_to_128_characters CHECK (((char_length(id) >= 1) AND (char_length(id) <= 128)))
+);
+
+CREATE TABLE public.realtime_sessions (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    authenticated boolean NOT NULL,
+    key_id text COLLATE pg_catalog."C",
+    token_digest bytea,
+    token_expires timestamp with time zone,
+    ttl interval NOT NULL,
+    owner uuid,
+    epoch bigint DEFAULT 1 NOT NULL,
+    suspended_at timestamp with time zone,
+    announced boolean DEFAULT true NOT NULL,
+    takeovers integer DEFAULT 0 NOT NULL,
+    takeovers_since timestamp with time zone,
+    ticket_region text,
+    ticket text COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK (((owner IS NULL) = (suspended_at IS NOT NULL))),
+    CONSTRAINT a_ticket_of_a_session_has_a_region CHECK (((ticket IS NULL) = (ticket_region IS NULL)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.realtime_sessions ALTER COLUMN region SET (n_distinct=1);
+
+CREATE TABLE public.realtime_tickets (
+    region text NOT NULL,
+    ticket text NOT NULL COLLATE pg_catalog."C",
+    lobby_region text NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    room_type text NOT NULL COLLATE pg_catalog."C",
+    size integer NOT NULL,
+    lobby uuid,
+    sessions text[] NOT NULL COLLATE pg_catalog."C",
+    queued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_ticket_waits_for_2_to_16_players CHECK (((size >= 1) AND (size <= 16)))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN region SET (n_distinct=1);
+
 CREATE TABLE public.redeemed_tokens (
     region text NOT NULL,
     jti text NOT NULL,
@@ -3829,6 +3951,9 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE public.demand
     ADD CONSTRAINT a_party_fits_its_session CHECK (((party >= 1) AND (party <= max_players))) NOT VALID;
 
+ALTER TABLE ONLY public.lobbies
+    ADD CONSTRAINT a_room_id_names_one_room UNIQUE (region, project, id);
+
 ALTER TABLE ONLY public.agent_keys
     ADD CONSTRAINT agent_keys_pkey PRIMARY KEY (region, id);
 
@@ -3901,6 +4026,15 @@ ALTER TABLE ONLY public.instances
 ALTER TABLE ONLY public.kept_drains
     ADD CONSTRAINT kept_drains_pkey PRIMARY KEY (region, name, endpoint);
 
+ALTER TABLE ONLY public.lobbies
+    ADD CONSTRAINT lobbies_pkey PRIMARY KEY (region, uid);
+
+ALTER TABLE ONLY public.lobby_log
+    ADD CONSTRAINT lobby_log_pkey PRIMARY KEY (region, lobby, pos);
+
+ALTER TABLE ONLY public.lobby_members
+    ADD CONSTRAINT lobby_members_pkey PRIMARY KEY (region, lobby, session);
+
 ALTER TABLE ONLY public.loop_workers
     ADD CONSTRAINT loop_workers_pkey PRIMARY KEY (id);
 
@@ -3949,8 +4083,20 @@ ALTER TABLE ONLY public.profile_versions
 ALTER TABLE ONLY public.profiles
     ADD CONSTRAINT profiles_pkey PRIMARY KEY (region, name);
 
+ALTER TABLE ONLY public.project_keys
+    ADD CONSTRAINT project_keys_pkey PRIMARY KEY (project, id);
+
+ALTER TABLE ONLY public.projects
+    ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.provider_budgets
     ADD CONSTRAINT provider_budgets_pkey PRIMARY KEY (provider, class);
+
+ALTER TABLE ONLY public.realtime_sessions
+    ADD CONSTRAINT realtime_sessions_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.realtime_tickets
+    ADD CONSTRAINT realtime_tickets_pkey PRIMARY KEY (region, ticket);
 
 ALTER TABLE ONLY public.redeemed_tokens
     ADD CONSTRAINT redeemed_tokens_pkey PRIMARY KEY (region, jti);
@@ -4003,6 +4149,10 @@ ALTER TABLE ONLY public.tickets
 ALTER TABLE ONLY public.worker_loops
     ADD CONSTRAINT worker_loops_pkey PRIMARY KEY (loop);
 
+CREATE UNIQUE INDEX a_key_is_rotated_once ON public.project_keys USING btree (project, rotated_from) WHERE (rotated_from IS NOT NULL);
+
+CREATE UNIQUE INDEX a_match_has_one_room ON public.lobbies USING btree (region, match_id) WHERE (match_id IS NOT NULL);
+
 CREATE UNIQUE INDEX a_name_is_of_one_agent_key ON public.agent_keys USING btree (region, name) WHERE (revoked_at IS NULL);
 
 CREATE UNIQUE INDEX a_player_has_one_live_ticket ON public.tickets USING btree (region, player) WHERE (player IS NOT NULL);
@@ -4047,6 +4197,16 @@ CREATE INDEX instances_gone ON public.instances USING btree (region, ended_at) W
 
 CREATE INDEX instances_stranded ON public.instances USING btree (region, id) WHERE stranded;
 
+CREATE INDEX lobbies_that_play ON public.lobbies USING btree (game_region, session_id) WHERE (session_id IS NOT NULL);
+
+CREATE INDEX lobbies_to_close ON public.lobbies USING btree (region, closes_at) WHERE (closes_at IS NOT NULL);
+
+CREATE INDEX lobby_invitations_by_expiry ON public.lobby_members USING btree (region, expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX lobby_log_by_time ON public.lobby_log USING brin (at) WITH (pages_per_range='8', autosummarize='on');
+
+CREATE INDEX lobby_members_by_session ON public.lobby_members USING btree (region, session);
+
 CREATE INDEX match_history_by_time ON ONLY public.match_history USING brin (committed_at);
 
 CREATE INDEX match_history_default_committed_at_idx ON public.match_history_default USING brin (committed_at);
@@ -4076,6 +4236,14 @@ CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btre
 CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
 
 CREATE INDEX pool_modes_of_pool ON public.pool_modes USING btree (region, app, version);
+
+CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree (region, owner) WHERE (owner IS NOT NULL);
+
+CREATE INDEX realtime_sessions_by_player ON public.realtime_sessions USING btree (region, project, player);
+
+CREATE INDEX realtime_sessions_suspended ON public.realtime_sessions USING btree (region, suspended_at) WHERE (suspended_at IS NOT NULL);
+
+CREATE INDEX realtime_tickets_in_a_bucket ON public.realtime_tickets USING btree (region, project, room_type, size, queued_at);
 
 CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (expires_at);
 
@@ -4215,6 +4383,9 @@ ALTER TABLE ONLY public.instance_modes
 
 ALTER TABLE ONLY public.profile_versions
     ADD CONSTRAINT profile_versions_region_name_fkey FOREIGN KEY (region, name) REFERENCES public.profiles(region, name) DEFERRABLE INITIALLY DEFERRED;
+
+ALTER TABLE ONLY public.project_keys
+    ADD CONSTRAINT project_keys_project_fkey FOREIGN KEY (project) REFERENCES public.projects(id);
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id);

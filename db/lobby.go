@@ -1,0 +1,46 @@
+package db
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// SessionEpoch names a realtime session as an owner knows it. A write with an epoch that is no longer the session's changes nothing.
+type SessionEpoch struct {
+	ID    string
+	Epoch int64
+}
+
+// LobbyAction is what a session does in a room of the realtime lobby.
+type LobbyAction struct {
+	Region, Project string
+	Session         SessionEpoch // whose epoch is judged; zero for an action of the director itself
+	Room            string       // the room's id
+	Make            bool         // make the room if there is none; then Act gets a room with New and nothing but its ids
+	Act             rooms.Action
+	Bytes           int // of memory that the action takes while it waits, about
+}
+
+// LobbyAnswer is what a committed action did.
+type LobbyAnswer struct {
+	Lobby    uuid.UUID
+	Room     *rooms.Snapshot // after the transaction; shared with other answers: read only
+	Row      *LobbyRow       // of the transaction; nil: nothing changed for members. Shared, read only
+	Answer   any             // of [rooms.Room]
+	Closed   bool            // the room ended
+	Previous int64           // the Pos before the transaction
+}
+
+// LobbyRow is a row of a room's log: what one transaction tells its members.
+type LobbyRow struct {
+	Lobby   uuid.UUID
+	Pos     int64
+	At      time.Time
+	Seq     int64          // after Patch; 0 without Patch
+	Patch   []rooms.Op     // sent first
+	Entries []rooms.Entry  // sent after it, in order
+	Members []rooms.Member // joined, after the row; nil where only the log is read
+}

@@ -1,0 +1,169 @@
+-- +goose Up
+
+-- The realtime lobby: projects and their keys, sessions of clients, rooms with members, and a log of what their members are sent.
+-- A project's region is chosen when the project is made and is that of all its rows. Lock order: realtime_sessions, lobbies,
+-- lobby_members, realtime_tickets, and then that of 00017; by key within a table.
+
+-- Two faces have replicas with leases. An agent can move only to a replica of the orchestrator.
+ALTER TABLE replicas ADD COLUMN face text NOT NULL DEFAULT 'orchestrator';
+ALTER TABLE replicas ADD CONSTRAINT a_replica_is_of_a_face_that_has_connections CHECK (face IN ('orchestrator', 'realtime'));
+
+CREATE TABLE projects (
+    id         text COLLATE "C" PRIMARY KEY,
+    name       text NOT NULL,
+    region     text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT a_project_id_has_up_to_128_characters CHECK (char_length(id) BETWEEN 1 AND 128),
+    CONSTRAINT a_project_has_a_short_name CHECK (char_length(name) BETWEEN 1 AND 200)
+);
+
+-- Keys of projects, which mint and sign the tokens of clients. Two rotations of a key at the same time make one new key.
+CREATE TABLE project_keys (
+    project       text COLLATE "C" NOT NULL REFERENCES projects,
+    id            text COLLATE "C" NOT NULL,
+    name          text NOT NULL,
+    scopes        text[] NOT NULL,
+    sealed_secret bytea NOT NULL,
+    rotated_from  text COLLATE "C",
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    revoked_at    timestamptz,               -- since then; tokens of the key are refused from retires_at on
+    retires_at    timestamptz,
+    tokens_minted bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (project, id),
+    CONSTRAINT a_revoked_key_retires CHECK ((revoked_at IS NULL) = (retires_at IS NULL)),
+    CONSTRAINT a_key_has_up_to_16_scopes CHECK (cardinality(scopes) <= 16)
+);
+CREATE UNIQUE INDEX a_key_is_rotated_once ON project_keys (project, rotated_from) WHERE rotated_from IS NOT NULL;
+
+-- A client of the realtime lobby, over all its sockets. The owner is the replica with its socket, null while it has none. Each attach
+-- of a socket increments the epoch, and a write with an older epoch changes nothing.
+CREATE TABLE realtime_sessions (
+    region          text NOT NULL,
+    id              text COLLATE "C" NOT NULL,
+    project         text COLLATE "C" NOT NULL,
+    player          text COLLATE "C" NOT NULL, -- the token's sub; without it the session's id
+    authenticated   boolean NOT NULL,
+    key_id          text COLLATE "C",          -- that its token names
+    token_digest    bytea,                     -- SHA-256; null for an anonymous client
+    token_expires   timestamptz,
+    ttl             interval NOT NULL,         -- for which it can be resumed
+    owner           uuid,
+    epoch           bigint NOT NULL DEFAULT 1,
+    suspended_at    timestamptz,
+    announced       boolean NOT NULL DEFAULT true, -- its rooms know that it is suspended
+    takeovers       integer NOT NULL DEFAULT 0,    -- of a live session, since takeovers_since
+    takeovers_since timestamptz,
+    ticket_region   text,                      -- of the ticket with which it waits for a match
+    ticket          text COLLATE "C",
+    created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (region, id),
+    CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK ((owner IS NULL) = (suspended_at IS NOT NULL)),
+    CONSTRAINT a_ticket_of_a_session_has_a_region CHECK ((ticket IS NULL) = (ticket_region IS NULL))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE realtime_sessions ALTER COLUMN region SET (n_distinct = 1);
+CREATE INDEX realtime_sessions_by_owner ON realtime_sessions (region, owner) WHERE owner IS NOT NULL;
+CREATE INDEX realtime_sessions_suspended ON realtime_sessions (region, suspended_at) WHERE suspended_at IS NOT NULL;
+CREATE INDEX realtime_sessions_by_player ON realtime_sessions (region, project, player);
+
+-- Rooms of the realtime lobby. Nothing that changes often is indexed.
+CREATE TABLE lobbies (
+    region         text NOT NULL,
+    uid            uuid NOT NULL,
+    project        text COLLATE "C" NOT NULL,
+    id             text COLLATE "C" NOT NULL,
+    type           text COLLATE "C" NOT NULL,
+    pos            bigint NOT NULL DEFAULT 0,  -- of the last row in lobby_log
+    seq            bigint NOT NULL DEFAULT 1,  -- of the state
+    state          json NOT NULL,              -- an object; jsonb would refuse U+0000 and rewrite numbers
+    members        integer NOT NULL DEFAULT 0, -- that joined
+    joins          bigint NOT NULL DEFAULT 0,  -- so far: the order of the last member
+    max_members    integer NOT NULL,
+    private        boolean NOT NULL DEFAULT false,
+    locked         boolean NOT NULL DEFAULT false,
+    grace          interval NOT NULL,          -- that it stays without members
+    closes_at      timestamptz,                -- null: it has members or invitations
+    match_id       uuid,                       -- of the match that made it
+    participants   text[] COLLATE "C",         -- sessions of that match, in the order of the queue
+    size           integer,                    -- of that match, as it was asked for
+    game_region    text,                       -- of the director's session in which they play
+    session_id     uuid,
+    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (region, uid),
+    CONSTRAINT a_room_id_names_one_room UNIQUE (region, project, id),
+    CONSTRAINT a_room_state_has_up_to_64_kib CHECK (octet_length(state::text) <= 65536),
+    CONSTRAINT a_room_has_up_to_its_members CHECK (members BETWEEN 0 AND max_members),
+    CONSTRAINT a_room_with_participants_has_a_match CHECK ((match_id IS NULL) = (participants IS NULL))
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE lobbies ALTER COLUMN region SET (n_distinct = 1);
+CREATE INDEX lobbies_to_close ON lobbies (region, closes_at) WHERE closes_at IS NOT NULL;
+CREATE INDEX lobbies_that_play ON lobbies (game_region, session_id) WHERE session_id IS NOT NULL;
+CREATE UNIQUE INDEX a_match_has_one_room ON lobbies (region, match_id) WHERE match_id IS NOT NULL;
+
+CREATE TABLE lobby_members (
+    region     text NOT NULL,
+    lobby      uuid NOT NULL,
+    session    text COLLATE "C" NOT NULL,
+    player     text COLLATE "C" NOT NULL,
+    state      text NOT NULL,
+    join_order bigint,                        -- null while invited
+    away       boolean NOT NULL DEFAULT false,
+    expires_at timestamptz,                   -- of an invitation
+    PRIMARY KEY (region, lobby, session),
+    CONSTRAINT a_member_is_invited_or_joined CHECK (state IN ('invited', 'joined')),
+    CONSTRAINT a_member_that_joined_has_an_order CHECK ((state = 'joined') = (join_order IS NOT NULL)),
+    CONSTRAINT an_invitation_expires CHECK ((state = 'invited') = (expires_at IS NOT NULL))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE lobby_members ALTER COLUMN region SET (n_distinct = 1);
+CREATE INDEX lobby_members_by_session ON lobby_members (region, session);
+CREATE INDEX lobby_invitations_by_expiry ON lobby_members (region, expires_at) WHERE expires_at IS NOT NULL;
+
+-- What the members of a room are sent: one row for a room and transaction. Positions are given under the lock of the room, so they have
+-- no gaps and their order is that of commits. It is only for delivery: the state is in lobbies, and a crash of Postgres may empty the log.
+CREATE UNLOGGED TABLE lobby_log (
+    region  text NOT NULL,
+    lobby   uuid NOT NULL,
+    pos     bigint NOT NULL,
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    body    text NOT NULL,                    -- JSON: the patch, the seq after it, and the entries
+    PRIMARY KEY (region, lobby, pos)
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE lobby_log ALTER COLUMN region SET (n_distinct = 1);
+CREATE INDEX lobby_log_by_time ON lobby_log USING brin (at) WITH (pages_per_range = 8, autosummarize = on);
+
+-- Which sessions wait with a ticket, and for what. The row's region is that of the ticket.
+CREATE TABLE realtime_tickets (
+    region       text NOT NULL,
+    ticket       text COLLATE "C" NOT NULL,
+    lobby_region text NOT NULL,               -- of the sessions and their room
+    project      text COLLATE "C" NOT NULL,
+    room_type    text COLLATE "C" NOT NULL,
+    size         integer NOT NULL,
+    lobby        uuid,                        -- the party or lobby that queued; null: a session alone
+    sessions     text[] COLLATE "C" NOT NULL,
+    queued_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (region, ticket),
+    CONSTRAINT a_ticket_waits_for_2_to_16_players CHECK (size BETWEEN 1 AND 16)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE realtime_tickets ALTER COLUMN region SET (n_distinct = 1);
+CREATE INDEX realtime_tickets_in_a_bucket ON realtime_tickets (region, project, room_type, size, queued_at);
+
+CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE AS $$
+    SELECT ARRAY['instance_directory', 'instances', 'instance_leases', 'instance_modes', 'sessions', 'seats', 'redeemed_tokens',
+                 'idempotency_keys', 'tickets', 'settled_tickets', 'backfills', 'backfill_tickets', 'match_cycles', 'match_callers',
+                 'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
+                 'replicas', 'agents', 'agent_states', 'rooms', 'commands',
+                 'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets']::regclass[]
+$$;
+
+-- +goose Down
+CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE AS $$
+    SELECT ARRAY['instance_directory', 'instances', 'instance_leases', 'instance_modes', 'sessions', 'seats', 'redeemed_tokens',
+                 'idempotency_keys', 'tickets', 'settled_tickets', 'backfills', 'backfill_tickets', 'match_cycles', 'match_callers',
+                 'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
+                 'replicas', 'agents', 'agent_states', 'rooms', 'commands',
+                 'pools', 'deployments', 'netcode_tokens', 'provider_budgets']::regclass[]
+$$;
+DROP TABLE realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
+DELETE FROM replicas WHERE face <> 'orchestrator';
+ALTER TABLE replicas DROP COLUMN face;
