@@ -1,0 +1,58 @@
+package db
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// OpenRealtime asks for the session of a client of the realtime lobby that has just connected.
+type OpenRealtime struct {
+	Region, Project string
+	Player          string // the token's sub; "": the client has no name, and the player is the session
+	Authenticated   bool   // a token was verified
+	Key             string // that the token names; "": none
+	KeyRequired     bool   // refuse an authenticated client whose token names no key
+	Scope           string // that the key must have
+	TokenDigest     []byte // SHA-256 of the token as it was presented; nil: none was
+	// TokenExpires is judged by the database's clock, with five seconds of leeway. For 24 hours after it, the token can resume the session that was
+	// last attached with it, and nothing else. Zero: it does not expire.
+	TokenExpires time.Time
+	TTL          time.Duration // for which the session can be resumed once it is suspended
+	Resume       string        // the session to resume; "": none
+	ResumeByKey  bool          // any token of the same key resumes a session
+	Replica      uuid.UUID     // that holds the connection, from BeginRealtimeReplica
+	Back         func(session string) rooms.Action
+}
+
+// OpenedRealtime is a session with a new owner.
+type OpenedRealtime struct {
+	ID          string
+	Epoch       int64
+	Player      string
+	Resumed     bool
+	TookOver    bool                 // it was resumed while another connection held it
+	Previous    string               // the id asked for, if it was not resumed
+	Rooms       []LobbyAnswer        // of Back, for each room of a resumed session
+	Invitations []RealtimeInvitation // of a resumed session
+	Ticket      string               // with which a resumed session waits for a match; "": none
+}
+
+// RealtimeInvitation says that a session may join a room, and has not yet.
+type RealtimeInvitation struct {
+	Lobby        uuid.UUID
+	Room, Type   string
+	Size         int      // of the match that made the room, as it was asked for
+	Participants []string // sessions of that match; nil: no match made the room
+	From         string   // the session that invited; "": unknown
+}
+
+// RealtimeNews is what a connection must know about its session.
+type RealtimeNews struct {
+	ID          string
+	Superseded  bool // another connection owns it, or it has ended
+	Revoked     bool // its key no longer opens sessions
+	Invitations []RealtimeInvitation
+}
