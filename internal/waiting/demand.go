@@ -8,20 +8,18 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// recordDemand writes the demand of the players until ctx ends: of new players at once, of all every five seconds.
+// recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five seconds.
 func (r *Room) recordDemand(ctx context.Context) {
-	every := time.NewTicker(renewEvery)
+	every := time.NewTicker(renewEvery / renewParts)
 	defer every.Stop()
 	for ctx.Err() == nil {
-		all := false
 		select {
 		case <-r.newWork:
 		case <-every.C:
-			all = true
 		case <-ctx.Done():
 			continue
 		}
-		r.report(ctx, r.guard.Do("demand", func() error { return r.writeOnce(ctx, all) }))
+		r.report(ctx, r.guard.Do("demand", func() error { return r.writeOnce(ctx) }))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -29,17 +27,17 @@ func (r *Room) recordDemand(ctx context.Context) {
 }
 
 // writeOnce writes before it deletes: a player that left during the write is then deleted.
-func (r *Room) writeOnce(ctx context.Context, all bool) error {
+func (r *Room) writeOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := r.putDemand(ctx, all); err != nil {
+	if err := r.putDemand(ctx); err != nil {
 		return err
 	}
 	return r.deleteEnded(ctx)
 }
 
-func (r *Room) putDemand(ctx context.Context, all bool) error {
-	players, demand := r.unserved(all)
+func (r *Room) putDemand(ctx context.Context) error {
+	players, demand := r.unserved(time.Now())
 	if len(demand) == 0 {
 		return nil
 	}
@@ -59,19 +57,24 @@ func (r *Room) putDemand(ctx context.Context, all bool) error {
 	return err
 }
 
-// unserved returns players for whom there was no capacity: all of them, or those that are not recorded yet.
-func (r *Room) unserved(all bool) (players []*Player, demand []db.Waiting) {
+// unserved returns the players whose demand must be written now: new players for whom there was no capacity, and those that are due to be
+// renewed, at most one part of all. So many players that joined together are renewed over five seconds, not at one moment.
+func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	renewals := r.count/renewParts + 1
 	for _, q := range r.queues {
-		if !q.missed && !all {
-			continue // its players may get seats without a new server
-		}
 		for _, p := range q.players {
-			if !all && p.state.Recorded || p.asking && !p.state.Recorded {
+			due := renewals > 0 && !now.Before(p.renewAt)
+			switch {
+			case p.state.Recorded && !due, p.asking && !p.state.Recorded:
 				continue
+			case !p.state.Recorded && !q.missed && !due:
+				continue // it may get a seat without a new server
+			case due:
+				renewals--
 			}
-			p.put = true
+			p.put, p.renewAt = true, now.Add(renewEvery)
 			players, demand = append(players, p), append(demand, p.request.demand())
 		}
 	}

@@ -46,6 +46,8 @@ type Player struct {
 	asking bool // a call of Place is running
 	left   bool
 	put    bool // a row of demand may exist
+
+	renewAt time.Time // when its demand is to be written again
 }
 
 // Changed returns a channel that holds one signal: the state may have changed since the last call of State.
@@ -88,6 +90,8 @@ const (
 	TTL = 15 * time.Second
 	// renewEvery is a third of TTL, so that one renewal may fail.
 	renewEvery = TTL / 3
+	// renewParts is how often players are renewed in that time: each time another part of them.
+	renewParts = 20
 	// lookEvery is the fallback for lost notifications, and finds the seats of players that left.
 	lookEvery = 2 * time.Second
 	// askInterval is the least time between two turns of a queue: each may find nothing and cost a transaction.

@@ -75,7 +75,7 @@ func (r *Room) Join(request Request) (*Player, error) {
 		return nil, &db.Error{Kind: db.TooMany, Code: "waiting_full", Detail: "too many players wait in this replica", RetryAfter: lookEvery}
 	}
 	r.count++
-	p := &Player{room: r, request: request, changed: make(chan struct{}, 1)}
+	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}
 	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
 	p.queue = r.queues[key]
 	if p.queue == nil {

@@ -32,11 +32,14 @@ type record struct {
 	seated  []string // subs, in order
 	givenUp []string
 	places  int
-	puts    int
+
+	written  map[string]time.Time // demand of a sub, last
+	rows     int                  // of demand that were written
+	mostRows int                  // of one call
 }
 
 func newServers() *servers {
-	return &servers{seats: map[string]int{}, record: record{demand: map[string]db.Waiting{}}, capacity: make(chan struct{}, 1)}
+	return &servers{seats: map[string]int{}, record: record{demand: map[string]db.Waiting{}, written: map[string]time.Time{}}, capacity: make(chan struct{}, 1)}
 }
 
 // settled waits until all goroutines are idle and queues may ask again.
@@ -51,7 +54,7 @@ func (s *servers) now() record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.record
-	r.demand, r.seated, r.givenUp = maps.Clone(r.demand), slices.Clone(r.seated), slices.Clone(r.givenUp)
+	r.demand, r.written, r.seated, r.givenUp = maps.Clone(r.demand), maps.Clone(r.written), slices.Clone(r.seated), slices.Clone(r.givenUp)
 	return r
 }
 
@@ -85,12 +88,12 @@ func (s *servers) GiveUpSeat(_ context.Context, _, sub string) error {
 func (s *servers) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting []db.Waiting) ([]db.Outlook, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.puts++
 	if s.err != nil {
 		return nil, s.err
 	}
+	s.rows, s.mostRows = s.rows+len(waiting), max(s.mostRows, len(waiting))
 	for _, w := range waiting {
-		s.demand[w.Player] = w
+		s.demand[w.Player], s.written[w.Player] = w, time.Now()
 	}
 	return []db.Outlook{s.outlook}, nil
 }

@@ -27,7 +27,7 @@ func TestAPlayerGetsAFreeSeatAtOnce(t *testing.T) {
 		p.Use()
 		require.Zero(t, r.Waiting())
 		require.Empty(t, s.now().givenUp)
-		require.Zero(t, s.now().puts, "a player who does not wait is no demand")
+		require.Zero(t, s.now().rows, "a player who does not wait is no demand")
 	})
 }
 
@@ -181,16 +181,27 @@ func TestAFullRoomRefuses(t *testing.T) {
 	join(t, r, "bob")
 }
 
-// Demand is renewed before it lapses, of all players in one call.
+// Demand is renewed before it lapses, of a part of the players at a time.
 func TestDemandIsRenewed(t *testing.T) {
 	t.Parallel()
 	setup(t, func(t *testing.T, s *servers, r *Room) {
-		join(t, r, names(50)...)
+		join(t, r, names(100)...)
 		settled()
-		before := s.now().puts
-		<-time.After(4 * renewEvery)
-		settled()
-		require.Equal(t, 4, s.now().puts-before)
+		before := s.now()
+		require.Equal(t, 100, before.rows)
+		<-time.After(renewEvery) // the first part is due
+		s.change(func() { s.mostRows = 0 })
+		for range 2 {
+			<-time.After(renewEvery)
+			settled()
+			now := s.now()
+			require.InDelta(t, 100, now.rows-before.rows, 7)
+			require.LessOrEqual(t, now.mostRows, 6, "one call renews a part")
+			before = now
+		}
+		for sub, at := range s.now().written {
+			require.Less(t, time.Since(at), TTL/2, sub)
+		}
 	})
 }
 

@@ -188,8 +188,8 @@ func databaseAway() *failure {
 
 // await waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has left.
 func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
-	tick := time.NewTicker(changeEvery)
-	defer tick.Stop()
+	next := time.NewTimer(progressEvery)
+	defer next.Stop()
 	for {
 		state := c.player.State()
 		switch {
@@ -204,9 +204,10 @@ func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
 		if c.report(ctx, state) != nil {
 			return nil, nil
 		}
+		next.Reset(c.untilReport(state))
 		select {
 		case <-c.player.Changed():
-		case <-tick.C:
+		case <-next.C:
 		case <-ctx.Done():
 			return nil, interrupted(ctx, func() *failure { return c.overdue(c.player.State()) })
 		}
@@ -226,13 +227,24 @@ func (c *conversation) report(ctx context.Context, state waiting.State) error {
 	if state.Recorded {
 		c.accept(rest.RequestID(ctx))
 	}
-	text, since := outlook(state), time.Since(c.at)
-	changed := state.Recorded && text != c.reported && (c.reported == "" || since >= changeEvery)
-	if !changed && since < progressEvery {
+	if c.untilReport(state) > 0 {
 		return nil
 	}
-	c.reported, c.at = text, time.Now()
-	return c.out.send(progress(text))
+	c.reported, c.at = outlook(state), time.Now()
+	return c.out.send(progress(c.reported))
+}
+
+// untilReport returns how long the report of a state has to wait.
+func (c *conversation) untilReport(state waiting.State) time.Duration {
+	since := time.Since(c.at)
+	switch {
+	case state.Recorded && c.reported == "":
+		return 0
+	case state.Recorded && c.reported != outlook(state):
+		return max(0, changeEvery-since)
+	default:
+		return max(0, progressEvery-since)
+	}
 }
 
 // outlook says what a request waits for.
