@@ -10,7 +10,9 @@ type RealtimeFeed struct {
 
 // SubscribeRealtime subscribes to notices about rooms and sessions of a region, by the uid of a room as text and the id of a session. Notices may
 // be lost, so poll as well. Call Stop when done.
-func (s *Store) SubscribeRealtime(_ string) *RealtimeFeed { return &RealtimeFeed{wake: make(chan struct{}, 1)} }
+func (s *Store) SubscribeRealtime(_ string) *RealtimeFeed {
+	return &RealtimeFeed{wake: make(chan struct{}, 1)}
+}
 
 // Watch adds a key.
 func (f *RealtimeFeed) Watch(_ string) {}
