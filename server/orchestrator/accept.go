@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/lattice-director/director/server/rest"
 )
 
 const (
@@ -102,10 +104,10 @@ func (h *handshake) reject(why string, err rejection) {
 // refuse answers a wrong key with close code 4001. An address that sends too many wrong keys gets an HTTP error without an upgrade.
 // Agents with a valid key are not throttled, even if their address is.
 func (h *handshake) refuse() {
-	client := h.proxies.client(h.r)
+	client := h.proxies.Client(h.r)
 	log := []slog.Attr{slog.String("client", client.String()), slog.Bool("has_key", h.offer.secret != "")}
 	h.options.Log.LogAttrs(h.r.Context(), slog.LevelWarn, "agent refused: its key is not known", log...)
-	if h.failures.Take(limitKey(client)) > 0 {
+	if h.failures.Take(rest.AddressKey(client)) > 0 {
 		h.reject("throttled", errThrottled)
 		return
 	}
@@ -141,7 +143,7 @@ func (h *handshake) upgrade() *websocket.Conn {
 	})
 	if err != nil { // It quotes headers of the caller, so it is not logged.
 		h.metrics.refused.WithLabelValues("handshake").Inc()
-		h.options.Log.LogAttrs(h.r.Context(), slog.LevelDebug, "handshake of an agent failed", slog.String("client", h.proxies.client(h.r).String()))
+		h.options.Log.LogAttrs(h.r.Context(), slog.LevelDebug, "handshake of an agent failed", slog.String("client", h.proxies.Client(h.r).String()))
 		return nil
 	}
 	ws.SetReadLimit(maxFrameBytes)

@@ -155,7 +155,7 @@ func (l *life) renew(ctx context.Context, ended chan<- struct{}) {
 			close(ended)
 			return
 		}
-		l.trouble.report(ctx, l.options.Log, "renew", err)
+		l.trouble.Report(ctx, "renew", err)
 		select {
 		case <-every.C:
 		case <-ctx.Done():
@@ -203,7 +203,7 @@ func (l *life) follow(ctx context.Context, name string, read func(context.Contex
 	defer every.Stop()
 	for {
 		began := time.Now()
-		l.trouble.report(ctx, l.options.Log, name, l.readOnce(ctx, read))
+		l.trouble.Report(ctx, name, l.readOnce(ctx, read))
 		if !wait.For(ctx, time.Since(began)) { // so that reads take at most half of the time at any rate of notifications
 			return
 		}

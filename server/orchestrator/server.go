@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/trouble"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -70,11 +71,11 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	options  Options
 	keys     *keyring
-	proxies  proxies
+	proxies  rest.Proxies
 	failures *rest.Limiter
 	guard    *panics.Guard
 	metrics  *metrics
-	trouble  *trouble
+	trouble  *trouble.Log
 
 	handshakes, refusals, agents chan struct{} // slots
 	largeFrames                  *semaphore.Weighted
@@ -100,7 +101,7 @@ func New(options Options) (*Server, error) {
 			return nil, fmt.Errorf("orchestrator: agent key %d: %w", i+1, err)
 		}
 	}
-	trusted, err := newProxies(o.TrustedProxies)
+	trusted, err := rest.ParseProxies(o.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("orchestrator: trusted proxies: %w", err)
 	}
@@ -112,7 +113,7 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, keys: newKeyring(o.AgentKeys), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), guard: panics.New(o.Log, m.panics), metrics: m,
-		trouble: newTrouble(), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
+		trouble: trouble.New(o.Log), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
 		agents: make(chan struct{}, o.MaxAgents), largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.http = s.httpServer()
@@ -230,7 +231,7 @@ func (s *Server) refreshKeys(ctx context.Context) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
 	for {
-		s.trouble.report(ctx, s.options.Log, "keys", s.refreshKeysOnce(ctx))
+		s.trouble.Report(ctx, "keys", s.refreshKeysOnce(ctx))
 		select {
 		case <-every.C:
 		case <-ctx.Done():

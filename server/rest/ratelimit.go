@@ -78,20 +78,12 @@ func LimitCaller(l *Limiter) gin.HandlerFunc {
 	}
 }
 
-// Address returns the key under which failed authentications are counted: an IPv4 address or an IPv6 /64, because one
-// customer usually has all addresses of a /64. X-Forwarded-For counts only behind trusted proxies.
+// Address returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts only behind trusted
+// proxies.
 func Address(c *gin.Context) string {
 	ip, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
 		return ""
 	}
-	ip = ip.Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
-	}
-	network, err := ip.Prefix(64)
-	if err != nil {
-		return ""
-	}
-	return network.String()
+	return AddressKey(ip.Unmap())
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package rest
 
 import (
 	"fmt"
@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// proxies are the networks whose X-Forwarded-For is trusted.
-type proxies []netip.Prefix
+// Proxies are the networks whose X-Forwarded-For is trusted.
+type Proxies []netip.Prefix
 
-func newProxies(texts []string) (proxies, error) {
-	var p proxies
+// ParseProxies parses addresses and networks (CIDRs). Errors: a text is neither.
+func ParseProxies(texts []string) (Proxies, error) {
+	var p Proxies
 	for _, text := range texts {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -27,12 +28,12 @@ func newProxies(texts []string) (proxies, error) {
 	return p, nil
 }
 
-func (p proxies) trusts(a netip.Addr) bool {
+func (p Proxies) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(a) })
 }
 
-// client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero Addr means unknown.
-func (p proxies) client(r *http.Request) netip.Addr {
+// Client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero Addr means unknown.
+func (p Proxies) Client(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
@@ -52,8 +53,8 @@ func (p proxies) client(r *http.Request) netip.Addr {
 	return client
 }
 
-// limitKey returns the prefix by which failures are counted: a /64 for IPv6, because the owner of one address usually has the whole /64.
-func limitKey(a netip.Addr) string {
+// AddressKey returns the prefix by which failures are counted: a /64 for IPv6, because the owner of one address usually has the whole /64.
+func AddressKey(a netip.Addr) string {
 	a = a.WithZone("")
 	if network, err := a.Prefix(64); err == nil && a.Is6() {
 		return network.String()
