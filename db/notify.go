@@ -33,6 +33,8 @@ const (
 
 	TopicDeployments = "deployments" // deployments of a region became due: see [Store.ClaimDeployments]
 
+	TopicRealtime = "realtime" // rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
+
 	topicSessions = "sessions" // players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]
 )
 

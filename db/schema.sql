@@ -2544,21 +2544,53 @@ COMMENT ON COLUMN ops.invariants.name IS 'Which invariant.';
 
 COMMENT ON COLUMN ops.invariants.violations IS 'How many rows its view has.';
 
+CREATE TABLE public.project_keys (
+    project text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    scopes text[] NOT NULL,
+    sealed_secret bytea NOT NULL,
+    sealed_by text NOT NULL,
+    rotated_from text COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    revoked_at timestamp with time zone,
+    retires_at timestamp with time zone,
+    tokens_minted bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT a_key_has_up_to_16_scopes CHECK ((cardinality(scopes) <= 16)),
+    CONSTRAINT a_key_of_a_project_has_a_short_id CHECK (((char_length(id) >= 1) AND (char_length(id) <= 128))),
+    CONSTRAINT a_key_of_a_project_has_a_short_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+    CONSTRAINT a_revoked_key_retires CHECK (((revoked_at IS NULL) = (retires_at IS NULL)))
+)
+WITH (fillfactor='70');
+
+COMMENT ON TABLE public.project_keys IS 'A key of a project, for which tokens of clients are minted.';
+
+COMMENT ON COLUMN public.project_keys.sealed_secret IS 'token.ProjectSecrets opens it';
+
+COMMENT ON COLUMN public.project_keys.rotated_from IS 'the key that it replaced; nil: none';
+
+COMMENT ON COLUMN public.project_keys.revoked_at IS 'since then it mints no tokens; nil: it does';
+
+COMMENT ON COLUMN public.project_keys.retires_at IS 'from then on its tokens are refused; nil unless it is revoked';
+
 CREATE VIEW ops.key_encryption_keys AS
  SELECT k.fingerprint,
     sum(k.signing_keys) AS signing_keys,
     sum(k.netcode_keys) AS netcode_keys,
-    sum(k.credentials) AS credentials
+    sum(k.credentials) AS credentials,
+    sum(k.project_keys) AS project_keys
    FROM ( SELECT signing_keys.sealed_by AS fingerprint,
             1 AS signing_keys,
             0 AS netcode_keys,
-            0 AS credentials
+            0 AS credentials,
+            0 AS project_keys
            FROM public.signing_keys
           WHERE ((signing_keys.tainted_at IS NULL) AND (signing_keys.verify_until > statement_timestamp()))
         UNION ALL
          SELECT deployments.sealed_by,
             0,
             1,
+            0,
             0
            FROM public.deployments
           WHERE (deployments.sealed_by IS NOT NULL)
@@ -2566,9 +2598,17 @@ CREATE VIEW ops.key_encryption_keys AS
          SELECT COALESCE(deployments.tokens_by, deployments.sealed_by) AS "coalesce",
             0,
             0,
-            1
+            1,
+            0
            FROM public.deployments
-          WHERE (COALESCE(deployments.tokens_by, deployments.sealed_by) IS NOT NULL)) k
+          WHERE (COALESCE(deployments.tokens_by, deployments.sealed_by) IS NOT NULL)
+        UNION ALL
+         SELECT project_keys.sealed_by,
+            0,
+            0,
+            0,
+            1
+           FROM public.project_keys) k
   GROUP BY k.fingerprint;
 
 COMMENT ON VIEW ops.key_encryption_keys IS 'What each key-encryption key still seals or authenticates. One that has no row can be retired.';
@@ -2580,6 +2620,8 @@ COMMENT ON COLUMN ops.key_encryption_keys.signing_keys IS 'Signing keys that it 
 COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, for netcode connect tokens, that it seals. Workers seal them again with the newest.';
 
 COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
+
+COMMENT ON COLUMN ops.key_encryption_keys.project_keys IS 'Keys of projects of the realtime lobby whose secrets it seals. Workers seal them again with the newest.';
 
 CREATE UNLOGGED TABLE public.match_callers (
     region text NOT NULL,
@@ -3796,21 +3838,6 @@ CREATE UNLOGGED TABLE public.profile_stats (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
-CREATE TABLE public.project_keys (
-    project text NOT NULL COLLATE pg_catalog."C",
-    id text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL,
-    scopes text[] NOT NULL,
-    sealed_secret bytea NOT NULL,
-    rotated_from text COLLATE pg_catalog."C",
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    revoked_at timestamp with time zone,
-    retires_at timestamp with time zone,
-    tokens_minted bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT a_key_has_up_to_16_scopes CHECK ((cardinality(scopes) <= 16)),
-    CONSTRAINT a_revoked_key_retires CHECK (((revoked_at IS NULL) = (retires_at IS NULL)))
-);
-
 CREATE TABLE public.projects (
     id text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
@@ -3819,6 +3846,8 @@ CREATE TABLE public.projects (
     CONSTRAINT a_project_has_a_short_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
     CONSTRAINT a_project_id_has_up_to_128_characters CHECK (((char_length(id) >= 1) AND (char_length(id) <= 128)))
 );
+
+COMMENT ON TABLE public.projects IS 'A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.';
 
 CREATE TABLE public.realtime_sessions (
     region text NOT NULL,
@@ -4236,6 +4265,8 @@ CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btre
 CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
 
 CREATE INDEX pool_modes_of_pool ON public.pool_modes USING btree (region, app, version);
+
+CREATE INDEX projects_by_time ON public.projects USING btree (created_at, id);
 
 CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree (region, owner) WHERE (owner IS NOT NULL);
 

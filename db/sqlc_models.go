@@ -4,9 +4,40 @@
 
 package db
 
+import (
+	"time"
+)
+
 type PoolMode struct {
 	Region  string
 	Mode    string
 	App     string
 	Version string
+}
+
+// A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.
+type Project struct {
+	ID        string
+	Name      string
+	Region    string
+	CreatedAt time.Time
+}
+
+// A key of a project, for which tokens of clients are minted.
+type ProjectKey struct {
+	Project string
+	ID      string
+	Name    string
+	Scopes  []string
+	// token.ProjectSecrets opens it
+	SealedSecret []byte
+	SealedBy     string
+	// the key that it replaced; nil: none
+	RotatedFrom *string
+	CreatedAt   time.Time
+	// since then it mints no tokens; nil: it does
+	RevokedAt *time.Time
+	// from then on its tokens are refused; nil unless it is revoked
+	RetiresAt    *time.Time
+	TokensMinted int64
 }

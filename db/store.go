@@ -23,6 +23,7 @@ type Store struct {
 	deciding  answerCache // whether a worker decides about the tickets of a region
 	pooled    pooledModes
 	groups    groups
+	projects  projectCaches
 }
 
 // Open makes a Store. The database need not be up: connections are made when they are needed.

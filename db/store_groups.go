@@ -33,6 +33,8 @@ type groups struct {
 	agentReads *batch.Group[string, InstanceInfo]
 	roomReads  *batch.Group[string, RoomInfo]
 
+	minted *batch.Group[projectKeyName, ProjectKey]
+
 	all []interface {
 		Drain(ctx context.Context) error
 	}
@@ -65,6 +67,7 @@ func (s *Store) newGroups() (g groups) {
 		batch.Limits[uuid.UUID]{MaxWeight: 512, Weight: batch.One[uuid.UUID], Bytes: func(uuid.UUID) int { return len(uuid.UUID{}) }}, s.expireCommands)
 	g.agentReads = addGroup(s, &g, "agent read", batch.Limits[string]{MaxWeight: 64, Weight: batch.One[string], Bytes: idBytesOf}, s.findAgents)
 	g.roomReads = addGroup(s, &g, "room read", batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
+	g.minted = addGroup(s, &g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName], Bytes: projectKeyName.bytes}, s.countMinted)
 	return g
 }
 

@@ -16,6 +16,7 @@ CREATE TABLE projects (
     CONSTRAINT a_project_id_has_up_to_128_characters CHECK (char_length(id) BETWEEN 1 AND 128),
     CONSTRAINT a_project_has_a_short_name CHECK (char_length(name) BETWEEN 1 AND 200)
 );
+CREATE INDEX projects_by_time ON projects (created_at, id);
 
 -- Keys of projects, which mint and sign the tokens of clients. Two rotations of a key at the same time make one new key.
 CREATE TABLE project_keys (
@@ -24,16 +25,25 @@ CREATE TABLE project_keys (
     name          text NOT NULL,
     scopes        text[] NOT NULL,
     sealed_secret bytea NOT NULL,
+    sealed_by     text NOT NULL, -- fingerprint of the key-encryption key
     rotated_from  text COLLATE "C",
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    revoked_at    timestamptz,               -- since then; tokens of the key are refused from retires_at on
+    revoked_at    timestamptz,
     retires_at    timestamptz,
     tokens_minted bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (project, id),
     CONSTRAINT a_revoked_key_retires CHECK ((revoked_at IS NULL) = (retires_at IS NULL)),
+    CONSTRAINT a_key_of_a_project_has_a_short_id CHECK (char_length(id) BETWEEN 1 AND 128),
+    CONSTRAINT a_key_of_a_project_has_a_short_name CHECK (char_length(name) BETWEEN 1 AND 200),
     CONSTRAINT a_key_has_up_to_16_scopes CHECK (cardinality(scopes) <= 16)
-);
+) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX a_key_is_rotated_once ON project_keys (project, rotated_from) WHERE rotated_from IS NOT NULL;
+COMMENT ON TABLE projects IS 'A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.';
+COMMENT ON TABLE project_keys IS 'A key of a project, for which tokens of clients are minted.';
+COMMENT ON COLUMN project_keys.sealed_secret IS 'token.ProjectSecrets opens it';
+COMMENT ON COLUMN project_keys.rotated_from IS 'the key that it replaced; nil: none';
+COMMENT ON COLUMN project_keys.revoked_at IS 'since then it mints no tokens; nil: it does';
+COMMENT ON COLUMN project_keys.retires_at IS 'from then on its tokens are refused; nil unless it is revoked';
 
 -- A client of the realtime lobby, over all its sockets. The owner is the replica with its socket, null while it has none. Each attach
 -- of a socket increments the epoch, and a write with an older epoch changes nothing.
@@ -147,6 +157,18 @@ CREATE TABLE realtime_tickets (
 ALTER TABLE realtime_tickets ALTER COLUMN region SET (n_distinct = 1);
 CREATE INDEX realtime_tickets_in_a_bucket ON realtime_tickets (region, project, room_type, size, queued_at);
 
+-- As in 00026, with the keys of projects.
+CREATE OR REPLACE VIEW ops.key_encryption_keys AS
+SELECT k.fingerprint, sum(k.signing_keys)::bigint AS signing_keys, sum(k.netcode_keys)::bigint AS netcode_keys, sum(k.credentials)::bigint AS credentials,
+       sum(k.project_keys)::bigint AS project_keys
+FROM (SELECT sealed_by AS fingerprint, 1 AS signing_keys, 0 AS netcode_keys, 0 AS credentials, 0 AS project_keys
+      FROM signing_keys WHERE tainted_at IS NULL AND verify_until > statement_timestamp()
+      UNION ALL SELECT sealed_by, 0, 1, 0, 0 FROM deployments WHERE sealed_by IS NOT NULL
+      UNION ALL SELECT coalesce(tokens_by, sealed_by), 0, 0, 1, 0 FROM deployments WHERE coalesce(tokens_by, sealed_by) IS NOT NULL
+      UNION ALL SELECT sealed_by, 0, 0, 0, 1 FROM project_keys) k
+GROUP BY k.fingerprint;
+COMMENT ON COLUMN ops.key_encryption_keys.project_keys IS 'Keys of projects of the realtime lobby whose secrets it seals. Workers seal them again with the newest.';
+
 CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE AS $$
     SELECT ARRAY['instance_directory', 'instances', 'instance_leases', 'instance_modes', 'sessions', 'seats', 'redeemed_tokens',
                  'idempotency_keys', 'tickets', 'settled_tickets', 'backfills', 'backfill_tickets', 'match_cycles', 'match_callers',
@@ -164,6 +186,19 @@ CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE A
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets']::regclass[]
 $$;
+DROP VIEW ops.key_encryption_keys;
+CREATE VIEW ops.key_encryption_keys AS
+SELECT k.fingerprint, sum(k.signing_keys)::bigint AS signing_keys, sum(k.netcode_keys)::bigint AS netcode_keys, sum(k.credentials)::bigint AS credentials
+FROM (SELECT sealed_by AS fingerprint, 1 AS signing_keys, 0 AS netcode_keys, 0 AS credentials
+      FROM signing_keys WHERE tainted_at IS NULL AND verify_until > statement_timestamp()
+      UNION ALL SELECT sealed_by, 0, 1, 0 FROM deployments WHERE sealed_by IS NOT NULL
+      UNION ALL SELECT coalesce(tokens_by, sealed_by), 0, 0, 1 FROM deployments WHERE coalesce(tokens_by, sealed_by) IS NOT NULL) k
+GROUP BY k.fingerprint;
+COMMENT ON VIEW ops.key_encryption_keys IS 'What each key-encryption key still seals or authenticates. One that has no row can be retired.';
+COMMENT ON COLUMN ops.key_encryption_keys.fingerprint IS 'The fingerprint of the key-encryption key, as in ops.keys.sealed_by.';
+COMMENT ON COLUMN ops.key_encryption_keys.signing_keys IS 'Signing keys that it seals and that are next, signing or retiring. Workers seal them again with the newest.';
+COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, for netcode connect tokens, that it seals. Workers seal them again with the newest.';
+COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
 DROP TABLE realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
 DELETE FROM replicas WHERE face <> 'orchestrator';
 ALTER TABLE replicas DROP COLUMN face;

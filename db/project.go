@@ -1,0 +1,113 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	// MaxProjectPage bounds a page of projects and a page of keys.
+	MaxProjectPage = 1000
+	// maxProjectName bounds the name of a project and that of a key, in characters.
+	maxProjectName = 200
+)
+
+// NewProject describes a project to create.
+type NewProject struct {
+	ID     string // see token.ValidProjectName; "": a new one
+	Name   string // 1 to 200 characters
+	Region string
+	Actor  string
+}
+
+// CreateProject creates a project. Errors: Invalid (name, id), Conflict (project_exists), Unavailable.
+func (s *Store) CreateProject(ctx context.Context, n NewProject) (Project, error) {
+	if n.ID == "" {
+		n.ID = uuid.NewString()
+	}
+	if !token.ValidProjectName(n.ID) {
+		return Project{}, &Error{Kind: Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+	}
+	if err := checkProjectName(n.Name); err != nil {
+		return Project{}, err
+	}
+	made := Project{ID: n.ID, Name: n.Name, Region: n.Region}
+	err := s.inTx(ctx, func(q *Queries) (err error) {
+		if made.CreatedAt, err = q.CreateProject(ctx, CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
+			return projectConflict(err, n.ID)
+		}
+		return q.logProject(ctx, n.Region, "project.created", n.Actor, map[string]string{"project": n.ID, "name": n.Name})
+	})
+	return made, classify(err)
+}
+
+// Projects returns up to limit projects, at most MaxProjectPage, the newest first. after is the id of the last project of the previous page; "" begins.
+// Errors: Unavailable.
+func (s *Store) Projects(ctx context.Context, after string, limit int) ([]Project, error) {
+	if !isStorable(after) {
+		return nil, nil
+	}
+	list, err := s.q.Projects(ctx, ProjectsParams{After: after, Batch: int32(min(limit, MaxProjectPage))})
+	return list, classify(err)
+}
+
+// ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound (project_unknown), Unavailable.
+func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
+	return s.projects.regions.get(id, func() (string, error) {
+		if !token.ValidProjectName(id) {
+			return "", projectUnknown()
+		}
+		found, err := s.q.Project(ctx, id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return "", projectUnknown()
+		}
+		return found.Region, classify(err)
+	})
+}
+
+func projectUnknown() error { return newError(NotFound, "project_unknown", "project not found") }
+
+// ProjectCounts counts the projects and keys of the fleet.
+type ProjectCounts = ProjectCountsRow
+
+// ProjectCounts counts projects, keys, and the tokens that were minted. Errors: Unavailable.
+func (s *Store) ProjectCounts(ctx context.Context) (ProjectCounts, error) {
+	counts, err := s.q.ProjectCounts(ctx)
+	return counts, classify(err)
+}
+
+func checkProjectName(name string) error {
+	if strings.TrimSpace(name) == "" {
+		return &Error{Kind: Invalid, Code: "invalid", Field: "name", Detail: "name is required"}
+	}
+	if utf8.RuneCountInString(name) > maxProjectName || !isStorable(name) {
+		return &Error{Kind: Invalid, Code: "invalid", Field: "name", Detail: "name must have at most 200 characters, and none of them U+0000"}
+	}
+	return nil
+}
+
+func projectConflict(err error, id string) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.ConstraintName == "projects_pkey" {
+		return newError(Conflict, "project_exists", "there is a project with the id %q", id)
+	}
+	return err
+}
+
+// logProject records an event.
+func (q *Queries) logProject(ctx context.Context, region, kind, actor string, facts map[string]string) error {
+	detail, err := json.Marshal(facts)
+	if err != nil {
+		return err
+	}
+	return q.LogProject(ctx, LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
+}

@@ -1,0 +1,76 @@
+package db
+
+import (
+	"sync"
+	"time"
+)
+
+// projectCaches holds what never changes of projects.
+type projectCaches struct {
+	regions foreverCache[string, string]         // by project
+	secrets foreverCache[projectKeyName, []byte] // sealed, by key
+}
+
+type projectKeyName struct{ project, id string }
+
+const (
+	// maxCached bounds a cache of projects: about 2 MiB. A cache that is full begins anew.
+	maxCached = 10_000
+	// unknownFor is how long a missing row is remembered, so that many clients that name it cost few queries.
+	unknownFor = time.Second
+)
+
+// foreverCache caches rows that never change once they exist. The zero value is empty. Safe for concurrent use.
+type foreverCache[K comparable, V any] struct {
+	mu      sync.Mutex
+	known   map[K]V
+	missing map[K]missed
+}
+
+type missed struct {
+	err error
+	at  time.Time
+}
+
+// get returns a cached value, or that of read. Of its errors only NotFound is cached.
+func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
+	if v, err, ok := c.lookup(key); ok {
+		return v, err
+	}
+	v, err := read()
+	switch {
+	case err == nil:
+		c.put(key, v)
+	case IsKind(err, NotFound):
+		c.miss(key, err)
+	}
+	return v, err
+}
+
+func (c *foreverCache[K, V]) lookup(key K) (v V, err error, ok bool) { //nolint:revive // err is what was cached
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, ok = c.known[key]; ok {
+		return v, nil, true
+	}
+	last, ok := c.missing[key]
+	return v, last.err, ok && time.Since(last.at) < unknownFor
+}
+
+func (c *foreverCache[K, V]) put(key K, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxCached {
+		c.known = map[K]V{}
+	}
+	c.known[key] = v
+}
+
+func (c *foreverCache[K, V]) miss(key K, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missing == nil || len(c.missing) >= maxCached {
+		c.missing = map[K]missed{}
+	}
+	c.missing[key] = missed{err, time.Now()}
+}

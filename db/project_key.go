@@ -1,0 +1,113 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	// ScopeMint is the scope that a key needs to mint tokens.
+	ScopeMint = "token:mint"
+	// maxProjectKeys bounds the keys of a project that are not revoked.
+	maxProjectKeys = 1000
+	maxScopes      = 16
+	maxScopeBytes  = 64
+	// MaxProjectGrace bounds for how long the tokens of a rotated key are accepted.
+	MaxProjectGrace = 30 * 24 * time.Hour
+)
+
+// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the key-encryption key.
+type SealProjectKey func(project, key string) (secret string, sealed []byte, sealedBy string)
+
+// NewProjectKey describes a key to create.
+type NewProjectKey struct {
+	Project string
+	ID      string   // see token.ValidProjectName; "": a new one
+	Name    string   // 1 to 200 characters
+	Scopes  []string // at most 16 of up to 64 bytes; without ScopeMint it mints no tokens
+	Actor   string
+	Seal    SealProjectKey
+}
+
+// CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes, id), NotFound (project_unknown),
+// Conflict (key_exists), TooMany, Unavailable.
+func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret string, made ProjectKey, err error) {
+	if n.ID == "" {
+		n.ID = uuid.NewString()
+	}
+	if err := n.check(); err != nil {
+		return "", ProjectKey{}, err
+	}
+	region, err := s.ProjectRegion(ctx, n.Project)
+	if err != nil {
+		return "", ProjectKey{}, err
+	}
+	made = ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: n.Scopes}
+	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
+	err = s.inTx(ctx, func(q *Queries) (err error) {
+		made.CreatedAt, err = q.CreateProjectKey(ctx, CreateProjectKeyParams{
+			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: n.Scopes, SealedSecret: made.SealedSecret, SealedBy: made.SealedBy, Most: maxProjectKeys,
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return newError(TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
+		}
+		if err != nil {
+			return projectKeyConflict(err, n.ID)
+		}
+		return q.logProject(ctx, region, "project_key.created", n.Actor, map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
+	})
+	if err != nil {
+		return "", ProjectKey{}, classify(err)
+	}
+	return secret, made, nil
+}
+
+func (n NewProjectKey) check() error {
+	if !token.ValidProjectName(n.ID) {
+		return &Error{Kind: Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+	}
+	if len(n.Scopes) > maxScopes || slices.ContainsFunc(n.Scopes, func(s string) bool { return s == "" || len(s) > maxScopeBytes || !isStorable(s) }) {
+		return &Error{Kind: Invalid, Code: "invalid", Field: "scopes", Detail: "scopes must be at most 16, of 1 to 64 bytes each"}
+	}
+	return checkProjectName(n.Name)
+}
+
+// ProjectKeys returns up to limit keys of a project, at most MaxProjectPage, the newest first, with the revoked ones. after is the id of the last key
+// of the previous page; "" begins. A project that does not exist has none. Errors: Unavailable.
+func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit int) ([]ProjectKey, error) {
+	if !isStorable(project) || !isStorable(after) {
+		return nil, nil
+	}
+	list, err := s.q.ProjectKeys(ctx, ProjectKeysParams{Project: project, After: after, Batch: int32(min(limit, MaxProjectPage))})
+	return list, classify(err)
+}
+
+// ProjectKey returns a key, and whether its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
+func (s *Store) ProjectKey(ctx context.Context, project, id string) (key ProjectKey, retired bool, err error) {
+	if !isStorable(project) || !isStorable(id) {
+		return ProjectKey{}, false, projectKeyUnknown()
+	}
+	r, err := s.q.ProjectKey(ctx, ProjectKeyParams{Project: project, ID: id})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ProjectKey{}, false, projectKeyUnknown()
+	}
+	return r.ProjectKey, r.Retired, classify(err)
+}
+
+// ProjectKeySecret returns the sealed secret of a key, revoked or not, for [token.ProjectSecrets]. It is cached, since the secret never changes. Errors:
+// NotFound (key_unknown), Unavailable.
+func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byte, error) {
+	return s.projects.secrets.get(projectKeyName{project, id}, func() ([]byte, error) {
+		key, _, err := s.ProjectKey(ctx, project, id)
+		return key.SealedSecret, err
+	})
+}
+
+func projectKeyUnknown() error { return newError(NotFound, "key_unknown", "key not found") }

@@ -1,0 +1,58 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lattice-director/director/db/internal/batch"
+)
+
+// CountMinted counts a token that is to be minted for a key, and returns the key. Calls that wait at the same time share a transaction. Errors: NotFound
+// (key_unknown), Forbidden (key_revoked, key_scope: it lacks ScopeMint), Unavailable.
+func (s *Store) CountMinted(ctx context.Context, project, id string) (ProjectKey, error) {
+	if !isStorable(project) || !isStorable(id) {
+		return ProjectKey{}, projectKeyUnknown()
+	}
+	return s.groups.minted.Do(ctx, "", projectKeyName{project, id})
+}
+
+func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }
+
+func (s *Store) countMinted(ctx context.Context, _ string, calls []*batch.Call[projectKeyName, ProjectKey]) error {
+	tokens := map[projectKeyName]int64{}
+	for _, c := range calls {
+		tokens[c.Req]++
+	}
+	p := CountMintedTokensParams{Scope: ScopeMint}
+	for k, n := range tokens {
+		p.Projects, p.Ids, p.Tokens = append(p.Projects, k.project), append(p.Ids, k.id), append(p.Tokens, n)
+	}
+	keys := make(map[projectKeyName]ProjectKey, len(tokens))
+	err := s.inTx(ctx, func(q *Queries) error {
+		rows, err := q.CountMintedTokens(ctx, p)
+		for _, r := range rows {
+			keys[projectKeyName{r.Project, r.ID}] = r
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		c.Answer(mayMint(keys[c.Req]))
+	}
+	return nil
+}
+
+// mayMint judges a key; the zero value is none.
+func mayMint(k ProjectKey) (ProjectKey, error) {
+	switch {
+	case k.ID == "":
+		return ProjectKey{}, projectKeyUnknown()
+	case k.RevokedAt != nil:
+		return ProjectKey{}, newError(Forbidden, "key_revoked", "key revoked")
+	case !slices.Contains(k.Scopes, ScopeMint):
+		return ProjectKey{}, newError(Forbidden, "key_scope", "key missing token:mint scope")
+	}
+	return k, nil
+}

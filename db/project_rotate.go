@@ -1,0 +1,96 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the connections that were made with
+// them within a second. Of a key that is revoked already it ends the grace, and returns the key with its first time. Errors: NotFound (key_unknown), Unavailable.
+func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string) (ProjectKey, error) {
+	region, err := s.regionOfKey(ctx, project, id)
+	if err != nil {
+		return ProjectKey{}, err
+	}
+	var r RevokeProjectKeyRow
+	err = s.inTx(ctx, func(q *Queries) (err error) {
+		r, err = q.RevokeProjectKey(ctx, RevokeProjectKeyParams{Project: project, ID: id})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return projectKeyUnknown()
+		}
+		if err != nil || !r.Changed {
+			return err
+		}
+		return q.logProject(ctx, region, "project_key.revoked", actor, map[string]string{"project": project, "key": id})
+	})
+	if err != nil {
+		return ProjectKey{}, classify(err)
+	}
+	if r.Changed {
+		s.Notify(TopicRealtime, region)
+	}
+	return r.ProjectKey, nil
+}
+
+// RotateKey describes a rotation.
+type RotateKey struct {
+	Project, ID string
+	Grace       time.Duration // for which tokens of the old key are still accepted; 0 to MaxProjectGrace
+	Actor       string
+	Seal        SealProjectKey
+}
+
+// RotateProjectKey revokes a key and makes another with its scopes, in one transaction, and returns the new one's secret. Of several rotations of a key
+// at the same time one succeeds. Errors: NotFound (key_unknown), Conflict (key_revoked), Invalid (grace_seconds), Unavailable.
+func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made ProjectKey, err error) {
+	if k.Grace < 0 || k.Grace > MaxProjectGrace {
+		return "", ProjectKey{}, &Error{Kind: Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}
+	}
+	region, err := s.regionOfKey(ctx, k.Project, k.ID)
+	if err != nil {
+		return "", ProjectKey{}, err
+	}
+	id := uuid.NewString()
+	secret, sealed, by := k.Seal(k.Project, id)
+	err = s.inTx(ctx, func(q *Queries) error {
+		r, err := q.RotateProjectKey(ctx, RotateProjectKeyParams{
+			Project: k.Project, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by, GraceSeconds: k.Grace.Seconds(),
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return newError(Conflict, "key_revoked", "key already revoked")
+		}
+		if err != nil {
+			return err
+		}
+		made = r
+		return q.logProject(ctx, region, "project_key.rotated", k.Actor, map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
+	})
+	if err != nil {
+		return "", ProjectKey{}, classify(err)
+	}
+	if k.Grace == 0 {
+		s.Notify(TopicRealtime, region)
+	}
+	return secret, made, nil
+}
+
+// regionOfKey returns the region of the project of a key. Keys are never deleted, so it need not be read again.
+func (s *Store) regionOfKey(ctx context.Context, project, id string) (string, error) {
+	if _, err := s.ProjectKeySecret(ctx, project, id); err != nil {
+		return "", err
+	}
+	return s.ProjectRegion(ctx, project)
+}
+
+func projectKeyConflict(err error, id string) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.ConstraintName == "project_keys_pkey" {
+		return newError(Conflict, "key_exists", "the project has a key with the id %q", id)
+	}
+	return err
+}
