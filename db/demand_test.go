@@ -78,7 +78,7 @@ func TestModesWithoutAPoolHaveNoDemand(t *testing.T) {
 	r := waits(request("ann", 4))
 	r.Mode = "race"
 	require.Nil(t, b.refusal(r).Outlook)
-	require.Nil(t, b.refusal(request("ann", 4)).Outlook, "who does not wait")
+	require.Nil(t, b.refusal(request("ann", 4)).Outlook, "the request does not wait for a server")
 	require.Zero(t, b.demand())
 	require.Equal(t, "no_capacity", b.refusal(request("ann", 4)).Code)
 }

@@ -237,7 +237,7 @@ func TestTooManyBoots(t *testing.T) {
 	b.requireInvariants()
 }
 
-// A server that drains keeps draining when it comes back, and is told that it ends.
+// A server that drains keeps draining when it comes back, and its answer says that it ends.
 func TestDrainingDeployments(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

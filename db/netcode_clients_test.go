@@ -31,7 +31,7 @@ func (g *netcodeGame) client(p db.Placement, sub string) uint64 {
 	return g.resolve(p, sub).Netcode.ClientID
 }
 
-// list reports who is connected, and returns who is refused.
+// list reports the connected clients, and returns the refused ones.
 func (g *netcodeGame) list(clients ...uint64) []db.RefusedClient {
 	g.t.Helper()
 	g.seq++
@@ -60,7 +60,7 @@ func TestListsOfClientsSeatAndFree(t *testing.T) {
 
 	require.Empty(t, g.list(bob))
 	require.Equal(t, []string{"bob"}, g.connected())
-	require.Equal(t, []db.RefusedClient{{ClientID: ann, Result: db.SeatReplay}}, g.list(ann, bob), "who has left needs another token")
+	require.Equal(t, []db.RefusedClient{{ClientID: ann, Result: db.SeatReplay}}, g.list(ann, bob), "a player who left needs another token")
 	require.Equal(t, []string{"bob"}, g.connected())
 
 	require.Empty(t, g.list())

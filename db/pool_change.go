@@ -82,7 +82,7 @@ func (to PoolScale) of(p Pool) Pool {
 // Forever is the end of a pause that only an operator ends.
 func Forever() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// PausePool makes a pool start no servers until a time, which is [Forever] at most; the servers that it has go on. Errors: NotFound, Unavailable.
+// PausePool makes a pool start no servers until a time, which is [Forever] at most; its running servers stay. Errors: NotFound, Unavailable.
 func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (Pool, error) {
 	if until.After(Forever()) {
 		until = Forever()

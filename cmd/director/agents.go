@@ -89,35 +89,20 @@ func (a agentLine) cells() []any {
 }
 
 func (p *program) agentsDrain() *cobra.Command {
-	return p.changeAgents(&cobra.Command{
+	return p.changeRows(&cobra.Command{
 		Use:   "drain AGENT…",
 		Short: "Place no more rooms on game servers, also after they restart; their rooms stay",
 		Long: "Stops placing rooms on game servers until `undrain`. Each is identified by its name and endpoint, so it stays drained when its process\n" +
 			"restarts. `POST /v1/instances/ID/drain` drains only the current process.",
 		Example: "  director agents drain 562cfc2cbeef8cf4",
-	}, "SELECT ops.drain_agent($1)", "NOT drain_kept")
+	}, ofAgents, "SELECT ops.drain_agent($1)", "NOT drain_kept")
 }
 
 func (p *program) agentsUndrain() *cobra.Command {
-	return p.changeAgents(&cobra.Command{
+	return p.changeRows(&cobra.Command{
 		Use:     "undrain AGENT…",
 		Short:   "Place rooms on drained game servers again",
 		Long:    "Ends a drain of `drain`. A game server that was drained in another way stays drained.",
 		Example: "  director agents undrain 562cfc2cbeef8cf4",
-	}, "SELECT ops.undrain_agent($1)", "drain_kept")
-}
-
-// changeAgents calls a function of schema ops for each agent in the arguments. Completion offers the agents that meet the condition.
-func (p *program) changeAgents(cmd *cobra.Command, call, condition string) *cobra.Command {
-	cmd.Args = cli.AtLeast(1)
-	cmd.ValidArgsFunction = p.completeArgs("SELECT agent FROM ops.agents WHERE " + condition +
-		" AND starts_with(agent, $1) AND NOT agent = ANY ($2) ORDER BY agent LIMIT 100")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, agents []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("agent", agents, func(id string) (bool, error) { return changed(ctx, l.Store, call, id) })
-		})
-	}
-	return cmd
+	}, ofAgents, "SELECT ops.undrain_agent($1)", "drain_kept")
 }

@@ -23,7 +23,7 @@ func (c *Config) bevygapSettings() []setting {
 		{flag: "bevygap-wait", section: sectionBevygap, def: "60s", by: byServers, value: duration(&c.BevygapWait, time.Second, 10*time.Minute),
 			help: "How long a request waits for a server before it fails with code 408 or 409"},
 		{flag: "bevygap-max-waiting", section: sectionBevygap, def: "10000", by: byServers, value: integer(&c.BevygapMaxWaiting, 1, 1_000_000),
-			help: "The number of requests that wait in a replica; further ones fail with code 429. A request that waits takes about 60 KiB"},
+			help: "The number of requests that wait in a replica; further ones fail with code 429. A request that waits takes about 75 KiB"},
 		{flag: "bevygap-per-address", section: sectionBevygap, def: "8", by: byServers, value: integer(&c.BevygapPerAddress, 1, 1_000_000),
 			help: "The number of requests of one IPv4 address or IPv6 /64 that wait in a replica, and of its guests in 30 s on average; further ones fail with code 429"},
 		{flag: "bevygap-client-ip", section: sectionBevygap, def: "ignore", by: byServers, value: choice(&c.BevygapClientIP, "ignore", "trust"),

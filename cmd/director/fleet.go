@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,33 +112,41 @@ func ago(seconds *float64) string {
 }
 
 func (p *program) fleetDrain() *cobra.Command {
-	return p.changeInstances(&cobra.Command{
+	return p.changeRows(&cobra.Command{
 		Use:     "drain INSTANCE…",
 		Short:   "Stop placing new players on game servers; their sessions continue",
 		Long:    "Stops placing new players on the game servers. Their sessions continue until they end. Heartbeats do not end a drain.",
 		Example: "  director fleet drain eu-arena-7\n  director fleet drain eu-arena-7 eu-arena-8",
-	}, "SELECT ops.drain($1)", "ready")
+	}, ofInstances, "SELECT ops.drain($1)", "status = 'ready'")
 }
 
 func (p *program) fleetUndrain() *cobra.Command {
-	return p.changeInstances(&cobra.Command{
+	return p.changeRows(&cobra.Command{
 		Use:     "undrain INSTANCE…",
 		Short:   "Resume placing players on draining game servers",
 		Long:    "Ends a drain: the game servers get new players again.",
 		Example: "  director fleet undrain eu-arena-7",
-	}, "SELECT ops.undrain($1)", "draining")
+	}, ofInstances, "SELECT ops.undrain($1)", "status = 'draining'")
 }
 
-// changeInstances calls a function of schema ops for each instance in the arguments. Completion offers those with the status.
-func (p *program) changeInstances(cmd *cobra.Command, call, status string) *cobra.Command {
+// opsRows are rows of a view in schema ops, which operators name in arguments.
+type opsRows struct{ noun, view, key string }
+
+var (
+	ofInstances = opsRows{"instance", "ops.fleet", "instance"}
+	ofAgents    = opsRows{"agent", "ops.agents", "agent"}
+)
+
+// changeRows calls a function of schema ops for each row that the arguments name. Completion offers the rows that meet the condition.
+func (p *program) changeRows(cmd *cobra.Command, of opsRows, call, condition string) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
-	cmd.ValidArgsFunction = p.completeArgs("SELECT instance FROM ops.fleet WHERE status = '" + status +
-		"' AND starts_with(instance, $1) AND NOT instance = ANY ($2) ORDER BY instance LIMIT 100")
+	cmd.ValidArgsFunction = p.completeArgs(fmt.Sprintf(
+		"SELECT %[1]s FROM %[2]s WHERE %[3]s AND starts_with(%[1]s, $1) AND NOT %[1]s = ANY ($2) ORDER BY %[1]s LIMIT 100", of.key, of.view, condition))
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, instances []string) error {
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("instance", instances, func(id string) (bool, error) { return changed(ctx, l.Store, call, id) })
+			return l.changeEach(of.noun, ids, func(id string) (bool, error) { return changed(ctx, l.Store, call, id) })
 		})
 	}
 	return cmd
