@@ -25,7 +25,7 @@ type Room struct {
 	Members           []Member // that joined, by Order
 	Invited           []Member
 	MaxMembers        int
-	Grace             time.Duration // that it stays without members
+	Grace             time.Duration // that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
 	Private, Locked   bool
 	Participants      []string // sessions of the match that made it; nil: no match did
 	Closed            bool     // the room ends with this transaction
@@ -50,10 +50,11 @@ const (
 	EntryBytes       = "bytes"
 )
 
-// Entry is one thing that the members of a room are told.
+// Entry is one event that the members of a room receive.
 type Entry struct {
 	Kind    string          `json:"k"`
-	Session string          `json:"s,omitempty"` // it is about, or from
+	Session string          `json:"s,omitempty"` // it is about, or from; a message without one is from the room itself
+	Reason  string          `json:"r,omitempty"` // why a member left that did not leave by itself
 	Type    string          `json:"t,omitempty"` // of a message
 	Data    json.RawMessage `json:"d,omitempty"` // of a message; of bytes: a string of base64
 }
@@ -67,8 +68,8 @@ type Op struct {
 
 // Kinds of an [Effect].
 const (
-	EffectInvite  = "invite"  // all sessions of Player, for five minutes
-	EffectRemove  = "remove"  // Session: it leaves, and may be told Reason
+	EffectInvite  = "invite"  // all sessions of Player, for five minutes; Session invites them
+	EffectRemove  = "remove"  // Session, which is no longer among the members, for Reason
 	EffectEnqueue = "enqueue" // the members queue together for Queue
 	EffectDequeue = "dequeue" // they leave the queue
 )
@@ -98,25 +99,3 @@ type Snapshot struct {
 	State             State
 	Members           []Member // by Order
 }
-
-// Error says why an action is not allowed. Text is the text that clients of Nexis know; Code is stable.
-type Error struct {
-	Code  string
-	Text  string
-	Field string // for Code invalid
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Text }
-
-// The errors of rooms that are the same everywhere.
-var (
-	ErrNotFound    = &Error{Code: "room_not_found", Text: "room not found"}
-	ErrNotMember   = &Error{Code: "not_a_member", Text: "client not found"}
-	ErrWrongType   = &Error{Code: "unsupported_room_type", Text: "unsupported room type"}
-	ErrNoLogic     = &Error{Code: "no_logic", Text: "room type has no wasm plugin"}
-	ErrFull        = &Error{Code: "room_full", Text: "room is full"}
-	ErrLocked      = &Error{Code: "room_locked", Text: "room is locked"}
-	ErrNotInvited  = &Error{Code: "not_invited", Text: "not invited"}
-	ErrStateTooBig = &Error{Code: "too_large", Text: "the state of the room would have more than 64 KiB"}
-)
