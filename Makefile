@@ -40,7 +40,7 @@ demo: postgres ## Run game servers and players, start servers where players come
 	@go run ./examples/demo
 
 .PHONY: test
-test: postgres compiler python $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
+test: postgres compiler python node $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
 	@echo "building and running every test: some minutes, and two more the first time"
 	@$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg -- -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKGS)
 
@@ -130,6 +130,10 @@ compiler: ## Install the C compiler that the race detector needs, if it is missi
 .PHONY: python
 python: ## Install Python with the module cryptography, which a test needs, when there is none
 	@ops/install-python.sh
+
+.PHONY: node
+node: ## Install Node.js with npm, which tests of JavaScript clients need, if they are missing
+	@ops/install-node.sh
 
 .PHONY: protoc
 protoc: ## Install the compiler of .proto files if it is missing

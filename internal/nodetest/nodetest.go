@@ -1,0 +1,89 @@
+// Package nodetest runs scripts with Node.js, for tests that compare the director with clients written in JavaScript. Tests that need it have
+// names that begin with TestNode, and their package has a TestMain that calls Prepare.
+package nodetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// locale decides what localeCompare does.
+const locale = "en_US.UTF-8"
+
+// modules is the directory of the packages that package.json pins; empty if they are not installed.
+var modules string
+
+// Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it says so on stderr and
+// leaves out the tests that need them; in CI it ends the process.
+func Prepare() {
+	flag.Parse()
+	var err error
+	if modules, err = install(context.Background()); err == nil {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		fmt.Fprintln(os.Stderr, "tests with Node.js:", err)
+		os.Exit(1)
+	}
+	fmt.Fprintln(os.Stderr, "NOT TESTED: what needs Node.js (run ops/install-node.sh):", err)
+	leaveOut("^TestNode")
+}
+
+// leaveOut excludes tests as the flag -skip does.
+func leaveOut(pattern string) {
+	skip := flag.Lookup("test.skip")
+	if old := skip.Value.String(); old != "" {
+		pattern = old + "|" + pattern
+	}
+	_ = skip.Value.Set(pattern) // a string
+}
+
+// Script is a running script that answers each line of JSON with one.
+type Script struct {
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a request to the answer.
+// Without a locale (such as da_DK.UTF-8) it is en-US.
+func Start(t testing.TB, script string, locales ...string) *Script {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a script that hangs fails the test
+	command := exec.CommandContext(ctx, "node", "-e", script+loop)
+	command.Env = append(os.Environ(), "NODE_PATH="+modules, "LC_ALL="+append(locales, locale)[0])
+	command.Stderr = t.Output()
+	in, err := command.StdinPipe()
+	require.NoError(t, err)
+	out, err := command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = command.Wait()
+		cancel()
+	})
+	encoder := json.NewEncoder(in)
+	encoder.SetEscapeHTML(false)
+	return &Script{encoder, json.NewDecoder(bufio.NewReader(out))}
+}
+
+// loop calls answer for each line.
+const loop = `
+require('readline').createInterface({input: process.stdin}).on('line', line => console.log(JSON.stringify(answer(JSON.parse(line)))));`
+
+// Ask sends a request and reads the answer into a pointer. Not safe for concurrent use.
+func (s *Script) Ask(t require.TestingT, request, answer any) {
+	require.NoError(t, s.in.Encode(request))
+	require.NoError(t, s.out.Decode(answer))
+}
