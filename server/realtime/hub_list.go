@@ -1,0 +1,56 @@
+package realtime
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// smallRoom is the number of members up to which all of them get a list of the members after each change. In a larger room they get at most one
+// list in a millisecond per member: the lists of n joins at once would otherwise have n² names for each of n members.
+const smallRoom = 64
+
+func (r *hubRoom) listInterval() time.Duration {
+	if len(r.ids) <= smallRoom {
+		return 0
+	}
+	return time.Duration(len(r.ids)) * time.Millisecond
+}
+
+// members returns the frame of the members after the last row that was applied.
+func (r *hubRoom) members() *shared {
+	if r.list.frame == nil || r.list.pos != r.pos {
+		r.list = listFrame{r.pos, newShared(membersMessage(r.id, slices.Sorted(maps.Keys(r.ids))))}
+	}
+	return r.list.frame
+}
+
+// membersOf is members for a snapshot of the room, which may be behind the last row that was applied.
+func (r *hubRoom) membersOf(s *rooms.Snapshot) *shared {
+	if r.list.frame == nil || r.list.pos != s.Pos {
+		ids := make([]string, len(s.Members))
+		for i, m := range s.Members {
+			ids[i] = m.Session
+		}
+		slices.Sort(ids)
+		r.list = listFrame{s.Pos, newShared(membersMessage(r.id, ids))}
+	}
+	return r.list.frame
+}
+
+// sendList sends the members to all members that do not know them, once for all changes of a batch.
+func (r *hubRoom) sendList(b *batch) {
+	r.listDue = r.listDue || b.presence
+	if !r.listDue || b.now.Before(r.listAt.Add(r.listInterval())) {
+		return
+	}
+	r.listDue, r.listAt = false, b.now
+	for _, m := range r.local {
+		if m.listed < r.pos {
+			m.listed = r.pos
+			m.queue(b, r.members())
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package realtime
+
+import (
+	"encoding/json"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// entryTypes are the types of the messages about entries of a room's log.
+var entryTypes = map[string]string{
+	rooms.EntryJoined: "room.joined", rooms.EntryLeft: "room.left", rooms.EntryDropped: "room.dropped", rooms.EntryReconnected: "room.reconnected",
+	rooms.EntryMessage: "room.message", rooms.EntryBytes: "room.message.bytes",
+}
+
+// entryMessage returns the message about an entry of a room's log.
+func entryMessage(room string, e rooms.Entry) outgoing {
+	return outgoing{Type: entryTypes[e.Kind], Room: room, P: entryPayload(e)}
+}
+
+func entryPayload(e rooms.Entry) map[string]any {
+	p := map[string]any{}
+	switch e.Kind {
+	case rooms.EntryMessage:
+		p["type"], p["data"] = e.Type, e.Data
+	case rooms.EntryBytes:
+		p["type"], p["data_b64"] = e.Type, e.Data
+	default:
+		p["client_id"] = e.Session
+		addText(p, "reason", e.Reason)
+		return p
+	}
+	addText(p, "from", e.Session) // absent from a message of the room itself
+	return p
+}
+
+func addText(p map[string]any, key, text string) {
+	if text != "" {
+		p[key] = text
+	}
+}
+
+// membersMessage returns room.members. The ids are sorted.
+func membersMessage(room string, ids []string) outgoing {
+	return outgoing{Type: "room.members", Room: room, P: map[string]any{"members": ids, "count": len(ids)}}
+}
+
+// snapshotMessage returns state.snapshot. A checksum of "" is left out, since clients ignore a message whose checksum is no text.
+func snapshotMessage(room string, seq int64, state json.RawMessage, checksum string) outgoing {
+	p := map[string]any{"seq": seq, "state": state}
+	addText(p, "checksum", checksum)
+	return outgoing{Type: "state.snapshot", Room: room, P: p}
+}
+
+func patchMessage(room string, seq int64, ops []rooms.Op) outgoing {
+	list := make([]any, len(ops))
+	for i, op := range ops {
+		o := map[string]any{"op": op.Op, "path": op.Path}
+		if op.Value != nil {
+			o["value"] = op.Value
+		}
+		list[i] = o
+	}
+	return outgoing{Type: "state.patch", Room: room, P: map[string]any{"seq": seq, "ops": list}}
+}
+
+// invitationMessage returns match.found for the room of a match, and room.invited for any other.
+func invitationMessage(i db.RealtimeInvitation) outgoing {
+	p := map[string]any{"room": i.Room, "room_type": i.Type}
+	if i.Participants == nil {
+		addText(p, "from", i.From)
+		return outgoing{Type: "room.invited", Room: i.Room, P: p}
+	}
+	p["size"], p["participants"] = i.Size, i.Participants
+	return outgoing{Type: "match.found", Room: i.Room, P: p}
+}
