@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -75,7 +74,6 @@ func (f *reader) unreadable(r *hubRoom) {
 func (f *reader) run(ctx context.Context) {
 	every := time.NewTicker(compareEvery)
 	defer every.Stop()
-	failing := false
 	for {
 		compare := false
 		select {
@@ -89,10 +87,7 @@ func (f *reader) run(ctx context.Context) {
 		}
 		began := time.Now()
 		err := f.hub.Guard.Do("room log", func() error { return f.readOnce(ctx, compare) })
-		if ctx.Err() == nil && (err != nil) != failing {
-			failing = err != nil
-			f.hub.Log.LogAttrs(ctx, slog.LevelWarn, "reading the log of rooms", slog.Bool("failing", failing), slog.Any("error", err))
-		}
+		f.hub.trouble.Report(ctx, "room log", err)
 		if !wait.For(ctx, time.Since(began)) { // so that reads take at most half of the time at any rate of notifications
 			return
 		}
@@ -197,8 +192,9 @@ func (f *reader) judge(uid uuid.UUID, positions map[uuid.UUID]int64) {
 	pos, exists := positions[uid]
 	switch {
 	case !exists:
-		f.woken(r) // its last rows may still be there
-		r.do(func(*batch) { r.ended = true })
+		f.mu.Lock()
+		f.notices[r], f.lost[r] = true, true // its last rows may still be there
+		f.mu.Unlock()
 	case pos > r.position():
 		f.mu.Lock()
 		f.gaps[r] = max(f.gaps[r], pos)
@@ -271,9 +267,15 @@ func (f *reader) readSnapshotPage(ctx context.Context, uids []uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range snapshots {
-		if r := f.hub.room(s.Lobby); r != nil {
-			r.do(func(b *batch) { r.reset(b, s.Snapshot) })
+	for _, uid := range uids {
+		r := f.hub.room(uid)
+		if r == nil {
+			continue
+		}
+		if i := slices.IndexFunc(snapshots, func(s db.LobbySnapshot) bool { return s.Lobby == uid }); i >= 0 {
+			r.do(func(b *batch) { r.reset(b, snapshots[i].Snapshot) })
+		} else {
+			r.do(func(*batch) { r.end() })
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/trouble"
 )
 
 // delivered is the part of db.Store from which a hub learns what its members are sent.
@@ -42,9 +43,10 @@ type hubOptions struct {
 type hub struct {
 	hubOptions
 
-	feed *db.RealtimeFeed
-	log  reader
-	news newsReader
+	feed    *db.RealtimeFeed
+	log     reader
+	news    newsReader
+	trouble *trouble.Log
 
 	mu       sync.RWMutex
 	sessions map[string]*attached // by id
@@ -62,7 +64,9 @@ type attached struct {
 
 // newHub returns a hub. Its run must be called, and ends the subscription to notifications.
 func newHub(o hubOptions) *hub {
-	h := &hub{hubOptions: o, feed: o.Store.SubscribeRealtime(o.Region), sessions: map[string]*attached{}, rooms: map[uuid.UUID]*hubRoom{}}
+	h := &hub{
+		hubOptions: o, feed: o.Store.SubscribeRealtime(o.Region), trouble: trouble.New(o.Log), sessions: map[string]*attached{}, rooms: map[uuid.UUID]*hubRoom{},
+	}
 	h.log.init(h)
 	h.news.init(h)
 	return h

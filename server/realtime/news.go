@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 const (
 	// newsEvery is how often the news of all sessions is read, because notifications can be lost.
 	newsEvery = 10 * time.Second
+	newsRetry = time.Second // after a failure
 	newsPage  = 1000
 )
 
@@ -59,7 +59,6 @@ func (n *newsReader) askAll() {
 func (n *newsReader) run(ctx context.Context) {
 	every := time.NewTicker(newsEvery)
 	defer every.Stop()
-	failing := false
 	for {
 		select {
 		case <-n.wake:
@@ -70,9 +69,9 @@ func (n *newsReader) run(ctx context.Context) {
 		}
 		began := time.Now()
 		err := n.hub.Guard.Do("session news", func() error { return n.readOnce(ctx) })
-		if ctx.Err() == nil && (err != nil) != failing {
-			failing = err != nil
-			n.hub.Log.LogAttrs(ctx, slog.LevelWarn, "reading the news of sessions", slog.Bool("failing", failing), slog.Any("error", err))
+		n.hub.trouble.Report(ctx, "session news", err)
+		if err != nil {
+			time.AfterFunc(newsRetry, n.askAll)
 		}
 		if !wait.For(ctx, time.Since(began)) { // so that reads take at most half of the time at any rate of notifications
 			return
@@ -80,7 +79,7 @@ func (n *newsReader) run(ctx context.Context) {
 	}
 }
 
-// readOnce reads the news of the sessions that were asked for. After a failure the next turn reads that of all.
+// readOnce reads the news of the sessions that were asked for.
 func (n *newsReader) readOnce(ctx context.Context) error {
 	replica := n.hub.Replica()
 	if replica == uuid.Nil {
