@@ -609,7 +609,7 @@ WITH wanted AS (
     SELECT unnest($1::int[]) AS n, unnest($2::text[]) AS type, unnest($3::text[])::jsonb AS labels, unnest($4::int[]) AS sign, $5::int AS most
 ), live AS MATERIALIZED (
     SELECT r.id, (r.seen_at > max(r.seen_at) OVER () - interval '2 seconds')::bool AS fresh FROM replicas r
-    WHERE r.region = $6 AND r.ended_at IS NULL AND r.seen_at > (SELECT replica_horizon($6))
+    WHERE r.region = $6 AND r.face = 'orchestrator' AND r.ended_at IS NULL AND r.seen_at > (SELECT replica_horizon($6))
 ), placeable AS (
     SELECT w.n, w.sign, w.most, a.id, a.max_connections, a.max_rooms, s.connections, s.rooms + s.reserved AS rooms, s.in_flight,
            s.in_flight >= $7::int AS busy, l.fresh

@@ -2,15 +2,159 @@ package db
 
 import (
 	"context"
-	"errors"
-)
+	"crypto/rand"
+	"encoding/hex"
+	"unicode/utf8"
 
-var errNotBuilt = errors.New("not built yet")
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/rooms"
+)
 
 // OpenRealtime opens a session, or resumes the one that the client names, and makes the replica its owner. A session is resumed while it is live
 // or suspended for less than its TTL, by the token with which it was last attached, by the same player, or, with ResumeByKey, by a token of the
-// same key; otherwise the client gets a new one. A live session is taken over: its former owner gets an older epoch. Errors: Forbidden
+// same key; otherwise the client gets a new one. A live session is taken over: its former owner gets an older epoch. Errors: Invalid, Forbidden
 // (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
-func (s *Store) OpenRealtime(context.Context, OpenRealtime) (OpenedRealtime, error) {
-	return OpenedRealtime{}, errNotBuilt
+func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
+	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
+		return OpenedRealtime{}, invalidField("project_id", "must have 1 to 128 characters")
+	}
+	if !isStorable(o.Player) || !isStorable(o.Key) {
+		return OpenedRealtime{}, invalidField("token", "must have no U+0000 in its claims")
+	}
+	return s.groups.realtimeOpens.Do(ctx, o.Region, o)
+}
+
+const maxProjectID = 128
+
+type openCall = batch.Call[OpenRealtime, OpenedRealtime]
+
+func (o OpenRealtime) bytes() int {
+	return textBytes(o.Region, o.Project, o.Player, o.Key, o.Scope, o.Resume) + len(o.TokenDigest)
+}
+
+// openBatch opens sessions of one region in one transaction, and resumes each session at most once. Further calls for a session stay for the next
+// batch.
+func (s *Store) openBatch(ctx context.Context, region string, calls []*openCall) error {
+	calls = onePerSession(calls)
+	var opening *realtimeOpening
+	err := s.onSessions(ctx, region, func(t *sessionTx) error {
+		opening = &realtimeOpening{sessionTx: t, opened: make([]OpenedRealtime, len(calls)), refused: make([]error, len(calls))}
+		return opening.run(ctx, calls)
+	})
+	if err != nil {
+		return err
+	}
+	opening.addAnswers(calls)
+	for i, c := range calls {
+		c.Answer(opening.opened[i], opening.refused[i])
+	}
+	return nil
+}
+
+func onePerSession(calls []*openCall) (out []*openCall) {
+	seen := make(map[string]bool, len(calls))
+	for _, c := range calls {
+		if id := c.Req.resumes(); id == "" || !seen[id] {
+			seen[id] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+const sessionPrefix, sessionDigits = "s-", 16
+
+// resumes returns the session to resume, "" if there can be none.
+func (o OpenRealtime) resumes() string {
+	if len(o.Resume) != len(sessionPrefix)+sessionDigits || !isStorable(o.Resume) {
+		return ""
+	}
+	return o.Resume
+}
+
+func newSessionID() string {
+	var b [sessionDigits / 2]byte
+	_, _ = rand.Read(b[:]) // never fails, by its contract
+	return sessionPrefix + hex.EncodeToString(b[:])
+}
+
+// realtimeOpening is one transaction that opens and resumes sessions.
+type realtimeOpening struct {
+	*sessionTx
+	facts openFacts
+
+	opened  []OpenedRealtime // by call
+	refused []error          // by call; nil: opened
+	rooms   sessionRooms
+	invited map[string][]RealtimeInvitation // by session
+}
+
+func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error) {
+	if t.facts, err = t.loadOpenings(ctx, calls); err != nil {
+		return err
+	}
+	made, attached := InsertRealtimeSessionsParams{Region: t.region}, AttachRealtimeSessionsParams{Region: t.region}
+	back := make(map[string]func(string) rooms.Action)
+	for i, c := range calls {
+		o := &t.opened[i]
+		if *o, t.refused[i] = t.facts.judge(c.Req); t.refused[i] != nil {
+			continue
+		}
+		if !o.Resumed {
+			made.add(c.Req, *o)
+			continue
+		}
+		attached.add(c.Req, *o)
+		back[o.ID] = c.Req.Back
+		if o.TookOver {
+			t.changed = append(t.changed, o.ID)
+		}
+	}
+	if len(made.Ids) > 0 {
+		queueExec(t.q.deferred(), (*Queries).InsertRealtimeSessions, made)
+	}
+	if len(attached.Ids) == 0 {
+		return nil
+	}
+	queueExec(t.q.deferred(), (*Queries).AttachRealtimeSessions, attached)
+	return t.comeBack(ctx, attached.Ids, func(session string) rooms.Action { return back[session](session) })
+}
+
+// comeBack lets the rooms of resumed sessions know, and reads what they need.
+func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back func(string) rooms.Action) (err error) {
+	if t.rooms, err = t.inRooms(ctx, sessions, false, back); err != nil {
+		return err
+	}
+	if t.invited, err = t.q.realtimeInvitations(ctx, t.region, sessions); err != nil {
+		return err
+	}
+	return t.pauseTickets(ctx, t.q, t.region, sessions, false)
+}
+
+// addAnswers completes the answers with what is known after the commit.
+func (t *realtimeOpening) addAnswers(calls []*openCall) {
+	of := make(map[string]*OpenedRealtime, len(calls))
+	for i := range t.opened {
+		if o := &t.opened[i]; o.Resumed {
+			o.Invitations = t.invited[o.ID]
+			of[o.ID] = o
+		}
+	}
+	for _, r := range t.rooms {
+		if o := of[r.session]; o != nil && r.result.Err == nil {
+			o.Rooms = append(o.Rooms, r.result.LobbyAnswer)
+		}
+	}
+}
+
+func (p *InsertRealtimeSessionsParams) add(o OpenRealtime, opened OpenedRealtime) {
+	p.Ids, p.Projects, p.Players = append(p.Ids, opened.ID), append(p.Projects, o.Project), append(p.Players, opened.Player)
+	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds, o.Key), append(p.Digests, o.TokenDigest)
+	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
+}
+
+func (p *AttachRealtimeSessionsParams) add(o OpenRealtime, opened OpenedRealtime) {
+	p.Ids, p.TookOver = append(p.Ids, opened.ID), append(p.TookOver, opened.TookOver)
+	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds, o.Key), append(p.Digests, o.TokenDigest)
+	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
 }

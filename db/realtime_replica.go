@@ -6,20 +6,53 @@ import (
 	"github.com/google/uuid"
 )
 
+// Faces whose replicas hold connections. Replicas of one face never affect the leases of the other.
+const (
+	faceOrchestrator = "orchestrator"
+	faceRealtime     = "realtime"
+)
+
 // BeginRealtimeReplica records that a process of the director accepts connections of a region's realtime lobby, and returns the new replica's
 // id. Errors: Unavailable.
-func (s *Store) BeginRealtimeReplica(_ context.Context, _ string) (uuid.UUID, error) {
-	return uuid.Nil, errNotBuilt
+func (s *Store) BeginRealtimeReplica(ctx context.Context, region string) (uuid.UUID, error) {
+	return s.beginReplica(ctx, region, faceRealtime)
 }
 
 // RenewRealtimeReplica renews the lease of a replica; call it every second. Errors: Superseded (the replica was ended: close all connections
 // and call BeginRealtimeReplica for a new id), Unavailable.
-func (s *Store) RenewRealtimeReplica(_ context.Context, _ string, _ uuid.UUID) error {
-	return errNotBuilt
+func (s *Store) RenewRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
+	return s.RenewReplica(ctx, region, id, 0)
 }
 
-// EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and announces it at once.
-// Errors: Unavailable.
-func (s *Store) EndRealtimeReplica(_ context.Context, _ string, _ uuid.UUID) error {
-	return errNotBuilt
+// EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and lets their rooms know at
+// once. Errors: Unavailable.
+func (s *Store) EndRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
+	return classify(s.q.EndReplica(ctx, EndReplicaParams{Region: region, ID: id}))
+}
+
+// EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their number. See
+// SuspendDeadReplicas. Errors: Unavailable.
+func (s *Store) EndExpiredRealtimeReplicas(ctx context.Context, region string) (int, error) {
+	ended, err := s.q.EndExpiredReplicas(ctx, EndExpiredReplicasParams{Region: region, Face: faceRealtime})
+	return len(ended), classify(err)
+}
+
+// ForgetRealtimeReplicas deletes the replicas of a region's realtime lobby that ended ten minutes ago. Errors: Unavailable.
+func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int, error) {
+	n, err := s.q.ForgetReplicas(ctx, ForgetReplicasParams{Region: region, Face: faceRealtime})
+	return int(n), classify(err)
+}
+
+// RealtimeRegions returns the regions that have sessions or replicas of the realtime lobby. Errors: Unavailable.
+func (s *Store) RealtimeRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.RealtimeRegions(ctx)
+	return regions, classify(err)
+}
+
+func (s *Store) beginReplica(ctx context.Context, region, face string) (uuid.UUID, error) {
+	id := uuid.New()
+	if err := s.q.BeginReplica(ctx, BeginReplicaParams{Region: region, ID: id, Face: face}); err != nil {
+		return uuid.Nil, classify(err)
+	}
+	return id, nil
 }

@@ -2,13 +2,100 @@ package db
 
 import (
 	"context"
+	"slices"
 
+	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
 // SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another epoch stays as it is. With
 // announce, away acts in all their rooms at once; without it a worker lets it act after five seconds, unless the session is resumed by then.
 // Errors: Unavailable.
-func (s *Store) SuspendRealtime(_ context.Context, _ string, _ []SessionEpoch, _ func(session string) rooms.Action, _ bool) error {
-	return errNotBuilt
+func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch, away func(session string) rooms.Action, announce bool) error {
+	for part := range slices.Chunk(sessions, suspendedAtOnce) {
+		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suspendedAtOnce bounds the sessions of a transaction, which reads and writes all their rooms.
+const suspendedAtOnce = 256
+
+type suspension struct {
+	sessions []SessionEpoch
+	away     func(session string) rooms.Action
+	announce bool
+}
+
+type suspendCall = batch.Call[suspension, struct{}]
+
+func (s suspension) weight() int { return len(s.sessions) }
+
+func (s suspension) bytes() (n int) {
+	for _, e := range s.sessions {
+		n += textBytes(e.ID)
+	}
+	return n
+}
+
+// suspendBatch suspends sessions of one region in one transaction.
+func (s *Store) suspendBatch(ctx context.Context, region string, calls []*suspendCall) error {
+	err := s.onSessions(ctx, region, func(t *sessionTx) error { return t.suspendThose(ctx, calls) })
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		c.Answer(struct{}{}, nil)
+	}
+	return nil
+}
+
+// suspendThose suspends the sessions of calls whose epoch is still theirs.
+func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) error {
+	var ids []string
+	for _, c := range calls {
+		for _, e := range c.Req.sessions {
+			ids = append(ids, e.ID)
+		}
+	}
+	rows, err := t.lock(ctx, ids)
+	if err != nil {
+		return err
+	}
+	away := make(map[string]func(string) rooms.Action)
+	var suspended SuspendRealtimeSessionsParams
+	for _, c := range calls {
+		for _, e := range c.Req.sessions {
+			row, ok := rows[e.ID]
+			if _, again := away[e.ID]; again || !ok || row.Epoch != e.Epoch || row.Owner == nil {
+				continue
+			}
+			away[e.ID] = c.Req.away
+			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced, c.Req.announce)
+		}
+	}
+	return t.suspend(ctx, suspended, func(session string) rooms.Action { return away[session](session) })
+}
+
+// suspend suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
+func (t *sessionTx) suspend(ctx context.Context, p SuspendRealtimeSessionsParams, away func(session string) rooms.Action) error {
+	if len(p.Ids) == 0 {
+		return nil
+	}
+	p.Region = t.region
+	queueExec(t.q.deferred(), (*Queries).SuspendRealtimeSessions, p)
+	var announced []string
+	for i, id := range p.Ids {
+		if p.Announced[i] {
+			announced = append(announced, id)
+		}
+	}
+	if len(announced) > 0 {
+		if _, err := t.inRooms(ctx, announced, false, away); err != nil {
+			return err
+		}
+	}
+	return t.pauseTickets(ctx, t.q, t.region, p.Ids, true)
 }

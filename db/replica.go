@@ -12,12 +12,11 @@ import (
 // BeginReplica records that a process of the director accepts connections of a region's agents, and returns the new replica's id. Errors:
 // Unavailable.
 func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, error) {
-	id := uuid.New()
-	if err := s.q.BeginReplica(ctx, BeginReplicaParams{Region: region, ID: id}); err != nil {
-		return uuid.Nil, classify(err)
+	id, err := s.beginReplica(ctx, region, faceOrchestrator)
+	if err == nil {
+		s.Notify(TopicFleet, region)
 	}
-	s.Notify(TopicFleet, region)
-	return id, nil
+	return id, err
 }
 
 // RenewReplica renews the lease of a replica; call it every second. silence is the longest time since a last reply among its agents that
@@ -26,7 +25,7 @@ func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, err
 func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, silence time.Duration) error {
 	renewed, err := s.q.RenewReplica(ctx, RenewReplicaParams{Region: region, ID: id, Silence: silence})
 	if err == nil && renewed == 0 {
-		return newError(Superseded, "replica_ended", "the lease of this replica has expired, and its agents have left: begin anew")
+		return newError(Superseded, "replica_ended", "the lease of this replica has expired: begin anew")
 	}
 	return classify(err)
 }
@@ -69,7 +68,7 @@ func noneLives(replicas []LockReplicasRow, but uuid.UUID) bool {
 
 // EndExpiredReplicas ends the replicas of a region whose lease has expired, and returns their number. See EndAgents. Errors: Unavailable.
 func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, error) {
-	ended, err := s.q.EndExpiredReplicas(ctx, region)
+	ended, err := s.q.EndExpiredReplicas(ctx, EndExpiredReplicasParams{Region: region, Face: faceOrchestrator})
 	if err != nil {
 		return 0, classify(err)
 	}
@@ -82,7 +81,7 @@ func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, err
 
 // ForgetReplicas deletes the replicas of a region that ended ten minutes ago. Errors: Unavailable.
 func (s *Store) ForgetReplicas(ctx context.Context, region string) (int, error) {
-	n, err := s.q.ForgetReplicas(ctx, region)
+	n, err := s.q.ForgetReplicas(ctx, ForgetReplicasParams{Region: region, Face: faceOrchestrator})
 	return int(n), classify(err)
 }
 

@@ -40,8 +40,8 @@ const agentsToEnd = `-- name: AgentsToEnd :many
 SELECT s.agent_id, (s.rooms + s.reserved)::int AS rooms FROM agent_states s
 WHERE s.region = $1 AND s.left_at IS NULL AND s.replica = ANY (ARRAY(
     SELECT r.id FROM replicas r
-    WHERE r.region = $1 AND r.ended_at IS NOT NULL AND r.rows_until <= CASE
-        WHEN EXISTS (SELECT FROM replicas o WHERE o.region = $1 AND o.ended_at IS NULL)
+    WHERE r.region = $1 AND r.face = 'orchestrator' AND r.ended_at IS NOT NULL AND r.rows_until <= CASE
+        WHEN EXISTS (SELECT FROM replicas o WHERE o.region = $1 AND o.face = 'orchestrator' AND o.ended_at IS NULL)
         THEN (SELECT replica_horizon($1)) + (SELECT c.lease_ttl FROM fleet_clock c) ELSE clock_timestamp() END))
 LIMIT $2::bigint
 FOR UPDATE OF s SKIP LOCKED
@@ -127,16 +127,17 @@ func (q *Queries) AllOwnAgents(ctx context.Context, arg AllOwnAgentsParams) ([]A
 }
 
 const beginReplica = `-- name: BeginReplica :exec
-INSERT INTO replicas (region, id) VALUES ($1, $2)
+INSERT INTO replicas (region, id, face) VALUES ($1, $2, $3)
 `
 
 type BeginReplicaParams struct {
 	Region string
 	ID     uuid.UUID
+	Face   string
 }
 
 func (q *Queries) BeginReplica(ctx context.Context, arg BeginReplicaParams) error {
-	_, err := q.db.Exec(ctx, beginReplica, arg.Region, arg.ID)
+	_, err := q.db.Exec(ctx, beginReplica, arg.Region, arg.ID, arg.Face)
 	return err
 }
 
@@ -144,14 +145,19 @@ const endExpiredReplicas = `-- name: EndExpiredReplicas :many
 UPDATE replicas r SET ended_at = clock_timestamp(), rows_until = r.seen_at
 WHERE r.region = $1 AND r.id IN (
     SELECT e.id FROM replicas e
-    WHERE e.region = $1 AND e.ended_at IS NULL AND e.seen_at <= (SELECT replica_horizon($1))
+    WHERE e.region = $1 AND e.face = $2 AND e.ended_at IS NULL AND e.seen_at <= (SELECT replica_horizon($1, $2))
     ORDER BY e.id FOR UPDATE SKIP LOCKED)
 RETURNING r.id
 `
 
-// Ends replicas whose lease has expired, and returns them. Their agents leave at once.
-func (q *Queries) EndExpiredReplicas(ctx context.Context, region string) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, endExpiredReplicas, region)
+type EndExpiredReplicasParams struct {
+	Region string
+	Face   string
+}
+
+// Ends replicas of a face whose lease has expired, and returns them. Their agents leave, and their sessions are suspended, at once.
+func (q *Queries) EndExpiredReplicas(ctx context.Context, arg EndExpiredReplicasParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, endExpiredReplicas, arg.Region, arg.Face)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +178,8 @@ func (q *Queries) EndExpiredReplicas(ctx context.Context, region string) ([]uuid
 
 const endReplica = `-- name: EndReplica :exec
 UPDATE replicas r SET ended_at = coalesce(r.ended_at, clock_timestamp()), rows_until = clock_timestamp() + $1::interval
-WHERE r.region = $2 AND (r.id = $3 AND r.ended_at IS NULL OR $4::bool AND r.ended_at IS NOT NULL AND r.rows_until > clock_timestamp())
+WHERE r.region = $2 AND (r.id = $3 AND r.ended_at IS NULL
+    OR $4::bool AND r.face = 'orchestrator' AND r.ended_at IS NOT NULL AND r.rows_until > clock_timestamp())
 `
 
 type EndReplicaParams struct {
@@ -182,7 +189,7 @@ type EndReplicaParams struct {
 	Alone  bool
 }
 
-// If no other replica is live, the agents of replicas that ended earlier leave as well.
+// If no other replica of the orchestrator is live, the agents of replicas that ended earlier leave as well.
 func (q *Queries) EndReplica(ctx context.Context, arg EndReplicaParams) error {
 	_, err := q.db.Exec(ctx, endReplica,
 		arg.Keep,
@@ -195,13 +202,19 @@ func (q *Queries) EndReplica(ctx context.Context, arg EndReplicaParams) error {
 
 const forgetReplicas = `-- name: ForgetReplicas :execrows
 DELETE FROM replicas r
-WHERE r.region = $1 AND r.ended_at < clock_timestamp() - interval '10 minutes'
+WHERE r.region = $1 AND r.face = $2 AND r.ended_at < clock_timestamp() - interval '10 minutes'
   AND NOT EXISTS (SELECT FROM agent_states s WHERE s.region = r.region AND s.replica = r.id AND s.left_at IS NULL)
+  AND NOT EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region AND s.owner = r.id)
 `
 
-// Deletes replicas that ended ten minutes ago and whose agents are deleted.
-func (q *Queries) ForgetReplicas(ctx context.Context, region string) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetReplicas, region)
+type ForgetReplicasParams struct {
+	Region string
+	Face   string
+}
+
+// Deletes replicas of a face that ended ten minutes ago and own no agents and no sessions.
+func (q *Queries) ForgetReplicas(ctx context.Context, arg ForgetReplicasParams) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetReplicas, arg.Region, arg.Face)
 	if err != nil {
 		return 0, err
 	}
@@ -211,7 +224,7 @@ func (q *Queries) ForgetReplicas(ctx context.Context, region string) (int64, err
 const lockReplicas = `-- name: LockReplicas :many
 SELECT r.id, (r.seen_at > clock_timestamp() - c.lease_ttl / 3)::bool AS live
 FROM replicas r CROSS JOIN fleet_clock c
-WHERE r.region = $1 AND r.ended_at IS NULL
+WHERE r.region = $1 AND r.face = 'orchestrator' AND r.ended_at IS NULL
 ORDER BY r.id FOR UPDATE OF r
 `
 
@@ -220,7 +233,7 @@ type LockReplicasRow struct {
 	Live bool
 }
 
-// Locks the replicas of a region that have not ended. live means recently renewed, and therefore able to take over agents.
+// Locks the replicas of a region's orchestrator that have not ended. live means recently renewed, and therefore able to take over agents.
 func (q *Queries) LockReplicas(ctx context.Context, region string) ([]LockReplicasRow, error) {
 	rows, err := q.db.Query(ctx, lockReplicas, region)
 	if err != nil {

@@ -110,10 +110,10 @@ func (q *Queries) RosterAfter(ctx context.Context, arg RosterAfterParams) ([]Ros
 const rosterReplicas = `-- name: RosterReplicas :many
 SELECT r.id, greatest(r.heard_since, 'epoch')::timestamptz AS heard_since, (CASE
     WHEN r.ended_at IS NULL THEN r.seen_at > (SELECT replica_horizon($1))
-    WHEN EXISTS (SELECT FROM replicas o WHERE o.region = $1 AND o.ended_at IS NULL)
+    WHEN EXISTS (SELECT FROM replicas o WHERE o.region = $1 AND o.face = 'orchestrator' AND o.ended_at IS NULL)
     THEN r.rows_until > (SELECT replica_horizon($1)) + (SELECT c.lease_ttl FROM fleet_clock c)
     ELSE r.rows_until > clock_timestamp() END)::bool AS listed
-FROM replicas r WHERE r.region = $1
+FROM replicas r WHERE r.region = $1 AND r.face = 'orchestrator'
 `
 
 type RosterReplicasRow struct {
@@ -122,7 +122,7 @@ type RosterReplicasRow struct {
 	Listed     bool
 }
 
-// Returns the replicas of a region. listed means that lists show their agents. It is false once the agents must leave (see AgentsToEnd); a worker
+// Returns the replicas of a region's orchestrator. listed means that lists show their agents. It is false once the agents must leave (see AgentsToEnd); a worker
 // ends them shortly after that.
 func (q *Queries) RosterReplicas(ctx context.Context, region string) ([]RosterReplicasRow, error) {
 	rows, err := q.db.Query(ctx, rosterReplicas, region)

@@ -8,6 +8,22 @@
 ALTER TABLE replicas ADD COLUMN face text NOT NULL DEFAULT 'orchestrator';
 ALTER TABLE replicas ADD CONSTRAINT a_replica_is_of_a_face_that_has_connections CHECK (face IN ('orchestrator', 'realtime'));
 
+-- Each face has a horizon of its own: replicas of one face cannot take over connections of the other, so that they are no evidence that clients
+-- of a silent replica could have come back. The function with one argument is that of the orchestrator, for older processes as well.
+-- +goose StatementBegin
+CREATE FUNCTION replica_horizon(p_region text, p_face text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')
+    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.face = p_face AND r.ended_at IS NULL
+     AND r.seen_at > pg_postmaster_start_time() AND r.steady_since <= r.seen_at - c.lease_ttl
+$$;
+-- +goose StatementEnd
+COMMENT ON FUNCTION replica_horizon(text, text) IS 'Replicas of the region and face with a last renewal at or before it have ended; -infinity while no replica has been steady for a whole lease.';
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION replica_horizon(p_region text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT replica_horizon(p_region, 'orchestrator')
+$$;
+-- +goose StatementEnd
+
 CREATE TABLE projects (
     id         text COLLATE "C" PRIMARY KEY,
     name       text NOT NULL,
@@ -60,6 +76,7 @@ CREATE TABLE realtime_sessions (
     owner           uuid,
     epoch           bigint NOT NULL DEFAULT 1,
     suspended_at    timestamptz,
+    expires_at      timestamptz,               -- suspended_at and ttl; after an outage later: see realtime_steady_since()
     announced       boolean NOT NULL DEFAULT true, -- its rooms know that it is suspended
     takeovers       integer NOT NULL DEFAULT 0,    -- of a live session, since takeovers_since
     takeovers_since timestamptz,
@@ -68,12 +85,40 @@ CREATE TABLE realtime_sessions (
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (region, id),
     CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK ((owner IS NULL) = (suspended_at IS NOT NULL)),
+    CONSTRAINT a_suspended_session_expires CHECK ((suspended_at IS NULL) = (expires_at IS NULL)),
+    CONSTRAINT only_a_suspension_is_announced_later CHECK (announced OR suspended_at IS NOT NULL),
     CONSTRAINT a_ticket_of_a_session_has_a_region CHECK ((ticket IS NULL) = (ticket_region IS NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE realtime_sessions ALTER COLUMN region SET (n_distinct = 1);
 CREATE INDEX realtime_sessions_by_owner ON realtime_sessions (region, owner) WHERE owner IS NOT NULL;
-CREATE INDEX realtime_sessions_suspended ON realtime_sessions (region, suspended_at) WHERE suspended_at IS NOT NULL;
+CREATE INDEX realtime_sessions_to_end ON realtime_sessions (region, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX realtime_sessions_to_announce ON realtime_sessions (region, suspended_at) WHERE NOT announced;
 CREATE INDEX realtime_sessions_by_player ON realtime_sessions (region, project, player);
+
+-- The oldest replica that is live now has been steady since then; infinity while none is live. Sessions can be resumed only then, so that the
+-- TTL of a suspended session counts from this time or from its suspension, whichever is later: after an outage it begins anew.
+-- +goose StatementBegin
+CREATE FUNCTION realtime_steady_since(p_region text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(min(r.steady_since), 'infinity')
+    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.face = 'realtime' AND r.ended_at IS NULL
+     AND r.seen_at > pg_postmaster_start_time() AND r.seen_at > clock_timestamp() - c.lease_ttl / 3
+$$;
+-- +goose StatementEnd
+COMMENT ON FUNCTION realtime_steady_since(text) IS 'Since when clients could resume their sessions: the oldest live replica of the realtime lobby has been steady since then; infinity: none is live.';
+
+-- The regions that have sessions or replicas of the realtime lobby. Each step finds the next region by an index.
+-- +goose StatementBegin
+CREATE FUNCTION realtime_regions() RETURNS SETOF text LANGUAGE sql STABLE AS $$
+    SELECT region FROM replicas WHERE face = 'realtime'
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM realtime_sessions ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM realtime_sessions n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+$$;
+-- +goose StatementEnd
+COMMENT ON FUNCTION realtime_regions() IS 'The regions that have sessions or replicas of the realtime lobby.';
 
 -- Rooms of the realtime lobby. Nothing that changes often is indexed.
 CREATE TABLE lobbies (
@@ -199,6 +244,15 @@ COMMENT ON COLUMN ops.key_encryption_keys.fingerprint IS 'The fingerprint of the
 COMMENT ON COLUMN ops.key_encryption_keys.signing_keys IS 'Signing keys that it seals and that are next, signing or retiring. Workers seal them again with the newest.';
 COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, for netcode connect tokens, that it seals. Workers seal them again with the newest.';
 COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
+DROP FUNCTION realtime_regions, realtime_steady_since;
 DROP TABLE realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION replica_horizon(p_region text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')
+    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.ended_at IS NULL
+     AND r.seen_at > pg_postmaster_start_time() AND r.steady_since <= r.seen_at - c.lease_ttl
+$$;
+-- +goose StatementEnd
+DROP FUNCTION replica_horizon(text, text);
 DELETE FROM replicas WHERE face <> 'orchestrator';
 ALTER TABLE replicas DROP COLUMN face;

@@ -15,7 +15,7 @@ WITH wanted AS (
     SELECT unnest(@groups::int[]) AS n, unnest(@types::text[]) AS type, unnest(@labels::text[])::jsonb AS labels, unnest(@signs::int[]) AS sign, @most::int AS most
 ), live AS MATERIALIZED (
     SELECT r.id, (r.seen_at > max(r.seen_at) OVER () - interval '2 seconds')::bool AS fresh FROM replicas r
-    WHERE r.region = @region AND r.ended_at IS NULL AND r.seen_at > (SELECT replica_horizon(@region))
+    WHERE r.region = @region AND r.face = 'orchestrator' AND r.ended_at IS NULL AND r.seen_at > (SELECT replica_horizon(@region))
 ), placeable AS (
     SELECT w.n, w.sign, w.most, a.id, a.max_connections, a.max_rooms, s.connections, s.rooms + s.reserved AS rooms, s.in_flight,
            s.in_flight >= @max_in_flight::int AS busy, l.fresh

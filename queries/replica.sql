@@ -1,5 +1,5 @@
 -- name: BeginReplica :exec
-INSERT INTO replicas (region, id) VALUES (@region, @id);
+INSERT INTO replicas (region, id, face) VALUES (@region, @id, @face);
 
 -- name: RenewReplica :execrows
 -- A renewal that is a third of a lease late, or the first since Postgres started, resets steady_since: no lease expires until some replica has
@@ -13,23 +13,24 @@ FROM fleet_clock c
 WHERE r.region = @region AND r.id = @id AND r.ended_at IS NULL;
 
 -- name: LockReplicas :many
--- Locks the replicas of a region that have not ended. live means recently renewed, and therefore able to take over agents.
+-- Locks the replicas of a region's orchestrator that have not ended. live means recently renewed, and therefore able to take over agents.
 SELECT r.id, (r.seen_at > clock_timestamp() - c.lease_ttl / 3)::bool AS live
 FROM replicas r CROSS JOIN fleet_clock c
-WHERE r.region = @region AND r.ended_at IS NULL
+WHERE r.region = @region AND r.face = 'orchestrator' AND r.ended_at IS NULL
 ORDER BY r.id FOR UPDATE OF r;
 
 -- name: EndReplica :exec
--- If no other replica is live, the agents of replicas that ended earlier leave as well.
+-- If no other replica of the orchestrator is live, the agents of replicas that ended earlier leave as well.
 UPDATE replicas r SET ended_at = coalesce(r.ended_at, clock_timestamp()), rows_until = clock_timestamp() + sqlc.arg(keep)::interval
-WHERE r.region = @region AND (r.id = @id AND r.ended_at IS NULL OR @alone::bool AND r.ended_at IS NOT NULL AND r.rows_until > clock_timestamp());
+WHERE r.region = @region AND (r.id = @id AND r.ended_at IS NULL
+    OR @alone::bool AND r.face = 'orchestrator' AND r.ended_at IS NOT NULL AND r.rows_until > clock_timestamp());
 
 -- name: EndExpiredReplicas :many
--- Ends replicas whose lease has expired, and returns them. Their agents leave at once.
+-- Ends replicas of a face whose lease has expired, and returns them. Their agents leave, and their sessions are suspended, at once.
 UPDATE replicas r SET ended_at = clock_timestamp(), rows_until = r.seen_at
 WHERE r.region = @region AND r.id IN (
     SELECT e.id FROM replicas e
-    WHERE e.region = @region AND e.ended_at IS NULL AND e.seen_at <= (SELECT replica_horizon(sqlc.arg(region)))
+    WHERE e.region = @region AND e.face = @face AND e.ended_at IS NULL AND e.seen_at <= (SELECT replica_horizon(sqlc.arg(region), sqlc.arg(face)))
     ORDER BY e.id FOR UPDATE SKIP LOCKED)
 RETURNING r.id;
 
@@ -40,17 +41,18 @@ RETURNING r.id;
 SELECT s.agent_id, (s.rooms + s.reserved)::int AS rooms FROM agent_states s
 WHERE s.region = @region AND s.left_at IS NULL AND s.replica = ANY (ARRAY(
     SELECT r.id FROM replicas r
-    WHERE r.region = @region AND r.ended_at IS NOT NULL AND r.rows_until <= CASE
-        WHEN EXISTS (SELECT FROM replicas o WHERE o.region = @region AND o.ended_at IS NULL)
+    WHERE r.region = @region AND r.face = 'orchestrator' AND r.ended_at IS NOT NULL AND r.rows_until <= CASE
+        WHEN EXISTS (SELECT FROM replicas o WHERE o.region = @region AND o.face = 'orchestrator' AND o.ended_at IS NULL)
         THEN (SELECT replica_horizon(sqlc.arg(region))) + (SELECT c.lease_ttl FROM fleet_clock c) ELSE clock_timestamp() END))
 LIMIT sqlc.arg(most)::bigint
 FOR UPDATE OF s SKIP LOCKED;
 
 -- name: ForgetReplicas :execrows
--- Deletes replicas that ended ten minutes ago and whose agents are deleted.
+-- Deletes replicas of a face that ended ten minutes ago and own no agents and no sessions.
 DELETE FROM replicas r
-WHERE r.region = @region AND r.ended_at < clock_timestamp() - interval '10 minutes'
-  AND NOT EXISTS (SELECT FROM agent_states s WHERE s.region = r.region AND s.replica = r.id AND s.left_at IS NULL);
+WHERE r.region = @region AND r.face = @face AND r.ended_at < clock_timestamp() - interval '10 minutes'
+  AND NOT EXISTS (SELECT FROM agent_states s WHERE s.region = r.region AND s.replica = r.id AND s.left_at IS NULL)
+  AND NOT EXISTS (SELECT FROM realtime_sessions s WHERE s.region = r.region AND s.owner = r.id);
 
 -- name: OwnAgents :many
 -- Returns the agents of a replica that changed in transaction @since or a later one, including agents that left.

@@ -37,11 +37,11 @@ CROSS JOIN LATERAL (
 ORDER BY c.agent_id;
 
 -- name: RosterReplicas :many
--- Returns the replicas of a region. listed means that lists show their agents. It is false once the agents must leave (see AgentsToEnd); a worker
+-- Returns the replicas of a region's orchestrator. listed means that lists show their agents. It is false once the agents must leave (see AgentsToEnd); a worker
 -- ends them shortly after that.
 SELECT r.id, greatest(r.heard_since, 'epoch')::timestamptz AS heard_since, (CASE
     WHEN r.ended_at IS NULL THEN r.seen_at > (SELECT replica_horizon(sqlc.arg(region)))
-    WHEN EXISTS (SELECT FROM replicas o WHERE o.region = @region AND o.ended_at IS NULL)
+    WHEN EXISTS (SELECT FROM replicas o WHERE o.region = @region AND o.face = 'orchestrator' AND o.ended_at IS NULL)
     THEN r.rows_until > (SELECT replica_horizon(sqlc.arg(region))) + (SELECT c.lease_ttl FROM fleet_clock c)
     ELSE r.rows_until > clock_timestamp() END)::bool AS listed
-FROM replicas r WHERE r.region = @region;
+FROM replicas r WHERE r.region = @region AND r.face = 'orchestrator';

@@ -1,0 +1,138 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+const (
+	tokenLeeway   = 5 * time.Second // between the clocks of who mints tokens and of the database
+	resumeExpired = 24 * time.Hour  // for which an expired token can resume its session: clients cannot change their token
+
+	maxTakeovers = 10 // of a live session, in the ten seconds of the statements
+)
+
+// openFacts is what a transaction has read to judge which sessions to open.
+type openFacts struct {
+	now      time.Time // of the database
+	sessions map[string]LockRealtimeSessionsRow
+	keys     map[projectKey]JudgeRealtimeKeysRow
+	ended    []uuid.UUID // replicas
+}
+
+type projectKey struct{ project, id string }
+
+// loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
+func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
+	ids := slices.Clone(t.further)
+	var replicas []uuid.UUID
+	var keys JudgeRealtimeKeysParams
+	for _, c := range calls {
+		if id := c.Req.resumes(); id != "" {
+			ids = append(ids, id)
+		}
+		if c.Req.Key != "" {
+			keys.Projects, keys.Ids = append(keys.Projects, c.Req.Project), append(keys.Ids, c.Req.Key)
+		}
+		if !slices.Contains(replicas, c.Req.Replica) {
+			replicas = append(replicas, c.Req.Replica)
+		}
+	}
+	var p tx.Pipeline
+	var locked []LockRealtimeSessionsRow
+	var known []JudgeRealtimeKeysRow
+	var f openFacts
+	if len(ids) > 0 {
+		queue(&p, &locked, (*Queries).LockRealtimeSessions, LockRealtimeSessionsParams{Region: t.region, Ids: ids})
+	}
+	if len(keys.Ids) > 0 {
+		queue(&p, &known, (*Queries).JudgeRealtimeKeys, keys)
+	}
+	queue(&p, &f.ended, (*Queries).EndedReplicas, EndedReplicasParams{Region: t.region, Ids: replicas})
+	queue(&p, &f.now, func(q *Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
+	if err := t.q.send(ctx, &p); err != nil {
+		return openFacts{}, err
+	}
+	f.sessions, f.keys = byID(locked), make(map[projectKey]JudgeRealtimeKeysRow, len(known))
+	for _, k := range known {
+		f.keys[projectKey{k.Project, k.ID}] = k
+	}
+	return f, nil
+}
+
+// judge decides which session a client gets.
+func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
+	row, resumed := f.resumable(o)
+	if err := f.judgeToken(o, resumed && bytes.Equal(row.TokenDigest, o.TokenDigest)); err != nil {
+		return OpenedRealtime{}, err
+	}
+	if err := f.judgeKey(o); err != nil {
+		return OpenedRealtime{}, err
+	}
+	if slices.Contains(f.ended, o.Replica) {
+		return OpenedRealtime{}, unavailable("the lease of this replica has expired", nil)
+	}
+	if !resumed {
+		id := newSessionID()
+		player := o.Player
+		if player == "" {
+			player = id
+		}
+		return OpenedRealtime{ID: id, Epoch: 1, Player: player, Previous: o.Resume}, nil
+	}
+	live := row.Owner != nil
+	if live && row.Contested && row.Takeovers >= maxTakeovers {
+		e := newError(TooMany, "takeovers", "the session is open elsewhere, and was taken over %d times within ten seconds", maxTakeovers)
+		e.RetryAfter = retryAfter
+		return OpenedRealtime{}, e
+	}
+	return OpenedRealtime{ID: row.ID, Epoch: row.Epoch + 1, Player: row.Player, Resumed: true, TookOver: live, Ticket: row.Ticket}, nil
+}
+
+// resumable returns the session that the client asks for, if it may resume it.
+func (f openFacts) resumable(o OpenRealtime) (LockRealtimeSessionsRow, bool) {
+	row, ok := f.sessions[o.resumes()]
+	if !ok || row.Expired || row.Project != o.Project {
+		return row, false
+	}
+	sameToken := bytes.Equal(row.TokenDigest, o.TokenDigest)
+	samePlayer := o.Player != "" && row.Player == o.Player && row.Player != row.ID // a sub may look like the id of a session without one
+	sameKey := o.ResumeByKey && o.Key != "" && row.KeyID != nil && *row.KeyID == o.Key
+	return row, sameToken || samePlayer || sameKey
+}
+
+func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
+	expires := !o.TokenExpires.IsZero()
+	expired := o.Expired || expires && f.now.After(o.TokenExpires.Add(tokenLeeway))
+	tooOld := expires && f.now.After(o.TokenExpires.Add(resumeExpired))
+	if expired && !identical || tooOld {
+		return newError(Forbidden, "token_expired", "the token has expired")
+	}
+	return nil
+}
+
+func (f openFacts) judgeKey(o OpenRealtime) error {
+	if !o.Authenticated {
+		return nil
+	}
+	key, known := f.keys[projectKey{o.Project, o.Key}]
+	switch {
+	case o.Key == "" && o.KeyRequired:
+		return newError(Forbidden, "key_required", "the token names no key")
+	case o.Key == "":
+		return nil
+	case !known:
+		return newError(Forbidden, "key_unknown", "the project has no such key")
+	case key.Revoked:
+		return newError(Forbidden, "key_revoked", "the key is revoked")
+	case o.Scope != "" && !slices.Contains(key.Scopes, o.Scope):
+		return newError(Forbidden, "key_scope", "the key lacks the scope %s", o.Scope)
+	}
+	return nil
+}

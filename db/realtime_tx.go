@@ -1,0 +1,79 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// sessionTx is one transaction on sessions of a region and on their rooms.
+type sessionTx struct {
+	*Store
+	q       *Queries
+	region  string
+	further []string // sessions to lock as well: see lockSessions
+	turn    *lobbyTurn
+	changed []string // sessions whose replicas must hear of the commit
+}
+
+// onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further sessions.
+func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionTx) error) error {
+	var t *sessionTx
+	err := lockingSessions(func(further []string) error {
+		return s.inTx(ctx, func(q *Queries) error {
+			t = &sessionTx{Store: s, q: q, region: region, further: further}
+			return fn(t)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if t.turn != nil {
+		s.announce(t.turn)
+	}
+	s.notifyRealtime(region, t.changed...)
+	return nil
+}
+
+// lock locks sessions, and the further ones, in the order of their ids. It returns those of ids that exist.
+func (t *sessionTx) lock(ctx context.Context, ids []string) (map[string]LockRealtimeSessionsRow, error) {
+	rows, err := t.q.LockRealtimeSessions(ctx, LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.further...)})
+	return byID(rows), err
+}
+
+func byID(rows []LockRealtimeSessionsRow) map[string]LockRealtimeSessionsRow {
+	found := make(map[string]LockRealtimeSessionsRow, len(rows))
+	for _, r := range rows {
+		found[r.ID] = r
+	}
+	return found
+}
+
+// sessionRooms are rooms of sessions that the transaction has locked, with the results of what acted in them.
+type sessionRooms []struct {
+	session string
+	result  *lobbyResult
+}
+
+// inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call it once in a transaction.
+func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool, act func(session string) rooms.Action) (sessionRooms, error) {
+	rows, err := t.q.RoomsOfRealtimeSessions(ctx, RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	steps := make([]lobbyStep, len(rows))
+	for i, r := range rows {
+		steps[i] = lobbyStep{Lobby: r.Lobby, LobbyAction: LobbyAction{
+			Region: t.region, Project: r.Project, Room: r.Room, Session: SessionEpoch{ID: r.Session}, Act: act(r.Session),
+		}}
+	}
+	if t.turn, err = t.actIn(ctx, t.q, t.region, steps, append(slices.Clone(sessions), t.further...)); err != nil {
+		return nil, err
+	}
+	out := make(sessionRooms, len(rows))
+	for i, r := range rows {
+		out[i].session, out[i].result = r.Session, &t.turn.results[i]
+	}
+	return out, nil
+}
