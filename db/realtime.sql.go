@@ -166,7 +166,7 @@ func (q *Queries) JudgeRealtimeKeys(ctx context.Context, arg JudgeRealtimeKeysPa
 
 const lockRealtimeSessions = `-- name: LockRealtimeSessions :many
 
-SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers, coalesce(s.ticket, '')::text AS ticket,
+SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers,
        coalesce(greatest(s.expires_at, (SELECT realtime_steady_since($1)) + s.ttl) <= clock_timestamp(), false)::bool AS expired,
        coalesce(s.takeovers_since > clock_timestamp() - interval '10 seconds', false)::bool AS contested
 FROM realtime_sessions s
@@ -188,7 +188,6 @@ type LockRealtimeSessionsRow struct {
 	Owner       *uuid.UUID
 	Epoch       int64
 	Takeovers   int32
-	Ticket      string
 	Expired     bool
 	Contested   bool
 }
@@ -214,7 +213,6 @@ func (q *Queries) LockRealtimeSessions(ctx context.Context, arg LockRealtimeSess
 			&i.Owner,
 			&i.Epoch,
 			&i.Takeovers,
-			&i.Ticket,
 			&i.Expired,
 			&i.Contested,
 		); err != nil {

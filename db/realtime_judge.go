@@ -92,7 +92,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		e.RetryAfter = retryAfter
 		return OpenedRealtime{}, e
 	}
-	return OpenedRealtime{ID: row.ID, Epoch: row.Epoch + 1, Player: row.Player, Resumed: true, TookOver: live, Ticket: row.Ticket}, nil
+	return OpenedRealtime{ID: row.ID, Epoch: row.Epoch + 1, Player: row.Player, Resumed: true, TookOver: live}, nil
 }
 
 // resumable returns the session that the client asks for, if it may resume it.

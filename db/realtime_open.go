@@ -16,10 +16,10 @@ import (
 // (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
-		return OpenedRealtime{}, invalidField("project_id", "must have 1 to 128 characters")
+		return OpenedRealtime{}, &Error{Kind: Invalid, Code: "invalid", Field: "project_id", Detail: "a project id has 1 to 128 characters"}
 	}
 	if !isStorable(o.Player) || !isStorable(o.Key) {
-		return OpenedRealtime{}, invalidField("token", "must have no U+0000 in its claims")
+		return OpenedRealtime{}, &Error{Kind: Invalid, Code: "invalid", Field: "token", Detail: "a claim of the token has characters that cannot be stored"}
 	}
 	return s.groups.realtimeOpens.Do(ctx, o.Region, o)
 }
@@ -32,9 +32,9 @@ func (o OpenRealtime) bytes() int {
 	return textBytes(o.Region, o.Project, o.Player, o.Key, o.Scope, o.Resume) + len(o.TokenDigest)
 }
 
-// openBatch opens sessions of one region in one transaction, and resumes each session at most once. Further calls for a session stay for the next
+// openSessions opens sessions of one region in one transaction, and resumes each session at most once. Further calls for a session stay for the next
 // batch.
-func (s *Store) openBatch(ctx context.Context, region string, calls []*openCall) error {
+func (s *Store) openSessions(ctx context.Context, region string, calls []*openCall) error {
 	calls = onePerSession(calls)
 	var opening *realtimeOpening
 	err := s.onSessions(ctx, region, func(t *sessionTx) error {
@@ -128,7 +128,8 @@ func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back 
 	if t.invited, err = t.q.realtimeInvitations(ctx, t.region, sessions); err != nil {
 		return err
 	}
-	return t.pauseTickets(ctx, t.q, t.region, sessions, false)
+	t.pauseSessions(t.q, t.region, sessions, false)
+	return nil
 }
 
 // addAnswers completes the answers with what is known after the commit.

@@ -40,8 +40,8 @@ func (s suspension) bytes() (n int) {
 	return n
 }
 
-// suspendBatch suspends sessions of one region in one transaction.
-func (s *Store) suspendBatch(ctx context.Context, region string, calls []*suspendCall) error {
+// suspendSessions suspends sessions of one region in one transaction.
+func (s *Store) suspendSessions(ctx context.Context, region string, calls []*suspendCall) error {
 	err := s.onSessions(ctx, region, func(t *sessionTx) error { return t.suspendThose(ctx, calls) })
 	if err != nil {
 		return err
@@ -97,5 +97,6 @@ func (t *sessionTx) suspend(ctx context.Context, p SuspendRealtimeSessionsParams
 			return err
 		}
 	}
-	return t.pauseTickets(ctx, t.q, t.region, p.Ids, true)
+	t.pauseSessions(t.q, t.region, p.Ids, true)
+	return nil
 }

@@ -33,6 +33,7 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 		s.announce(t.turn)
 	}
 	s.notifyRealtime(region, t.changed...)
+	s.notifyTickets()
 	return nil
 }
 

@@ -643,6 +643,30 @@ BEGIN
 END
 $_$;
 
+CREATE FUNCTION public.realtime_regions() RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT region FROM replicas WHERE face = 'realtime'
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM realtime_sessions ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM realtime_sessions n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+$$;
+
+COMMENT ON FUNCTION public.realtime_regions() IS 'The regions that have sessions or replicas of the realtime lobby.';
+
+CREATE FUNCTION public.realtime_steady_since(p_region text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT coalesce(min(r.steady_since), 'infinity')
+    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.face = 'realtime' AND r.ended_at IS NULL
+     AND r.seen_at > pg_postmaster_start_time() AND r.seen_at > clock_timestamp() - c.lease_ttl / 3
+$$;
+
+COMMENT ON FUNCTION public.realtime_steady_since(p_region text) IS 'Since when clients could resume their sessions: the oldest live replica of the realtime lobby has been steady since then; infinity: none is live.';
+
 CREATE FUNCTION public.refresh_shares(p_region text, p_instances text[]) RETURNS void
     LANGUAGE sql
     AS $$
@@ -717,12 +741,20 @@ $_$;
 CREATE FUNCTION public.replica_horizon(p_region text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
-    SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')
-    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.ended_at IS NULL
-     AND r.seen_at > pg_postmaster_start_time() AND r.steady_since <= r.seen_at - c.lease_ttl
+    SELECT replica_horizon(p_region, 'orchestrator')
 $$;
 
 COMMENT ON FUNCTION public.replica_horizon(p_region text) IS 'Replicas of the region with a last renewal at or before it have ended; -infinity while no replica has been steady for a whole lease.';
+
+CREATE FUNCTION public.replica_horizon(p_region text, p_face text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')
+    FROM fleet_clock c JOIN replicas r ON r.region = p_region AND r.face = p_face AND r.ended_at IS NULL
+     AND r.seen_at > pg_postmaster_start_time() AND r.steady_since <= r.seen_at - c.lease_ttl
+$$;
+
+COMMENT ON FUNCTION public.replica_horizon(p_region text, p_face text) IS 'Replicas of the region and face with a last renewal at or before it have ended; -infinity while no replica has been steady for a whole lease.';
 
 CREATE FUNCTION public.restored_from_dump() RETURNS boolean
     LANGUAGE plpgsql STABLE
@@ -3862,6 +3894,7 @@ CREATE TABLE public.realtime_sessions (
     owner uuid,
     epoch bigint DEFAULT 1 NOT NULL,
     suspended_at timestamp with time zone,
+    expires_at timestamp with time zone,
     announced boolean DEFAULT true NOT NULL,
     takeovers integer DEFAULT 0 NOT NULL,
     takeovers_since timestamp with time zone,
@@ -3869,7 +3902,9 @@ CREATE TABLE public.realtime_sessions (
     ticket text COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK (((owner IS NULL) = (suspended_at IS NOT NULL))),
-    CONSTRAINT a_ticket_of_a_session_has_a_region CHECK (((ticket IS NULL) = (ticket_region IS NULL)))
+    CONSTRAINT a_suspended_session_expires CHECK (((suspended_at IS NULL) = (expires_at IS NULL))),
+    CONSTRAINT a_ticket_of_a_session_has_a_region CHECK (((ticket IS NULL) = (ticket_region IS NULL))),
+    CONSTRAINT only_a_suspension_is_announced_later CHECK ((announced OR (suspended_at IS NOT NULL)))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.realtime_sessions ALTER COLUMN region SET (n_distinct=1);
@@ -4272,7 +4307,9 @@ CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree 
 
 CREATE INDEX realtime_sessions_by_player ON public.realtime_sessions USING btree (region, project, player);
 
-CREATE INDEX realtime_sessions_suspended ON public.realtime_sessions USING btree (region, suspended_at) WHERE (suspended_at IS NOT NULL);
+CREATE INDEX realtime_sessions_to_announce ON public.realtime_sessions USING btree (region, suspended_at) WHERE (NOT announced);
+
+CREATE INDEX realtime_sessions_to_end ON public.realtime_sessions USING btree (region, expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX realtime_tickets_in_a_bucket ON public.realtime_tickets USING btree (region, project, room_type, size, queued_at);
 

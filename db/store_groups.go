@@ -35,6 +35,9 @@ type groups struct {
 
 	minted *batch.Group[projectKeyName, ProjectKey]
 
+	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]
+	suspensions   *batch.Group[suspension, struct{}]
+
 	all []interface {
 		Drain(ctx context.Context) error
 	}
@@ -66,6 +69,8 @@ func (s *Store) newGroups() (g groups) {
 	g.expiries = addGroup(s, &g, "command expiry",
 		batch.Limits[uuid.UUID]{MaxWeight: 512, Weight: batch.One[uuid.UUID], Bytes: func(uuid.UUID) int { return len(uuid.UUID{}) }}, s.expireCommands)
 	g.agentReads = addGroup(s, &g, "agent read", batch.Limits[string]{MaxWeight: 64, Weight: batch.One[string], Bytes: idBytesOf}, s.findAgents)
+	g.realtimeOpens = addGroup(s, &g, "realtime open", batch.Limits[OpenRealtime]{MaxWeight: 256, Weight: batch.One[OpenRealtime], Bytes: OpenRealtime.bytes}, s.openSessions)
+	g.suspensions = addGroup(s, &g, "suspension", batch.Limits[suspension]{MaxWeight: suspendedAtOnce, Weight: suspension.weight, Bytes: suspension.bytes}, s.suspendSessions)
 	g.roomReads = addGroup(s, &g, "room read", batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
 	g.minted = addGroup(s, &g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName], Bytes: projectKeyName.bytes}, s.countMinted)
 	return g

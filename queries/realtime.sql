@@ -3,7 +3,7 @@
 
 -- name: LockRealtimeSessions :many
 -- expired means that the session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten seconds.
-SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers, coalesce(s.ticket, '')::text AS ticket,
+SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers,
        coalesce(greatest(s.expires_at, (SELECT realtime_steady_since(sqlc.arg(region))) + s.ttl) <= clock_timestamp(), false)::bool AS expired,
        coalesce(s.takeovers_since > clock_timestamp() - interval '10 seconds', false)::bool AS contested
 FROM realtime_sessions s
