@@ -22,11 +22,9 @@ const (
 type openFacts struct {
 	now      time.Time // of the database
 	sessions map[string]LockRealtimeSessionsRow
-	keys     map[projectKey]JudgeRealtimeKeysRow
+	keys     map[projectKeyName]JudgeRealtimeKeysRow
 	ended    []uuid.UUID // replicas
 }
-
-type projectKey struct{ project, id string }
 
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
@@ -59,9 +57,9 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	if err := t.q.send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
-	f.sessions, f.keys = byID(locked), make(map[projectKey]JudgeRealtimeKeysRow, len(known))
+	f.sessions, f.keys = byID(locked), make(map[projectKeyName]JudgeRealtimeKeysRow, len(known))
 	for _, k := range known {
-		f.keys[projectKey{k.Project, k.ID}] = k
+		f.keys[projectKeyName{k.Project, k.ID}] = k
 	}
 	return f, nil
 }
@@ -121,7 +119,7 @@ func (f openFacts) judgeKey(o OpenRealtime) error {
 	if !o.Authenticated {
 		return nil
 	}
-	key, known := f.keys[projectKey{o.Project, o.Key}]
+	key, known := f.keys[projectKeyName{o.Project, o.Key}]
 	switch {
 	case o.Key == "" && o.KeyRequired:
 		return newError(Forbidden, "key_required", "the token names no key")
