@@ -229,7 +229,7 @@ func (f *reader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid
 	}
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
-	rows, more, err := f.hub.Store.LobbyLog(ctx, f.hub.Region, after)
+	rows, err := f.hub.Store.LobbyLog(ctx, f.hub.Region, after)
 	if err != nil {
 		return false, err
 	}
@@ -243,7 +243,7 @@ func (f *reader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid
 			r.offer(row, nil)
 		}
 	}
-	return more && advanced, nil
+	return advanced, nil
 }
 
 // readSnapshots reads rooms whose log cannot be read, and sends them to their members.

@@ -1,0 +1,136 @@
+package realtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	anonymousProject = "anonymous" // of a client that names none
+	// resumableFor is how long an expired token still resumes its session: a client cannot change its token. The store judges it.
+	resumableFor = 24 * time.Hour
+)
+
+// identity is who a client is, before its key was judged.
+type identity struct {
+	project, player string // player is empty for a client without a name
+	key             string // that its token names; "": none
+	authenticated   bool
+	digest          []byte // of the token; nil: none was presented
+	expires         time.Time
+}
+
+// authenticate judges the token. A token that has expired less than a day ago is good enough here, if the client names a session to resume.
+func (h *handshake) authenticate(ctx context.Context, a asked) (identity, *refusal) {
+	who := identity{project: a.ProjectID, digest: digest(a.Token)}
+	if who.project == "" {
+		who.project = anonymousProject
+	}
+	if h.options.Auth == AuthDisabled || h.options.Auth == AuthOptional && a.Token == "" {
+		if !token.ValidProjectName(who.project) {
+			return who, refuseToken("invalid project id")
+		}
+		return who, nil
+	}
+	now := h.store.Now()
+	if a.SessionID != "" {
+		now = now.Add(-resumableFor)
+	}
+	claims, err := token.VerifyProject(a.Token, h.secrets.of(ctx), now)
+	if why := token.ProjectRefusal(""); errors.As(err, &why) {
+		return who, refuseToken(string(why))
+	}
+	if err != nil {
+		h.warn(ctx, "the secret of a key cannot be read", err)
+		return who, refuseUnavailable
+	}
+	who.project, who.player, who.key, who.expires, who.authenticated = claims.ProjectID, claims.Subject, claims.KeyID, claims.Expires, true
+	return who, nil
+}
+
+// warn logs an error of the store, unless it is one that callers expect.
+func (h *handshake) warn(ctx context.Context, what string, err error) {
+	if db.IsKind(err, db.Unavailable) {
+		return // the lease reports outages
+	}
+	h.options.Log.LogAttrs(ctx, slog.LevelError, what, slog.Any("error", err))
+}
+
+func refuseToken(why string) *refusal {
+	return &refusal{close: closeToken, code: "token_refused", reason: "token verification failed: " + why, charged: true}
+}
+
+func refuseKey(why string) *refusal {
+	return &refusal{close: closeKey, code: "key_refused", reason: "token key status failed: " + why, charged: true}
+}
+
+func digest(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+// keyRefusal returns what a client gets for an error with which the store refuses a session, or nil for any other error.
+func (h *handshake) keyRefusal(code, key string) *refusal {
+	switch code {
+	case "token_expired":
+		return refuseToken(string(token.ProjectTokenExpired))
+	case "key_required":
+		return refuseKey("token missing key_id claim")
+	case "key_unknown":
+		return refuseKey("unknown key id '" + key + "'")
+	case "key_revoked":
+		return refuseKey("key '" + key + "' revoked")
+	case "key_scope":
+		return refuseKey("key '" + key + "' missing required scope '" + h.options.KeyScope + "'")
+	}
+	return nil
+}
+
+// refusalOf turns an error of the store into what the client gets.
+func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *refusal {
+	var e *db.Error
+	if !errors.As(err, &e) {
+		h.warn(ctx, "a session was not opened", err)
+		return refuseUnavailable
+	}
+	if refused := h.keyRefusal(e.Code, who.key); refused != nil {
+		return refused
+	}
+	if e.Kind == db.TooMany {
+		return refuseTakeovers
+	}
+	h.warn(ctx, "a session was not opened", err)
+	return refuseUnavailable
+}
+
+// judgeKey judges the key of a client that gets no session anyway. The key of any other client is judged by the statement that opens its session.
+func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
+	switch {
+	case !who.authenticated || who.key == "" && !h.options.RequireKey:
+		return nil
+	case who.key == "":
+		return h.keyRefusal("key_required", who.key)
+	}
+	key, retired, err := h.store.ProjectKey(ctx, who.project, who.key)
+	switch {
+	case db.IsKind(err, db.NotFound):
+		return h.keyRefusal("key_unknown", who.key)
+	case err != nil:
+		return refuseUnavailable
+	case retired:
+		return h.keyRefusal("key_revoked", who.key)
+	case !slices.Contains(key.Scopes, h.options.KeyScope):
+		return h.keyRefusal("key_scope", who.key)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/lattice-director/director/internal/wait"
+)
+
+// maxSpread bounds the time over which a replica that stops closes its connections. Clients reconnect 250 ms after a close, so they arrive at
+// the other replicas as evenly as they are closed here.
+const maxSpread = 10 * time.Second
+
+// Close codes of this file and others; push.go has those that the hub chooses.
+const (
+	closeRestart    = websocket.StatusServiceRestart // 1012
+	closeTryLater   = websocket.StatusTryAgainLater  // 1013
+	closeHandshake  = websocket.StatusCode(4400)
+	closeToken      = websocket.StatusCode(4401)
+	closeTimeout    = websocket.StatusCode(4408)
+	closeRateLimits = websocket.StatusCode(4429)
+
+	reasonStopping = "the server restarts"
+	reasonFenced   = "the server lost its lease"
+	reasonOverflow = "the client reads too slowly"
+	reasonRates    = "too many messages"
+	reasonGarbage  = "too many frames that cannot be decoded"
+)
+
+// Drain refuses upgrades with 503 from now on. Connections stay open. Safe to call more than once.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+}
+
+// Ready reports whether upgrades are accepted.
+func (s *Server) Ready() bool {
+	s.mu.Lock()
+	own, draining := s.regions[s.options.Region], s.draining
+	s.mu.Unlock()
+	return own != nil && own.life.Load() != nil && !draining
+}
+
+// Stop calls [Server.Drain] and closes the connections, evenly spaced over half of the time until ctx ends and at most ten seconds, with 1012.
+// Then it waits until they are closed and their sessions are suspended, which other replicas do not announce for five seconds. When ctx ends,
+// the remaining connections are cut. Errors: a connection was cut.
+func (s *Server) Stop(ctx context.Context) error {
+	s.Drain()
+	s.restarting.Store(true)
+	s.closeEvenly(ctx)
+	s.stopOnce.Do(func() { close(s.stopping) })
+	for _, c := range s.conns() { // whose handshake was under way
+		c.close(websocket.StatusGoingAway, reasonStopping)
+	}
+	err := s.waitForRun(ctx)
+	if failed := s.http.Shutdown(ctx); err == nil {
+		err = failed
+	}
+	_ = s.http.Close() // of connections without a request, which Shutdown leaves open when ctx ends
+	return err
+}
+
+func (s *Server) closeEvenly(ctx context.Context) {
+	spread := maxSpread
+	if end, ok := ctx.Deadline(); ok {
+		spread = min(spread, time.Until(end)/2)
+	}
+	conns := s.conns()
+	for i, c := range conns {
+		if i > 0 && !wait.For(ctx, spread/time.Duration(len(conns))) {
+			return
+		}
+		c.close(closeRestart, reasonStopping)
+	}
+}
+
+func (s *Server) conns() (all []*conn) {
+	for _, r := range s.allRegions() {
+		if l := r.life.Load(); l != nil {
+			all = append(all, l.all()...)
+		}
+	}
+	return all
+}
+
+// waitForRun waits until Run and the goroutines of connections have ended.
+func (s *Server) waitForRun(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if s.hasRun() {
+			<-s.ran
+		}
+		s.serving.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range s.conns() {
+		c.cut()
+	}
+	return fmt.Errorf("connections of realtime clients were cut off: %w", ctx.Err())
+}
+
+func (s *Server) hasRun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.life != nil
+}

@@ -1,0 +1,72 @@
+package realtime
+
+import "time"
+
+// What a session may send. Acks are counted apart: one comes for each patch.
+const (
+	framesPerSecond = 100
+	framesBurst     = 1_000
+	acksPerSecond   = 2_000
+	acksBurst       = 20_000
+
+	// A client that is above the rate for so long, or by so many frames, is closed.
+	maxRefusedFor = 10 * time.Second
+	maxRefused    = 10_000
+	// refusedPause ends a series of refused frames.
+	refusedPause = 2 * time.Second
+)
+
+// bucket is a token bucket. The zero value is full.
+type bucket struct {
+	used float64 // tokens
+	at   time.Time
+}
+
+// take takes a token, if there is one.
+func (b *bucket) take(now time.Time, perSecond, burst float64) bool {
+	b.used = max(0, b.used-now.Sub(b.at).Seconds()*perSecond)
+	b.at = now
+	if b.used+1 > burst {
+		return false
+	}
+	b.used++
+	return true
+}
+
+// rates judges the frames of one connection. Not safe for concurrent use.
+type rates struct {
+	frames, acks bucket
+
+	refused        int       // frames of the current series
+	since, refusal time.Time // its first and its last frame
+}
+
+// verdict is what happens to a frame.
+type verdict int
+
+const (
+	frameAllowed verdict = iota
+	frameRefused
+	frameFatal // the connection is closed
+)
+
+// judge counts a frame.
+func (r *rates) judge(now time.Time, ack bool) verdict {
+	allowed := false
+	if ack {
+		allowed = r.acks.take(now, acksPerSecond, acksBurst)
+	} else {
+		allowed = r.frames.take(now, framesPerSecond, framesBurst)
+	}
+	if allowed {
+		return frameAllowed
+	}
+	if r.refused == 0 || now.Sub(r.refusal) > refusedPause {
+		r.refused, r.since = 0, now
+	}
+	r.refused, r.refusal = r.refused+1, now
+	if r.refused > maxRefused || now.Sub(r.since) >= maxRefusedFor {
+		return frameFatal
+	}
+	return frameRefused
+}

@@ -1,0 +1,195 @@
+package realtime
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/trouble"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+// Mode says which clients need a token.
+type Mode string
+
+// The modes.
+const (
+	AuthRequired Mode = "required" // every client needs a token
+	AuthOptional Mode = "optional" // a client may be anonymous, but a token that it presents must be valid
+	AuthDisabled Mode = "disabled" // tokens are not read: every client is anonymous
+)
+
+// Options configure a [Server]. Master is required, unless KeySecretsOnly is set or Auth is AuthDisabled; every other zero value is usable.
+type Options struct {
+	Addr           string       // where to listen; "" means 127.0.0.1:4000. Listener, if set, is used instead.
+	Listener       net.Listener //
+	TLS            *tls.Config  // nil: plain text
+	TrustedProxies []string     // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
+	FailureRate    rest.Rate    // limit of refused tokens from one address; zero means rest.DefaultFailureRate, below zero no limit
+
+	// Region is where sessions of clients without a project are; "" means global. Sessions of a project are in the project's region.
+	Region string
+	Auth   Mode // "" means AuthRequired
+	// Master is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace derived ones.
+	Master         string
+	ProjectSecrets map[string]string
+	RequireKey     bool          // refuse tokens that name no key
+	KeyScope       string        // that the key must have; "" means token:mint
+	KeySecretsOnly bool          // believe only tokens that are signed with the secret of their key
+	Sealer         *token.Sealer // opens the secrets of keys; nil: they sign nothing
+	SessionTTL     time.Duration // for which a suspended session can be resumed; 0 means 30 s
+	TicketTTL      time.Duration // after which a ticket that is not matched expires; 0: when its session ends
+	ResumeByKey    bool          // any token of the same key resumes a session
+
+	Rooms          *rooms.Types // nil: the built-in types
+	Conformance    bool         // echo and position.update reach members on the same replica
+	Origins        []string     // pages that may connect; none: any may, because nothing here depends on cookies
+	MaxConnections int          // 0 means 20,000
+
+	Log     *slog.Logger          // nil: no log
+	Metrics prometheus.Registerer // nil: none
+
+	timing timing
+}
+
+const minSecret = 16 // bytes: of a shorter master secret, the secrets of projects could be guessed
+
+// timing is how long things may take. Tests shorten it.
+type timing struct {
+	handshake time.Duration // until the first frame
+	hold      time.Duration // before the first push: the SDK loses frames that arrive right behind handshake.ok
+	call      time.Duration // of an action
+	write     time.Duration // of a frame
+	close     time.Duration // until the client has closed, too
+	ping      time.Duration // between pings
+	pong      time.Duration // until the answer
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:4000")
+	o.Region = cmp.Or(o.Region, "global")
+	o.Auth = cmp.Or(o.Auth, AuthRequired)
+	o.KeyScope = cmp.Or(o.KeyScope, "token:mint")
+	o.SessionTTL = cmp.Or(o.SessionTTL, 30*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 20_000)
+	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.timing = o.timing.withDefaults()
+	if o.Auth != AuthRequired && o.Auth != AuthOptional && o.Auth != AuthDisabled {
+		return o, fmt.Errorf("realtime: %q is not one of required, optional and disabled", o.Auth)
+	}
+	if o.Auth != AuthDisabled && !o.KeySecretsOnly && len(o.Master) < minSecret {
+		return o, fmt.Errorf("realtime: the master secret has fewer than %d bytes", minSecret)
+	}
+	if o.Rooms != nil {
+		return o, nil
+	}
+	var err error
+	o.Rooms, err = rooms.NewTypes(o.Conformance, nil)
+	return o, err
+}
+
+func (t timing) withDefaults() timing {
+	return timing{
+		handshake: cmp.Or(t.handshake, 10*time.Second), hold: cmp.Or(t.hold, 30*time.Millisecond), call: cmp.Or(t.call, 10*time.Second),
+		write: cmp.Or(t.write, 10*time.Second), close: cmp.Or(t.close, 5*time.Second), ping: cmp.Or(t.ping, 20*time.Second), pong: cmp.Or(t.pong, 10*time.Second),
+	}
+}
+
+// Server serves the realtime lobby on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve] and [Server.Run], once
+// each, and [Server.Stop].
+type Server struct {
+	store       *db.Store
+	options     Options
+	rpcs        map[string]rpc
+	secrets     *secrets
+	proxies     rest.Proxies
+	failures    *rest.Limiter
+	guard       *panics.Guard
+	metrics     *metrics
+	trouble     *trouble.Log
+	wheel       *wheel
+	connected   atomic.Int64 // connections, also those before their handshake
+	largeFrames *semaphore.Weighted
+
+	mu       sync.Mutex
+	regions  map[string]*region
+	life     context.Context //nolint:containedctx // of the loops; set by Run, nil before
+	draining bool
+	loops    sync.WaitGroup // of regions
+	serving  sync.WaitGroup // of connections
+
+	http       *http.Server
+	listener   net.Listener  // after Listen
+	restarting atomic.Bool   // Stop was called
+	stopping   chan struct{} // closed when Stop has closed the connections
+	stopOnce   sync.Once
+	ran        chan struct{} // closed when Run has returned
+}
+
+// New makes a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the metrics are already registered.
+func New(store *db.Store, options Options) (*Server, error) {
+	if store == nil {
+		return nil, errors.New("realtime: a store is required")
+	}
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := rest.ParseProxies(o.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("realtime: trusted proxies: %w", err)
+	}
+	s := &Server{
+		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), trouble: trouble.New(o.Log),
+		regions: map[string]*region{}, largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
+	}
+	s.metrics = newMetrics(func() float64 { return float64(s.connected.Load()) })
+	if o.Metrics != nil {
+		if err := s.metrics.register(o.Metrics); err != nil {
+			return nil, fmt.Errorf("realtime: %w", err)
+		}
+	}
+	s.guard = panics.New(o.Log, s.metrics.panics)
+	s.wheel = newWheel(o.timing.ping)
+	s.rpcs = s.allRPCs()
+	s.http = s.httpServer()
+	return s, nil
+}
+
+// Run keeps the leases of this replica, delivers what happens in rooms and pings clients, until [Server.Stop] has closed all connections. If ctx
+// ends before that, connections are cut, and workers suspend their sessions when the lease expires. Upgrades get 503 until Run has reached the database.
+func (s *Server) Run(ctx context.Context) {
+	defer close(s.ran)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	s.life = ctx
+	s.mu.Unlock()
+	s.loops.Go(func() { s.wheel.run(ctx) })
+	s.regionOf(s.options.Region)
+	select {
+	case <-s.stopping:
+	case <-ctx.Done():
+	}
+	for _, r := range s.allRegions() {
+		<-r.ended
+	}
+	cancel()
+	s.loops.Wait()
+}

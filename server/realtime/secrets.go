@@ -1,0 +1,41 @@
+package realtime
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token"
+)
+
+// secrets finds the secrets that may have signed a token: the project's, which needs no database, and that of the key that the token names.
+type secrets struct {
+	store *db.Store
+	token.ProjectSecrets
+}
+
+func newSecrets(store *db.Store, o Options) *secrets {
+	return &secrets{store, token.ProjectSecrets{Master: o.Master, Projects: o.ProjectSecrets, Sealer: o.Sealer, KeysOnly: o.KeySecretsOnly}}
+}
+
+// of returns the function that token.VerifyProject calls. Its errors are those of the store, and token.ErrSealed.
+func (s *secrets) of(ctx context.Context) func(project, key string) ([]string, error) {
+	return func(project, key string) ([]string, error) {
+		sealed, err := s.sealed(ctx, project, key)
+		if err != nil {
+			return nil, err
+		}
+		return s.Verifying(project, key, sealed)
+	}
+}
+
+// sealed returns the sealed secret of a key, or nil if there is no such key. The store caches both.
+func (s *secrets) sealed(ctx context.Context, project, key string) ([]byte, error) {
+	if key == "" {
+		return nil, nil
+	}
+	sealed, err := s.store.ProjectKeySecret(ctx, project, key)
+	if db.IsKind(err, db.NotFound) {
+		return nil, nil
+	}
+	return sealed, err
+}
