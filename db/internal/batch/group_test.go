@@ -112,6 +112,27 @@ func TestABatchIsWhatWasQueued(t *testing.T) {
 }
 
 // One bad call fails alone, however large the batch.
+// A connection reads its next request before the previous one is decided.
+func TestCallsKeepTheOrderInWhichTheyBegin(t *testing.T) {
+	t.Parallel()
+	g := newStepped(100, 101)
+	waits := []func() (int, error){g.Begin(t.Context(), "k", 0)}
+	require.Equal(t, []int{0}, <-g.begun)
+	var order []int
+	for i := range 100 {
+		order = append(order, i+1)
+		waits = append(waits, g.Begin(t.Context(), "k", i+1))
+	}
+	g.finish <- answerDouble
+	require.Equal(t, order, <-g.begun)
+	g.finish <- answerDouble
+	for i, wait := range waits {
+		res, err := wait()
+		require.NoError(t, err)
+		require.Equal(t, 2*i, res)
+	}
+}
+
 func TestDataErrorsAreRetriedInHalves(t *testing.T) {
 	t.Parallel()
 	g := New(config(1000), "test", limits(1000), func(_ context.Context, _ string, calls []*Call[int, int]) error {
