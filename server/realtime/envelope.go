@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode"
+
+	"github.com/lattice-director/director/internal/rooms"
 )
 
 // protocolVersion is the v of every frame.
@@ -31,8 +32,8 @@ func newEnvelope(root value, frame int) (envelope, error) {
 		return envelope{}, badFrame("", errors.New("not an object"))
 	}
 	e := envelope{RID: ridOf(root), P: object["p"]}
-	if object["rid"] != nil && e.RID == "" {
-		return envelope{}, badFrame("", errors.New("rid"))
+	if rid, is := optionalText(object["rid"]); !is || rid != e.RID {
+		return envelope{}, badFrame("", fmt.Errorf("rid is not a string of up to %d bytes", maxRID))
 	}
 	var isType, isRoom bool
 	e.Type, isType = optionalText(object["t"])
@@ -104,8 +105,8 @@ func (e envelope) roomType(otherwise string) (string, *failure) {
 		return otherwise, nil
 	}
 	name, is := v.(string)
-	if !is || !validName(name) {
-		return "", invalid("room_type", "has to be a string of 1 to 128 bytes without spaces and control characters")
+	if !is || !rooms.ValidType(name) {
+		return "", invalid("room_type", "must have 1 to 64 bytes, without spaces, control characters and colons")
 	}
 	return name, nil
 }
@@ -152,18 +153,10 @@ func (e envelope) joinedRoom(roomType string) (string, *failure) {
 
 func checkRoom(v value) (string, *failure) {
 	room, is := v.(string)
-	if !is || !validName(room) {
-		return "", invalid("room", "has to be a string of 1 to 128 bytes without spaces and control characters")
+	if !is || !rooms.ValidID(room) {
+		return "", invalid("room", "must have 1 to 128 bytes, without spaces and control characters")
 	}
 	return room, nil
-}
-
-// maxName is how many bytes the name of a room or of a type may have.
-const maxName = 128
-
-// validName reports whether text may name a room or a type.
-func validName(text string) bool {
-	return text != "" && len(text) <= maxName && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
 // integer returns a number without its fraction, clamped to the limits; otherwise what it is if v is no number.
