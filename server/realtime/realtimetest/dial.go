@@ -1,0 +1,141 @@
+package realtimetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+)
+
+// Options say how a client connects. Only URL is required.
+type Options struct {
+	URL     string   // ws://host:port/any/path
+	Project string   // "" means anonymous, as in the SDK
+	Token   string   // "": none
+	Session string   // to resume; "": none
+	Codecs  []string // nil means msgpack and json, as in the SDK
+	Silent  bool     // the client acks nothing and asks for nothing, as scripts do
+	Foreign bool     // the client orders keys by another locale: checksums of states with several keys differ
+}
+
+// deaf is how long the client hears nothing after handshake.ok, unless it has sent a frame: the SDK swaps its listeners then. The server holds its
+// frames for 30 ms; a loaded machine may deliver handshake.ok later than what follows it.
+const deaf = 10 * time.Millisecond
+
+// readLimit bounds a frame of the server.
+const readLimit = 4 << 20
+
+// RefusedError is a handshake that the server has refused.
+type RefusedError struct {
+	Reason, Code string
+	Status       websocket.StatusCode // of the close frame behind it; -1: none
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("handshake refused: %s (%s, %d)", e.Reason, e.Code, e.Status)
+}
+
+// Dial connects a client, and fails the test at its end if the server has done anything wrong.
+func Dial(t testing.TB, o Options) *Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c, err := Connect(ctx, o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		violations := c.Violations(true)
+		c.Drop()
+		require.Empty(t, violations, "client %s", c.Session())
+	})
+	return c
+}
+
+// Connect connects a client. Errors: *RefusedError; the server cannot be reached.
+func Connect(ctx context.Context, o Options) (*Client, error) {
+	if o.Codecs == nil {
+		o.Codecs = []string{"msgpack", "json"}
+	}
+	if o.Project == "" {
+		o.Project = "anonymous"
+	}
+	c := &Client{options: o, changed: make(chan struct{}), rooms: map[string]*Room{}, pending: map[string]*call{}, session: o.Session}
+	return c, c.open(ctx, o.URL)
+}
+
+// Reconnect connects to a URL with the session of the client, as the SDK does after a close.
+func (c *Client) Reconnect(ctx context.Context, url string) error {
+	return c.open(ctx, url)
+}
+
+func (c *Client) open(ctx context.Context, url string) error {
+	ws, response, err := websocket.Dial(ctx, url, nil)
+	if err != nil {
+		return err
+	}
+	if response.Body != nil {
+		_ = response.Body.Close()
+	}
+	ws.SetReadLimit(readLimit)
+	l, session, err := c.handshake(ctx, ws)
+	if err != nil {
+		_ = ws.CloseNow()
+		return err
+	}
+	c.mu.Lock()
+	c.link, c.session = l, session
+	if !l.resumed {
+		clear(c.rooms)
+	}
+	c.signal()
+	c.mu.Unlock()
+	go c.read(l)
+	return nil
+}
+
+func (c *Client) handshake(ctx context.Context, ws *websocket.Conn) (*link, string, error) {
+	request := map[string]any{"v": 1, "codecs": c.options.Codecs, "project_id": c.options.Project, "token": c.options.Token}
+	if id := c.Session(); id != "" {
+		request["session_id"] = id
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := ws.Write(ctx, websocket.MessageText, text); err != nil {
+		return nil, "", err
+	}
+	kind, frame, err := ws.Read(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	e, err := firstEvent(kind, frame)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case e.Type == "error":
+		_, _, err := ws.Read(ctx)
+		return nil, "", &RefusedError{e.Text("reason"), e.Text("code"), websocket.CloseStatus(err)}
+	case e.Type != "handshake.ok":
+		return nil, "", fmt.Errorf("the first frame is %s", e.Type)
+	}
+	resumed, _ := e.P["resumed"].(bool)
+	return &link{ws: ws, wire: wireOf(e.Text("codec")), resumed: resumed, opened: time.Now()}, e.Text("session_id"), nil
+}
+
+// firstEvent reads the answer to a handshake, whose codec the client does not know yet.
+func firstEvent(kind websocket.MessageType, frame []byte) (Event, error) {
+	w := wireOf("msgpack")
+	if kind == websocket.MessageText {
+		w = wireOf("json")
+	}
+	e, problems, err := w.decode(frame)
+	if err == nil && len(problems) > 0 {
+		err = fmt.Errorf("handshake: %v", problems)
+	}
+	return e, err
+}

@@ -1,0 +1,86 @@
+package realtimetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// read takes frames until the connection closes.
+func (c *Client) read(l *link) {
+	for {
+		kind, frame, err := l.ws.Read(context.Background())
+		if err != nil {
+			c.closed(l, err)
+			return
+		}
+		for _, reply := range c.take(l, kind, frame) {
+			if !c.options.Silent {
+				_ = c.write(context.Background(), l, reply) // an error shows with the next read
+			}
+		}
+	}
+}
+
+func (c *Client) closed(l *link, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.closed, l.status = true, -1
+	if ce := (websocket.CloseError{}); errors.As(err, &ce) {
+		l.status = ce.Code
+	}
+	for rid, waits := range c.pending {
+		close(waits.answer)
+		delete(c.pending, rid)
+	}
+	c.signal()
+}
+
+// take takes a frame, and returns what the client answers.
+func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replies []Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.signal()
+	if (kind == websocket.MessageBinary) != l.wire.binary() {
+		c.violation("a frame of %s is %v", l.wire.name(), kind)
+	}
+	if !l.wrote && time.Since(l.opened) < deaf {
+		c.violation("a frame right behind handshake.ok: %q", frame)
+	}
+	e, problems, err := l.wire.decode(frame)
+	if err != nil {
+		c.violation("%v: %q", err, frame)
+		return nil
+	}
+	for _, problem := range problems {
+		c.violation("%s in %s", problem, e.Type)
+	}
+	c.events = append(c.events, e)
+	switch e.Type {
+	case "rpc.response":
+		c.answered(e)
+		return nil
+	case "state.snapshot":
+		return c.snapshot(e)
+	case "state.patch":
+		return c.patch(e)
+	}
+	c.presence(e)
+	return nil
+}
+
+// answered gives an RPC its answer. The client forgets a room that it has left.
+func (c *Client) answered(e Event) {
+	waits := c.pending[e.RID]
+	if waits == nil {
+		c.violation("Unknown RPC rid: %q", e.RID)
+		return
+	}
+	delete(c.pending, e.RID)
+	if waits.kind == "room.leave" && Response(e.P).OK() {
+		delete(c.rooms, waits.room)
+	}
+	waits.answer <- e.P
+}
