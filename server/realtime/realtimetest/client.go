@@ -131,7 +131,7 @@ func (c *Client) Violations(final bool) []string {
 	return found
 }
 
-func (c *Client) violation(format string, args ...any) {
+func (c *Client) violationf(format string, args ...any) {
 	c.violations = append(c.violations, fmt.Sprintf(format, args...))
 }
 

@@ -23,15 +23,15 @@ func appendPacked(out []byte, v any) []byte {
 	case float64:
 		return appendNumber(out, v)
 	case string:
-		return append(binary.BigEndian.AppendUint32(append(out, 0xdb), uint32(len(v))), v...) //nolint:gosec // tests send short strings
+		return append(binary.BigEndian.AppendUint32(append(out, 0xdb), uint32(len(v))), v...)
 	case []any:
-		out = binary.BigEndian.AppendUint16(append(out, 0xdc), uint16(len(v))) //nolint:gosec // and short lists
+		out = binary.BigEndian.AppendUint16(append(out, 0xdc), uint16(len(v)))
 		for _, element := range v {
 			out = appendPacked(out, element)
 		}
 		return out
 	case map[string]any:
-		out = binary.BigEndian.AppendUint16(append(out, 0xde), uint16(len(v))) //nolint:gosec // and small maps
+		out = binary.BigEndian.AppendUint16(append(out, 0xde), uint16(len(v)))
 		for key, element := range v {
 			out = appendPacked(appendPacked(out, key), element)
 		}
@@ -45,7 +45,7 @@ func appendNumber(out []byte, n float64) []byte {
 	case isWhole(n) && n >= 0:
 		return binary.BigEndian.AppendUint32(append(out, 0xce), uint32(n))
 	case isWhole(n):
-		return binary.BigEndian.AppendUint32(append(out, 0xd2), uint32(int32(n))) //nolint:gosec // the bits of the number
+		return binary.BigEndian.AppendUint32(append(out, 0xd2), uint32(int32(n)))
 	}
 	return binary.BigEndian.AppendUint64(append(out, 0xcb), math.Float64bits(n))
 }
@@ -102,7 +102,7 @@ func (u *unpacker) value() (any, error) {
 func (u *unpacker) long(code byte) (any, error) {
 	switch code {
 	case 0xc0:
-		return nil, nil //nolint:nilnil // the value is nil
+		return nil, nil
 	case 0xc2, 0xc3:
 		return code == 0xc3, nil
 	case 0xcb:
@@ -124,7 +124,7 @@ func (u *unpacker) long(code byte) (any, error) {
 func (u *unpacker) negative(size int) (any, error) {
 	n, err := u.uint(size)
 	shift := 64 - 8*size
-	return float64(int64(n<<shift) >> shift), err //nolint:gosec // sign extension
+	return float64(int64(n<<shift) >> shift), err
 }
 
 // sized reads a string, list or map whose length follows its code.
@@ -142,7 +142,7 @@ func (u *unpacker) sized(code byte) (any, error) {
 }
 
 func (u *unpacker) text(n uint64) (any, error) {
-	taken, err := u.take(int(min(n, math.MaxInt32))) //nolint:gosec // bounded
+	taken, err := u.take(int(min(n, math.MaxInt32)))
 	return string(taken), err
 }
 

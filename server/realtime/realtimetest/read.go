@@ -44,18 +44,18 @@ func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replie
 	defer c.mu.Unlock()
 	defer c.signal()
 	if (kind == websocket.MessageBinary) != l.wire.binary() {
-		c.violation("a frame of %s is %v", l.wire.name(), kind)
+		c.violationf("a frame of %s is %v", l.wire.name(), kind)
 	}
 	if !l.wrote && time.Since(l.opened) < deaf {
-		c.violation("a frame right behind handshake.ok: %q", frame)
+		c.violationf("a frame right behind handshake.ok: %q", frame)
 	}
 	e, problems, err := l.wire.decode(frame)
 	if err != nil {
-		c.violation("%v: %q", err, frame)
+		c.violationf("%v: %q", err, frame)
 		return nil
 	}
 	for _, problem := range problems {
-		c.violation("%s in %s", problem, e.Type)
+		c.violationf("%s in %s", problem, e.Type)
 	}
 	c.events = append(c.events, e)
 	switch e.Type {
@@ -75,7 +75,7 @@ func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replie
 func (c *Client) answered(e Event) {
 	waits := c.pending[e.RID]
 	if waits == nil {
-		c.violation("Unknown RPC rid: %q", e.RID)
+		c.violationf("Unknown RPC rid: %q", e.RID)
 		return
 	}
 	delete(c.pending, e.RID)

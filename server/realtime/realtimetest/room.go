@@ -38,19 +38,19 @@ func (c *Client) snapshot(e Event) []Event {
 	sent, hasSum := e.P["checksum"]
 	sum, isText := sent.(string)
 	if e.Room == "" || !numbered || !isObject || (hasSum && !isText) {
-		c.violation("a snapshot that the SDK ignores: %v", e)
+		c.violationf("a snapshot that the SDK ignores: %v", e)
 		return nil
 	}
 	r := c.room(e.Room)
 	own := checksum(state, c.options.Foreign)
 	if sum != "" && sum != own {
 		if !c.options.Foreign {
-			c.violation("the checksum of %v is %s, not %s", state, own, sum)
+			c.violationf("the checksum of %v is %s, not %s", state, own, sum)
 		}
 		return []Event{c.resync(e.Room, r)}
 	}
 	if int64(seq) < r.Seq {
-		c.violation("%s steps back from %d to %d", e.Room, r.Seq, int64(seq))
+		c.violationf("%s steps back from %d to %d", e.Room, r.Seq, int64(seq))
 	}
 	r.Seq, r.State, r.Gap = int64(seq), state, false
 	r.Snapshots++
@@ -68,16 +68,16 @@ func (c *Client) patch(e Event) []Event {
 	seq, numbered := e.P["seq"].(float64)
 	ops, isList := e.P["ops"].([]any)
 	if e.Room == "" || !numbered || !isList || len(ops) == 0 || seq < 1 {
-		c.violation("a patch that the SDK ignores: %v", e)
+		c.violationf("a patch that the SDK ignores: %v", e)
 		return nil
 	}
 	if _, has := e.P["checksum"]; has {
-		c.violation("a patch has a checksum")
+		c.violationf("a patch has a checksum")
 	}
 	r := c.room(e.Room)
 	switch {
 	case r.Snapshots == 0:
-		c.violation("%s has a patch before its snapshot", e.Room)
+		c.violationf("%s has a patch before its snapshot", e.Room)
 		return nil
 	case int64(seq) <= r.Seq:
 		return nil
@@ -99,7 +99,7 @@ func (c *Client) apply(state map[string]any, op any) {
 	path, _ := fields["path"].(string)
 	key, ok := strings.CutPrefix(path, "/")
 	if !ok || key == "" || strings.Contains(key, "/") {
-		c.violation("the path %q is not one segment", path)
+		c.violationf("the path %q is not one segment", path)
 		return
 	}
 	key = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")
@@ -109,7 +109,7 @@ func (c *Client) apply(state map[string]any, op any) {
 	case "del":
 		delete(state, key)
 	default:
-		c.violation("the op %v is neither set nor del", fields["op"])
+		c.violationf("the op %v is neither set nor del", fields["op"])
 	}
 }
 
@@ -136,7 +136,7 @@ func (c *Client) members(e Event) {
 		ids = append(ids, text)
 	}
 	if !isList || int(count) != len(ids) || !slices.IsSorted(ids) {
-		c.violation("room.members is no sorted list with its count: %v", e)
+		c.violationf("room.members is no sorted list with its count: %v", e)
 	}
 	c.room(e.Room).Members = ids
 }
@@ -145,6 +145,6 @@ func (c *Client) matchFound(e Event) {
 	_, hasSize := e.P["size"].(float64)
 	_, hasParticipants := e.P["participants"].([]any)
 	if e.Text("room") == "" || e.Text("room") != e.Room || e.Text("room_type") == "" || !hasSize || !hasParticipants {
-		c.violation("a match.found that the SDK ignores: %v", e)
+		c.violationf("a match.found that the SDK ignores: %v", e)
 	}
 }
