@@ -1,12 +1,13 @@
 package rooms
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/lattice-director/director/internal/esjson"
 )
 
-// Set sets a key of the state. The value must be one that encodes as JSON.
+// Set sets a key of the state, which must not be empty. The value must be one that encodes as JSON.
 func (r *Room) Set(key string, value any) {
 	if r.State == nil {
 		r.State = State{}
@@ -43,7 +44,7 @@ func (r *Room) Member(session string) (Member, bool) { return find(r.Members, se
 func (r *Room) Remove(session, reason string) (Member, bool) {
 	m, ok := r.take(session)
 	if ok {
-		r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session, Reason: reason})
+		r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session, Data: encode(map[string]any{"reason": reason})})
 		r.Effects = append(r.Effects, Effect{Kind: EffectRemove, Session: session, Player: m.Player, Reason: reason})
 	}
 	return m, ok
@@ -122,27 +123,25 @@ func without(members []Member, session string) []Member {
 	return left
 }
 
-// encode encodes what this package makes; of such values encoding fails for none.
+// encode encodes what this package makes: values that encoding/json accepts. Equal values have equal bytes.
 func encode(value any) json.RawMessage {
-	if raw, ok := value.(json.RawMessage); ok {
-		return raw
+	raw, is := value.(json.RawMessage)
+	if !is {
+		raw = esjson.Encode(value)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(value)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	decoded, _ := esjson.Parse(raw)
+	return esjson.Append(nil, decoded)
 }
 
-// clean decodes what a client sent and encodes it again: numbers are those of JavaScript, lone surrogates are U+FFFD, and no key is
-// there twice. Nothing is null.
+// clean decodes what a client sent and encodes it as [encode] does: numbers are those of JavaScript, lone surrogates are U+FFFD, and no key
+// appears twice. Nothing is null.
 func clean(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("null"), nil
 	}
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, Invalid(field, "must be JSON with numbers of at most 1.8e308")
+	value, err := esjson.Parse(raw)
+	if err != nil {
+		return nil, Invalid(field, "must be JSON")
 	}
-	return encode(value), nil
+	return esjson.Append(nil, value), nil
 }

@@ -172,7 +172,7 @@ func readState(typ *Type, raw json.RawMessage) error {
 	for _, e := range entries {
 		value, err := clean("a value", e.value)
 		if err != nil {
-			return fmt.Errorf("has the key %q, whose number is too large", e.key)
+			return fmt.Errorf("has the key %q, whose value is not JSON", e.key)
 		}
 		if e.key == "" {
 			return errors.New("has an empty key, which clients cannot read")

@@ -14,7 +14,8 @@ type oncePerPlayer interface{ oncePerPlayer() }
 // Join returns the action by which a session becomes a member. For a member it changes nothing.
 func (t *Types) Join(j Join) Action {
 	return bounded(func(r *Room) error {
-		if r.New {
+		made := r.Type == "" // New alone does not say so: an action before this one, in the same transaction, may have made it
+		if made {
 			if err := t.open(r, j); err != nil {
 				return err
 			}
@@ -30,7 +31,7 @@ func (t *Types) Join(j Join) Action {
 		if err != nil {
 			return err
 		}
-		if err := admit(r, j, back); err != nil {
+		if err := admit(r, j, back || made); err != nil {
 			return err
 		}
 		return typ.logic.Join(r, r.add(j.Session, j.Player), j.Options)
@@ -39,7 +40,7 @@ func (t *Types) Join(j Join) Action {
 
 // open makes a new room.
 func (t *Types) open(r *Room, j Join) error {
-	typ, ok := t.byName[j.Type]
+	typ, ok := t.Lookup(j.Type)
 	if !ok {
 		return ErrWrongType
 	}
@@ -73,15 +74,15 @@ func (t *Types) replace(r *Room, typ Type, j Join) (bool, error) {
 	return true, typ.logic.Leave(r, old)
 }
 
-// admit decides whether a session may become a member. A player that is back takes a place that is its own.
-func admit(r *Room, j Join, back bool) error {
+// admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of its player's other session.
+func admit(r *Room, j Join, own bool) error {
 	invited := slices.ContainsFunc(r.Invited, func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	switch {
 	case r.Participants != nil && !slices.Contains(r.Participants, j.Session):
 		return ErrNotInvited
-	case r.Participants == nil && r.Private && !r.New && !invited && !back:
+	case r.Participants == nil && r.Private && !invited && !own:
 		return ErrNotInvited
-	case r.Locked && !back:
+	case r.Locked && !own:
 		return ErrLocked
 	case len(r.Members) >= r.MaxMembers:
 		return ErrFull

@@ -12,7 +12,7 @@ const maxMessageType = 128 // bytes
 func (t *Types) Message(m Message) Action {
 	checked, invalid := m.checked()
 	return bounded(func(r *Room) error {
-		if r.New {
+		if r.Type == "" {
 			return ErrNotFound
 		}
 		member, ok := r.Member(m.Session)
@@ -37,25 +37,26 @@ func (m Message) checked() (Message, error) {
 	if len(m.Data) > maxDataBytes {
 		return m, ErrTooLarge
 	}
+	var err error
 	if m.Bytes {
-		return m, checkBytes(m.Data)
+		m.Data, err = checkBytes(m.Data)
+	} else {
+		m.Data, err = clean("data", m.Data)
 	}
-	data, err := clean("data", m.Data)
-	m.Data = data
 	return m, err
 }
 
-func checkBytes(data json.RawMessage) error {
+func checkBytes(data json.RawMessage) (json.RawMessage, error) {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
-		return Invalid("data_b64", "must be a string")
+		return nil, Invalid("data_b64", "must be a string")
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	switch {
 	case err != nil || strings.ContainsAny(text, "\r\n"):
-		return Invalid("data_b64", "must be padded standard base64")
+		return nil, Invalid("data_b64", "must be padded standard base64")
 	case len(raw) > maxBytesMessage:
-		return ErrTooLarge
+		return nil, ErrTooLarge
 	}
-	return nil
+	return encode(text), nil
 }

@@ -184,7 +184,7 @@ func (t *Types) MatchedTo(matchID, room string) Action {
 func (t *Types) queuing(act func(*Room, queuing)) Action {
 	return atomic(func(r *Room) error {
 		logic, ok := t.logic(r).(queuing)
-		if !ok || r.New {
+		if !ok {
 			return ErrWrongType
 		}
 		act(r, logic)

@@ -13,7 +13,7 @@ type Type struct {
 	logic Logic
 }
 
-// Types are the room types that a process serves. Safe for concurrent use.
+// Types are the room types that a process serves. Nil has those of matches that nobody configured. Safe for concurrent use.
 type Types struct {
 	byName map[string]Type
 }
@@ -54,25 +54,32 @@ func NewTypes(withConformance bool, config []byte) (*Types, error) {
 
 // Lookup returns a type by its name.
 func (t *Types) Lookup(name string) (Type, bool) {
+	if t == nil {
+		return Type{}, false
+	}
 	typ, ok := t.byName[name]
 	return typ, ok
 }
 
 // of returns the type of a room. The room of a match has the type that its players asked for, and [match] runs it where no other does.
 func (t *Types) of(r *Room) (Type, bool) {
-	typ, ok := t.byName[r.Type]
+	typ, ok := t.Lookup(r.Type)
 	if !ok && r.Participants != nil {
 		return t.ofMatch(r.Type), true
 	}
 	return typ, ok
 }
 
+// ofMatch is the type of the room of a match.
 func (t *Types) ofMatch(name string) Type {
-	typ, ok := t.byName[name]
-	if !ok {
-		typ = t.byName["match"]
-		typ.Name = name
+	if typ, ok := t.Lookup(name); ok {
+		return typ
 	}
+	typ, _ := t.Lookup("match")
+	if _, ok := typ.logic.(match); !ok {
+		typ = t.base("match")
+	}
+	typ.Name = name
 	return typ
 }
 
