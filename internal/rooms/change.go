@@ -44,7 +44,7 @@ func (r *Room) Member(session string) (Member, bool) { return find(r.Members, se
 func (r *Room) Remove(session, reason string) (Member, bool) {
 	m, ok := r.take(session)
 	if ok {
-		r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session, Data: encode(map[string]any{"reason": reason})})
+		r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session, Reason: reason})
 		r.Effects = append(r.Effects, Effect{Kind: EffectRemove, Session: session, Player: m.Player, Reason: reason})
 	}
 	return m, ok

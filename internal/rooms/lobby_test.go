@@ -50,7 +50,7 @@ func TestAKickedMemberLeavesWithAReason(t *testing.T) {
 	h.news()
 	h.mustSend("s1", "kick", `{"session":"s2"}`)
 	entries, effects := h.news()
-	require.JSONEq(t, `[{"k":"left","s":"s2","d":{"reason":"kicked"}}]`, entries)
+	require.JSONEq(t, `[{"k":"left","s":"s2","r":"kicked"}]`, entries)
 	require.JSONEq(t, `["removebos2kicked"]`, effects)
 	require.Equal(t, []string{"s1"}, h.sessions())
 	requireCode(t, "invalid", h.send("s1", "kick", `{"session":"s1"}`))
@@ -86,7 +86,7 @@ func TestAPlayerIsInALobbyOnce(t *testing.T) {
 		require.NoError(t, h.join("s5"), "a place of its own in a room that is full, private and locked")
 		require.Equal(t, []string{"s2", "s5"}, h.sessions())
 		entries, _ := h.news()
-		require.JSONEq(t, `[{"k":"left","s":"s1","d":{"reason":"replaced"}},{"k":"joined","s":"s5"}]`, entries)
+		require.JSONEq(t, `[{"k":"left","s":"s1","r":"replaced"},{"k":"joined","s":"s5"}]`, entries)
 	}
 }
 

@@ -54,8 +54,9 @@ const (
 type Entry struct {
 	Kind    string          `json:"k"`
 	Session string          `json:"s,omitempty"` // it is about, or from; a message without one is from the room itself
+	Reason  string          `json:"r,omitempty"` // why a member left that did not leave by itself
 	Type    string          `json:"t,omitempty"` // of a message
-	Data    json.RawMessage `json:"d,omitempty"` // of a message; of bytes: a string of base64; of a member that was removed: {"reason":…}
+	Data    json.RawMessage `json:"d,omitempty"` // of a message; of bytes: a string of base64
 }
 
 // Op is a change of one key of a state, as clients apply it.
