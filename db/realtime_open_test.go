@@ -1,0 +1,226 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+func TestANewSessionHasItsOwnID(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	ann, bob := n.open(n.client("ann")), n.open(n.client("bob", func(o *db.OpenRealtime) { o.Player = "bob" }))
+	require.Regexp(t, "^s-[0-9a-f]{16}$", ann.ID)
+	require.NotEqual(t, ann.ID, bob.ID)
+	require.Equal(t, db.OpenedRealtime{ID: ann.ID, Epoch: 1, Player: ann.ID}, ann, "without a sub the player is the session")
+	require.Equal(t, db.OpenedRealtime{ID: bob.ID, Epoch: 1, Player: "bob"}, bob)
+	require.Equal(t, "1 live", n.row(ann.ID))
+}
+
+// Pins a session that its client lost with the process that had made it.
+func TestASessionIsResumedThroughAnotherStore(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	first := n.open(n.client("ann"))
+	n.suspend(true, first)
+	require.Equal(t, "1 suspended", n.row(first.ID))
+	other := n.bundle.replica()
+	second, err := other.OpenRealtime(t.Context(), n.client("ann", resuming(first), at(n.beginReplica(other))))
+	require.NoError(t, err)
+	require.Equal(t, db.OpenedRealtime{ID: first.ID, Epoch: 2, Player: first.ID, Resumed: true}, second)
+	require.Equal(t, "2 live", n.row(first.ID))
+}
+
+// Pins two bugs: whoever knew the public id of a session got it, and a player with a renewed token lost it.
+func TestASessionIsBoundToItsTokenOrPlayer(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	ann := func(o *db.OpenRealtime) { o.Player = "ann" }
+	named, unnamed := n.open(n.client("t1", ann)), n.open(n.client("t2"))
+	anonymous := n.open(n.client("", func(o *db.OpenRealtime) { o.Authenticated, o.Key, o.TokenDigest = false, "", nil }))
+	for _, c := range []struct {
+		name    string
+		resume  db.OpenedRealtime
+		change  func(*db.OpenRealtime)
+		resumed bool
+	}{
+		{"identical token", unnamed, func(o *db.OpenRealtime) { o.TokenDigest = digest("t2") }, true},
+		{"another token of the same player", named, func(o *db.OpenRealtime) { o.Player = "ann" }, true},
+		{"another player's token", named, func(o *db.OpenRealtime) { o.Player = "bob" }, false},
+		{"a token without a player", named, func(*db.OpenRealtime) {}, false},
+		{"another token", unnamed, func(*db.OpenRealtime) {}, false},
+		{"a player whose name is the id of a session", unnamed, func(o *db.OpenRealtime) { o.Player = unnamed.ID }, false},
+		{"no token", unnamed, func(o *db.OpenRealtime) { o.Authenticated, o.Key, o.TokenDigest = false, "", nil }, false},
+		{"a token for an anonymous session", anonymous, func(*db.OpenRealtime) {}, false},
+		{"an anonymous client", anonymous, func(o *db.OpenRealtime) { o.Authenticated, o.Key, o.TokenDigest = false, "", nil }, true},
+		{"the same player in another project", named, func(o *db.OpenRealtime) { o.Project, o.Player = "p2", "ann" }, false},
+		{"another token of the same key", unnamed, func(o *db.OpenRealtime) { o.ResumeByKey = true }, true},
+		{"a token of the same key id in another project", unnamed, func(o *db.OpenRealtime) { o.Project, o.ResumeByKey = "p2", true }, false},
+		{"an id that never was", db.OpenedRealtime{ID: "s-0000000000000000"}, func(*db.OpenRealtime) {}, false},
+		{"an id that cannot be", db.OpenedRealtime{ID: "s-\x00"}, func(*db.OpenRealtime) {}, false},
+	} {
+		opened := n.open(n.client(c.name, resuming(c.resume), c.change))
+		require.Equal(t, c.resumed, opened.Resumed, c.name)
+		require.Equal(t, c.resumed, opened.ID == c.resume.ID, c.name)
+		if !c.resumed {
+			require.Equal(t, c.resume.ID, opened.Previous, c.name)
+		}
+	}
+}
+
+func TestATokenIsJudgedByTheClockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t, func(c *db.Config) { c.PodClock = func() time.Time { return time.Unix(0, 0) } })
+	now := one[time.Time](n.bundle, "SELECT clock_timestamp()")
+	expired := func(ago time.Duration) func(*db.OpenRealtime) {
+		return func(o *db.OpenRealtime) { o.TokenExpires = now.Add(-ago) }
+	}
+	refused := func(o db.OpenRealtime) {
+		t.Helper()
+		_, err := n.OpenRealtime(t.Context(), o)
+		requireKind(t, db.Forbidden, "token_expired", err)
+	}
+	first := n.open(n.client("ann", expired(-time.Hour)))
+	n.open(n.client("leeway", expired(0)))
+	refused(n.client("bob", expired(6*time.Second)))
+	refused(n.client("bob", func(o *db.OpenRealtime) { o.Expired = true }))
+	require.True(t, n.open(n.client("ann", resuming(first), expired(23*time.Hour))).Resumed)
+	refused(n.client("ann", resuming(first), expired(25*time.Hour)))
+	refused(n.client("bob", resuming(first), expired(time.Hour)))
+
+	named := n.open(n.client("cid", func(o *db.OpenRealtime) { o.Player = "cid" }))
+	refused(n.client("other", resuming(named), expired(time.Hour), func(o *db.OpenRealtime) { o.Player = "cid" }))
+	n.suspend(true, named)
+	n.steady(n.replica)
+	n.age(named, time.Minute)
+	refused(n.client("cid", resuming(named), expired(time.Hour)))
+}
+
+func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	n.key("p1", "narrow", "token:read")
+	n.key("p1", "graceful", "token:mint")
+	n.key("p1", "revoked", "token:mint")
+	first := n.open(n.client("ann", func(o *db.OpenRealtime) { o.Key = "revoked" }))
+	n.exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() WHERE id = 'revoked'")
+	n.exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 minute' WHERE id = 'graceful'")
+	for key, code := range map[string]string{"": "key_required", "narrow": "key_scope", "nobody": "key_unknown", "revoked": "key_revoked", "graceful": "", "k1": ""} {
+		_, err := n.OpenRealtime(t.Context(), n.client("bob", func(o *db.OpenRealtime) { o.Key = key }))
+		if code == "" {
+			require.NoError(t, err, key)
+			continue
+		}
+		requireKind(t, db.Forbidden, code, err)
+	}
+	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Key = "revoked" }))
+	requireKind(t, db.Forbidden, "key_revoked", err)
+	n.open(n.client("bob", func(o *db.OpenRealtime) { o.Key, o.KeyRequired = "", false }))
+}
+
+// Pins two tabs with one session that fight for it for ever.
+func TestTakeoversOfALiveSessionAreBounded(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	last := n.open(n.client("ann"))
+	for range 10 {
+		next := n.open(n.client("ann", resuming(last)))
+		require.True(t, next.TookOver)
+		require.Equal(t, last.Epoch+1, next.Epoch)
+		last = next
+	}
+	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(last)))
+	requireKind(t, db.TooMany, "takeovers", err)
+	require.Equal(t, "11 live", n.row(last.ID), "its owner keeps it")
+	n.suspend(true, last)
+	last = n.open(n.client("ann", resuming(last)))
+	require.False(t, last.TookOver, "nobody held it")
+	n.exec("UPDATE realtime_sessions SET takeovers_since = takeovers_since - interval '10 seconds'")
+	require.True(t, n.open(n.client("ann", resuming(last))).TookOver)
+	require.Equal(t, 1, one[int](n.bundle, "SELECT takeovers FROM realtime_sessions"))
+}
+
+func TestASessionIsNotResumedPastItsTTL(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	n.steady(n.replica)
+	first := n.open(n.client("ann"))
+	n.suspend(true, first)
+	n.age(first, 29*time.Second)
+	first = n.open(n.client("ann", resuming(first)))
+	require.True(t, first.Resumed)
+	n.suspend(true, first)
+	n.age(first, 31*time.Second)
+	second := n.open(n.client("ann", resuming(first)))
+	require.False(t, second.Resumed, "although no worker has ended it")
+	require.Equal(t, first.ID, second.Previous)
+	require.Equal(t, "2 suspended", n.row(first.ID))
+}
+
+// Pins sessions that ended while Postgres, or every replica, was away.
+func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	n.steady(n.replica)
+	first := n.open(n.client("ann"))
+	n.suspend(true, first)
+	n.age(first, time.Hour)
+	resumable := func(why string) {
+		t.Helper()
+		o := n.open(n.client("ann", resuming(first)))
+		require.True(t, o.Resumed, why)
+		n.suspend(true, o)
+		n.age(o, time.Hour)
+		require.Zero(t, n.endExpired(), why)
+		first = o
+	}
+	n.silent(n.replica)
+	resumable("no replica has renewed its lease yet")
+	require.NoError(t, n.RenewRealtimeReplica(t.Context(), lobbyRegion, n.replica))
+	resumable("the late renewal has just made the replica live again")
+	n.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '29 seconds'")
+	resumable("clients could come back for 29 seconds")
+
+	dead := n.beginReplica(n.Store)
+	n.exec("UPDATE replicas SET steady_since = '-infinity', seen_at = clock_timestamp() - interval '10 seconds' WHERE id = $1", dead)
+	resumable("a replica that died in the outage is no evidence that clients could come back")
+	n.exec("UPDATE replicas SET steady_since = '-infinity', seen_at = pg_postmaster_start_time() WHERE id = $1", dead)
+	resumable("nor is a renewal before Postgres started")
+	n.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '31 seconds' WHERE id = $1", n.replica)
+	require.False(t, n.open(n.client("ann", resuming(first))).Resumed)
+	require.Equal(t, 1, n.endExpired())
+}
+
+func (n *nexis) endExpired() int {
+	n.t.Helper()
+	ended, err := n.EndExpiredRealtime(n.t.Context(), lobbyRegion, leave)
+	require.NoError(n.t, err)
+	return ended
+}
+
+func TestAnEndedReplicaOpensNoSessions(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	require.NoError(t, n.EndRealtimeReplica(t.Context(), lobbyRegion, n.replica))
+	for _, replica := range []uuid.UUID{n.replica, uuid.New()} {
+		_, err := n.OpenRealtime(t.Context(), n.client("ann", at(replica)))
+		requireKind(t, db.Unavailable, "unavailable", err)
+	}
+	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_sessions"))
+}
+
+func TestTextThatCannotBeStoredIsInvalid(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	for _, change := range []func(*db.OpenRealtime){
+		func(o *db.OpenRealtime) { o.Project = "" }, func(o *db.OpenRealtime) { o.Project = "p\x00" }, func(o *db.OpenRealtime) { o.Player = "\xff" },
+		func(o *db.OpenRealtime) { o.Key = "\x00" },
+	} {
+		_, err := n.OpenRealtime(t.Context(), n.client("ann", change))
+		requireKind(t, db.Invalid, "invalid", err)
+	}
+}

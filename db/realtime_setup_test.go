@@ -1,0 +1,143 @@
+package db_test
+
+import (
+	"crypto/sha256"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// nexis is a database with a replica that holds connections of the realtime lobby, and a project with a key.
+type nexis struct {
+	*bundle
+
+	replica uuid.UUID
+}
+
+const lobbyRegion = "eu"
+
+func setupRealtime(t *testing.T, change ...func(*db.Config)) *nexis {
+	t.Helper()
+	n := &nexis{bundle: setup(t, change...)}
+	n.replica = n.beginReplica(n.Store)
+	n.exec("INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu'), ('p2', 'arena', 'eu')")
+	n.key("p1", "k1", "token:mint")
+	n.key("p2", "k1", "token:mint")
+	return n
+}
+
+func (n *nexis) key(project, id string, scopes ...string) {
+	n.t.Helper()
+	n.exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) VALUES ($1, $2, 'default', $3, '', '')", project, id, scopes)
+}
+
+func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
+	n.t.Helper()
+	id, err := s.BeginRealtimeReplica(n.t.Context(), lobbyRegion)
+	require.NoError(n.t, err)
+	return id
+}
+
+// steady changes a replica's row as if it had renewed its lease for an hour.
+func (n *nexis) steady(replica uuid.UUID) {
+	n.t.Helper()
+	n.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp() WHERE id = $1", replica)
+}
+
+// silent changes a replica's row as if it had stopped renewing its lease an hour ago.
+func (n *nexis) silent(replica uuid.UUID) {
+	n.t.Helper()
+	n.exec("UPDATE replicas SET seen_at = clock_timestamp() - interval '1 hour' WHERE id = $1", replica)
+}
+
+// client is a client with a token of its own, which connects to the replica.
+func (n *nexis) client(token string, change ...func(*db.OpenRealtime)) db.OpenRealtime {
+	o := db.OpenRealtime{
+		Region: lobbyRegion, Project: "p1", Authenticated: true, Key: "k1", KeyRequired: true, Scope: "token:mint", TokenDigest: digest(token),
+		TTL: 30 * time.Second, Replica: n.replica, Back: back,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return o
+}
+
+func digest(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+func (n *nexis) open(o db.OpenRealtime) db.OpenedRealtime {
+	n.t.Helper()
+	opened, err := n.OpenRealtime(n.t.Context(), o)
+	require.NoError(n.t, err)
+	return opened
+}
+
+func resuming(o db.OpenedRealtime) func(*db.OpenRealtime) {
+	return func(r *db.OpenRealtime) { r.Resume = o.ID }
+}
+
+func at(replica uuid.UUID) func(*db.OpenRealtime) {
+	return func(r *db.OpenRealtime) { r.Replica = replica }
+}
+
+func epochOf(o db.OpenedRealtime) db.SessionEpoch { return db.SessionEpoch{ID: o.ID, Epoch: o.Epoch} }
+
+func (n *nexis) suspend(announce bool, sessions ...db.OpenedRealtime) {
+	n.t.Helper()
+	var all []db.SessionEpoch
+	for _, o := range sessions {
+		all = append(all, epochOf(o))
+	}
+	require.NoError(n.t, n.SuspendRealtime(n.t.Context(), lobbyRegion, all, away, announce))
+}
+
+// age moves the suspension of a session back by a time.
+func (n *nexis) age(o db.OpenedRealtime, by time.Duration) {
+	n.t.Helper()
+	n.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1", o.ID, by)
+}
+
+// row shows a session: its epoch, and whether it has an owner.
+func (n *nexis) row(id string) string {
+	n.t.Helper()
+	return one[string](n.bundle, `SELECT coalesce((SELECT epoch || CASE WHEN owner IS NULL THEN ' suspended' ELSE ' live' END || CASE WHEN announced THEN '' ELSE ' quietly' END
+		FROM realtime_sessions WHERE id = $1), 'none')`, id)
+}
+
+// away, back and leave are what the types of rooms do, for any room.
+func away(session string) rooms.Action { return present(session, true, rooms.EntryDropped) }
+
+func back(session string) rooms.Action { return present(session, false, rooms.EntryReconnected) }
+
+func present(session string, away bool, entry string) rooms.Action {
+	return func(r *rooms.Room) error {
+		i := slices.IndexFunc(r.Members, func(m rooms.Member) bool { return m.Session == session })
+		if i < 0 {
+			return rooms.ErrNotMember
+		}
+		r.Members[i].Away = away
+		r.Entries = append(r.Entries, rooms.Entry{Kind: entry, Session: session})
+		return nil
+	}
+}
+
+func leave(session string) rooms.Action {
+	is := func(m rooms.Member) bool { return m.Session == session }
+	return func(r *rooms.Room) error {
+		if !slices.ContainsFunc(r.Members, is) {
+			r.Invited = slices.DeleteFunc(r.Invited, is)
+			return nil
+		}
+		r.Members = slices.DeleteFunc(r.Members, is)
+		r.Entries = append(r.Entries, rooms.Entry{Kind: rooms.EntryLeft, Session: session})
+		return nil
+	}
+}
