@@ -62,10 +62,10 @@ func (s *Store) Projects(ctx context.Context, after string, limit int) ([]Projec
 
 // ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound (project_unknown), Unavailable.
 func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
+	if !token.ValidProjectName(id) {
+		return "", projectUnknown() // not cached, since it may be long
+	}
 	return s.projects.regions.get(id, func() (string, error) {
-		if !token.ValidProjectName(id) {
-			return "", projectUnknown()
-		}
 		found, err := s.q.Project(ctx, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return "", projectUnknown()

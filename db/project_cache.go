@@ -11,8 +11,6 @@ type projectCaches struct {
 	secrets foreverCache[projectKeyName, []byte] // sealed, by key
 }
 
-type projectKeyName struct{ project, id string }
-
 const (
 	// maxCached bounds a cache of projects: about 2 MiB. A cache that is full begins anew.
 	maxCached = 10_000

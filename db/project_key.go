@@ -49,11 +49,11 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 	if err != nil {
 		return "", ProjectKey{}, err
 	}
-	made = ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: n.Scopes}
+	made = ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
 	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
 	err = s.inTx(ctx, func(q *Queries) (err error) {
 		made.CreatedAt, err = q.CreateProjectKey(ctx, CreateProjectKeyParams{
-			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: n.Scopes, SealedSecret: made.SealedSecret, SealedBy: made.SealedBy, Most: maxProjectKeys,
+			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret, SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return newError(TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
@@ -91,7 +91,7 @@ func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit in
 
 // ProjectKey returns a key, and whether its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) ProjectKey(ctx context.Context, project, id string) (key ProjectKey, retired bool, err error) {
-	if !isStorable(project) || !isStorable(id) {
+	if !(projectKeyName{project, id}).valid() {
 		return ProjectKey{}, false, projectKeyUnknown()
 	}
 	r, err := s.q.ProjectKey(ctx, ProjectKeyParams{Project: project, ID: id})
@@ -104,10 +104,23 @@ func (s *Store) ProjectKey(ctx context.Context, project, id string) (key Project
 // ProjectKeySecret returns the sealed secret of a key, revoked or not, for [token.ProjectSecrets]. It is cached, since the secret never changes. Errors:
 // NotFound (key_unknown), Unavailable.
 func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byte, error) {
-	return s.projects.secrets.get(projectKeyName{project, id}, func() ([]byte, error) {
+	name := projectKeyName{project, id}
+	if !name.valid() {
+		return nil, projectKeyUnknown() // not cached, since it may be long
+	}
+	return s.projects.secrets.get(name, func() ([]byte, error) {
 		key, _, err := s.ProjectKey(ctx, project, id)
 		return key.SealedSecret, err
 	})
 }
+
+// projectKeyName names a key.
+type projectKeyName struct{ project, id string }
+
+func (k projectKeyName) valid() bool {
+	return token.ValidProjectName(k.project) && token.ValidProjectName(k.id)
+}
+
+func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }
 
 func projectKeyUnknown() error { return newError(NotFound, "key_unknown", "key not found") }

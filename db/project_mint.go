@@ -10,13 +10,12 @@ import (
 // CountMinted counts a token that is to be minted for a key, and returns the key. Calls that wait at the same time share a transaction. Errors: NotFound
 // (key_unknown), Forbidden (key_revoked, key_scope: it lacks ScopeMint), Unavailable.
 func (s *Store) CountMinted(ctx context.Context, project, id string) (ProjectKey, error) {
-	if !isStorable(project) || !isStorable(id) {
+	name := projectKeyName{project, id}
+	if !name.valid() {
 		return ProjectKey{}, projectKeyUnknown()
 	}
-	return s.groups.minted.Do(ctx, "", projectKeyName{project, id})
+	return s.groups.minted.Do(ctx, "", name)
 }
-
-func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }
 
 func (s *Store) countMinted(ctx context.Context, _ string, calls []*batch.Call[projectKeyName, ProjectKey]) error {
 	tokens := map[projectKeyName]int64{}

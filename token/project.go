@@ -1,6 +1,7 @@
 package token
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -42,7 +43,7 @@ type ProjectClaims struct {
 	IssuedAt  time.Time // issued_at
 	Expires   time.Time // expires_at
 	KeyID     string    // key_id: the key for which the token was minted; "" is none
-	Audience  string    // aud: minted for the application; VerifyProject ignores it
+	Audience  string    // aud: at most MaxSubjectBytes, for the application; VerifyProject ignores it
 	Subject   string    // sub: the player, see ValidSubject; "" is none
 }
 
@@ -59,12 +60,16 @@ type projectJSON struct {
 // projectTime is the format of JavaScript's Date.toISOString.
 const projectTime = "2006-01-02T15:04:05.000Z"
 
-// MarshalJSON returns the payload of the token of these claims.
-func (c ProjectClaims) MarshalJSON() ([]byte, error) {
-	return json.Marshal(projectJSON{
+// JSON returns the payload of the token of these claims. Like JavaScript's, it does not escape HTML.
+func (c ProjectClaims) JSON() []byte {
+	var payload bytes.Buffer
+	enc := json.NewEncoder(&payload)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(projectJSON{ // strings always encode
 		ProjectID: c.ProjectID, IssuedAt: c.IssuedAt.UTC().Format(projectTime), Expires: c.Expires.UTC().Format(projectTime),
 		KeyID: c.KeyID, Audience: c.Audience, Subject: c.Subject,
 	})
+	return bytes.TrimSuffix(payload.Bytes(), []byte("\n"))
 }
 
 // ValidProjectName reports whether a text may be the id of a project or of a key: 1 to MaxProjectNameBytes bytes of UTF-8 without white
@@ -82,8 +87,7 @@ func ProjectSecret(master, project string) string {
 
 // MintProject returns a token with these claims: base64url(claims) + "." + base64url(HMAC-SHA256(secret, base64url(claims))).
 func MintProject(secret string, c ProjectClaims) string {
-	claims, _ := c.MarshalJSON() // strings always encode
-	payload := base64.RawURLEncoding.EncodeToString(claims)
+	payload := base64.RawURLEncoding.EncodeToString(c.JSON())
 	return payload + "." + base64.RawURLEncoding.EncodeToString(signProject(secret, payload))
 }
 

@@ -141,6 +141,19 @@ func TestMintedProjectTokensVerifyUntilTheyExpire(t *testing.T) {
 	})
 }
 
+// Pins a token that was minted and is refused as too long.
+func TestTheLongestClaimsFitIntoAProjectToken(t *testing.T) {
+	t.Parallel()
+	long := ProjectClaims{
+		ProjectID: strings.Repeat(`"`, MaxProjectNameBytes), KeyID: strings.Repeat("\\", MaxProjectNameBytes), Subject: strings.Repeat(`"`, MaxSubjectBytes),
+		Audience: strings.Repeat("<", MaxSubjectBytes), IssuedAt: nexisClaims.IssuedAt, Expires: nexisClaims.Expires,
+	}
+	got, err := VerifyProject(MintProject(nexisSecret, long), secretOfProject(nexisSecret), nexisClaims.IssuedAt)
+	require.NoError(t, err)
+	long.Audience = ""
+	require.Equal(t, long, got)
+}
+
 // Pins a token that verifies with another text than the one that was signed: a client could then resume with a token that differs from its own.
 func FuzzVerifyProject(f *testing.F) {
 	for _, seed := range []string{nexisToken, "", ".", "..", signed(`{"project_id":"p1","issued_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-01T01:00:00Z","sub":"a"}`)} {

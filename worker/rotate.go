@@ -9,13 +9,16 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// rotator creates the signing keys that are due, and seals stored ones, and the keys of deployments, with the newest key-encryption key.
+// rotator creates the signing keys that are due, and seals stored ones, and the keys of deployments and of projects, with the newest
+// key-encryption key.
 type rotator struct {
 	store  *db.Store
 	sealer *token.Sealer
 	policy db.KeyPolicy
 	mint   db.MintFunc
-	others *resealer
+
+	deployments *resealer
+	projects    *projectResealer
 }
 
 func (r rotator) runOnce(ctx context.Context) (Done, error) {
@@ -25,7 +28,7 @@ func (r rotator) runOnce(ctx context.Context) (Done, error) {
 	if err != nil {
 		return done, err
 	}
-	return done, errors.Join(r.reseal(ctx, done), r.others.runOnce(ctx, done))
+	return done, errors.Join(r.reseal(ctx, done), r.deployments.runOnce(ctx, done), r.projects.runOnce(ctx, done))
 }
 
 // reseal continues after a key that it cannot open: the error is reported, and the other keys are still resealed.

@@ -108,7 +108,10 @@ func New(o Options) (*Worker, error) {
 		return nil, err
 	}
 	retention := db.Retention{Matches: max(0, o.MatchRetention), Others: o.Retention}
-	rotate := rotator{store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg), others: &resealer{store: o.Store, sealer: o.Sealer}}
+	rotate := rotator{
+		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
+		deployments: &resealer{store: o.Store, sealer: o.Sealer}, projects: &projectResealer{store: o.Store, sealer: o.Sealer},
+	}
 	w := &Worker{loops: []*loop{
 		{name: "reap", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},

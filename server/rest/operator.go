@@ -70,3 +70,20 @@ func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names [
 	s := scopeOf(c)
 	s.caller, s.role = names[i], role
 }
+
+// Secret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's [Fingerprint] with [Caller].
+// failures is as in [Operator].
+func Secret(header string, secrets []string, failures *Limiter) gin.HandlerFunc {
+	hashes, names := make([][sha256.Size]byte, len(secrets)), make([]string, len(secrets))
+	for i, secret := range secrets {
+		hashes[i], names[i] = sha256.Sum256([]byte(secret)), Fingerprint(secret)
+	}
+	return func(c *gin.Context) {
+		raw := c.GetHeader(header)
+		if raw == "" { // An empty secret in the configuration must not match it.
+			refuse(c, failures, header, "The header "+header+" is missing.")
+			return
+		}
+		acceptNamed(c, raw, hashes, names, failures, "secret", "The header "+header+" is wrong.")
+	}
+}

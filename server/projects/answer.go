@@ -1,0 +1,90 @@
+package projects
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// reply is an answer, which is written as JavaScript's JSON.stringify writes it.
+type reply struct {
+	status int
+	value  any
+}
+
+// Answer implements rest.Answerer.
+func (a reply) Answer(w http.ResponseWriter, _ *http.Request) {
+	write(w, a.status, "application/json", encode(a.value))
+}
+
+// encode encodes values that always encode: they hold texts, numbers and times only.
+func encode(v any) []byte {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+}
+
+func write(w http.ResponseWriter, status int, contentType string, body []byte) {
+	header := w.Header()
+	header["Content-Type"], header["Content-Length"] = []string{contentType}, []string{strconv.Itoa(len(body))}
+	header["Cache-Control"] = []string{"no-store"} // answers hold secrets and tokens
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // A failed write means that the client has disconnected.
+}
+
+// failure is an error document. Code is ours.
+type failure struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+}
+
+// texts are the errors of Nexis' framework, which are no JSON, by the code of the problem.
+var texts = map[string]struct {
+	status int
+	body   string
+}{
+	"route_not_found":        {http.StatusNotFound, "NOT_FOUND"},
+	"invalid_json":           {http.StatusBadRequest, "Bad Request"},
+	"unsupported_media_type": {http.StatusBadRequest, "Bad Request"},
+}
+
+// writeError is the rest.ErrorWriter of this API.
+func writeError(w http.ResponseWriter, err error) string {
+	p := rest.ProblemOf(err)
+	if text, ok := texts[p.Code]; ok {
+		write(w, text.status, "text/plain;charset=utf-8", []byte(text.body))
+		return p.Code
+	}
+	f := failure{p.Detail, p.Code}
+	switch p.Status {
+	case http.StatusUnauthorized:
+		f.Error = "unauthorized"
+	case http.StatusRequestEntityTooLarge:
+		p.Status = http.StatusBadRequest
+		f.Error = "the body must not be longer than 64 KiB"
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.Retry.Round(time.Second).Seconds()))))
+		if p.Status == http.StatusServiceUnavailable {
+			f.Error = "temporarily unavailable"
+		}
+	case http.StatusInternalServerError:
+		f.Error = "internal error"
+	}
+	write(w, p.Status, "application/json", encode(f))
+	return p.Code
+}
+
+// invalid is the answer to a body that has a wrong field.
+func invalid(field, text string) error {
+	return &db.Error{Kind: db.Invalid, Code: "invalid", Field: field, Detail: text}
+}
+
+// postgresTime formats a time as Postgres does in UTC.
+func postgresTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999") + "+00" }

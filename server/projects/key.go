@@ -1,0 +1,108 @@
+package projects
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+type newKey struct {
+	Name   any `json:"name"`
+	Scopes any `json:"scopes"`
+}
+
+// keyJSON is a key. It has its secret only in the answer that creates it.
+type keyJSON struct {
+	ID          string   `json:"id"`
+	Project     string   `json:"project_id"`
+	Name        string   `json:"name"`
+	Secret      string   `json:"secret,omitempty"`
+	Scopes      []string `json:"scopes"`
+	RevokedAt   *string  `json:"revoked_at"`
+	RotatedFrom *string  `json:"rotated_from"`
+	CreatedAt   string   `json:"created_at"`
+}
+
+func jsonOfKey(k db.ProjectKey, secret string) keyJSON {
+	j := keyJSON{ID: k.ID, Project: k.Project, Name: k.Name, Secret: secret, Scopes: k.Scopes, RotatedFrom: k.RotatedFrom, CreatedAt: postgresTime(k.CreatedAt)}
+	if k.RevokedAt != nil {
+		revoked := postgresTime(*k.RevokedAt)
+		j.RevokedAt = &revoked
+	}
+	return j
+}
+
+func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error) {
+	scopes := scopesOf(in.Body.Scopes)
+	if len(scopes) == 0 {
+		scopes = []string{db.ScopeMint}
+	}
+	secret, made, err := f.Store.CreateProjectKey(ctx, db.NewProjectKey{
+		Project: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes, Actor: rest.Caller(ctx), Seal: f.Secrets.Sealer.NewProjectSecret,
+	})
+	return reply{201, jsonOfKey(made, secret)}, err
+}
+
+func (f *face) keys(ctx context.Context, in rest.In[rest.None]) (reply, error) {
+	after, limit, err := pageOf(in)
+	if err != nil {
+		return reply{}, err
+	}
+	found, err := f.Store.ProjectKeys(ctx, in.Param("id"), after, limit)
+	list := make([]keyJSON, len(found))
+	for i, k := range found {
+		list[i] = jsonOfKey(k, "")
+	}
+	return reply{200, list}, err
+}
+
+func (f *face) revoke(ctx context.Context, in rest.In[rest.None]) (reply, error) {
+	key, err := f.Store.RevokeProjectKey(ctx, in.Param("id"), in.Param("keyId"), rest.Caller(ctx))
+	return reply{200, jsonOfKey(key, "")}, err
+}
+
+type rotation struct {
+	Grace any `json:"grace_seconds"`
+}
+
+func (f *face) rotate(ctx context.Context, in rest.In[rotation]) (reply, error) {
+	grace, isNumber := in.Body.Grace.(float64)
+	if in.Body.Grace != nil && !isNumber || grace < 0 || grace > db.MaxProjectGrace.Seconds() {
+		return reply{}, invalid("grace_seconds", "grace_seconds must be 0 to 2592000")
+	}
+	secret, made, err := f.Store.RotateProjectKey(ctx, db.RotateKey{
+		Project: in.Param("id"), ID: in.Param("keyId"), Grace: time.Duration(math.Floor(grace)) * time.Second, Actor: rest.Caller(ctx),
+		Seal: f.Secrets.Sealer.NewProjectSecret,
+	})
+	return reply{201, jsonOfKey(made, secret)}, err
+}
+
+type keyStatus struct {
+	Project string   `json:"project_id"`
+	Key     string   `json:"key_id"`
+	Exists  bool     `json:"exists"`
+	Revoked bool     `json:"revoked"` // its tokens are refused
+	Scopes  []string `json:"scopes"`
+}
+
+func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, error) {
+	s := keyStatus{Project: textOf(in.Query("project_id")), Key: textOf(in.Query("key_id")), Scopes: []string{}}
+	if s.Project == "" || s.Key == "" {
+		return reply{}, invalid("", idsRequired)
+	}
+	key, retired, err := f.Store.ProjectKey(ctx, s.Project, s.Key)
+	switch {
+	case db.IsKind(err, db.NotFound):
+		return reply{200, s}, nil
+	case err != nil:
+		return reply{}, err
+	}
+	s.Exists, s.Revoked, s.Scopes = true, retired, key.Scopes
+	return reply{200, s}, nil
+}
+
+const idsRequired = "project_id and key_id are required"

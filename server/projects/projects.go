@@ -1,0 +1,100 @@
+package projects
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+// Options configure the API. Store, Tokens and the Sealer of Secrets are required.
+type Options struct {
+	Store   *db.Store            // The caller closes it.
+	Region  string               // of new projects; "" means global
+	Tokens  []string             // internal tokens of callers; several allow rotation
+	Secrets token.ProjectSecrets // that sign the tokens of clients
+
+	CORSOrigins    []string      // whose pages may call the API; "*" means all
+	TrustedProxies []string      // whose X-Forwarded-For is trusted; see rest.Options
+	FailureRate    rest.Rate     // of wrong internal tokens from one address; zero means no limit
+	CallTimeout    time.Duration // of a call, after its body was read; 0 means 900 ms
+
+	Log     *slog.Logger         // nil: no log
+	Metrics *rest.Metrics        // nil: no metrics
+	Tracer  trace.TracerProvider // nil: no traces
+}
+
+const (
+	maxCalls    = 256 // at a time
+	maxBodies   = 512 // read at a time; together at most 32 MiB
+	bodyTimeout = 5 * time.Second
+
+	headerToken = "X-Nexis-Internal-Token"
+)
+
+// face is the API.
+type face struct {
+	Options
+
+	started          time.Time
+	requests, denied atomic.Int64 // of this process
+}
+
+// New returns the handler of the API. Errors: a malformed trusted proxy.
+func New(o Options) (http.Handler, error) {
+	if o.Region == "" {
+		o.Region = "global"
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = 900 * time.Millisecond
+	}
+	f := &face{Options: o, started: time.Now()}
+	engine, err := rest.New(rest.Options{
+		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
+		QuietRoutes: []string{"/health", "/metrics"}, UntracedRoutes: []string{"/health"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine.HandleMethodNotAllowed = false // Nexis answers 404.
+	engine.Use(func(*gin.Context) { f.requests.Add(1) })
+	if len(o.CORSOrigins) > 0 {
+		engine.Use(crossOrigin(o.CORSOrigins))
+	}
+	f.mount(engine)
+	return engine, nil
+}
+
+func (f *face) mount(engine *gin.Engine) {
+	engine.GET("/health", rest.Handle(http.StatusOK, f.health))
+	gate := rest.NewGate(maxCalls, f.Metrics, f.Log)
+	bodies := rest.NewBodies(maxBodies, bodyTimeout)
+	calls := engine.Group("", gate.RefuseWhenFull, rest.Secret(headerToken, f.Tokens, rest.NewLimiter(f.FailureRate)),
+		bodies.Read, absentIsEmpty, gate.Enter, rest.Deadline(f.CallTimeout))
+	calls.GET("/metrics", rest.Handle(http.StatusOK, f.metrics))
+	calls.POST("/projects", rest.Handle(http.StatusCreated, f.createProject))
+	calls.GET("/projects", rest.Handle(http.StatusOK, f.projects))
+	calls.POST("/projects/:id/keys", rest.Handle(http.StatusCreated, f.createKey))
+	calls.GET("/projects/:id/keys", rest.Handle(http.StatusOK, f.keys))
+	calls.POST("/projects/:id/keys/:keyId/revoke", rest.Handle(http.StatusOK, f.revoke))
+	calls.POST("/projects/:id/keys/:keyId/rotate", rest.Handle(http.StatusCreated, f.rotate))
+	calls.POST("/tokens", rest.Handle(http.StatusOK, f.mint))
+	calls.GET("/internal/key-status", rest.Handle(http.StatusOK, f.keyStatus))
+}
+
+// absentIsEmpty replaces an absent body by an empty object, because all fields of some requests are optional. It stands behind [rest.Bodies.Read],
+// whose bodies know their length.
+func absentIsEmpty(c *gin.Context) {
+	if body, ok := c.Request.Body.(interface{ Len() int }); ok && body.Len() == 0 && c.Request.Method == http.MethodPost {
+		c.Request.Body = io.NopCloser(strings.NewReader("{}"))
+	}
+}

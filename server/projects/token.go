@@ -1,0 +1,54 @@
+package projects
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+type newToken struct {
+	Project  any `json:"project_id"`
+	Key      any `json:"key_id"`
+	TTL      any `json:"ttl_seconds"`
+	Audience any `json:"audience"`
+	Subject  any `json:"sub"`
+}
+
+type tokenJSON struct {
+	Token  string          `json:"token"`
+	Claims json.RawMessage `json:"claims"`
+}
+
+func (f *face) mint(ctx context.Context, in rest.In[newToken]) (reply, error) {
+	minted, err := f.minted(ctx, in.Body)
+	if err != nil && rest.ProblemOf(err).Status < 500 {
+		f.denied.Add(1)
+	}
+	return reply{200, minted}, err
+}
+
+func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
+	c := token.ProjectClaims{ProjectID: textOf(n.Project), KeyID: textOf(n.Key), Audience: textOf(n.Audience), Subject: textOf(n.Subject)}
+	switch {
+	case c.ProjectID == "" || c.KeyID == "":
+		return tokenJSON{}, invalid("", idsRequired)
+	case len(c.Audience) > token.MaxSubjectBytes:
+		return tokenJSON{}, invalid("audience", "audience must have at most 255 bytes")
+	case n.Subject != nil && !token.ValidSubject(c.Subject):
+		return tokenJSON{}, invalid("sub", "sub must have 1 to 255 bytes without control characters")
+	}
+	key, err := f.Store.CountMinted(ctx, c.ProjectID, c.KeyID)
+	if err != nil {
+		return tokenJSON{}, err
+	}
+	secret, err := f.Secrets.Signing(key.Project, key.ID, key.SealedSecret)
+	if err != nil {
+		return tokenJSON{}, err
+	}
+	c.IssuedAt = f.Store.Now()
+	c.Expires = c.IssuedAt.Add(time.Duration(ttlOf(n.TTL)) * time.Second)
+	return tokenJSON{token.MintProject(secret, c), c.JSON()}, nil
+}

@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/token"
+)
+
+// projectKey makes a key of project p1 and returns its secret.
+func (b *bundle) projectKey(s *token.Sealer, id string) string {
+	b.t.Helper()
+	secret, _, err := b.CreateProjectKey(b.t.Context(), db.NewProjectKey{Project: "p1", ID: id, Name: id, Seal: s.NewProjectSecret})
+	require.NoError(b.t, err)
+	return secret
+}
+
+// opened returns the secret of a key, with one key-encryption key.
+func (b *bundle) opened(s *token.Sealer, id string) (string, error) {
+	sealed := one[[]byte](b, "SELECT sealed_secret FROM project_keys WHERE id = $1", id)
+	secret, err := s.OpenSecret(token.PurposeProject, "p1", id, sealed)
+	return string(secret), err
+}
+
+// Pins a key-encryption key that can never be retired because a project's key stays sealed by it.
+func TestRotateResealsTheKeysOfProjects(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	once(t, loopOf(t, b.options(), "rotate"))
+	_, err := b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: "eu"})
+	require.NoError(t, err)
+	first, revoked := b.projectKey(sealer(t, 1), "first"), b.projectKey(sealer(t, 1), "revoked")
+	_, err = b.RevokeProjectKey(t.Context(), "p1", "revoked", "test")
+	require.NoError(t, err)
+	require.Equal(t, 2, one[int](b, "SELECT project_keys FROM ops.key_encryption_keys"))
+
+	newer := loopOf(t, b.options(2), "rotate")
+	require.Equal(t, Done{"resealed": 2, "project_keys_resealed": 2}, once(t, newer))
+	require.Empty(t, once(t, newer))
+	for id, want := range map[string]string{"first": first, "revoked": revoked} {
+		secret, err := b.opened(sealer(t, 2), id)
+		require.NoError(t, err, "the new key-encryption key alone opens it")
+		require.Equal(t, want, secret)
+	}
+	require.Equal(t, sealer(t, 2).First(), one[string](b, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
+}
+
+// A secret that was copied from another key does not open: it is reported and stays, and the others are resealed all the same.
+func TestRotateReportsKeysOfProjectsThatDoNotOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	once(t, loopOf(t, b.options(), "rotate"))
+	_, err := b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: "eu"})
+	require.NoError(t, err)
+	want := b.projectKey(sealer(t, 1), "good")
+	b.projectKey(sealer(t, 1), "swapped")
+	b.exec("UPDATE project_keys SET sealed_secret = (SELECT sealed_secret FROM project_keys WHERE id = 'good') WHERE id = 'swapped'")
+
+	done, err := loopOf(t, b.options(2), "rotate").runOnce(t.Context())
+	require.ErrorIs(t, err, token.ErrSealed)
+	require.ErrorContains(t, err, "key swapped of project p1")
+	require.Equal(t, Done{"resealed": 2, "project_keys_resealed": 1}, done)
+	secret, err := b.opened(sealer(t, 2), "good")
+	require.NoError(t, err)
+	require.Equal(t, want, secret)
+}
