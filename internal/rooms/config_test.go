@@ -28,7 +28,7 @@ func TestATemplateIsAChatWithThatState(t *testing.T) {
 	require.NoError(t, err)
 	r := &Room{New: true}
 	require.NoError(t, types.Join(Join{Type: "board", Session: "s1"})(r))
-	require.Equal(t, `{"open":true,"scores":{"a":1}}`, string(r.State.JSON()))
+	require.JSONEq(t, `{"open":true,"scores":{"a":1}}`, string(r.State.JSON()))
 	require.NoError(t, types.Message(Message{Session: "s1", Type: "x"})(func() *Room { r.New = false; return r }()))
 	require.NoError(t, types.Join(Join{Type: "empty", Session: "s1"})(&Room{New: true}))
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Options are the options with which a client joins or makes a room. What a type does not know, it ignores.
@@ -100,9 +99,4 @@ func Size(asked any) int {
 		return minMatch
 	}
 	return int(min(max(n, minMatch), maxMatch))
-}
-
-// validPlayer reports whether a text may be the name of a player in a token.
-func validPlayer(player string) bool {
-	return player != "" && len(player) <= 255 && utf8.ValidString(player) && !strings.ContainsFunc(player, unicode.IsControl)
 }

@@ -42,7 +42,8 @@ func (w *walk) step(act Action) {
 	require.Equal(w.t, again, err)
 	require.Equal(w.t, twin, copyOf(w.room))
 	if err != nil {
-		requireCode(w.t, err.(*Error).Code, err)
+		refused := &Error{}
+		require.ErrorAs(w.t, err, &refused)
 		require.Equal(w.t, before, copyOf(w.room))
 		return
 	}
