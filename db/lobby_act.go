@@ -2,12 +2,71 @@ package db
 
 import (
 	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/rooms"
 )
 
-// ActInLobby runs an action in a room, in a transaction with all actions that wait at the same time for rooms of the region. Actions of one room run
-// in the order of their calls. An action that fails changes nothing. Errors: the action's [rooms.Error]; rooms.ErrNotFound for a room that
-// does not exist, unless Make is set; Superseded if the session has another epoch, is suspended or has ended; Unavailable, in which case the
-// action may or may not have been committed.
-func (s *Store) ActInLobby(_ context.Context, _ LobbyAction) (LobbyAnswer, error) {
-	return LobbyAnswer{}, errNotBuilt
+// ActInLobby runs an action in a room, in one transaction with the other actions that wait for rooms of the region. The actions of a replica in a
+// room run in the order of their calls. An action that fails changes nothing. Errors: the action's [rooms.Error]; rooms.ErrNotFound for a room
+// that does not exist, unless Make is set; Superseded if the session has another epoch, is suspended or has ended; Unavailable, in which case
+// the action may or may not have been committed.
+func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, error) {
+	if !rooms.ValidID(a.Room) || !isStorable(a.Project) {
+		return LobbyAnswer{}, rooms.ErrNotFound
+	}
+	return s.groups.lobbies.Do(ctx, a.Region, a)
+}
+
+type lobbyCall = batch.Call[LobbyAction, LobbyAnswer]
+
+// lobbyBatch runs the actions of a region in one transaction. An action in a room that an older one of the batch has ended stays for the next batch.
+func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCall) error {
+	steps := make([]lobbyStep, len(calls))
+	for i, c := range calls {
+		steps[i].LobbyAction = c.Req
+	}
+	var t *lobbyTurn
+	err := lockingSessions(func(further []string) error {
+		return s.inTx(ctx, func(q *Queries) (err error) {
+			t, err = s.actIn(ctx, q, region, steps, further)
+			return err
+		})
+	})
+	if err != nil {
+		return lobbyError(err)
+	}
+	s.announce(t)
+	for i, r := range t.results {
+		if !errors.Is(r.Err, errRoomEnds) {
+			calls[i].Answer(r.LobbyAnswer, r.Err)
+		}
+	}
+	return nil
+}
+
+// lobbyError replaces violated constraints of a room by the errors that callers know. A batch with such an error is retried in halves.
+func lobbyError(err error) error {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return err
+	}
+	switch pg.ConstraintName {
+	case "a_room_state_has_up_to_64_kib":
+		return fmt.Errorf("%w: %w", rooms.ErrStateTooBig, err)
+	case "a_room_has_up_to_its_members":
+		return fmt.Errorf("%w: %w", rooms.ErrFull, err)
+	}
+	return err
+}
+
+// weight bounds a batch, and with it a row of a room's log, to about a mebibyte of what the actions carry.
+func (a LobbyAction) weight() int { return 1 + a.Bytes/1024 }
+
+func (a LobbyAction) bytes() int {
+	return a.Bytes + textBytes(a.Region, a.Project, a.Session.ID, a.Room)
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/lattice-director/director/internal/rooms"
 )
 
-// lobbyQueueChange says that the members of a room enter or leave the queue. Their sessions are locked.
+// lobbyQueueChange says that the members of a room enter or leave the queue. Sessions that enter it are locked.
 type lobbyQueueChange struct {
-	lobby               uuid.UUID
-	project, room, kind string // kind is the room's type
-	members             []rooms.Member
-	queue               *rooms.Queue // nil: they leave the queue
-	reason              string       // why they leave
+	Lobby   uuid.UUID
+	Project string
+	Members []rooms.Member
+	Queue   *rooms.Queue // nil: they leave the queue
 }
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms.

@@ -2,17 +2,33 @@ package db
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/internal/rooms"
 )
 
-// LobbyPos names the rows of a room's log that come after a position.
-type LobbyPos struct {
-	Lobby uuid.UUID
-	Pos   int64
+// maxLobbyPositions bounds the rooms of one statement of LobbyPositions.
+const maxLobbyPositions = 10_000
+
+// LobbyPositions returns the positions of the last rows of rooms' logs. A room that has ended is missing. Errors: Unavailable.
+func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error) {
+	positions := make(map[uuid.UUID]int64, len(lobbies))
+	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
+		rows, err := s.q.LobbyPositions(ctx, LobbyPositionsParams{Region: region, Uids: part})
+		if err != nil {
+			return nil, classify(err)
+		}
+		for _, r := range rows {
+			positions[r.Uid] = r.Pos
+		}
+	}
+	return positions, nil
 }
+
+// MaxLobbySnapshots bounds the rooms of a call of [Store.LobbySnapshots], which may return 64 KiB for each.
+const MaxLobbySnapshots = 256
 
 // LobbySnapshot is a room as its members see it.
 type LobbySnapshot struct {
@@ -20,48 +36,30 @@ type LobbySnapshot struct {
 	rooms.Snapshot
 }
 
-// LobbyQuery asks for a page of the rooms of a project, by id.
-type LobbyQuery struct {
-	Region, Project string
-	Type            string // "": all types
-	After           string // the Next of the page before; "": the first page
-	Limit           int    // 1 to 1,000; others mean 1,000
-}
-
-// LobbyPage is a page of rooms. A page may have fewer rooms than its limit, or none, and still be followed by another.
-type LobbyPage struct {
-	Rooms []LobbyInfo
-	Next  string // "": it is the last page
-}
-
-// LobbyInfo is a room of a [LobbyPage].
-type LobbyInfo struct {
-	ID, Type string
-	Members  int
-}
-
-// MaxLobbySnapshots bounds the rooms of a call of LobbySnapshots.
-const MaxLobbySnapshots = 256
-
-// LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. It returns up to about 4 MiB and 256 rows of a room:
-// call it again with the new positions until it returns none. A row that was deleted is missing: the rows of a room are contiguous only if the
-// first one is that of the next position. Errors: Unavailable.
-func (s *Store) LobbyLog(_ context.Context, _ string, _ []LobbyPos) ([]LobbyRow, error) {
-	return nil, errNotBuilt
-}
-
-// LobbyPositions returns the positions of the last rows of rooms' logs. A room that has ended is missing. Errors: Unavailable.
-func (s *Store) LobbyPositions(_ context.Context, _ string, _ []uuid.UUID) (map[uuid.UUID]int64, error) {
-	return nil, errNotBuilt
-}
-
-// LobbySnapshots reads rooms, each as it was after one transaction. A room that has ended is missing. Errors: Invalid for more than
+// LobbySnapshots reads rooms, each as one transaction has left it. A room that has ended is missing. Errors: Invalid for more than
 // MaxLobbySnapshots rooms; Unavailable.
-func (s *Store) LobbySnapshots(_ context.Context, _ string, _ []uuid.UUID) ([]LobbySnapshot, error) {
-	return nil, errNotBuilt
+func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]LobbySnapshot, error) {
+	if len(lobbies) > MaxLobbySnapshots {
+		return nil, &Error{Kind: Invalid, Code: CodeValidation, Field: "lobbies", Detail: "too many rooms at once"}
+	}
+	rows, err := s.q.LobbySnapshots(ctx, LobbySnapshotsParams{Region: region, Uids: lobbies})
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make([]LobbySnapshot, len(rows))
+	for i, r := range rows {
+		if out[i], err = r.snapshot(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-// ListLobbies returns a page of the rooms of a project that are not private. Errors: TooMany, Unavailable.
-func (s *Store) ListLobbies(_ context.Context, _ LobbyQuery) (LobbyPage, error) {
-	return LobbyPage{}, errNotBuilt
+func (r LobbySnapshotsRow) snapshot() (LobbySnapshot, error) {
+	state, err := rooms.ParseState(r.State)
+	out := LobbySnapshot{r.Uid, rooms.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq, State: state}}
+	for i, session := range r.Sessions {
+		out.Members = append(out.Members, rooms.Member{Session: session, Player: r.Players[i], Order: r.Orders[i], Away: r.Away[i]})
+	}
+	return out, err
 }

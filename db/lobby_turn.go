@@ -2,12 +2,19 @@ package db
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/rooms"
 )
 
-// lobbyStep is an action of a transaction. With Session.Epoch 0 the session's epoch is not judged: the transaction has locked the session, or the
-// director itself acts.
+// lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked it, or the director itself
+// acts.
 type lobbyStep struct {
 	LobbyAction
 
@@ -18,30 +25,232 @@ type lobbyStep struct {
 type lobbyResult struct {
 	LobbyAnswer
 
-	Err error // a *rooms.Error, or an *Error of the kind Superseded
+	Err error // a *rooms.Error, an *Error of the kind Superseded, or errRoomEnds
 }
+
+// errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction finds no such room.
+var errRoomEnds = errors.New("the room ends with this transaction")
 
 // lobbyTurn is one transaction on rooms of a region: the rows that it has locked and read, and the changes to write.
 type lobbyTurn struct {
 	region  string
 	results []lobbyResult // of the steps, in their order; they hold after the commit
+
+	live  map[string]int64 // epochs of the locked sessions that have an owner
+	held  map[string]bool  // sessions that are locked
+	byUID map[uuid.UUID]*lobbyRoom
+	byID  map[lobbyID]*lobbyRoom
+	used  []*lobbyRoom // in which an action has succeeded, in the order of the first
+
+	queue   []lobbyQueueChange
+	invited []string // sessions, after the commit
+	keys    []string // of the notice
 }
 
-// lockSessions is the error of a transaction that must lock further sessions. The transaction runs again and locks them together with its own,
-// since sessions are locked before rooms.
+type lobbyID struct{ project, id string }
+
+// lockSessions is the error of a transaction in which a room enqueues sessions that are not locked. The transaction runs again and locks them
+// together with its own, since sessions are locked before rooms.
 type lockSessions struct{ ids []string }
 
 func (*lockSessions) Error() string { return "further sessions must be locked" }
 
-// actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of locked, locks and reads the
-// rooms, runs the actions in order, and defers the writes to the commit. locked are further sessions whose rows the transaction needs: the
-// caller has locked them before, or none of them. Call announce after the commit. Errors: lockSessions, those of statements.
-func (s *Store) actIn(_ context.Context, _ *Queries, region string, _ []lobbyStep, _ []string) (*lobbyTurn, error) {
-	return &lobbyTurn{region: region}, errNotBuilt
+// lockingSessions runs a transaction on sessions and rooms, and again with further sessions to lock while it returns lockSessions.
+func lockingSessions(run func(further []string) error) error {
+	var further []string
+	for range maxConflictRetries {
+		err := run(further)
+		more, ok := errors.AsType[*lockSessions](err)
+		if !ok {
+			return err
+		}
+		further = append(further, more.ids...)
+	}
+	return unavailable("the members of a room changed too often", nil)
 }
 
-// lockingSessions runs a transaction on sessions and rooms, and again with further sessions to lock for as long as it returns lockSessions.
-func lockingSessions(run func(further []string) error) error { return run(nil) }
+// actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of locked, locks and reads the
+// rooms, runs the actions in order, and defers the writes to the commit. locked are further sessions, all or none of which the caller has locked
+// before. Call announce after the commit. Errors: lockSessions, only if an action enqueues; those of statements.
+func (s *Store) actIn(ctx context.Context, q *Queries, region string, steps []lobbyStep, locked []string) (*lobbyTurn, error) {
+	t := &lobbyTurn{
+		region: region, results: make([]lobbyResult, len(steps)),
+		live: map[string]int64{}, held: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{}, byID: map[lobbyID]*lobbyRoom{},
+	}
+	if err := t.load(ctx, q, steps, locked); err != nil {
+		return nil, err
+	}
+	taken := make([]*lobbyRoom, len(steps))
+	for i, step := range steps {
+		taken[i], t.results[i] = t.take(step)
+		s.reportLobbyPanic(ctx, t.results[i].Err)
+	}
+	if ids := t.unlocked(); len(ids) > 0 {
+		return nil, &lockSessions{ids}
+	}
+	if err := s.writeLobbies(ctx, q, t); err != nil {
+		return nil, err
+	}
+	for i, r := range taken {
+		if r != nil {
+			r.complete(&t.results[i].LobbyAnswer)
+		}
+	}
+	return t, nil
+}
+
+// load locks sessions and rooms, and reads them.
+func (t *lobbyTurn) load(ctx context.Context, q *Queries, steps []lobbyStep, locked []string) error {
+	var p tx.Pipeline
+	var sessions []LockSessionsRow
+	var found []LockLobbiesRow
+	var members []LobbyMembersRow
+	ids := sessionsOf(steps, locked)
+	if len(ids) > 0 {
+		queue(&p, &sessions, (*Queries).LockSessions, LockSessionsParams{Region: t.region, Ids: ids})
+	}
+	which := lobbiesOf(t.region, steps)
+	queue(&p, &found, (*Queries).LockLobbies, which)
+	queue(&p, &members, (*Queries).LobbyMembers, LobbyMembersParams(which))
+	if err := q.send(ctx, &p); err != nil {
+		return err
+	}
+	for _, r := range sessions {
+		if t.held[r.ID] = true; r.Live {
+			t.live[r.ID] = r.Epoch
+		}
+	}
+	return t.read(found, members)
+}
+
+// sessionsOf returns the sessions to lock.
+func sessionsOf(steps []lobbyStep, locked []string) []string {
+	ids := slices.Clone(locked)
+	for _, step := range steps {
+		if step.Session.Epoch != 0 {
+			ids = append(ids, step.Session.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// lobbiesOf returns the parameters that name the rooms of steps, each once.
+func lobbiesOf(region string, steps []lobbyStep) LockLobbiesParams {
+	p := LockLobbiesParams{Region: region}
+	uids, ids := map[uuid.UUID]bool{}, map[lobbyID]bool{}
+	for _, step := range steps {
+		id := lobbyID{step.Project, step.Room}
+		switch {
+		case step.Lobby == uuid.Nil && !ids[id]:
+			ids[id] = true
+			p.Projects, p.Ids = append(p.Projects, step.Project), append(p.Ids, step.Room)
+		case step.Lobby != uuid.Nil && !uids[step.Lobby]:
+			uids[step.Lobby] = true
+			p.Uids = append(p.Uids, step.Lobby)
+		}
+	}
+	return p
+}
+
+func (t *lobbyTurn) read(found []LockLobbiesRow, members []LobbyMembersRow) error {
+	for _, row := range found {
+		r, err := readLobby(row)
+		if err != nil {
+			return err
+		}
+		t.byUID[row.Uid], t.byID[lobbyID{row.Project, row.ID}] = r, r
+	}
+	for _, m := range members {
+		if r := t.byUID[m.Lobby]; r != nil { // a room that was made after the locks is not decided about
+			r.addMember(m)
+		}
+	}
+	return nil
+}
+
+// take runs the action of a step, and returns the room if it succeeds.
+func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
+	if epoch, live := t.live[step.Session.ID]; step.Session.Epoch != 0 && (!live || epoch != step.Session.Epoch) {
+		return nil, lobbyResult{Err: newError(Superseded, "session_superseded", "another connection owns the session, or it has ended")}
+	}
+	r := t.room(step)
+	switch {
+	case r == nil:
+		return nil, lobbyResult{Err: rooms.ErrNotFound}
+	case r.now.Closed:
+		return nil, lobbyResult{Err: errRoomEnds}
+	}
+	answer, effects, err := r.act(step.Act)
+	if err != nil {
+		return nil, lobbyResult{Err: err}
+	}
+	t.use(r)
+	t.note(r, effects)
+	return r, lobbyResult{LobbyAnswer: LobbyAnswer{Answer: answer}}
+}
+
+// room returns the room of a step, or a new one if the step may make it; nil: there is none.
+func (t *lobbyTurn) room(step lobbyStep) *lobbyRoom {
+	if step.Lobby != uuid.Nil {
+		return t.byUID[step.Lobby]
+	}
+	if r := t.byID[lobbyID{step.Project, step.Room}]; r != nil || !step.Make {
+		return r
+	}
+	return newLobby(step.Project, step.Room)
+}
+
+// use notes that an action has succeeded in a room.
+func (t *lobbyTurn) use(r *lobbyRoom) {
+	if r.used {
+		return
+	}
+	r.used = true
+	t.used = append(t.used, r)
+	t.byUID[r.uid], t.byID[lobbyID{r.now.Project, r.now.ID}] = r, r
+}
+
+// note collects the effects of an action beside its room.
+func (t *lobbyTurn) note(r *lobbyRoom, effects []rooms.Effect) {
+	for _, e := range effects {
+		switch e.Kind {
+		case rooms.EffectInvite:
+			r.invite(e)
+		case rooms.EffectRemove:
+			t.keys = append(t.keys, e.Session)
+		case rooms.EffectEnqueue:
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue})
+		case rooms.EffectDequeue:
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members})
+		}
+	}
+}
+
+// unlocked returns the sessions that enter the queue without being locked. One that has ended meanwhile is not locked for ever: it leaves the room
+// with its session.
+func (t *lobbyTurn) unlocked() (ids []string) {
+	for _, c := range t.queue {
+		for _, m := range c.Members {
+			if c.Queue != nil && !t.held[m.Session] {
+				ids = append(ids, m.Session)
+			}
+		}
+	}
+	return ids
+}
 
 // announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or removed.
-func (s *Store) announce(t *lobbyTurn) { s.notifyRealtime(t.region) }
+func (s *Store) announce(t *lobbyTurn) { s.notifyRealtime(t.region, append(t.keys, t.invited...)...) }
+
+// reportLobbyPanic logs and counts the panic of an action, which has failed alone.
+func (s *Store) reportLobbyPanic(ctx context.Context, err error) {
+	p, ok := errors.AsType[*panics.Error](err)
+	if !ok {
+		return
+	}
+	s.cfg.Log.LogAttrs(ctx, slog.LevelError, "an action in a room panicked: its caller gets an internal error", p.Attrs()...)
+	if s.cfg.Observer != nil {
+		s.cfg.Observer.Panic("lobby")
+	}
+}

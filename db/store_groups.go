@@ -34,6 +34,7 @@ type groups struct {
 	roomReads  *batch.Group[string, RoomInfo]
 
 	minted *batch.Group[projectKeyName, ProjectKey]
+	lobbies *batch.Group[LobbyAction, LobbyAnswer]
 
 	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]
 	suspensions   *batch.Group[suspension, struct{}]
@@ -73,6 +74,7 @@ func (s *Store) newGroups() (g groups) {
 	g.suspensions = addGroup(s, &g, "suspension", batch.Limits[suspension]{MaxWeight: suspendedAtOnce, Weight: suspension.weight, Bytes: suspension.bytes}, s.suspendSessions)
 	g.roomReads = addGroup(s, &g, "room read", batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
 	g.minted = addGroup(s, &g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName], Bytes: projectKeyName.bytes}, s.countMinted)
+	g.lobbies = addGroup(s, &g, "lobby", batch.Limits[LobbyAction]{MaxWeight: 1024, Weight: LobbyAction.weight, Bytes: LobbyAction.bytes}, s.lobbyBatch)
 	return g
 }
 

@@ -163,6 +163,7 @@ CREATE TABLE lobby_members (
     join_order bigint,                        -- null while invited
     away       boolean NOT NULL DEFAULT false,
     expires_at timestamptz,                   -- of an invitation
+    invited_by text COLLATE "C",              -- the session that invited; null: a match did
     PRIMARY KEY (region, lobby, session),
     CONSTRAINT a_member_is_invited_or_joined CHECK (state IN ('invited', 'joined')),
     CONSTRAINT a_member_that_joined_has_an_order CHECK ((state = 'joined') = (join_order IS NOT NULL)),
@@ -183,7 +184,22 @@ CREATE UNLOGGED TABLE lobby_log (
     PRIMARY KEY (region, lobby, pos)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE lobby_log ALTER COLUMN region SET (n_distinct = 1);
-CREATE INDEX lobby_log_by_time ON lobby_log USING brin (at) WITH (pages_per_range = 8, autosummarize = on);
+CREATE INDEX lobby_log_by_time ON lobby_log (region, at);
+
+-- lobby_regions returns the regions with rooms or rows of their logs, each found by one step in an index.
+CREATE FUNCTION lobby_regions() RETURNS SETOF text LANGUAGE sql STABLE AS $$
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM lobbies ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM lobbies n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM lobby_log ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM lobby_log n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+$$;
 
 -- Which sessions wait with a ticket, and for what. The row's region is that of the ticket.
 CREATE TABLE realtime_tickets (
@@ -245,6 +261,7 @@ COMMENT ON COLUMN ops.key_encryption_keys.signing_keys IS 'Signing keys that it 
 COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, for netcode connect tokens, that it seals. Workers seal them again with the newest.';
 COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
 DROP FUNCTION realtime_regions, realtime_steady_since;
+DROP FUNCTION lobby_regions;
 DROP TABLE realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION replica_horizon(p_region text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$

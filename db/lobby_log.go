@@ -1,0 +1,86 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// lobbyLogBody is the body of a row of lobby_log.
+type lobbyLogBody struct {
+	Seq     int64         `json:"q,omitempty"`
+	Patch   []rooms.Op    `json:"p,omitempty"`
+	Entries []rooms.Entry `json:"e,omitempty"`
+}
+
+// encodeLobbyRow returns the body of a row. Its error is one of the data, so that the action that made it fails alone.
+func encodeLobbyRow(r LobbyRow) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(lobbyLogBody{Seq: r.Seq, Patch: r.Patch, Entries: r.Entries}); err != nil {
+		return "", fmt.Errorf("%w: %w", errBadJSON, err)
+	}
+	return b.String(), nil
+}
+
+// errBadJSON is what Postgres answers to text that is no JSON.
+var errBadJSON = &pgconn.PgError{Code: "22P02", Message: "the patch or an entry of a room is no JSON"}
+
+// Limits of one call of LobbyLog.
+const (
+	maxLogBytes = 4 << 20
+	maxLogRows  = 256 // of a room
+	maxLogRooms = 1000
+)
+
+// LobbyPos names the rows of a room's log behind a position.
+type LobbyPos struct {
+	Lobby uuid.UUID
+	Pos   int64
+}
+
+// LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. It returns up to about 4 MiB, and up to 256 rows of a
+// room: call it again with the new positions until it returns none. Rows leave the log after a minute, so that those of a room may begin behind a
+// gap. Errors: Unavailable.
+func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) ([]LobbyRow, error) {
+	var out []LobbyRow
+	left := maxLogBytes
+	for part := range slices.Chunk(after, maxLogRooms) {
+		p := LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
+		for _, a := range part {
+			p.Lobbies, p.Positions = append(p.Lobbies, a.Lobby), append(p.Positions, a.Pos)
+		}
+		rows, err := s.q.LobbyLog(ctx, p)
+		if err != nil {
+			return nil, classify(err)
+		}
+		for _, r := range rows {
+			row, err := r.decode()
+			if err != nil {
+				return nil, err
+			}
+			left -= len(r.Body)
+			out = append(out, row)
+		}
+		if left <= 0 {
+			break
+		}
+	}
+	return out, nil
+}
+
+func (r LobbyLogRow) decode() (LobbyRow, error) {
+	var body lobbyLogBody
+	if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
+		return LobbyRow{}, fmt.Errorf("row %d of the log of room %s: %w", r.Pos, r.Lobby, err)
+	}
+	return LobbyRow{Lobby: r.Lobby, Pos: r.Pos, At: r.At, Seq: body.Seq, Patch: body.Patch, Entries: body.Entries}, nil
+}

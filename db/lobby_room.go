@@ -1,0 +1,130 @@
+package db
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// lobbyRoom is a room that a transaction has locked, or makes.
+type lobbyRoom struct {
+	uid     uuid.UUID
+	isNew   bool
+	used    bool       // an action has succeeded
+	was     rooms.Room // before the transaction; of a new room, its State is that after the action that made it
+	now     rooms.Room // after the actions so far
+	pos     int64      // before the transaction
+	invites []rooms.Effect
+
+	// After all actions:
+	row    *LobbyRow // nil: the members receive nothing
+	ends   bool
+	shared *rooms.Snapshot // of all answers
+}
+
+func newLobby(project, id string) *lobbyRoom {
+	room := rooms.Room{Project: project, ID: id, New: true, Seq: 1}
+	return &lobbyRoom{uid: newID(), isNew: true, was: room, now: room}
+}
+
+func readLobby(row LockLobbiesRow) (*lobbyRoom, error) {
+	state, err := rooms.ParseState(row.State)
+	room := rooms.Room{
+		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers), Grace: row.Grace,
+		Private: row.Private, Locked: row.Locked, Participants: row.Participants, Joins: row.Joins,
+	}
+	return &lobbyRoom{uid: row.Uid, pos: row.Pos, was: room, now: room}, err
+}
+
+func (r *lobbyRoom) addMember(row LobbyMembersRow) {
+	m := rooms.Member{Session: row.Session, Player: row.Player, Away: row.Away}
+	if row.JoinOrder == nil {
+		r.was.Invited = append(r.was.Invited, m)
+		r.now.Invited = r.was.Invited
+		return
+	}
+	m.Order = *row.JoinOrder
+	r.was.Members = append(r.was.Members, m)
+	r.now.Members = r.was.Members
+}
+
+// act runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced and never changed, and so are
+// Members and Invited; Entries and Effects are appended to.
+func (r *lobbyRoom) act(action rooms.Action) (answer any, effects []rooms.Effect, err error) {
+	next := r.now
+	next.State, next.Answer = r.now.State.Clone(), nil
+	if err := panics.Catch(func() error { return action(&next) }); err != nil {
+		return nil, nil, err
+	}
+	effects, answer = next.Effects[len(r.now.Effects):], next.Answer
+	if r.now.New {
+		next.New, r.was.State = false, next.State.Clone()
+	}
+	r.now = next
+	return answer, effects, nil
+}
+
+func (r *lobbyRoom) invite(e rooms.Effect) {
+	known := func(k rooms.Effect) bool { return k.Player == e.Player }
+	if !slices.ContainsFunc(r.invites, known) {
+		r.invites = append(r.invites, e)
+	}
+}
+
+// finish decides what the transaction tells the members.
+func (r *lobbyRoom) finish(at time.Time) {
+	r.ends = r.now.Closed || r.empty() && r.now.Grace == 0
+	if r.now.Closed {
+		r.dismiss()
+	}
+	patch := rooms.Diff(r.was.State, r.now.State)
+	if len(patch) == 0 && len(r.now.Entries) == 0 {
+		return
+	}
+	r.row = &LobbyRow{Lobby: r.uid, Pos: r.pos + 1, At: at, Patch: patch, Entries: r.now.Entries, Members: r.now.Members}
+	if len(patch) > 0 {
+		r.now.Seq++
+		r.row.Seq = r.now.Seq
+	}
+}
+
+// dismiss lets the members of a room leave that its logic has closed.
+func (r *lobbyRoom) dismiss() {
+	for _, m := range r.now.Members {
+		r.now.Entries = append(r.now.Entries, rooms.Entry{Kind: rooms.EntryLeft, Session: m.Session, Reason: "closed"})
+	}
+	r.now.Members, r.now.Invited = nil, nil
+}
+
+// changed reports whether the room's own row must be written.
+func (r *lobbyRoom) changed() bool {
+	return r.row != nil || r.joined() || r.now.Private != r.was.Private || r.now.Locked != r.was.Locked || r.now.MaxMembers != r.was.MaxMembers
+}
+
+// joined reports whether members or invitations have changed.
+func (r *lobbyRoom) joined() bool {
+	return !slices.Equal(r.was.Members, r.now.Members) || !slices.Equal(r.was.Invited, r.now.Invited)
+}
+
+func (r *lobbyRoom) empty() bool { return len(r.now.Members) == 0 && len(r.now.Invited) == 0 }
+
+func (r *lobbyRoom) lastPos() int64 {
+	if r.row != nil {
+		return r.row.Pos
+	}
+	return r.pos
+}
+
+// complete adds to an answer what all answers of the room have in common.
+func (r *lobbyRoom) complete(a *LobbyAnswer) {
+	if r.shared == nil {
+		r.shared = &rooms.Snapshot{
+			Project: r.now.Project, ID: r.now.ID, Type: r.now.Type, Pos: r.lastPos(), Seq: r.now.Seq, State: r.now.State, Members: r.now.Members,
+		}
+	}
+	a.Lobby, a.Room, a.Row, a.Closed, a.Previous = r.uid, r.shared, r.row, r.ends, r.pos
+}

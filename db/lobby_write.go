@@ -1,0 +1,144 @@
+package db
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// writeLobbies decides what the rooms have become, and defers the statements that write it to the commit.
+func (s *Store) writeLobbies(ctx context.Context, q *Queries, t *lobbyTurn) error {
+	w := newLobbyWrites(t.region)
+	at := s.Now()
+	for _, r := range t.used {
+		r.finish(at)
+		if r.isNew && r.ends {
+			continue
+		}
+		if err := w.add(r); err != nil {
+			return err
+		}
+		if r.row != nil || r.ends {
+			t.keys = append(t.keys, r.uid.String())
+		}
+	}
+	w.queue(q.deferred(), &t.invited)
+	if len(t.queue) == 0 {
+		return nil
+	}
+	return s.queueLobby(ctx, q, t.region, t.queue)
+}
+
+// lobbyWrites are the parameters of the statements that write the rooms of a transaction.
+type lobbyWrites struct {
+	insert InsertLobbiesParams
+	put    PutLobbiesParams
+	end    DeleteLobbiesParams
+	join   PutLobbyMembersParams
+	leave  DeleteLobbyMembersParams
+	invite InvitePlayersParams
+	log    InsertLobbyLogParams
+}
+
+func newLobbyWrites(region string) (w lobbyWrites) {
+	w.insert.Region, w.put.Region, w.end.Region = region, region, region
+	w.join.Region, w.leave.Region, w.invite.Region, w.log.Region = region, region, region, region
+	return w
+}
+
+func (w *lobbyWrites) add(r *lobbyRoom) error {
+	switch {
+	case r.ends:
+		w.end.Uids = append(w.end.Uids, r.uid)
+		return w.addLog(r)
+	case r.isNew:
+		w.addNew(r)
+	case r.changed():
+		w.addChanged(r)
+	}
+	w.addMembers(r)
+	for _, e := range r.invites {
+		p := &w.invite
+		p.Lobbies, p.Projects, p.Players, p.Inviters = append(p.Lobbies, r.uid), append(p.Projects, r.now.Project), append(p.Players, e.Player), append(p.Inviters, e.Session)
+	}
+	return w.addLog(r)
+}
+
+func (w *lobbyWrites) addNew(r *lobbyRoom) {
+	p, now := &w.insert, &r.now
+	p.Uids, p.Projects, p.Ids, p.Types = append(p.Uids, r.uid), append(p.Projects, now.Project), append(p.Ids, now.ID), append(p.Types, now.Type)
+	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States, string(now.State.JSON()))
+	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins, now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private, p.Locked = append(p.Private, now.Private), append(p.Locked, now.Locked)
+	p.Graces, p.Empty = append(p.Graces, now.Grace.Microseconds()), append(p.Empty, r.empty())
+}
+
+func (w *lobbyWrites) addChanged(r *lobbyRoom) {
+	p, now, state := &w.put, &r.now, ""
+	if now.Seq != r.was.Seq {
+		state = string(now.State.JSON())
+	}
+	p.Uids, p.Positions, p.Seqs, p.States = append(p.Uids, r.uid), append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States, state)
+	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins, now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.Locked), append(p.Empty, r.empty())
+}
+
+// addMembers writes the members that are new or have changed, and deletes those that are gone.
+func (w *lobbyWrites) addMembers(r *lobbyRoom) {
+	if !r.joined() {
+		return
+	}
+	before, after := map[string]rooms.Member{}, map[string]bool{}
+	for _, m := range r.was.Members {
+		before[m.Session] = m
+	}
+	for _, m := range r.now.Members {
+		after[m.Session] = true
+		if before[m.Session] != m {
+			p := &w.join
+			p.Lobbies, p.Sessions, p.Players = append(p.Lobbies, r.uid), append(p.Sessions, m.Session), append(p.Players, m.Player)
+			p.Orders, p.Away = append(p.Orders, m.Order), append(p.Away, m.Away)
+		}
+	}
+	for _, m := range r.now.Invited {
+		after[m.Session] = true
+	}
+	for _, all := range [][]rooms.Member{r.was.Members, r.was.Invited} {
+		for _, m := range all {
+			if !after[m.Session] {
+				w.leave.Lobbies, w.leave.Sessions = append(w.leave.Lobbies, r.uid), append(w.leave.Sessions, m.Session)
+			}
+		}
+	}
+}
+
+func (w *lobbyWrites) addLog(r *lobbyRoom) error {
+	if r.row == nil {
+		return nil
+	}
+	body, err := encodeLobbyRow(*r.row)
+	w.log.Lobbies, w.log.Positions, w.log.Bodies = append(w.log.Lobbies, r.uid), append(w.log.Positions, r.row.Pos), append(w.log.Bodies, body)
+	return err
+}
+
+// queue defers the statements that have rows, rooms before members. The invited sessions are in invited after the commit.
+func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]string) {
+	deferRows(out, len(w.insert.Uids), (*Queries).InsertLobbies, w.insert)
+	deferRows(out, len(w.put.Uids), (*Queries).PutLobbies, w.put)
+	deferRows(out, len(w.end.Uids), (*Queries).DeleteLobbies, w.end)
+	deferRows(out, len(w.end.Uids), (*Queries).DeleteMembersOfLobbies, DeleteMembersOfLobbiesParams(w.end))
+	deferRows(out, len(w.leave.Lobbies), (*Queries).DeleteLobbyMembers, w.leave)
+	deferRows(out, len(w.join.Lobbies), (*Queries).PutLobbyMembers, w.join)
+	if len(w.invite.Lobbies) > 0 {
+		queue(out, invited, (*Queries).InvitePlayers, w.invite)
+	}
+	deferRows(out, len(w.log.Lobbies), (*Queries).InsertLobbyLog, w.log)
+}
+
+// deferRows adds a statement for a number of rows to a pipeline, unless there are none.
+func deferRows[Arg any](p *tx.Pipeline, rows int, statement func(*Queries, context.Context, Arg) error, arg Arg) {
+	if rows > 0 {
+		queueExec(p, statement, arg)
+	}
+}

@@ -1,0 +1,174 @@
+-- Rooms of the realtime lobby, their members and their logs. Each row of lobby_members is changed under the lock of its room.
+
+-- name: LockSessions :many
+-- live: it has an owner.
+SELECT s.id, s.epoch, (s.owner IS NOT NULL)::bool AS live FROM realtime_sessions s
+WHERE s.region = @region AND s.id = ANY (@ids::text[])
+ORDER BY s.id FOR NO KEY UPDATE;
+
+-- name: LockLobbies :many
+-- Locks the rooms with the uids, and those with the ids in their projects.
+SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants
+FROM lobbies l
+WHERE l.region = @region AND l.uid = ANY (ARRAY(
+    SELECT unnest(@uids::uuid[])
+    UNION ALL
+    SELECT f.uid FROM (SELECT unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id) w CROSS JOIN LATERAL (
+        SELECT n.uid FROM lobbies n WHERE n.region = @region AND n.project = w.project AND n.id = w.id OFFSET 0) f))
+ORDER BY l.uid FOR NO KEY UPDATE;
+
+-- name: LobbyMembers :many
+-- Returns the members of the same rooms as LockLobbies, which runs before it. An invitation that has expired does not count.
+SELECT m.lobby, m.session, m.player, m.join_order, m.away
+FROM lobby_members m
+WHERE m.region = @region AND m.lobby = ANY (ARRAY(
+    SELECT unnest(@uids::uuid[])
+    UNION ALL
+    SELECT f.uid FROM (SELECT unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id) w CROSS JOIN LATERAL (
+        SELECT n.uid FROM lobbies n WHERE n.region = @region AND n.project = w.project AND n.id = w.id OFFSET 0) f))
+    AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
+ORDER BY m.lobby, m.join_order, m.session;
+
+-- name: InsertLobbies :exec
+INSERT INTO lobbies (region, uid, project, id, type, pos, seq, state, members, joins, max_members, private, locked, grace, closes_at)
+SELECT @region, n.uid, n.project, n.id, n.type, n.pos, n.seq, n.state::json, n.members, n.joins, n.max_members, n.private, n.locked,
+       n.grace * interval '1 microsecond', CASE WHEN n.empty THEN clock_timestamp() + n.grace * interval '1 microsecond' END
+FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id, unnest(@types::text[]) AS type,
+             unnest(@positions::bigint[]) AS pos, unnest(@seqs::bigint[]) AS seq, unnest(@states::text[]) AS state, unnest(@members::int[]) AS members,
+             unnest(@joins::bigint[]) AS joins, unnest(@max_members::int[]) AS max_members, unnest(@private::bool[]) AS private,
+             unnest(@locked::bool[]) AS locked, unnest(@graces::bigint[]) AS grace, unnest(@empty::bool[]) AS empty) n
+ORDER BY n.project, n.id; -- an insert waits for an uncommitted room of the same id: in one order, so that none deadlock
+
+-- name: PutLobbies :exec
+-- Changes rooms. A state whose seq stays is not written again.
+UPDATE lobbies l SET
+    pos = n.pos, seq = n.seq, state = CASE WHEN n.seq = l.seq THEN l.state ELSE n.state::json END, members = n.members, joins = n.joins,
+    max_members = n.max_members, private = n.private, locked = n.locked,
+    closes_at = CASE WHEN n.empty THEN coalesce(l.closes_at, clock_timestamp() + l.grace) END
+FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@positions::bigint[]) AS pos, unnest(@seqs::bigint[]) AS seq, unnest(@states::text[]) AS state,
+             unnest(@members::int[]) AS members, unnest(@joins::bigint[]) AS joins, unnest(@max_members::int[]) AS max_members,
+             unnest(@private::bool[]) AS private, unnest(@locked::bool[]) AS locked, unnest(@empty::bool[]) AS empty) n
+WHERE l.region = @region AND l.uid = n.uid;
+
+-- name: DeleteLobbies :exec
+DELETE FROM lobbies l WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
+
+-- name: DeleteMembersOfLobbies :exec
+DELETE FROM lobby_members m WHERE m.region = @region AND m.lobby = ANY (@uids::uuid[]);
+
+-- name: PutLobbyMembers :exec
+INSERT INTO lobby_members AS m (region, lobby, session, player, state, join_order, away)
+SELECT @region, n.lobby, n.session, n.player, 'joined', n.join_order, n.away
+FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@sessions::text[]) AS session, unnest(@players::text[]) AS player,
+             unnest(@orders::bigint[]) AS join_order, unnest(@away::bool[]) AS away) n
+ON CONFLICT (region, lobby, session) DO UPDATE
+SET player = excluded.player, state = 'joined', join_order = excluded.join_order, away = excluded.away, expires_at = NULL, invited_by = NULL;
+
+-- name: DeleteLobbyMembers :exec
+DELETE FROM lobby_members m
+USING (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@sessions::text[]) AS session) n
+WHERE m.region = @region AND m.lobby = n.lobby AND m.session = n.session;
+
+-- name: InvitePlayers :many
+-- Invites the sessions of players, and returns those that are no members. A player's oldest 32 sessions are invited.
+INSERT INTO lobby_members AS m (region, lobby, session, player, state, expires_at, invited_by)
+SELECT @region, n.lobby, s.id, n.player, 'invited', clock_timestamp() + interval '5 minutes', nullif(n.inviter, '')
+FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@projects::text[]) AS project, unnest(@players::text[]) AS player,
+             unnest(@inviters::text[]) AS inviter) n
+CROSS JOIN LATERAL (
+    SELECT r.id FROM realtime_sessions r WHERE r.region = @region AND r.project = n.project AND r.player = n.player LIMIT 32) s
+ON CONFLICT (region, lobby, session) DO UPDATE SET expires_at = excluded.expires_at, invited_by = excluded.invited_by WHERE m.state = 'invited'
+RETURNING m.session;
+
+-- name: InsertLobbyLog :exec
+INSERT INTO lobby_log (region, lobby, pos, body)
+SELECT @region, n.lobby, n.pos, n.body
+FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@positions::bigint[]) AS pos, unnest(@bodies::text[]) AS body) n;
+
+-- name: LobbyLog :many
+-- Returns rows of logs behind positions: at most so many of each room, and up to so many bytes, but at least one row.
+SELECT r.lobby, r.pos, r.at, r.body FROM (
+    SELECT g.lobby, g.pos, g.at, g.body, sum(octet_length(g.body)) OVER (ORDER BY g.lobby, g.pos) - octet_length(g.body) AS bytes_before
+    FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@positions::bigint[]) AS pos) w CROSS JOIN LATERAL (
+        SELECT o.lobby, o.pos, o.at, o.body FROM lobby_log o
+        WHERE o.region = @region AND o.lobby = w.lobby AND o.pos > w.pos ORDER BY o.pos LIMIT sqlc.arg(most_rows)::int) g) r
+WHERE r.bytes_before < sqlc.arg(most_bytes)::bigint
+ORDER BY r.lobby, r.pos;
+
+-- name: LobbyPositions :many
+SELECT l.uid, l.pos FROM lobbies l WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
+
+-- name: LobbySnapshots :many
+-- Returns rooms with the members that joined, in their order.
+SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, m.sessions::text[] AS sessions, m.players::text[] AS players,
+       m.orders::bigint[] AS orders, m.away::bool[] AS away
+FROM lobbies l CROSS JOIN LATERAL (
+    SELECT array_agg(o.session ORDER BY o.join_order) AS sessions, array_agg(o.player ORDER BY o.join_order) AS players,
+           array_agg(o.join_order ORDER BY o.join_order) AS orders, array_agg(o.away ORDER BY o.join_order) AS away
+    FROM lobby_members o WHERE o.region = @region AND o.lobby = l.uid AND o.state = 'joined') m
+WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
+
+-- name: ListLobbies :many
+-- Looks at up to most_seen rooms of the project, by id, and returns up to a page of those that may be listed: one row with an empty id if there are
+-- none. last is the last room that it looked at, seen their number.
+WITH seen AS (
+    SELECT r.id, r.type, r.members, r.private FROM lobbies r
+    WHERE r.region = @region AND r.project = @project AND r.id > @after
+    ORDER BY r.id LIMIT sqlc.arg(most_seen)::int
+)
+SELECT coalesce(p.id, '')::text AS id, coalesce(p.type, '')::text AS type, coalesce(p.members, 0)::int AS members, c.last::text AS last, c.seen::int AS seen
+FROM (SELECT max(id) AS last, count(*) AS seen FROM seen) c
+LEFT JOIN LATERAL (
+    SELECT o.id, o.type, o.members FROM seen o
+    WHERE NOT o.private AND (sqlc.arg(of_type)::text = '' OR o.type = sqlc.arg(of_type)::text)
+    ORDER BY o.id LIMIT sqlc.arg(page)::int) p ON true
+WHERE c.seen > 0
+ORDER BY p.id;
+
+-- name: LobbyRegions :many
+-- Returns the regions that have rooms, or rows of logs.
+SELECT region::text AS region FROM lobby_regions() AS r(region) ORDER BY 1;
+
+-- name: LobbiesToClose :many
+-- Locks rooms that have been without members and invitations for their grace.
+SELECT l.uid FROM lobbies l
+WHERE l.region = @region AND l.closes_at <= clock_timestamp()
+ORDER BY l.closes_at LIMIT sqlc.arg(most)::int FOR UPDATE SKIP LOCKED;
+
+-- name: CloseLobbies :many
+-- Deletes rooms that are locked, unless a member or an invitation has come meanwhile.
+DELETE FROM lobbies l
+WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]) AND l.closes_at <= clock_timestamp() AND NOT EXISTS (
+    SELECT FROM lobby_members m WHERE m.region = @region AND m.lobby = l.uid AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp()))
+RETURNING l.uid;
+
+-- name: LobbiesWithExpiredInvitations :many
+-- Locks rooms of which invitations have expired.
+SELECT l.uid FROM lobbies l
+WHERE l.region = @region AND l.uid = ANY (ARRAY(
+    SELECT m.lobby FROM lobby_members m
+    WHERE m.region = @region AND m.expires_at <= clock_timestamp() ORDER BY m.expires_at LIMIT sqlc.arg(most)::int))
+ORDER BY l.uid FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: DeleteExpiredInvitations :many
+-- Deletes expired invitations of rooms that are locked.
+DELETE FROM lobby_members m
+WHERE m.region = @region AND m.lobby = ANY (@uids::uuid[]) AND m.expires_at <= clock_timestamp()
+RETURNING m.lobby;
+
+-- name: StartGrace :exec
+-- Lets rooms without members and invitations close after their grace.
+UPDATE lobbies l SET closes_at = clock_timestamp() + l.grace
+WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]) AND l.closes_at IS NULL AND NOT EXISTS (
+    SELECT FROM lobby_members m WHERE m.region = @region AND m.lobby = l.uid);
+
+-- name: PruneLobbyLog :one
+-- Deletes old rows from a time on, and returns the time of the last one.
+WITH old AS (
+    SELECT g.lobby, g.pos FROM lobby_log g
+    WHERE g.region = @region AND g.at >= @since AND g.at < clock_timestamp() - sqlc.arg(keep)::interval
+    ORDER BY g.at LIMIT sqlc.arg(most)::int FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM lobby_log g USING old WHERE g.region = @region AND g.lobby = old.lobby AND g.pos = old.pos RETURNING g.at
+)
+SELECT count(*)::int AS rows, coalesce(max(at), @since)::timestamptz AS last FROM gone;
