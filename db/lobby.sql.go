@@ -686,19 +686,19 @@ func (q *Queries) LockLobbies(ctx context.Context, arg LockLobbiesParams) ([]Loc
 	return items, nil
 }
 
-const lockSessions = `-- name: LockSessions :many
+const lockLobbySessions = `-- name: LockLobbySessions :many
 
 SELECT s.id, s.epoch, (s.owner IS NOT NULL)::bool AS live FROM realtime_sessions s
 WHERE s.region = $1 AND s.id = ANY ($2::text[])
 ORDER BY s.id FOR NO KEY UPDATE
 `
 
-type LockSessionsParams struct {
+type LockLobbySessionsParams struct {
 	Region string
 	Ids    []string
 }
 
-type LockSessionsRow struct {
+type LockLobbySessionsRow struct {
 	ID    string
 	Epoch int64
 	Live  bool
@@ -706,15 +706,15 @@ type LockSessionsRow struct {
 
 // Rooms of the realtime lobby, their members and their logs. Each row of lobby_members is changed under the lock of its room.
 // live: it has an owner.
-func (q *Queries) LockSessions(ctx context.Context, arg LockSessionsParams) ([]LockSessionsRow, error) {
-	rows, err := q.db.Query(ctx, lockSessions, arg.Region, arg.Ids)
+func (q *Queries) LockLobbySessions(ctx context.Context, arg LockLobbySessionsParams) ([]LockLobbySessionsRow, error) {
+	rows, err := q.db.Query(ctx, lockLobbySessions, arg.Region, arg.Ids)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []LockSessionsRow{}
+	items := []LockLobbySessionsRow{}
 	for rows.Next() {
-		var i LockSessionsRow
+		var i LockLobbySessionsRow
 		if err := rows.Scan(&i.ID, &i.Epoch, &i.Live); err != nil {
 			return nil, err
 		}

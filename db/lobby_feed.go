@@ -1,36 +1,34 @@
 package db
 
-// topicRealtime is the topic of notices about rooms of the realtime lobby, whose uids are keys, and about its sessions, whose ids are keys.
-const topicRealtime = "realtime"
+import "github.com/lattice-director/director/db/internal/notify"
 
-// RealtimeFeed is a subscription to the notices about rooms and sessions that its owner watches. It is safe for concurrent use.
-type RealtimeFeed struct {
-	wake chan struct{}
+// RealtimeFeed is a subscription to notices about rooms and sessions of the realtime lobby that its owner watches. The keys are the uid of a room as
+// text and the id of a session. It is safe for concurrent use.
+type RealtimeFeed struct{ feed *notify.Feed }
+
+// SubscribeRealtime subscribes to notices about rooms and sessions of a region, and watches none yet. Notices may be lost, so poll as well. Call
+// Stop when done.
+func (s *Store) SubscribeRealtime(region string) *RealtimeFeed {
+	return &RealtimeFeed{s.bus.SubscribeKeys(topicRealtime, region)}
 }
 
-// SubscribeRealtime subscribes to notices about rooms and sessions of a region, by the uid of a room as text and the id of a session. Notices may
-// be lost, so poll as well. Call Stop when done.
-func (s *Store) SubscribeRealtime(_ string) *RealtimeFeed {
-	return &RealtimeFeed{wake: make(chan struct{}, 1)}
-}
-
-// Watch adds a key.
-func (f *RealtimeFeed) Watch(_ string) {}
+// Watch adds a key. Read what is new about it after this call: earlier notices are not repeated.
+func (f *RealtimeFeed) Watch(key string) { f.feed.Watch(key) }
 
 // Unwatch removes a key.
-func (f *RealtimeFeed) Unwatch(_ string) {}
+func (f *RealtimeFeed) Unwatch(key string) { f.feed.Unwatch(key) }
 
 // Wake returns a channel that holds one signal: Take has something to return.
-func (f *RealtimeFeed) Wake() <-chan struct{} { return f.wake }
+func (f *RealtimeFeed) Wake() <-chan struct{} { return f.feed.Wake() }
 
-// Take returns the watched keys for which notices came since the last Take. all: notices may have been lost, or one came for all keys. A key may
-// be returned without a notice about it.
-func (f *RealtimeFeed) Take() (keys []string, all bool) { return nil, false }
+// Take returns the watched keys that had notices since the last call; some may have had none. all: there may be something new about each key,
+// and keys is empty.
+func (f *RealtimeFeed) Take() (keys []string, all bool) { return f.feed.Take() }
 
 // Stop ends the subscription.
-func (f *RealtimeFeed) Stop() {}
+func (f *RealtimeFeed) Stop() { f.feed.Stop() }
 
-// notifyRealtime wakes the subscribers to rooms and sessions. Call it after the commit. Without keys it wakes nobody.
+// notifyRealtime wakes the subscribers to rooms and sessions of a region. Call it after the commit. Without keys it wakes nobody.
 func (s *Store) notifyRealtime(region string, keys ...string) {
 	if len(keys) > 0 {
 		s.bus.Notify(topicRealtime, region, keys...)

@@ -102,12 +102,12 @@ func (s *Store) actIn(ctx context.Context, q *Queries, region string, steps []lo
 // load locks sessions and rooms, and reads them.
 func (t *lobbyTurn) load(ctx context.Context, q *Queries, steps []lobbyStep, locked []string) error {
 	var p tx.Pipeline
-	var sessions []LockSessionsRow
+	var sessions []LockLobbySessionsRow
 	var found []LockLobbiesRow
 	var members []LobbyMembersRow
 	ids := sessionsOf(steps, locked)
 	if len(ids) > 0 {
-		queue(&p, &sessions, (*Queries).LockSessions, LockSessionsParams{Region: t.region, Ids: ids})
+		queue(&p, &sessions, (*Queries).LockLobbySessions, LockLobbySessionsParams{Region: t.region, Ids: ids})
 	}
 	which := lobbiesOf(t.region, steps)
 	queue(&p, &found, (*Queries).LockLobbies, which)

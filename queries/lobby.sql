@@ -1,6 +1,6 @@
 -- Rooms of the realtime lobby, their members and their logs. Each row of lobby_members is changed under the lock of its room.
 
--- name: LockSessions :many
+-- name: LockLobbySessions :many
 -- live: it has an owner.
 SELECT s.id, s.epoch, (s.owner IS NOT NULL)::bool AS live FROM realtime_sessions s
 WHERE s.region = @region AND s.id = ANY (@ids::text[])

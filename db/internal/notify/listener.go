@@ -47,6 +47,7 @@ type listener struct {
 
 	mu      sync.Mutex
 	subs    map[notice]map[string]map[*subscription]struct{} // by key
+	feeds   map[notice]map[*Feed]struct{}
 	started bool
 }
 
@@ -60,7 +61,8 @@ const (
 
 func newListener(cfg Config, self string, echo func()) *listener {
 	l := &listener{
-		cfg: cfg, self: self, echo: echo, quietTime: quietTime, echoTimeout: echoTimeout, subs: map[notice]map[string]map[*subscription]struct{}{},
+		cfg: cfg, self: self, echo: echo, quietTime: quietTime, echoTimeout: echoTimeout,
+		subs: map[notice]map[string]map[*subscription]struct{}{}, feeds: map[notice]map[*Feed]struct{}{},
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -76,6 +78,21 @@ func (l *listener) add(sub *subscription) {
 		l.subs[sub.notice][sub.key] = map[*subscription]struct{}{}
 	}
 	l.subs[sub.notice][sub.key][sub] = struct{}{}
+	l.start()
+}
+
+func (l *listener) addFeed(f *Feed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.feeds[f.notice] == nil {
+		l.feeds[f.notice] = map[*Feed]struct{}{}
+	}
+	l.feeds[f.notice][f] = struct{}{}
+	l.start()
+}
+
+// start begins to listen, for the first subscriber. The caller holds mu.
+func (l *listener) start() {
 	if !l.started && l.ctx.Err() == nil {
 		l.started = true
 		l.running.Go(l.run)
@@ -95,10 +112,22 @@ func (l *listener) remove(sub *subscription) {
 	}
 }
 
+func (l *listener) removeFeed(f *Feed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.feeds[f.notice], f)
+	if len(l.feeds[f.notice]) == 0 {
+		delete(l.feeds, f.notice)
+	}
+}
+
 // wake wakes the subscribers to the keys of a notice, without keys all.
 func (l *listener) wake(what notice, keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for f := range l.feeds[what] {
+		f.receive(keys)
+	}
 	byKey := l.subs[what]
 	if len(keys) == 0 {
 		signalAll(byKey)
@@ -115,6 +144,11 @@ func (l *listener) wakeAll() {
 	defer l.mu.Unlock()
 	for _, byKey := range l.subs {
 		signalAll(byKey)
+	}
+	for _, feeds := range l.feeds {
+		for f := range feeds {
+			f.receive(nil)
+		}
 	}
 }
 

@@ -19,6 +19,9 @@ const sendInterval = 10 * time.Millisecond
 // keyedInterval is the sendInterval of notices with keys, which are frequent and wake few subscribers each.
 const keyedInterval = 50 * time.Millisecond
 
+// urgentKeyedInterval is the keyedInterval of urgent topics. Each notice is a commit, and hundreds of changes a second share it.
+const urgentKeyedInterval = 5 * time.Millisecond
+
 // urgentInterval is the sendInterval of topics whose notices players wait for.
 const urgentInterval = 2 * time.Millisecond
 
@@ -97,11 +100,14 @@ func (n *notifier) run(what notice, m mark) {
 }
 
 func (n *notifier) interval(what notice, m mark) time.Duration {
+	urgent := slices.Contains(n.urgent, what.topic)
 	switch {
+	case urgent && m.keys != nil:
+		return urgentKeyedInterval
+	case urgent:
+		return urgentInterval
 	case m.keys != nil:
 		return keyedInterval
-	case slices.Contains(n.urgent, what.topic):
-		return urgentInterval
 	}
 	return sendInterval
 }

@@ -1,0 +1,96 @@
+package notify
+
+import (
+	"slices"
+	"sync"
+)
+
+// Feed is a subscription to the notices about a set of keys that changes. It remembers which of its keys had notices, so its memory is bounded by
+// the keys that it watches. It is safe for concurrent use.
+type Feed struct {
+	listener *listener
+	notice   notice
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	watched map[string][]string // keys by their shortened form
+	woken   map[string]struct{} // shortened keys
+	all     bool
+}
+
+// SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions it wakes when notices
+// may have been lost. Call Stop when done.
+func (b *Bus) SubscribeKeys(topic, region string) *Feed {
+	f := &Feed{
+		listener: b.listener, notice: notice{topic, region}, wake: make(chan struct{}, 1),
+		watched: map[string][]string{}, woken: map[string]struct{}{},
+	}
+	b.listener.addFeed(f)
+	return f
+}
+
+// Watch adds a key. Notices that came before are not repeated: read what is new about the key after this call.
+func (f *Feed) Watch(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	short := shorten(key)
+	if !slices.Contains(f.watched[short], key) {
+		f.watched[short] = append(f.watched[short], key)
+	}
+}
+
+// Unwatch removes a key.
+func (f *Feed) Unwatch(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	short := shorten(key)
+	left := slices.DeleteFunc(f.watched[short], func(k string) bool { return k == key })
+	if len(left) > 0 {
+		f.watched[short] = left
+		return
+	}
+	delete(f.watched, short)
+	delete(f.woken, short)
+}
+
+// Wake returns a wake-up channel that holds one signal: there may be something to take.
+func (f *Feed) Wake() <-chan struct{} { return f.wake }
+
+// Take returns the keys that had notices since the last call. Keys with the same shortened form are returned together. all: there may be
+// something new about each key, and keys is empty.
+func (f *Feed) Take() (keys []string, all bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all = f.all
+	if !all {
+		for short := range f.woken {
+			keys = append(keys, f.watched[short]...)
+		}
+	}
+	f.all = false
+	clear(f.woken)
+	return keys, all
+}
+
+// Stop ends the subscription.
+func (f *Feed) Stop() { f.listener.removeFeed(f) }
+
+// receive notes a notice about shortened keys; none means all.
+func (f *Feed) receive(keys []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	news := len(keys) == 0
+	f.all = f.all || news
+	for _, k := range keys {
+		if _, watched := f.watched[k]; watched {
+			f.woken[k], news = struct{}{}, true
+		}
+	}
+	if !news {
+		return
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default: // a signal is in the channel already
+	}
+}
