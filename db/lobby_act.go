@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -42,6 +44,7 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	}
 	s.announce(t)
 	for i, r := range t.results {
+		s.reportLobbyPanic(ctx, r.Err)
 		if !errors.Is(r.Err, errRoomEnds) {
 			calls[i].Answer(r.LobbyAnswer, r.Err)
 		}
@@ -69,4 +72,16 @@ func (a LobbyAction) weight() int { return 1 + a.Bytes/1024 }
 
 func (a LobbyAction) bytes() int {
 	return a.Bytes + textBytes(a.Region, a.Project, a.Session.ID, a.Room)
+}
+
+// reportLobbyPanic logs and counts the panic of an action, which has failed alone.
+func (s *Store) reportLobbyPanic(ctx context.Context, err error) {
+	p, ok := errors.AsType[*panics.Error](err)
+	if !ok {
+		return
+	}
+	s.cfg.Log.LogAttrs(ctx, slog.LevelError, "an action in a room panicked: its caller gets an internal error", p.Attrs()...)
+	if s.cfg.Observer != nil {
+		s.cfg.Observer.Panic("lobby")
+	}
 }

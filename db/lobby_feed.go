@@ -9,7 +9,7 @@ type RealtimeFeed struct{ feed *notify.Feed }
 // SubscribeRealtime subscribes to notices about rooms and sessions of a region, and watches none yet. Notices may be lost, so poll as well. Call
 // Stop when done.
 func (s *Store) SubscribeRealtime(region string) *RealtimeFeed {
-	return &RealtimeFeed{s.bus.SubscribeKeys(topicRealtime, region)}
+	return &RealtimeFeed{s.bus.SubscribeKeys(TopicRealtime, region)}
 }
 
 // Watch adds a key. Read what is new about it after this call: earlier notices are not repeated.
@@ -31,6 +31,6 @@ func (f *RealtimeFeed) Stop() { f.feed.Stop() }
 // notifyRealtime wakes the subscribers to rooms and sessions of a region. Call it after the commit. Without keys it wakes nobody.
 func (s *Store) notifyRealtime(region string, keys ...string) {
 	if len(keys) > 0 {
-		s.bus.Notify(topicRealtime, region, keys...)
+		s.bus.Notify(TopicRealtime, region, keys...)
 	}
 }

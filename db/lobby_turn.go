@@ -3,13 +3,11 @@ package db
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
-	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -83,7 +81,6 @@ func (s *Store) actIn(ctx context.Context, q *Queries, region string, steps []lo
 	taken := make([]*lobbyRoom, len(steps))
 	for i, step := range steps {
 		taken[i], t.results[i] = t.take(step)
-		s.reportLobbyPanic(ctx, t.results[i].Err)
 	}
 	if ids := t.unlocked(); len(ids) > 0 {
 		return nil, &lockSessions{ids}
@@ -242,15 +239,3 @@ func (t *lobbyTurn) unlocked() (ids []string) {
 
 // announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or removed.
 func (s *Store) announce(t *lobbyTurn) { s.notifyRealtime(t.region, append(t.keys, t.invited...)...) }
-
-// reportLobbyPanic logs and counts the panic of an action, which has failed alone.
-func (s *Store) reportLobbyPanic(ctx context.Context, err error) {
-	p, ok := errors.AsType[*panics.Error](err)
-	if !ok {
-		return
-	}
-	s.cfg.Log.LogAttrs(ctx, slog.LevelError, "an action in a room panicked: its caller gets an internal error", p.Attrs()...)
-	if s.cfg.Observer != nil {
-		s.cfg.Observer.Panic("lobby")
-	}
-}

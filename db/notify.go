@@ -35,8 +35,6 @@ const (
 
 	TopicRealtime = "realtime" // rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
 
-	topicRealtime = "realtime" // rooms of the realtime lobby changed, whose uids are the keys, or there is news for its sessions, whose ids are
-
 	topicSessions = "sessions" // players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]
 )
 
@@ -109,7 +107,7 @@ func (s *Store) newBus() (*notify.Bus, error) {
 	}
 	nameConn(pc.ConnConfig)
 	return notify.New(notify.Config{
-		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, topicRealtime}, Listen: pc.ConnConfig, Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
+		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, TopicRealtime}, Listen: pc.ConnConfig, Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
 		Prepare: func(ctx context.Context, conn *pgx.Conn) error { return tx.InitSession(ctx, conn, listenerTimeouts()) },
 	}), nil
 }

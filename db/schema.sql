@@ -587,6 +587,22 @@ CREATE FUNCTION public.load_bucket(load double precision) RETURNS smallint
     SELECT CASE WHEN load <= 1 THEN floor(load * 8) ELSE 9 + floor(least(log(2, load::numeric), 40)) END::smallint
 $$;
 
+CREATE FUNCTION public.lobby_regions() RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM lobbies ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM lobbies n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+    UNION
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM lobby_log ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM lobby_log n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+    SELECT region FROM r WHERE region IS NOT NULL)
+$$;
+
 CREATE FUNCTION public.lock_history(p_table text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3770,6 +3786,7 @@ CREATE TABLE public.lobby_members (
     join_order bigint,
     away boolean DEFAULT false NOT NULL,
     expires_at timestamp with time zone,
+    invited_by text COLLATE pg_catalog."C",
     CONSTRAINT a_member_is_invited_or_joined CHECK ((state = ANY (ARRAY['invited'::text, 'joined'::text]))),
     CONSTRAINT a_member_that_joined_has_an_order CHECK (((state = 'joined'::text) = (join_order IS NOT NULL))),
     CONSTRAINT an_invitation_expires CHECK (((state = 'invited'::text) = (expires_at IS NOT NULL)))
@@ -4267,7 +4284,7 @@ CREATE INDEX lobbies_to_close ON public.lobbies USING btree (region, closes_at) 
 
 CREATE INDEX lobby_invitations_by_expiry ON public.lobby_members USING btree (region, expires_at) WHERE (expires_at IS NOT NULL);
 
-CREATE INDEX lobby_log_by_time ON public.lobby_log USING brin (at) WITH (pages_per_range='8', autosummarize='on');
+CREATE INDEX lobby_log_by_time ON public.lobby_log USING btree (region, at);
 
 CREATE INDEX lobby_members_by_session ON public.lobby_members USING btree (region, session);
 

@@ -33,7 +33,7 @@ type groups struct {
 	agentReads *batch.Group[string, InstanceInfo]
 	roomReads  *batch.Group[string, RoomInfo]
 
-	minted *batch.Group[projectKeyName, ProjectKey]
+	minted  *batch.Group[projectKeyName, ProjectKey]
 	lobbies *batch.Group[LobbyAction, LobbyAnswer]
 
 	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]

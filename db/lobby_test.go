@@ -1,0 +1,181 @@
+package db_test
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/logtest"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+func TestARoomLivesFromItsFirstMemberToItsLast(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session("a", "b")
+	made := l.act(l.Store, l.joining("a", "counter:1", "counter_plugin_room"))
+	require.Equal(t, int64(1), made.Room.Seq)
+	require.Equal(t, int64(1), made.Room.Pos)
+	require.Equal(t, int64(0), made.Previous)
+	require.Empty(t, made.Row.Patch, "the first state is no change")
+	require.Equal(t, []rooms.Entry{{Kind: rooms.EntryJoined, Session: "a"}}, made.Row.Entries)
+	joined := l.act(l.replica(), l.joining("b", "counter:1", "counter_plugin_room"))
+	require.Equal(t, made.Lobby, joined.Lobby)
+	require.Len(t, joined.Row.Members, 2)
+	said := l.act(l.Store, l.saying("b", "counter:1", "inc"))
+	require.Equal(t, int64(2), said.Room.Seq)
+	require.Equal(t, []rooms.Op{{Op: "set", Path: "/counter", Value: json.RawMessage("1")}}, said.Row.Patch)
+
+	f := follow(*made.Room)
+	for _, row := range l.log(made.Lobby, 1) {
+		f.apply(t, row)
+	}
+	f.requireEqual(t, l.snapshot(made.Lobby).Snapshot)
+	f.requireEqual(t, *said.Room)
+
+	again := l.act(l.Store, l.joining("b", "counter:1", "counter_plugin_room"))
+	require.Nil(t, again.Row, "a member that joins again changes nothing")
+	require.Equal(t, said.Room.Pos, again.Room.Pos)
+
+	l.act(l.Store, l.leaving("a", "counter:1"))
+	last := l.act(l.Store, l.leaving("b", "counter:1"))
+	require.True(t, last.Closed)
+	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobbies"))
+	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobby_members"))
+	require.Len(t, l.log(made.Lobby, 3), 2, "members on other replicas receive that they left")
+	_, err := l.ActInLobby(t.Context(), l.leaving("b", "counter:1"))
+	require.ErrorIs(t, err, rooms.ErrNotFound)
+
+	anew := l.act(l.Store, l.joining("a", "counter:1", "counter_plugin_room"))
+	require.NotEqual(t, made.Lobby, anew.Lobby, "a room that is made again has its own log")
+	require.Equal(t, int64(1), anew.Room.Seq)
+}
+
+func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session("a", "b")
+	l.act(l.Store, l.joining("a", "r", "counter_plugin_room"))
+	l.exec("UPDATE realtime_sessions SET epoch = 2 WHERE id = 'a'")
+	l.exec("UPDATE realtime_sessions SET owner = NULL, suspended_at = now() WHERE id = 'b'")
+	late := map[string]db.LobbyAction{
+		"old epoch": l.saying("a", "r", "inc"), "suspended": l.joining("b", "r", "counter_plugin_room"), "no session": l.joining("c", "r", "counter_plugin_room"),
+	}
+	for name, a := range late {
+		_, err := l.ActInLobby(t.Context(), a)
+		requireKind(t, db.Superseded, "session_superseded", err)
+		require.Equal(t, int64(1), l.snapshot(l.room("r")).Pos, name)
+	}
+	now := l.saying("a", "r", "inc")
+	now.Session.Epoch = 2
+	require.Equal(t, int64(2), l.act(l.Store, now).Room.Pos)
+	director := actionOf("", "r", l.types.Leave("a"))
+	director.Session = db.SessionEpoch{}
+	require.True(t, l.act(l.Store, director).Closed, "the director itself has no session")
+}
+
+func (l *lobbies) room(id string) uuid.UUID {
+	l.t.Helper()
+	return one[uuid.UUID](l.bundle, "SELECT uid FROM lobbies WHERE id = $1", id)
+}
+
+// An action that fails, panics or has data that Postgres refuses must not change the room, nor fail the others of its batch.
+func TestABadActionFailsAlone(t *testing.T) {
+	t.Parallel()
+	log := &logtest.Buffer{}
+	l := setupLobbies(t, func(c *db.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	l.session("a")
+	first := actionOf("a", "r", setting("good", "1"))
+	first.Make = true
+	uid := l.act(l.Store, first).Lobby
+	big, _ := json.Marshal(string(make([]byte, 70<<10)))
+	bad := map[string]rooms.Action{
+		"refused": func(r *rooms.Room) error {
+			r.State["bad"], r.Members, r.Entries = json.RawMessage("1"), nil, append(r.Entries, rooms.Entry{Kind: "bad"})
+			return rooms.ErrLocked
+		},
+		"panics":    func(r *rooms.Room) error { r.State["bad"] = json.RawMessage("1"); panic("a bug") },
+		"too large": setting("bad", string(big)),
+		"no JSON":   setting("bad", "{"),
+		"no UTF-8":  setting("bad", "\"\xff\""),
+		"more than its size": func(r *rooms.Room) error {
+			r.MaxMembers = 0
+			return l.types.Join(rooms.Join{Type: "test", Session: "x"})(r)
+		},
+	}
+	hold := l.holdRoom(uid)
+	answers := map[string]chan error{}
+	begun := make(chan error, 1)
+	go func() { _, err := l.ActInLobby(t.Context(), actionOf("a", "r", adding)); begun <- err }()
+	l.waitBlocked(1)
+	for name, act := range bad { // they wait for the first, and are one batch
+		answers[name] = make(chan error, 1)
+		go func() { _, err := l.ActInLobby(t.Context(), actionOf("a", "r", act)); answers[name] <- err }()
+	}
+	good := make(chan error, 20)
+	for range cap(good) {
+		go func() { _, err := l.ActInLobby(t.Context(), actionOf("a", "r", adding)); good <- err }()
+	}
+	hold()
+	require.NoError(t, <-begun)
+	for range cap(good) {
+		require.NoError(t, <-good)
+	}
+	require.ErrorIs(t, <-answers["refused"], rooms.ErrLocked)
+	require.ErrorIs(t, <-answers["too large"], rooms.ErrStateTooBig)
+	for _, name := range []string{"panics", "no JSON", "no UTF-8", "more than its size"} {
+		require.Error(t, <-answers[name], name)
+	}
+	require.Equal(t, 1, log.Count("an action in a room panicked"))
+	s := l.snapshot(uid)
+	require.JSONEq(t, `{"good":1,"counter":21}`, string(s.State.JSON()))
+	f := follow(rooms.Snapshot{Pos: 0, Seq: 1, State: rooms.State{"good": json.RawMessage("1")}})
+	for _, row := range l.log(uid, 0) {
+		f.apply(t, row)
+		require.Empty(t, row.Entries)
+	}
+	f.requireEqual(t, s.Snapshot)
+}
+
+// holdRoom locks a room until the returned function is called.
+func (l *lobbies) holdRoom(uid uuid.UUID) (release func()) {
+	l.t.Helper()
+	tx, err := l.Pool().Begin(l.t.Context())
+	require.NoError(l.t, err)
+	_, err = tx.Exec(l.t.Context(), "SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", uid)
+	require.NoError(l.t, err)
+	return func() { require.NoError(l.t, tx.Rollback(l.t.Context())) }
+}
+
+// Pins jsonb, which refuses U+0000 and changes numbers, and a log that loses them.
+func TestAStateIsKeptAsItIs(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session("a")
+	for _, value := range []string{`"\u0000"`, `1e+21`, "\"<&> \u2028\"", `{"__proto__":1}`, `[1.5,null,true]`} {
+		a := actionOf("a", "r", setting("k", value))
+		a.Make = true
+		answer := l.act(l.Store, a)
+		s := l.snapshot(answer.Lobby)
+		require.Equal(t, answer.Room.State.JSON(), s.State.JSON(), value)
+		if answer.Row != nil {
+			require.Equal(t, answer.Row.Patch[0].Value, l.log(answer.Lobby, answer.Previous)[0].Patch[0].Value, value)
+		}
+	}
+}
+
+func TestIDsThatNoRoomHas(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session("a")
+	for _, id := range []string{"", "a b", "\x00", "\xff", string(make([]byte, 129))} {
+		_, err := l.ActInLobby(t.Context(), l.joining("a", id, "counter_plugin_room"))
+		var e *rooms.Error
+		require.True(t, errors.As(err, &e), "%q: %v", id, err)
+	}
+}
