@@ -62,7 +62,7 @@ func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
 	l.session("a", "b")
 	l.act(l.Store, l.joining("a", "r", "counter_plugin_room"))
 	l.exec("UPDATE realtime_sessions SET epoch = 2 WHERE id = 'a'")
-	l.exec("UPDATE realtime_sessions SET owner = NULL, suspended_at = now() WHERE id = 'b'")
+	l.exec("UPDATE realtime_sessions SET owner = NULL, suspended_at = now(), expires_at = now() WHERE id = 'b'")
 	late := map[string]db.LobbyAction{
 		"old epoch": l.saying("a", "r", "inc"), "suspended": l.joining("b", "r", "counter_plugin_room"), "no session": l.joining("c", "r", "counter_plugin_room"),
 	}
