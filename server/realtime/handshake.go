@@ -159,7 +159,7 @@ func parseHandshake(frame []byte) (asked, *refusal) {
 		return a, refuseVersion
 	}
 	if json.Unmarshal(body, &a) != nil {
-		return a, refuseFrame("codecs is a list of strings, and project_id, token and session_id are strings")
+		return asked{}, refuseFrame("codecs is a list of strings, and project_id, token and session_id are strings")
 	}
 	a.ProjectID, a.Token = strings.TrimSpace(a.ProjectID), strings.TrimSpace(a.Token)
 	return a, nil

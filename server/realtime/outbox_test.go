@@ -1,0 +1,136 @@
+package realtime
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func parcelOf(class pushClass, room string, bytes int) parcel {
+	return parcel{class: class, room: room, bytes: bytes, frames: [][]byte{make([]byte, bytes)}}
+}
+
+func TestAFullOutboxDropsPatchesAndAsksForASnapshotOnce(t *testing.T) {
+	t.Parallel()
+	var o outbox
+	for range maxParcels - 1 {
+		_, ok := o.put(parcelOf(pushPatch, "a", 10))
+		require.True(t, ok)
+	}
+	_, ok := o.put(parcelOf(pushEvent, "a", 10))
+	require.True(t, ok)
+
+	dropped, ok := o.put(parcelOf(pushAnswer, "", 10))
+	require.True(t, ok)
+	require.Equal(t, maxParcels-1, dropped)
+	require.Len(t, o.queue, 2, "the event and the answer stay")
+	require.Equal(t, []string{"a"}, o.hungry())
+	require.Empty(t, o.hungry(), "once")
+
+	dropped, ok = o.put(parcelOf(pushPatch, "a", 10))
+	require.True(t, ok)
+	require.Equal(t, 1, dropped, "a patch on top of dropped ones is useless")
+	_, _ = o.put(parcelOf(pushSnapshot, "a", 10))
+	dropped, _ = o.put(parcelOf(pushPatch, "a", 10))
+	require.Zero(t, dropped)
+	require.Len(t, o.queue, 4)
+}
+
+func TestTheLargestRoomLosesItsPatchesFirst(t *testing.T) {
+	t.Parallel()
+	var o outbox
+	_, _ = o.put(parcelOf(pushPatch, "small", 10))
+	_, _ = o.put(parcelOf(pushPatch, "large", maxOutboxBytes-100))
+	_, ok := o.put(parcelOf(pushEvent, "", 1000))
+	require.True(t, ok)
+	require.Equal(t, []string{"large"}, o.hungry())
+	p, _ := o.take()
+	require.Equal(t, "small", p.room)
+}
+
+func TestAnOutboxFullOfAnswersIsFatal(t *testing.T) {
+	t.Parallel()
+	var o outbox
+	for range maxParcels {
+		_, ok := o.put(parcelOf(pushAnswer, "", 10))
+		require.True(t, ok)
+	}
+	_, ok := o.put(parcelOf(pushEvent, "", 10))
+	require.False(t, ok)
+	dropped, ok := o.put(parcelOf(pushPatch, "a", 10))
+	require.True(t, ok)
+	require.Equal(t, 1, dropped)
+	require.Empty(t, o.hungry(), "there is no space for a snapshot yet")
+	for len(o.queue) > maxParcels/2 {
+		_, _ = o.take()
+	}
+	require.Equal(t, []string{"a"}, o.hungry())
+}
+
+// Whatever is pushed and written: the outbox stays within its bounds, keeps order, loses only patches and snapshots, and a room that lost some is
+// reported before anything of it is sent, except by a snapshot.
+func TestOutboxProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var o outbox
+		rooms := rapid.SampledFrom([]string{"a", "b", "c"})
+		classes := rapid.SampledFrom([]pushClass{pushAnswer, pushEvent, pushPatch, pushSnapshot})
+		sizes := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(1000, 300_000))
+		lasting, expected := 0, 0
+		broken := map[string]bool{} // rooms whose next frame of state must be a snapshot
+		next := 0
+		order := -1
+		for range rapid.IntRange(1, 600).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "take") == 0 {
+				p, ok := o.take()
+				if !ok {
+					continue
+				}
+				number, err := strconv.Atoi(string(p.frames[0]))
+				require.NoError(t, err)
+				require.Greater(t, number, order)
+				order = number
+				if !p.droppable() {
+					lasting++
+				}
+				continue
+			}
+			p := parcel{class: classes.Draw(t, "class"), room: rooms.Draw(t, "room"), bytes: sizes.Draw(t, "bytes"), frames: [][]byte{[]byte(strconv.Itoa(next))}}
+			next++
+			_, ok := o.put(p)
+			if !ok {
+				require.False(t, p.droppable())
+				return // the connection is closed
+			}
+			if !p.droppable() {
+				expected++
+			}
+			for room := range o.starving {
+				broken[room] = true
+			}
+			for room := range broken {
+				if _, starving := o.starving[room]; !starving {
+					delete(broken, room)
+				}
+			}
+			for _, queued := range o.queue {
+				require.False(t, queued.droppable() && broken[queued.room], "a patch of a room without its base")
+			}
+			require.LessOrEqual(t, len(o.queue), maxParcels)
+			require.True(t, o.bytes <= maxOutboxBytes || len(o.queue) == 1)
+		}
+		for {
+			p, ok := o.take()
+			if !ok {
+				break
+			}
+			if !p.droppable() {
+				lasting++
+			}
+		}
+		require.Equal(t, expected, lasting)
+		require.Zero(t, o.bytes)
+	})
+}
