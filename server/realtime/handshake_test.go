@@ -1,0 +1,210 @@
+package realtime
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+func TestRefusedHandshakesAreAnErrorAndAClose(t *testing.T) {
+	t.Parallel()
+	v := serve(t, func(o *Options) { o.Auth, o.FailureRate = AuthRequired, rest.Rate{PerSecond: -1} })
+	good := v.key("p1", "k1")
+	expired := func(c *token.ProjectClaims) { c.Expires = time.Now().Add(-time.Minute) }
+	revoked := v.key("p2", "k2")
+	_, err := v.store.RevokeProjectKey(t.Context(), "p2", "k2", "test")
+	require.NoError(t, err)
+	shake := func(tok, more string) string { return fmt.Sprintf(`{"v":1,"codecs":["json"],"token":%q%s}`, tok, more) }
+	const verification, status = "token verification failed: ", "token key status failed: "
+	for name, c := range map[string]struct {
+		frame  string
+		reason string
+		code   websocket.StatusCode
+	}{
+		"no JSON":          {"hello", "decode failed: the handshake is not a JSON object with v", 4400},
+		"msgpack":          {"\x81\xa1v\x01", "decode failed: the handshake is not a JSON object with v", 4400},
+		"too large":        {`{"v":1,"x":"` + strings.Repeat("x", maxHandshake) + `"}`, "decode failed: the handshake has more than 16 KiB", 4400},
+		"wrong types":      {`{"v":1,"codecs":"json"}`, "decode failed: codecs is a list of strings, and project_id, token and session_id are strings", 4400},
+		"version":          {`{"v":2,"codecs":[]}`, "unsupported handshake protocol version", 4400},
+		"no token":         {shake("", ""), verification + "missing token", 4401},
+		"three parts":      {shake("a.b.c", ""), verification + "invalid token format", 4401},
+		"one part":         {shake("abc", ""), verification + "invalid token format", 4401},
+		"long":             {shake(strings.Repeat("x", 4<<10)+".y", ""), verification + "invalid token format", 4401},
+		"forged":           {shake(token.MintProject("another secret", claimsOf("p1", "k1")), ""), verification + "invalid signature", 4401},
+		"of another":       {shake(good[:strings.Index(good, ".")]+token.MintProject("x", claimsOf("p", "k"))[100:], ""), "", 4401},
+		"expired":          {shake(mint("p1", "k1", expired), ""), verification + "token expired", 4401},
+		"no key":           {shake(mint("p1", ""), ""), status + "token missing key_id claim", 4403},
+		"unknown key":      {shake(mint("p1", "k9"), ""), status + "unknown key id 'k9'", 4403},
+		"key of another":   {shake(mint("p1", "k2"), ""), status + "unknown key id 'k2'", 4403},
+		"revoked key":      {shake(revoked, ""), status + "key 'k2' revoked", 4403},
+		"codec":            {`{"v":1,"codecs":["cbor"],"token":"` + good + `"}`, "codec negotiation failed", 4400},
+		"key before codec": {`{"v":1,"token":"` + revoked + `"}`, status + "key 'k2' revoked", 4403},
+		"expired, resumed": {shake(mint("p1", "k1", expired), `,"session_id":"s-0123456789abcdef"`), verification + "token expired", 4401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := v.raw()
+			r.text(c.frame)
+			frames, code := r.closed()
+			require.Equal(t, c.code, code)
+			require.Len(t, frames, 1)
+			require.Equal(t, "error", frames[0].Type)
+			require.NotEmpty(t, frames[0].P["code"])
+			if c.reason != "" {
+				require.Equal(t, c.reason, frames[0].P["reason"])
+			}
+		})
+	}
+}
+
+func claimsOf(project, key string) token.ProjectClaims {
+	return token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
+
+func TestHandshakeOK(t *testing.T) {
+	t.Parallel()
+	v := serve(t)
+	tok := v.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ann" })
+	for name, c := range map[string]struct {
+		frame string
+		kind  websocket.MessageType
+		want  map[string]any
+	}{
+		"anonymous": {`{"v":1,"codecs":["json"]}`, websocket.MessageText,
+			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": false, "project_id": "anonymous"}},
+		"binary envelope": {`{"v":1,"t":"handshake","p":{"codecs":["json"],"project_id":"x"}}`, websocket.MessageBinary,
+			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": false, "project_id": "x"}},
+		"token": {`{"v":1,"codecs":["json"],"project_id":"x","token":" ` + tok + ` "}`, websocket.MessageText,
+			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": true, "project_id": "p1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := v.raw()
+			require.NoError(t, r.Write(t.Context(), c.kind, []byte(c.frame)))
+			e := r.next()
+			require.Regexp(t, `^s-[0-9a-f]{16}$`, e.P["session_id"])
+			delete(e.P, "session_id")
+			require.Equal(t, seen{Type: "handshake.ok", P: c.want}, e)
+		})
+	}
+	r := v.raw() // MessagePack is preferred, and binary
+	r.text(`{"v":1,"codecs":["json","msgpack"]}`)
+	kind, _, err := r.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, websocket.MessageBinary, kind)
+}
+
+func TestSilenceIsClosed(t *testing.T) {
+	t.Parallel()
+	v := serve(t, func(o *Options) { o.timing.handshake = 50 * time.Millisecond })
+	frames, code := v.raw().closed()
+	require.Equal(t, closeTimeout, code)
+	require.Equal(t, "no handshake in time", frames[0].P["reason"])
+	require.Eventually(t, func() bool { return v.connected.Load() == 0 }, patience, time.Millisecond)
+}
+
+func TestRequestsThatAreNotUpgraded(t *testing.T) {
+	t.Parallel()
+	v := serve(t, func(o *Options) { o.MaxConnections, o.Origins = 1, []string{"https://game.example"} })
+	get := func(header ...string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+v.Addr().String()+"/x", nil)
+		require.NoError(t, err)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		res, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res
+	}
+	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+	require.Equal(t, http.StatusUpgradeRequired, get().StatusCode)
+	require.Equal(t, http.StatusForbidden, get(append(upgrade, "Origin", "https://evil.example")...).StatusCode)
+	require.Equal(t, http.StatusBadRequest, get("Connection", "Upgrade", "Upgrade", "websocket").StatusCode)
+	require.Zero(t, v.connected.Load(), "a slot of a refused request is free again")
+
+	ws, response, err := websocket.Dial(t.Context(), v.address(), &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://game.example"}}})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
+	full := get(upgrade...)
+	require.Equal(t, http.StatusServiceUnavailable, full.StatusCode)
+	require.NotEmpty(t, full.Header.Get("Retry-After"))
+	require.NoError(t, ws.CloseNow())
+	require.Eventually(t, func() bool { return v.connected.Load() == 0 }, patience, time.Millisecond)
+	v.Drain()
+	require.Equal(t, http.StatusServiceUnavailable, get(upgrade...).StatusCode)
+	require.False(t, v.Ready())
+}
+
+// An address that fails too often is cut off without an answer; a good token still gets in.
+func TestFailuresAreChargedToTheAddress(t *testing.T) {
+	t.Parallel()
+	v := serve(t, func(o *Options) { o.FailureRate = rest.Rate{PerSecond: 0.001, Burst: 2} })
+	tok := v.key("p1", "k1")
+	for range 2 {
+		r := v.raw()
+		r.text(`{"v":1,"codecs":["json"],"token":"x.y"}`)
+		_, code := r.closed()
+		require.Equal(t, closeToken, code)
+	}
+	r := v.raw()
+	r.text(`{"v":1,"codecs":["json"],"token":"x.y"}`)
+	frames, code := r.closed()
+	require.Empty(t, frames)
+	require.Equal(t, websocket.StatusCode(-1), code)
+	require.False(t, v.client(func(o *realtimetest.Options) { o.Token = tok }).Resumed())
+	require.NotContains(t, v.log.String(), tok)
+}
+
+// The secret of a key signs as that of its project does, and alone where the operator says so.
+func TestTokensOfTheKeysOwnSecret(t *testing.T) {
+	t.Parallel()
+	sealer, err := token.NewSealer([]byte(strings.Repeat("k", token.KEKBytes)))
+	require.NoError(t, err)
+	v := serve(t, func(o *Options) { o.Auth, o.Sealer, o.KeySecretsOnly = AuthRequired, sealer, true })
+	_, err = v.store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p", Region: "global", Actor: "test"})
+	require.NoError(t, err)
+	secret, _, err := v.store.CreateProjectKey(t.Context(), db.NewProjectKey{
+		Project: "p1", ID: "k1", Name: "k", Scopes: []string{db.ScopeMint}, Actor: "test", Seal: sealer.NewProjectSecret,
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, v.client(func(o *realtimetest.Options) { o.Token = token.MintProject(secret, claimsOf("p1", "k1")) }).Session())
+	_, err = realtimetest.Connect(t.Context(), realtimetest.Options{URL: v.address(), Token: mint("p1", "k1")})
+	require.ErrorContains(t, err, "invalid signature")
+}
+
+func TestAReplacedSessionIsAnnounced(t *testing.T) {
+	t.Parallel()
+	v := serve(t)
+	r := v.raw()
+	r.text(`{"v":1,"codecs":["json"],"session_id":"s-0123456789abcdef"}`)
+	id := r.next().P["session_id"]
+	require.NotEqual(t, "s-0123456789abcdef", id)
+	require.Equal(t, seen{Type: "session.replaced", P: map[string]any{"session_id": id, "previous": "s-0123456789abcdef"}}, r.next())
+}
+
+func TestOddProjectsAreRefused(t *testing.T) {
+	t.Parallel()
+	v := serve(t, func(o *Options) { o.Auth = AuthDisabled })
+	for _, project := range []string{"a b", "a\x00", strings.Repeat("x", 129), "\u2028"} {
+		r := v.raw()
+		text, err := json.Marshal(map[string]any{"v": 1, "codecs": []string{"json"}, "project_id": project, "token": base64.StdEncoding.EncodeToString([]byte("any"))})
+		require.NoError(t, err)
+		r.text(string(text))
+		frames, code := r.closed()
+		require.Equal(t, closeToken, code)
+		require.Equal(t, "token verification failed: invalid project id", frames[0].P["reason"])
+	}
+}

@@ -1,0 +1,206 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/logtest"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	patience   = 30 * time.Second
+	testMaster = "a master secret of tests"
+)
+
+// served is a replica that serves, on a database of the test's own or one that it shares with others.
+type served struct {
+	*Server
+
+	t    *testing.T
+	url  string // of the database
+	log  *logtest.Buffer
+	cut  context.CancelFunc
+	over sync.WaitGroup
+}
+
+// serve starts a replica with the rooms of the conformance suite, whose clients need no token.
+func serve(t *testing.T, change ...func(*Options)) *served {
+	t.Helper()
+	return serveOn(t, dbtest.New(t), change...)
+}
+
+func serveOn(t *testing.T, database string, change ...func(*Options)) *served {
+	t.Helper()
+	return serveStore(t, database, storetest.Open(t, database), change...)
+}
+
+func serveStore(t *testing.T, database string, store *db.Store, change ...func(*Options)) *served {
+	t.Helper()
+	v := &served{t: t, url: database, log: new(logtest.Buffer)}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	o := Options{
+		Listener: listener, Auth: AuthOptional, Master: testMaster, RequireKey: true, Conformance: true,
+		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	v.Server, err = New(store, o)
+	require.NoError(t, err)
+	require.NoError(t, v.Listen(t.Context()))
+	ctx, cut := context.WithCancel(context.Background())
+	v.cut = cut
+	v.over.Go(func() { _ = v.Serve() })
+	v.over.Go(func() { v.Run(ctx) })
+	t.Cleanup(v.end)
+	require.Eventually(t, v.Ready, patience, time.Millisecond)
+	return v
+}
+
+// end stops the replica at once: the spread of closes is a test of its own.
+func (v *served) end() {
+	for _, c := range v.conns() {
+		c.cut()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	require.NoError(v.t, v.Stop(ctx))
+	v.cut()
+	v.over.Wait()
+}
+
+func (v *served) address() string { return "ws://" + v.Addr().String() + "/any/path" }
+
+// client connects a strict client.
+func (v *served) client(change ...func(*realtimetest.Options)) *realtimetest.Client {
+	v.t.Helper()
+	o := realtimetest.Options{URL: v.address(), Project: "p1"}
+	for _, c := range change {
+		c(&o)
+	}
+	return realtimetest.Dial(v.t, o)
+}
+
+// conn returns the connection of a client.
+func (v *served) conn(session string) *conn {
+	for _, c := range v.conns() {
+		if c.session.ID == session {
+			return c
+		}
+	}
+	return nil
+}
+
+// key makes a project and a key, and returns a token of it.
+func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) string {
+	v.t.Helper()
+	_, err := v.store.CreateProject(v.t.Context(), db.NewProject{ID: project, Name: project, Region: "global", Actor: "test"})
+	require.NoError(v.t, err)
+	seal := func(string, string) (secret string, sealed []byte, by string) {
+		return "", []byte("not sealed"), "none"
+	}
+	_, _, err = v.store.CreateProjectKey(v.t.Context(), db.NewProjectKey{Project: project, ID: id, Name: id, Scopes: []string{db.ScopeMint}, Actor: "test", Seal: seal})
+	require.NoError(v.t, err)
+	return mint(project, id, change...)
+}
+
+func mint(project, key string, change ...func(*token.ProjectClaims)) string {
+	claims := token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}
+	for _, c := range change {
+		c(&claims)
+	}
+	return token.MintProject(token.ProjectSecret(testMaster, project), claims)
+}
+
+// raw is a client that sends what it likes, and sees frames as they are.
+type raw struct {
+	*websocket.Conn
+
+	t *testing.T
+}
+
+func (v *served) raw() raw {
+	v.t.Helper()
+	ws, response, err := websocket.Dial(v.t.Context(), v.address(), nil)
+	require.NoError(v.t, err)
+	if response.Body != nil {
+		_ = response.Body.Close()
+	}
+	v.t.Cleanup(func() { _ = ws.CloseNow() })
+	ws.SetReadLimit(4 << 20)
+	return raw{ws, v.t}
+}
+
+// shaken is a raw client with a session and the JSON codec.
+func (v *served) shaken() raw {
+	v.t.Helper()
+	r := v.raw()
+	r.text(`{"v":1,"codecs":["json"],"project_id":"p1"}`)
+	require.Equal(v.t, "handshake.ok", r.next().Type)
+	return r
+}
+
+func (r raw) text(frame string) {
+	r.t.Helper()
+	require.NoError(r.t, r.Write(r.t.Context(), websocket.MessageText, []byte(frame)))
+}
+
+type seen struct {
+	Type string         `json:"t"`
+	RID  string         `json:"rid"`
+	Room string         `json:"room"`
+	P    map[string]any `json:"p"`
+}
+
+// next returns the next frame, which has to be text.
+func (r raw) next() (e seen) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	kind, frame, err := r.Read(ctx)
+	require.NoError(r.t, err)
+	require.Equal(r.t, websocket.MessageText, kind)
+	require.NoError(r.t, json.Unmarshal(frame, &e))
+	return e
+}
+
+// until returns the next frame of a type.
+func (r raw) until(kind string) seen {
+	r.t.Helper()
+	for {
+		if e := r.next(); e.Type == kind {
+			return e
+		}
+	}
+}
+
+// closed reads until the connection is closed, and returns the frames before and the close code.
+func (r raw) closed() (before []seen, code websocket.StatusCode) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	for {
+		_, frame, err := r.Read(ctx)
+		if err != nil {
+			require.NoError(r.t, ctx.Err())
+			return before, websocket.CloseStatus(err)
+		}
+		var e seen
+		require.NoError(r.t, json.Unmarshal(frame, &e))
+		before = append(before, e)
+	}
+}
