@@ -198,7 +198,7 @@ func TestAReplacedSessionIsAnnounced(t *testing.T) {
 func TestOddProjectsAreRefused(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) { o.Auth = AuthDisabled })
-	for _, project := range []string{"a b", "a\x00", strings.Repeat("x", 129), "\u2028"} {
+	for _, project := range []string{"a b", "a\x00", strings.Repeat("x", 129), "a\u2028b"} {
 		r := v.raw()
 		text, err := json.Marshal(map[string]any{"v": 1, "codecs": []string{"json"}, "project_id": project, "token": base64.StdEncoding.EncodeToString([]byte("any"))})
 		require.NoError(t, err)

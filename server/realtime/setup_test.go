@@ -204,3 +204,9 @@ func (r raw) closed() (before []seen, code websocket.StatusCode) {
 		before = append(before, e)
 	}
 }
+
+func parsed(t *testing.T, frame []byte) (e seen) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(frame, &e))
+	return e
+}
