@@ -38,6 +38,7 @@ type conn struct {
 	slot    int // of the wheel, guarded by it
 
 	mu       sync.Mutex
+	space    sync.Cond            // signaled when half of the outbox is free, and when the connection ends
 	out      outbox               // guarded by mu, like the fields below
 	held     bool                 // pushes wait until the client reads them
 	writing  bool                 // a goroutine writes
@@ -52,10 +53,12 @@ type conn struct {
 }
 
 func newConn(l *life, h *handshake, who identity, chosen codec, opened db.OpenedRealtime) *conn {
-	return &conn{
+	c := &conn{
 		server: l.Server, life: l, hub: l.hub, ws: h.ws, tcp: h.tcp, codec: chosen, region: l.name, project: who.project, player: opened.Player,
 		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, held: true, slots: make(chan struct{}, maxActions),
 	}
+	c.space.L = &c.mu
+	return c
 }
 
 // ref implements receiver.
@@ -115,6 +118,7 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 	}
 	c.closing, c.held, c.closeAs, c.reason = true, false, code, reason
 	c.disowned = c.disowned || code == closeSuperseded
+	c.space.Broadcast()
 	_ = c.tcp.SetDeadline(time.Now().Add(c.server.options.timing.close))
 	c.startWriter()
 }
@@ -123,6 +127,7 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 func (c *conn) cut() {
 	c.mu.Lock()
 	c.closing, c.out = true, outbox{}
+	c.space.Broadcast()
 	c.mu.Unlock()
 	_ = c.ws.CloseNow()
 }

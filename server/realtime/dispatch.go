@@ -39,8 +39,9 @@ func (s *Server) allRPCs() map[string]rpc {
 	return all
 }
 
-// receive handles a frame. It blocks while too many actions are under way.
+// receive handles a frame. It blocks while too many actions are under way, or too many answers wait to be written.
 func (c *conn) receive(frame []byte) {
+	c.waitForSpace()
 	e, err := c.codec.Decode(frame)
 	if c.spam(e, err) {
 		return
@@ -137,6 +138,18 @@ func (c *conn) pause(paused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paused = paused
+}
+
+// waitForSpace waits until the client has read enough of its answers: one that sends faster than it reads fills its own outbox otherwise. The time limit of
+// writes bounds it.
+func (c *conn) waitForSpace() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.out.halfFree() && !c.closing {
+		c.paused = true
+		c.space.Wait()
+	}
+	c.paused = false
 }
 
 // answer queues the one rpc.response of a frame with a rid.

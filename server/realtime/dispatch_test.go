@@ -116,8 +116,8 @@ func TestAFrameThatIsTooLongIsClosed(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
 	r := v.shaken()
-	frame := `{"v":1,"t":"echo","rid":"a","p":"` + strings.Repeat("x", maxFrame-34) + `"}`
-	require.Len(t, frame, maxFrame)
+	frame := `{"v":1,"t":"echo","rid":"a","p":"` + strings.Repeat("x", maxFrame-35) + `"}`
+	require.Equal(t, maxFrame, len(frame))
 	r.text(frame)
 	e := r.next()
 	require.Equal(t, "too_large", e.P["code"])

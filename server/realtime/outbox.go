@@ -112,9 +112,11 @@ func (o *outbox) take() (p parcel, ok bool) {
 	return p, true
 }
 
+func (o *outbox) halfFree() bool { return len(o.queue) <= maxParcels/2 && o.bytes <= maxOutboxBytes/2 }
+
 // hungry returns the rooms that need a snapshot, each once, as soon as half of the outbox is free.
 func (o *outbox) hungry() (rooms []string) {
-	if len(o.starving) == 0 || len(o.queue) > maxParcels/2 || o.bytes > maxOutboxBytes/2 {
+	if len(o.starving) == 0 || !o.halfFree() {
 		return nil
 	}
 	for room, reported := range o.starving {

@@ -47,6 +47,9 @@ func (c *conn) unsent() (p parcel, code websocket.StatusCode, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok = c.out.take(); ok {
+		if c.out.halfFree() {
+			c.space.Broadcast()
+		}
 		return p, 0, true
 	}
 	c.writing, code = false, c.closeAs
