@@ -21,13 +21,14 @@ import (
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/realtime"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/telemetry"
 	"github.com/lattice-director/director/token"
 )
 
 // Options configure a replica. Store and Keys are required. Access.Keys, and FleetTokens or OpenFleet, are required unless
-// Open Match, Rivalis or guests of bevygap's clients are served; a replica that serves one of them mounts no player routes without Access.Keys and no fleet routes without
+// Open Match, Rivalis, the realtime lobby, its control API or guests of bevygap's clients are served; a replica that serves one of them mounts no player routes without Access.Keys and no fleet routes without
 // FleetTokens or OpenFleet. Every other zero value is usable.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
@@ -70,6 +71,11 @@ type Options struct {
 	// Bevygap configures what bevygap's clients call; nil: it is not served. New replaces its Store, Verify, AllowsOrigin, Failures, Callers
 	// and Log with those of the replica.
 	Bevygap *bevygap.Options
+	// Realtime configures the realtime lobby; nil: it is not served. New replaces its TLS, TrustedProxies, FailureRate and Log with those of the
+	// replica.
+	Realtime *realtime.Options
+	// Projects configures the control API of the realtime lobby; nil: it is not served.
+	Projects *Projects
 
 	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
 	Addr     string
@@ -161,7 +167,7 @@ func (o Options) check() error {
 
 // mayServeAlone reports whether there is a face beside players and game servers, so that neither has to be served.
 func (o Options) mayServeAlone() bool {
-	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.Guests
+	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.Guests || o.Realtime != nil || o.Projects != nil
 }
 
 // servesFleet reports whether the routes of game servers are mounted.

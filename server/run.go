@@ -34,6 +34,9 @@ func (s *Server) Listen(ctx context.Context) (err error) {
 	if err == nil && s.agents != nil {
 		err = s.agents.Listen(ctx)
 	}
+	if err == nil {
+		err = s.listenRealtime(ctx)
+	}
 	if err == nil && s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
 		s.metricsListener, err = listen(ctx, s.options.MetricsListener, s.options.MetricsAddr)
 	}
@@ -86,8 +89,8 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.bevygap != nil {
 		running.Go(func() { s.bevygap.Run(background) })
 	}
-	failed := make(chan error, 4) // one for each server below
-	running.Go(func() { failed <- s.serve() })
+	failed := make(chan error, 6) // one for each server below
+	running.Go(func() { failed <- s.serveOn(s.api, s.listener) })
 	if s.openMatch != nil {
 		running.Go(func() { s.openMatch.Run(background) })
 		running.Go(func() { failed <- s.openMatch.Serve() })
@@ -96,12 +99,20 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { s.agents.run(background) })
 		running.Go(func() { failed <- s.agents.Serve() })
 	}
+	if s.realtime != nil {
+		running.Go(func() { s.realtime.Run(background) })
+		running.Go(func() { failed <- s.realtime.Serve() })
+	}
+	if s.control != nil {
+		running.Go(func() { failed <- s.serveOn(s.control, s.controlListener) })
+	}
 	if s.metricsListener != nil {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
-		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())), slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
+		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())), slog.String("realtime_addr", addrList(s.RealtimeAddr())),
+		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())), slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
 
 	var err error
 	select {
@@ -115,18 +126,14 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) serve() error {
-	if s.options.usesTLS() {
-		return s.api.ServeTLS(s.listener, "", "")
-	}
-	return s.api.Serve(s.listener)
-}
-
 // drain makes readiness fail and waits, still serving, until load balancers have noticed.
 func (s *Server) drain(ctx context.Context) {
 	s.draining.Store(true)
 	if s.openMatch != nil {
 		s.openMatch.Drain()
+	}
+	if s.realtime != nil {
+		s.realtime.Drain()
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "draining", slog.Duration("delay", s.options.DrainDelay))
 	delay := time.NewTimer(s.options.DrainDelay)
@@ -142,8 +149,8 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.openMatch != nil {
 		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
-	agents, bevygap := s.agents.stop(ctx), s.stopBevygap(ctx)
-	err := errors.Join(s.api.Shutdown(ctx), <-agents, <-bevygap)
+	agents, bevygap, lobby := s.agents.stop(ctx), s.stopBevygap(ctx), s.stopRealtime(ctx)
+	err := errors.Join(s.api.Shutdown(ctx), <-agents, <-bevygap, <-lobby, <-lobby)
 	if s.openMatch != nil {
 		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}
@@ -154,6 +161,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 		err = fmt.Errorf("calls did not end within %s and were cut off: %w", s.options.ShutdownTimeout, err)
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Bool("clean", err == nil))
+	if s.control != nil {
+		err = errors.Join(err, s.control.Close())
+	}
 	return errors.Join(err, s.api.Close(), s.metrics.Close())
 }
 

@@ -42,6 +42,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/ops"
 	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/realtime"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -56,6 +57,8 @@ type Server struct {
 	openMatch *openmatch.Server               // nil when Open Match is not served
 	agents    *agents                         // nil where Rivalis is not served
 	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
+	realtime  *realtime.Server                // nil where the realtime lobby is not served
+	control   *http.Server                    // of the realtime lobby's projects; nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
 	draining  atomic.Bool
@@ -63,7 +66,7 @@ type Server struct {
 
 	waitingServers func() int // number of calls that wait for sessions; nil when game servers are not served
 
-	listener, metricsListener net.Listener // after Listen
+	listener, metricsListener, controlListener net.Listener // after Listen
 }
 
 // New makes a replica and starts nothing. It needs no database. Errors: a missing or invalid option, metrics that are
@@ -85,6 +88,9 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	if err := s.mountOrchestrator(config); err != nil {
+		return nil, err
+	}
+	if err := s.mountRealtime(config); err != nil {
 		return nil, err
 	}
 	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {

@@ -74,6 +74,7 @@ type Config struct {
 
 	provisionConfig
 	bevygapConfig
+	realtimeConfig
 }
 
 // commandSet is the commands that read a setting.
@@ -92,7 +93,8 @@ const (
 	byExplain  // explain, which decodes tickets
 	byAgents   // agents key, whose keys are of a fleet
 	byProviders
-	byDeploy // deployments start and env, which make keys and credentials of servers
+	byDeploy   // deployments start and env, which make keys and credentials of servers
+	byProjects // projects, which make keys and tokens of the realtime lobby
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
@@ -112,6 +114,7 @@ const (
 	sectionLoop      = "Matchmaking"
 	sectionProvision = "Provisioning"
 	sectionBevygap   = "bevygap"
+	sectionRealtime  = "Realtime lobby"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
 	sectionLogs      = "Logs and traces"
@@ -121,7 +124,7 @@ const (
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
 	return slices.Concat(c.processSettings(), c.fleetSettings(), c.devSettings(), c.openMatchSettings(), c.orchestratorSettings(), c.loopSettings(), c.provisionSettings(),
-		c.bevygapSettings())
+		c.bevygapSettings(), c.realtimeSettings())
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
@@ -160,7 +163,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN", aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"},
 			section: sectionAuth, by: byServers, secret: true, value: secrets(&c.FleetTokens),
 			help: "The secret that game servers send; several during a rotation. `serve` does not start without one, except with allow-open-fleet, " +
-				"or when it serves Open Match, Rivalis or guests of bevygap: it then serves only game servers that the director starts"},
+				"or when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it then serves only game servers that the director starts"},
 		{flag: "allow-open-fleet", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
 			help: "Start without a fleet token: anybody who reaches the API can register game servers"},
 		{flag: "ops-tokens", section: sectionAuth, by: byServers, secret: true, value: secrets(&c.OpsTokens),
@@ -169,7 +172,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, by: byServers,
 			value: keySet(&c.JWKS),
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start without them, " +
-				"except when it serves Open Match, Rivalis or guests of bevygap: it then does not serve players"},
+				"except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it then does not serve players"},
 		{flag: "auth-jwks-plain-http", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
 		{flag: "auth-issuer", section: sectionAuth, by: byServers | byToken, value: text(&c.AuthIssuer, "text"),
@@ -209,8 +212,8 @@ func (c *Config) fleetSettings() []setting {
 			help: "How long a netcode connect token is valid: the time that a client has to connect"},
 		{flag: "netcode-timeout", section: sectionTokens, def: "15s", fleetWide: true, by: byServers, value: duration(&c.NetcodeTimeout, time.Second, 5*time.Minute),
 			help: "Netcode servers and clients end a connection after this time without a packet"},
-		{flag: "key-encryption-key", section: sectionTokens, fleetWide: true, secret: true, by: byLoops | byKeys | byDeploy, value: keks(&c.KEKs),
-			help: "Encrypts the private signing keys and the netcode keys in the database, and authenticates deployed servers. " +
+		{flag: "key-encryption-key", section: sectionTokens, fleetWide: true, secret: true, by: byLoops | byKeys | byDeploy | byProjects, value: keks(&c.KEKs),
+			help: "Encrypts the private signing keys, the netcode keys and the secrets of projects' keys in the database, and authenticates deployed servers. " +
 				"The first key encrypts, all of them decrypt. Required. `openssl rand -base64 32` makes one"},
 		{flag: "key-period", section: sectionTokens, def: "24h", fleetWide: true, by: byLoops | byKeys, value: duration(&c.KeyPeriod, time.Minute, 400*day),
 			help: "How long a signing key is used before the next one"},

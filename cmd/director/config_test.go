@@ -136,6 +136,21 @@ var samples = map[string]sample{
 	"bevygap-per-address":          {"1", "500", []string{"0"}},
 	"bevygap-client-ip":            {"trust", "ignore", []string{"yes"}},
 	"bevygap-default":              {"game/1.0", "my game/v_2", []string{"game", "game/", "/1", "a/b/c"}},
+	"realtime-addr":                {":4000", "127.0.0.1:0", []string{"4000"}},
+	"realtime-control-addr":        {":3000", "127.0.0.1:0", []string{"3000"}},
+	"realtime-region":              {"eu", "global-2", []string{"e u"}},
+	"realtime-auth":                {"optional", "disabled", []string{"none"}},
+	"realtime-require-key":         {"false", "true", []string{"maybe"}},
+	"realtime-key-scope":           {"rooms:join", "a", nil},
+	"realtime-key-secrets-only":    {"true", "false", []string{"maybe"}},
+	"realtime-session-ttl":         {"1m", "5s", []string{"4s", "4", "2d", "25h"}},
+	"realtime-ticket-ttl":          {"1m", "0s", []string{"-1s", "-1", "25h"}},
+	"realtime-rooms":               {`{"town":{"logic":"chat"}}`, `{}`, []string{"town"}},
+	"realtime-conformance":         {"true", "false", []string{"maybe"}},
+	"realtime-origins":             {"https://a.example", "https://b.example", nil},
+	"realtime-control-origins":     {"https://a.example", "*", nil},
+	"realtime-max-connections":     {"1", "500", []string{"0"}},
+	"realtime-resume-by-key":       {"true", "false", []string{"maybe"}},
 	"pools":                        {"/a/pools.yaml", "b", nil},
 	"data":                         {"/a", "b", nil},
 	"issuer-key":                   {"/a", "b", nil},
@@ -220,11 +235,12 @@ func TestSecretSettings(t *testing.T) {
 	secretEnv := env("DIRECTOR_FLEET_TOKEN="+fleet+","+second, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK,
 		"DATABASE_URL=postgres://user:"+password+"@h/d", "DATABASE_URL_DIRECT=host=h password='"+password+"'",
 		"DIRECTOR_AUTH_JWKS=https://user:"+password+"@login.example/jwks", "DIRECTOR_OM_TOKENS=frontend="+lobby,
+		"NEXIS_MASTER_SECRET="+lobbyMaster, "NEXIS_INTERNAL_TOKEN="+lobbyToken, `NEXIS_PROJECT_SECRETS={"p1":"`+fleet+`"}`,
 		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:"+password+"@otel.example")
 	for _, format := range []string{"table", "json"} {
 		r := director.Run(t, secretEnv, "", "serve", "--print-config", "--output", format)
 		require.NoError(t, r.Err)
-		for _, secret := range []string{fleet, second, lobby, testKEK, password} {
+		for _, secret := range []string{fleet, second, lobby, testKEK, password, lobbyMaster, lobbyToken} {
 			require.NotContains(t, r.Stdout+r.Stderr, secret)
 		}
 		require.Contains(t, r.Stdout, "******** (2 of them)")

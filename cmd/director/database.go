@@ -55,6 +55,7 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		if conf.KEKs == nil {
 			conf.KEKs, _ = data.keks() // a command that needs one reports if it is missing
 		}
+		conf.useNexisSecrets()
 	}
 	cfg := conf.store()
 	cfg.MaxConns = 2

@@ -96,6 +96,7 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRu
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
+	conf.warnRealtime(ctx, p.environ, d.log)
 	return d.serve(ctx, started)
 }
 
@@ -154,6 +155,7 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if err := d.prepareOrchestrator(ctx); err != nil {
 		return err
 	}
+	d.prepareRealtime(ctx)
 	d.prepareProviders()
 	if d.conf.from("bevygap") == fromDefault {
 		d.conf.Bevygap = "guests"
@@ -220,5 +222,8 @@ func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server
 		return err
 	}
 	defer proc.close()
+	if err := proc.makeDemoProject(ctx); err != nil {
+		return err
+	}
 	return proc.serve(ctx, true, func(s *server.Server) { started(d, s) })
 }

@@ -56,7 +56,8 @@ type devProcess struct {
 func startDev(t *testing.T, data string, more ...string) *devProcess {
 	t.Helper()
 	p := &devProcess{t: t, stdout: newLines(), stderr: newLines(), over: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0"}, more...)...)
+	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0"}, more...)...)
 	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, pgBinaries()...)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -195,7 +195,7 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 }
 
 // serversAddrs are the flags of a replica's listeners.
-const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr or --metrics-addr"
+const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --realtime-addr, --realtime-control-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
@@ -222,7 +222,15 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	if bevygap != nil {
 		bevygap.Metrics = p.registry
 	}
+	lobby, err := c.realtimeOptions(p.sealer)
+	if err != nil {
+		return server.Options{}, err
+	}
+	if lobby != nil {
+		lobby.Metrics = p.registry
+	}
 	return server.Options{
+		Realtime: lobby, Projects: c.projectsOptions(p.sealer),
 		OpenMatch: tickets, Orchestrator: rivalis, Bevygap: bevygap,
 		Store: p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()), Connects: connect.New(p.sealer),
 		Access:      access,
@@ -309,11 +317,11 @@ func (c *Config) checkCommon() error {
 	return errors.Join(append(missing, c.checkProvision())...)
 }
 
-// checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis or guests of bevygap need not
+// checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis, the realtime lobby or guests of bevygap need not
 // serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	alone := len(c.GRPCAddrs) > 0 || c.OrchestratorAddr != "" || c.Bevygap == "guests"
+	alone := len(c.GRPCAddrs) > 0 || c.OrchestratorAddr != "" || c.Bevygap == "guests" || c.RealtimeAddr != "" || c.RealtimeControlAddr != ""
 	if !alone && len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
 		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
 			"('openssl rand -hex 24' makes one), or allow it with --allow-open-fleet"))
@@ -325,6 +333,6 @@ func (c *Config) checkServe() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
 	}
-	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap())
+	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime())
 	return errors.Join(missing...)
 }

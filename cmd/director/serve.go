@@ -50,6 +50,7 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
 	p.warnUnknownVariables(ctx, log)
 	conf.warnOrchestrator(ctx, log)
+	conf.warnRealtime(ctx, p.environ, log)
 	proc, err := newProcess(ctx, conf, log)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ Lattice Director %s, for development
 
   API      %s    documentation: %s/docs
   Rivalis  %s://%s    %s
+  Lobby    %s://%s    control API: %s://%s
   Metrics  http://%s/metrics
   Data     %s
   SQL      %s
@@ -39,7 +40,8 @@ Act as a player:
 
 List the game servers: %s    Ctrl-C stops everything%s
 
-`, buildVersion().Version, api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
+`, buildVersion().Version, api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(),
+		strings.Replace(scheme, "http", "ws", 1), s.RealtimeAddr(), scheme, s.RealtimeControlAddr(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api, d.command("fleet list"), d.kept())
 }
 

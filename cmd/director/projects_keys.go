@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// projectKeyLine is a key of a project in lists.
+type projectKeyLine struct {
+	ID           string     `json:"id"`
+	Project      string     `json:"project_id"`
+	Name         string     `json:"name"`
+	Scopes       []string   `json:"scopes"`
+	RevokedAt    *time.Time `json:"revoked_at"`
+	RetiresAt    *time.Time `json:"retires_at"` // its tokens are refused from then on
+	RotatedFrom  *string    `json:"rotated_from"`
+	TokensMinted int64      `json:"tokens_minted"`
+	CreatedAt    time.Time  `json:"created_at"`
+}
+
+// newProjectKeyLine is the output that contains the secret.
+type newProjectKeyLine struct {
+	projectKeyLine
+
+	Secret string `json:"secret"`
+}
+
+func lineOfProjectKey(k db.ProjectKey) projectKeyLine {
+	return projectKeyLine{k.ID, k.Project, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, k.RotatedFrom, k.TokensMinted, k.CreatedAt}
+}
+
+func (p *program) projectsKeys() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys PROJECT",
+		Short: "List the keys of a project, the newest first",
+		Long: "Lists the keys of a project, with the revoked ones, at most " + fmt.Sprint(db.MaxProjectPage) + " at a time; --after continues behind a key.\n" +
+			"A revoked key mints no tokens; those that it has minted are refused from the time in retires at.",
+		Example:           "  director projects keys demo-project\n  director projects keys demo-project -o json | jq -r '.[] | select(.revoked_at == null) | .id'",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(projectWords),
+	}
+	after := cmd.Flags().String("after", "", "The id of the last key of the previous page")
+	addFlags(cmd.Flags(), byProjectCommands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+			if _, err := l.ProjectRegion(ctx, args[0]); err != nil {
+				return err
+			}
+			found, err := l.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
+			if err != nil {
+				return err
+			}
+			lines := make([]projectKeyLine, len(found))
+			for i, k := range found {
+				lines[i] = lineOfProjectKey(k)
+			}
+			header := []string{"id", "name", "scopes", "revoked at", "retires at", "rotated from", "tokens", "created"}
+			return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header, func(k projectKeyLine) []any {
+				return []any{k.ID, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, orBlank(k.RotatedFrom), k.TokensMinted, k.CreatedAt}
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) projectKey() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:     "key",
+		Short:   "Make, revoke and rotate keys of projects",
+		Long:    "Commands for one key of a project. Replicas refuse the tokens of a revoked key at once, and close its connections within a second.",
+		Example: "  director projects key create demo-project\n  director projects key rotate demo-project demo-key\n  director projects key revoke demo-project demo-key",
+	}, p.projectKeyCreate(), p.projectKeyRevoke(), p.projectKeyRotate())
+}
+
+// projectKeyWords completes the id of a project, and behind it that of a key that is not revoked.
+const projectKeyWords = "SELECT id FROM (SELECT id FROM projects WHERE cardinality($2::text[]) = 0 " +
+	"UNION SELECT id FROM project_keys WHERE project = ($2::text[])[1] AND cardinality($2) = 1 AND revoked_at IS NULL) w WHERE starts_with(id, $1) ORDER BY id LIMIT 100"
+
+func (p *program) projectKeyCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create PROJECT",
+		Short: "Make a key and print its secret once",
+		Long: "Makes a key and prints its id and its secret. The secret is sealed in the database and is not shown again. It signs tokens, in addition to the\n" +
+			"secret of the project.",
+		Example: "  director projects key create demo-project\n  director projects key create demo-project --name backend --scope token:mint -o json | jq -r .secret",
+		Args:    cli.Exactly(1), ValidArgsFunction: p.completeArgs(projectWords),
+	}
+	n := db.NewProjectKey{}
+	cmd.Flags().StringVar(&n.Name, "name", "default", "The name of the key, for people")
+	cmd.Flags().StringSliceVar(&n.Scopes, "scope", []string{db.ScopeMint}, "A scope of the key; may be repeated")
+	addFlags(cmd.Flags(), byProjectCommands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) (err error) {
+			sealer, err := l.sealer()
+			if err != nil {
+				return err
+			}
+			if n.Actor, err = l.login(ctx); err != nil {
+				return err
+			}
+			n.Project, n.Seal = args[0], sealer.NewProjectSecret
+			secret, made, err := l.CreateProjectKey(ctx, n)
+			if err != nil {
+				return err
+			}
+			return writeNewProjectKey(cmd, l.out, made, secret)
+		})
+	}
+	return cmd
+}
+
+func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made db.ProjectKey, secret string) error {
+	if out.JSON {
+		return cli.WriteJSON(out.To, newProjectKeyLine{lineOfProjectKey(made), secret})
+	}
+	fmt.Fprintf(out.To, "%s %s\n", made.ID, secret)
+	fmt.Fprintln(cmd.ErrOrStderr(), "These are the key's id and its secret, which cannot be shown again.")
+	return nil
+}
+
+func (p *program) projectKeyRevoke() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke PROJECT KEY",
+		Short: "Revoke a key: its tokens are refused, its connections closed",
+		Long: "Revokes a key. Replicas refuse its tokens, also those that the project's secret signed, and close the connections that were made with them\n" +
+			"within a second, with code 4403. A key that was rotated with a grace loses the rest of it.",
+		Example: "  director projects key revoke demo-project demo-key",
+		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
+	}
+	addFlags(cmd.Flags(), byProjectCommands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+			actor, err := l.login(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := l.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
+				return err
+			}
+			return writeChanges(l.out, "key", []changeLine{{args[1], true}})
+		})
+	}
+	return cmd
+}
+
+func (p *program) projectKeyRotate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rotate PROJECT KEY",
+		Short: "Replace a key by a new one, and print its secret once",
+		Long: "Revokes a key and makes another with its scopes, in one transaction. With --grace the tokens that the old key has minted are accepted for this\n" +
+			"time; otherwise its connections are closed within a second.",
+		Example: "  director projects key rotate demo-project demo-key\n  director projects key rotate demo-project demo-key --grace 1h",
+		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
+	}
+	grace := cmd.Flags().Duration("grace", 0, "For how long tokens of the old key are still accepted, up to 720h")
+	addFlags(cmd.Flags(), byProjectCommands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+			sealer, err := l.sealer()
+			if err != nil {
+				return err
+			}
+			actor, err := l.login(ctx)
+			if err != nil {
+				return err
+			}
+			secret, made, err := l.RotateProjectKey(ctx, db.RotateKey{Project: args[0], ID: args[1], Grace: *grace, Actor: actor, Seal: sealer.NewProjectSecret})
+			if err != nil {
+				return err
+			}
+			return writeNewProjectKey(cmd, l.out, made, secret)
+		})
+	}
+	return cmd
+}
