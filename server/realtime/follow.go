@@ -34,6 +34,7 @@ type reader struct {
 	notices map[*hubRoom]bool  // something may have happened
 	gaps    map[*hubRoom]int64 // positions that exist, and that the room has not reached
 	lost    map[*hubRoom]bool  // the log cannot help
+	joins   []*joining         // whose rooms have applied rows behind their answers
 }
 
 func (f *reader) init(h *hub) {
@@ -70,6 +71,14 @@ func (f *reader) unreadable(r *hubRoom) {
 	wait.Wake(f.wake)
 }
 
+// overtaken asks to read the rows behind a join.
+func (f *reader) overtaken(j *joining) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.joins = append(f.joins, j)
+	wait.Wake(f.wake)
+}
+
 // run reads until ctx ends.
 func (f *reader) run(ctx context.Context) {
 	every := time.NewTicker(compareEvery)
@@ -77,7 +86,7 @@ func (f *reader) run(ctx context.Context) {
 	for {
 		compare := false
 		select {
-		case <-f.hub.feed.Wake():
+		case <-f.hub.Feed.Wake():
 			compare = f.takeNotices()
 		case <-f.wake:
 		case <-every.C:
@@ -96,7 +105,7 @@ func (f *reader) run(ctx context.Context) {
 
 // takeNotices sorts the keys of notices by what they are about. It returns whether notices may have been lost.
 func (f *reader) takeNotices() (all bool) {
-	keys, all := f.hub.feed.Take()
+	keys, all := f.hub.Feed.Take()
 	if all {
 		f.hub.news.askAll()
 	}
@@ -128,9 +137,12 @@ func (f *reader) readOnce(ctx context.Context, compare bool) error {
 		}
 	}
 	f.mu.Lock()
-	notices, gaps, lost := f.notices, f.gaps, f.lost
-	f.notices, f.gaps, f.lost = map[*hubRoom]bool{}, map[*hubRoom]int64{}, map[*hubRoom]bool{}
+	notices, gaps, lost, joins := f.notices, f.gaps, f.lost, f.joins
+	f.notices, f.gaps, f.lost, f.joins = map[*hubRoom]bool{}, map[*hubRoom]int64{}, map[*hubRoom]bool{}, nil
 	f.mu.Unlock()
+	for page := range slices.Chunk(joins, logPage) {
+		f.readJoins(ctx, page)
+	}
 	for r := range notices {
 		gaps[r] = max(gaps[r], 0)
 	}
@@ -149,6 +161,37 @@ func (f *reader) readOnce(ctx context.Context, compare bool) error {
 		return err
 	}
 	return nil
+}
+
+// readJoins reads the rows behind joins and lets them enter their rooms.
+func (f *reader) readJoins(ctx context.Context, joins []*joining) {
+	first := map[uuid.UUID]int64{}
+	for _, j := range joins {
+		pos, known := first[j.answer.Lobby]
+		if !known || j.answer.Room.Pos < pos {
+			first[j.answer.Lobby] = j.answer.Room.Pos
+		}
+	}
+	after := make([]db.LobbyPos, 0, len(first))
+	for uid, pos := range first {
+		after = append(after, db.LobbyPos{Lobby: uid, Pos: pos})
+	}
+	rows, err := f.rows(ctx, after)
+	f.hub.trouble.Report(ctx, "log behind joins", err)
+	byRoom := map[uuid.UUID][]db.LobbyRow{}
+	for _, row := range rows {
+		byRoom[row.Lobby] = append(byRoom[row.Lobby], row)
+	}
+	for _, j := range joins {
+		j.rows, j.read = byRoom[j.answer.Lobby], true
+		f.hub.enter(j)
+	}
+}
+
+func (f *reader) rows(ctx context.Context, after []db.LobbyPos) ([]db.LobbyRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	return f.hub.Store.LobbyLog(ctx, f.hub.Region, after)
 }
 
 // again asks for what a failed reading has left; the next comparison reads it.
@@ -227,9 +270,7 @@ func (f *reader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid
 	for i, r := range page {
 		after[i] = db.LobbyPos{Lobby: r.uid, Pos: reached[r.uid]}
 	}
-	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
-	defer cancel()
-	rows, err := f.hub.Store.LobbyLog(ctx, f.hub.Region, after)
+	rows, err := f.rows(ctx, after)
 	if err != nil {
 		return false, err
 	}

@@ -19,12 +19,21 @@ type delivered interface {
 	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error)
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
 	RealtimeNews(ctx context.Context, region string, replica uuid.UUID, sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
-	SubscribeRealtime(region string) *db.RealtimeFeed
 }
 
-// hubOptions configure a hub. Store and Replica are required.
+// notices is a db.RealtimeFeed.
+type notices interface {
+	Watch(key string)
+	Unwatch(key string)
+	Wake() <-chan struct{}
+	Take() (keys []string, all bool)
+	Stop()
+}
+
+// hubOptions configure a hub. Only Metrics may be absent.
 type hubOptions struct {
 	Store   delivered
+	Feed    notices // The hub stops it.
 	Region  string
 	Replica func() uuid.UUID // the current id of this replica in the region; uuid.Nil while it has none
 	Log     *slog.Logger
@@ -43,7 +52,6 @@ type hubOptions struct {
 type hub struct {
 	hubOptions
 
-	feed    *db.RealtimeFeed
 	log     reader
 	news    newsReader
 	trouble *trouble.Log
@@ -65,7 +73,7 @@ type attached struct {
 // newHub returns a hub. Its run must be called, and ends the subscription to notifications.
 func newHub(o hubOptions) *hub {
 	h := &hub{
-		hubOptions: o, feed: o.Store.SubscribeRealtime(o.Region), trouble: trouble.New(o.Log), sessions: map[string]*attached{}, rooms: map[uuid.UUID]*hubRoom{},
+		hubOptions: o, trouble: trouble.New(o.Log), sessions: map[string]*attached{}, rooms: map[uuid.UUID]*hubRoom{},
 	}
 	h.log.init(h)
 	h.news.init(h)
@@ -74,7 +82,7 @@ func newHub(o hubOptions) *hub {
 
 // run reads what other processes have done, until ctx ends.
 func (h *hub) run(ctx context.Context) {
-	defer h.feed.Stop()
+	defer h.Feed.Stop()
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { h.log.run(ctx) })
@@ -100,7 +108,7 @@ func (h *hub) attach(c receiver, opened db.OpenedRealtime) {
 	h.news.ask(c.ref().ID) // for what happened before Watch
 	invite := after(len(opened.Rooms), func() { s.invite(opened.Invitations) })
 	for _, a := range opened.Rooms {
-		h.enter(s, a, rooms.EntryReconnected, invite)
+		h.enter(&joining{session: s, answer: a, kind: rooms.EntryReconnected, done: invite})
 	}
 }
 
@@ -113,7 +121,7 @@ func (h *hub) register(s *attached) (old *attached, current bool) {
 		return nil, false
 	}
 	h.sessions[s.ref().ID] = s
-	h.feed.Watch(s.ref().ID)
+	h.Feed.Watch(s.ref().ID)
 	return old, true
 }
 
@@ -142,7 +150,7 @@ func (h *hub) detach(c receiver) {
 	h.mu.Lock()
 	if h.sessions[c.ref().ID] == s {
 		delete(h.sessions, c.ref().ID)
-		h.feed.Unwatch(c.ref().ID)
+		h.Feed.Unwatch(c.ref().ID)
 	}
 	h.mu.Unlock()
 	h.release(s)
@@ -187,14 +195,26 @@ func (h *hub) member(c receiver, room string) bool { return h.memberIn(c, room) 
 // outbox.
 func (h *hub) joined(c receiver, a db.LobbyAnswer) {
 	if s := h.session(c); s != nil {
-		h.enter(s, a, rooms.EntryJoined, func() {})
+		h.enter(&joining{session: s, answer: a, kind: rooms.EntryJoined, done: func() {}})
 	}
 }
 
-// enter makes a session a member of the room of an answer. kind is that of its entry. done is called when the session was sent the room, or is not.
-func (h *hub) enter(s *attached, a db.LobbyAnswer, kind string, done func()) {
+// joining is a session that becomes a member of the room of an answer.
+type joining struct {
+	session *attached
+	answer  db.LobbyAnswer
+	kind    string // of its entry
+	done    func() // called when the session was sent the room, or is not
+
+	rows []db.LobbyRow // behind the answer, from the log
+	read bool          // the log was read
+}
+
+// enter makes a session a member.
+func (h *hub) enter(j *joining) {
+	a := j.answer
 	if a.Room == nil || a.Closed {
-		done()
+		j.done()
 		return
 	}
 	h.mu.Lock()
@@ -202,12 +222,9 @@ func (h *hub) enter(s *attached, a db.LobbyAnswer, kind string, done func()) {
 	if !known {
 		r = newHubRoom(h, a)
 		h.rooms[a.Lobby] = r
-		h.feed.Watch(r.key)
+		h.Feed.Watch(r.key)
 	}
-	r.do(func(b *batch) {
-		defer done()
-		r.enter(b, s, a, kind)
-	})
+	r.do(func(b *batch) { r.receive(b, j) })
 	h.mu.Unlock()
 	if !known {
 		h.log.woken(r) // for what happened before Watch

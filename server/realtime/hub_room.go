@@ -31,7 +31,7 @@ type hubRoom struct {
 	mu       sync.Mutex
 	jobs     []func(*batch)
 	queued   map[int64]bool // positions of the rows among the jobs
-	overflow bool           // rows were dropped
+	overflow int64          // the last position of the rows that were dropped; 0: none were
 	working  bool           // a goroutine runs the jobs
 	applied  int64          // pos, for other goroutines
 
@@ -76,6 +76,9 @@ func newHubRoom(h *hub, a db.LobbyAnswer) *hubRoom {
 		waiting: map[*member]time.Time{},
 	}
 	r.adopt(*a.Room)
+	if a.Row != nil {
+		r.tail = []*rowFrames{newRowFrames(r.id, *a.Row)}
+	}
 	r.applied = r.pos
 	r.timer = time.AfterFunc(time.Hour, func() { r.do(func(*batch) {}) })
 	r.timer.Stop()
@@ -114,7 +117,7 @@ func (r *hubRoom) offer(row db.LobbyRow, after *rooms.Snapshot) {
 	switch {
 	case row.Pos <= r.applied || r.queued[row.Pos]:
 	case len(r.queued) >= maxQueuedRows:
-		r.overflow = true
+		r.overflow = max(r.overflow, row.Pos)
 	default:
 		r.queued[row.Pos] = true
 		r.queue(func(b *batch) { r.row(b, offer{row, after}) })
@@ -165,7 +168,7 @@ func (r *hubRoom) retire() bool {
 	r.timer.Stop()
 	if r.hub.rooms[r.uid] == r {
 		delete(r.hub.rooms, r.uid)
-		r.hub.feed.Unwatch(r.key)
+		r.hub.Feed.Unwatch(r.key)
 	}
 	return true
 }
@@ -178,18 +181,16 @@ func (r *hubRoom) runBatch(jobs []func(*batch)) {
 	r.wakeMembers(b)
 	r.sendList(b)
 	r.setTimer(b)
-	r.mu.Lock()
-	behind := r.overflow || len(r.pending) > 0
-	r.applied, r.overflow = r.pos, false
-	r.mu.Unlock()
-	if behind {
-		r.hub.log.behind(r, r.target())
+	if target := r.publish(); target > r.pos {
+		r.hub.log.behind(r, target)
 	}
 }
 
-// target returns the position that the room has heard of.
-func (r *hubRoom) target() int64 {
-	target := r.pos
+// publish tells other goroutines how far the room is. It returns the last position that the room has heard of.
+func (r *hubRoom) publish() (target int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	target, r.applied, r.overflow = r.overflow, r.pos, 0
 	for pos := range r.pending {
 		target = max(target, pos)
 	}
@@ -296,9 +297,9 @@ func (r *hubRoom) reset(b *batch, s rooms.Snapshot) {
 			m.session.push(pushEvent, r.id, newShared(entryMessage(r.id, rooms.Entry{Kind: rooms.EntryLeft, Session: m.id})))
 			r.forget(m)
 		default:
-			m.session.push(pushEvent, r.id, r.members())
-			m.listed = r.pos
 			m.show(b, r.state)
+			m.listed = r.pos
+			m.session.push(pushEvent, r.id, r.members()) // after older lists that were held
 			r.hub.Metrics.snapshot("gap")
 		}
 	}

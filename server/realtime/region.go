@@ -31,7 +31,9 @@ func (s *Server) regionOf(name string) *region {
 		return nil
 	}
 	r := &region{Server: s, name: name, begun: make(chan struct{}), ended: make(chan struct{})}
-	r.hub = newHub(hubOptions{Region: name, Store: s.store, Replica: r.replica, Log: s.options.Log, Guard: s.guard, Metrics: s.metrics.hub})
+	r.hub = newHub(hubOptions{
+		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replica, Log: s.options.Log, Guard: s.guard, Metrics: s.metrics.hub,
+	})
 	s.regions[name] = r
 	hub, stop := context.WithCancel(s.life)
 	s.loops.Go(func() { r.hub.run(hub) })

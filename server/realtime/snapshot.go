@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/db"
@@ -125,6 +126,18 @@ func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*s
 	return presence, messages
 }
 
+// receive lets a session enter. If rows behind its join were applied already, and the room does not remember them, the log is read first; the
+// session misses the messages of rows that are not there.
+func (r *hubRoom) receive(b *batch, j *joining) {
+	r.remember(j.rows)
+	if !j.read && !r.remembers(j.answer.Room.Pos) {
+		r.hub.log.overtaken(j)
+		return
+	}
+	defer j.done()
+	r.enter(b, j.session, j.answer, j.kind)
+}
+
 // enter makes a session a member and sends it the room of an answer: presence, members, snapshot, and the messages since it joined.
 func (r *hubRoom) enter(b *batch, s *attached, a db.LobbyAnswer, kind string) {
 	m := &member{room: r, session: s, id: s.ref().ID, from: a.Room.Pos}
@@ -152,6 +165,18 @@ func (r *hubRoom) enter(b *batch, s *attached, a db.LobbyAnswer, kind string) {
 	m.show(b, state)
 	if len(messages) > 0 {
 		s.push(pushEvent, r.id, messages...)
+	}
+}
+
+// remembers reports whether all rows behind a position, up to the room's, are in the tail.
+func (r *hubRoom) remembers(pos int64) bool { return r.pos-pos <= int64(len(r.tail)) }
+
+// remember extends the tail to the front by rows of the log.
+func (r *hubRoom) remember(rows []db.LobbyRow) {
+	for _, row := range slices.Backward(rows) {
+		if row.Pos == r.pos-int64(len(r.tail)) {
+			r.tail = slices.Insert(r.tail, 0, newRowFrames(r.id, row))
+		}
 	}
 }
 

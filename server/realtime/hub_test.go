@@ -1,0 +1,401 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/esjson"
+	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// memoryLog is a room with its log, as the database keeps them.
+type memoryLog struct {
+	uid uuid.UUID
+
+	mu   sync.Mutex
+	room rooms.Snapshot
+	rows []db.LobbyRow
+	all  []db.LobbyRow // without what was pruned from the log
+}
+
+func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (rows []db.LobbyRow, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, row := range l.rows {
+		if after[0].Lobby == l.uid && row.Pos > after[0].Pos {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (map[uuid.UUID]int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return map[uuid.UUID]int64{l.uid: l.room.Pos}, nil
+}
+
+func (l *memoryLog) LobbySnapshots(context.Context, string, []uuid.UUID) ([]db.LobbySnapshot, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return []db.LobbySnapshot{{Lobby: l.uid, Snapshot: l.room}}, nil
+}
+
+func (l *memoryLog) RealtimeNews(context.Context, string, uuid.UUID, []db.SessionEpoch) ([]db.RealtimeNews, error) {
+	return nil, nil
+}
+
+// act is a transaction: it sets a key, unless that is "", and adds entries.
+func (l *memoryLog) act(key string, entries ...rooms.Entry) db.LobbyAnswer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.room
+	next.Pos++
+	row := db.LobbyRow{Lobby: l.uid, Pos: next.Pos, Entries: entries}
+	if key != "" {
+		next.Seq++
+		next.State = maps.Clone(next.State)
+		next.State[key] = json.RawMessage(strconv.FormatInt(next.Seq, 10))
+		row.Seq, row.Patch = next.Seq, []rooms.Op{{Op: "set", Path: "/" + key, Value: next.State[key]}}
+	}
+	next.Members = slices.Clone(next.Members)
+	for _, e := range entries {
+		switch e.Kind {
+		case rooms.EntryJoined:
+			next.Members = append(next.Members, rooms.Member{Session: e.Session, Order: next.Pos})
+		case rooms.EntryLeft:
+			next.Members = slices.DeleteFunc(next.Members, func(m rooms.Member) bool { return m.Session == e.Session })
+		}
+	}
+	l.room, l.rows, l.all = next, append(l.rows, row), append(l.all, row)
+	return db.LobbyAnswer{Lobby: l.uid, Room: &next, Row: &row, Previous: next.Pos - 1}
+}
+
+// prune empties the log, as a crash of Postgres does.
+func (l *memoryLog) prune() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rows = nil
+}
+
+// quietNotices are notices that never come: the hub finds everything by itself.
+type quietNotices struct{}
+
+func (quietNotices) Watch(string)          {}
+func (quietNotices) Unwatch(string)        {}
+func (quietNotices) Wake() <-chan struct{} { return nil }
+func (quietNotices) Take() ([]string, bool) {
+	return nil, false
+}
+func (quietNotices) Stop() {}
+
+// listener is a connection that keeps what it is sent, and checks it as a client does.
+type listener struct {
+	session db.SessionEpoch
+	hub     *hub
+	acks    bool
+
+	mu       sync.Mutex
+	frames   []map[string]any
+	messages []string // the data of room.message, in order
+	members  []any
+	state    map[string]any
+	seq      float64
+	patches  int
+	faults   []string
+	closed   websocket.StatusCode
+}
+
+func (c *listener) ref() db.SessionEpoch { return c.session }
+
+func (c *listener) close(code websocket.StatusCode, _ string) { c.closed = code }
+
+func (c *listener) push(_ pushClass, _ string, frames ...*shared) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range frames {
+		parsed, err := esjson.Parse(f.frame(jsonCodec{}))
+		e, _ := parsed.(map[string]any)
+		p, _ := e["p"].(map[string]any)
+		if err != nil || p == nil {
+			c.faults = append(c.faults, "a frame without p")
+			continue
+		}
+		c.frames = append(c.frames, e)
+		c.take(e["t"], p)
+	}
+}
+
+func (c *listener) take(kind any, p map[string]any) {
+	switch kind {
+	case "room.message":
+		text, _ := p["data"].(string)
+		c.messages = append(c.messages, text)
+	case "room.members":
+		c.members, _ = p["members"].([]any)
+	case "state.snapshot":
+		if p["seq"].(float64) < c.seq {
+			c.faults = append(c.faults, fmt.Sprintf("from %v back to %v", c.seq, p["seq"]))
+		}
+		c.seq, c.state = p["seq"].(float64), p["state"].(map[string]any)
+		c.ack()
+	case "state.patch":
+		c.patches++
+		if p["seq"].(float64) != c.seq+1 {
+			c.faults = append(c.faults, fmt.Sprintf("a patch to %v after %v", p["seq"], c.seq))
+		}
+		c.seq = p["seq"].(float64)
+		c.state = maps.Clone(c.state)
+		for _, op := range p["ops"].([]any) {
+			o := op.(map[string]any)
+			c.state[strings.TrimPrefix(o["path"].(string), "/")] = o["value"]
+		}
+		c.ack()
+	}
+}
+
+func (c *listener) ack() {
+	if c.acks {
+		go c.hub.ack(c, testRoom, c.seq, "")
+	}
+}
+
+const testRoom = "town:default"
+
+func newTestHub(t *testing.T, l *memoryLog) (h *hub, stop func()) {
+	t.Helper()
+	h = newHub(hubOptions{
+		Store: l, Feed: quietNotices{}, Region: "eu", Replica: uuid.New, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Guard: panics.New(nil, nil),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); h.run(ctx) }()
+	return h, func() { cancel(); <-done }
+}
+
+func newMemoryLog() *memoryLog {
+	return &memoryLog{uid: uuid.New(), room: rooms.Snapshot{ID: testRoom, Seq: 1, State: rooms.State{}}}
+}
+
+func (h *hub) listen(session string, acks bool) *listener {
+	c := &listener{session: db.SessionEpoch{ID: session, Epoch: 1}, hub: h, acks: acks}
+	h.attach(c, db.OpenedRealtime{ID: session, Epoch: 1})
+	return c
+}
+
+// The sessions of a room here and elsewhere join, leave and speak in any order; answers overtake each other, and some never arrive. Each
+// session gets all messages between its join and its leave, once, in the order of the log; and patches without a gap, up to the room's state.
+func TestEveryMemberIsSentOneSequence(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 60).Draw(rt, "steps")
+		var w *world
+		synctest.Test(t, func(t *testing.T) { // rapid's own panics must not end a bubble
+			w = newWorld(t)
+			defer w.stop()
+			for _, s := range steps {
+				w.take(s)
+			}
+			w.settle()
+		})
+		w.check(rt)
+	})
+}
+
+// step is something that happens to a world.
+type step struct {
+	what, key      string
+	session, which int
+	pause          time.Duration
+	lost           bool // the caller is gone before its answer
+}
+
+func drawStep(rt *rapid.T) step {
+	return step{
+		what: rapid.SampledFrom([]string{"join", "leave", "say", "say", "remote", "remote", "deliver", "deliver", "pass", "prune"}).Draw(rt, "what"),
+		key:  rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "key"), session: rapid.IntRange(0, 2).Draw(rt, "session"), which: rapid.IntRange(0, 8).Draw(rt, "which"),
+		pause: rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, 3 * time.Second}).Draw(rt, "pause"), lost: rapid.Bool().Draw(rt, "lost"),
+	}
+}
+
+// world is a room whose members are connected to one hub, or to other processes.
+type world struct {
+	log  *memoryLog
+	hub  *hub
+	stop func()
+	here []*resident
+
+	answers []func() // that have not reached the hub
+	said    int
+	pruned  bool
+}
+
+// resident is a session connected to the hub.
+type resident struct {
+	*listener
+
+	inside   bool
+	from, to int64 // positions of its join and its leave
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{log: newMemoryLog()}
+	w.hub, w.stop = newTestHub(t, w.log)
+	for i, id := range []string{"s-a", "s-b", "s-c"} {
+		w.here = append(w.here, &resident{listener: w.hub.listen(id, i > 0)})
+	}
+	return w
+}
+
+func (w *world) take(s step) {
+	r := w.here[s.session]
+	switch s.what {
+	case "join":
+		w.join(r, s.key)
+	case "leave":
+		w.leave(r, s.key)
+	case "say":
+		if r.inside {
+			a := w.log.act(s.key, w.message(r.session.ID))
+			if !s.lost {
+				w.answers = append(w.answers, func() { w.hub.answered(a) })
+			}
+		}
+	case "remote":
+		w.log.act(s.key, w.message("s-elsewhere"))
+	case "deliver":
+		w.deliver(s.which)
+	case "prune":
+		w.log.prune()
+		w.pruned = true
+	case "pass":
+		time.Sleep(s.pause)
+		synctest.Wait()
+	}
+}
+
+func (w *world) message(from string) rooms.Entry {
+	w.said++
+	return rooms.Entry{Kind: rooms.EntryMessage, Session: from, Type: "say", Data: json.RawMessage(strconv.Quote(strconv.Itoa(w.said)))}
+}
+
+// join joins, unless the session has done so before: a session's own join and leave reach the hub in order.
+func (w *world) join(r *resident, key string) {
+	if r.from > 0 {
+		return
+	}
+	a := w.log.act(key, w.message("s-elsewhere"), rooms.Entry{Kind: rooms.EntryJoined, Session: r.session.ID}, w.message(r.session.ID))
+	r.inside, r.from = true, a.Room.Pos
+	w.answers = append(w.answers, func() { w.hub.joined(r.listener, a) })
+}
+
+func (w *world) leave(r *resident, key string) {
+	if !r.inside {
+		return
+	}
+	a := w.log.act(key, w.message(r.session.ID), rooms.Entry{Kind: rooms.EntryLeft, Session: r.session.ID})
+	r.inside, r.to = false, a.Room.Pos
+	w.answers = append(w.answers, func() { w.hub.left(r.listener, a) })
+}
+
+func (w *world) deliver(i int) {
+	if len(w.answers) > 0 {
+		i %= len(w.answers)
+		w.answers[i]()
+		w.answers = slices.Delete(w.answers, i, i+1)
+	}
+}
+
+// settle delivers what is left, and lets the hub compare its positions and open all gates.
+func (w *world) settle() {
+	for len(w.answers) > 0 {
+		w.deliver(0)
+	}
+	time.Sleep(20 * time.Second)
+	synctest.Wait()
+}
+
+func (w *world) check(rt *rapid.T) {
+	for _, r := range w.here {
+		require.Empty(rt, r.faults, r.session.ID)
+		if r.from == 0 {
+			require.Empty(rt, r.frames)
+			continue
+		}
+		sent := w.sent(r)
+		switch {
+		case w.pruned: // messages are lost, but never the order of the others
+			require.True(rt, slices.IsSortedFunc(r.messages, inNumbers), "%v", r.messages)
+			require.Subset(rt, sent, r.messages)
+		case r.inside:
+			require.Equal(rt, sent, append([]string{}, r.messages...), r.session.ID)
+		default: // its leave may have overtaken the rows before it
+			require.LessOrEqual(rt, len(r.messages), len(sent))
+			require.Equal(rt, sent[:len(r.messages)], append([]string{}, r.messages...), r.session.ID)
+		}
+		if r.inside {
+			w.checkState(rt, r)
+		}
+	}
+}
+
+// inNumbers compares two messages, which are numbers; none may come twice.
+func inNumbers(a, b string) int {
+	first, _ := strconv.Atoi(a)
+	second, _ := strconv.Atoi(b)
+	if first == second {
+		return -1
+	}
+	return first - second
+}
+
+// sent returns the messages that a session has to get.
+func (w *world) sent(r *resident) []string {
+	said := []string{}
+	inside := false
+	for _, row := range w.log.all {
+		for _, e := range row.Entries {
+			own := e.Session == r.session.ID
+			switch {
+			case own && e.Kind == rooms.EntryJoined:
+				inside = true
+			case own && e.Kind == rooms.EntryLeft:
+				return said
+			case inside && e.Kind == rooms.EntryMessage && row.Pos != r.to:
+				said = append(said, strings.Trim(string(e.Data), `"`))
+			}
+		}
+	}
+	return said
+}
+
+func (w *world) checkState(rt *rapid.T, r *resident) {
+	require.InDelta(rt, w.log.room.Seq, r.seq, 0, r.session.ID)
+	state, err := esjson.Parse(w.log.room.State.JSON())
+	require.NoError(rt, err)
+	require.Equal(rt, state, any(r.state))
+	var ids []any
+	for _, m := range w.log.room.Members {
+		ids = append(ids, m.Session)
+	}
+	slices.SortFunc(ids, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	require.Equal(rt, ids, r.members)
+}
