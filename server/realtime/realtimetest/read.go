@@ -43,6 +43,9 @@ func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replie
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.signal()
+	if l != c.link {
+		return nil // the SDK reads its last connection only
+	}
 	if (kind == websocket.MessageBinary) != l.wire.binary() {
 		c.violationf("a frame of %s is %v", l.wire.name(), kind)
 	}
