@@ -76,6 +76,7 @@ func (v *served) end() {
 	for _, c := range v.conns() {
 		c.cut()
 	}
+	require.Eventually(v.t, func() bool { return len(v.conns()) == 0 }, patience, time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	require.NoError(v.t, v.Stop(ctx))
