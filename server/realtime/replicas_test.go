@@ -197,7 +197,9 @@ func TestWithoutNotificationsMembersConverge(t *testing.T) {
 	for range 5 {
 		near.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 	}
-	far.Wait(t, "the changes", func(v *realtimetest.View) bool { return counter(v.Room(room)) == 5 && v.Count("room.message", room) == 5 })
+	far.Wait(t, "the changes", func(v *realtimetest.View) bool {
+		return counter(v.Room(room)) == 5 && v.Count("room.message", room) == 5
+	})
 	require.Equal(t, messages(near, room), messages(far, room))
 	require.Zero(t, far.Resyncs())
 	require.Equal(t, 1, far.Room(room).Snapshots, "the log was enough")
