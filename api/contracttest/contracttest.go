@@ -15,8 +15,13 @@ import (
 )
 
 // Document parses and validates the contract, with its examples and defaults. Each call returns a new document.
-func Document() (*openapi3.T, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
+func Document() (*openapi3.T, error) { return parse(api.OpenAPI()) }
+
+// Nexis is Document for the control API of the realtime lobby.
+func Nexis() (*openapi3.T, error) { return parse(api.Nexis()) }
+
+func parse(contract []byte) (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(contract)
 	if err != nil {
 		return nil, err
 	}
