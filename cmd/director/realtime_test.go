@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+)
+
+// lobby is a running replica that serves the realtime lobby and its control API.
+type lobby struct{ *running }
+
+func startLobby(t *testing.T, url string, environ ...string) lobby {
+	t.Helper()
+	return lobby{start(t, env(append([]string{
+		"DATABASE_URL=" + url, "DIRECTOR_KEY_ENCRYPTION_KEY=" + testKEK, "DIRECTOR_ADDR=127.0.0.1:0", "NEXIS_MASTER_SECRET=" + lobbyMaster, "NEXIS_INTERNAL_TOKEN=" + lobbyToken,
+		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_CONTROL_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_CONFORMANCE=true",
+	}, environ...)...), "serve", "--work")}
+}
+
+// post calls the control API and decodes its answer.
+func (l lobby) post(path, body string, into any) int {
+	l.t.Helper()
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, "http://"+l.logged("listening", "realtime_control_addr")+path, strings.NewReader(body))
+	require.NoError(l.t, err)
+	r.Header.Set("x-nexis-internal-token", lobbyToken)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(l.t, err)
+	defer func() { _ = res.Body.Close() }()
+	require.NoError(l.t, json.NewDecoder(res.Body).Decode(into))
+	return res.StatusCode
+}
+
+func (l lobby) token(project, key string) string {
+	l.t.Helper()
+	var minted struct{ Token string }
+	require.Equal(l.t, http.StatusOK, l.post("/tokens", fmt.Sprintf(`{"project_id":%q,"key_id":%q}`, project, key), &minted))
+	return minted.Token
+}
+
+func (l lobby) client(token string) realtimetest.Options {
+	return realtimetest.Options{URL: "ws://" + l.logged("listening", "realtime_addr") + "/", Token: token}
+}
+
+// What Nexis' scripts do, over two replicas: make a project, a key and tokens, meet in a room, lose the key.
+func TestServeTheRealtimeLobbyAlone(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	here, there := startLobby(t, url), startLobby(t, url)
+	var project, key struct{ ID string }
+	require.Equal(t, http.StatusCreated, here.post("/projects", `{"name":"mygame"}`, &project))
+	require.Equal(t, http.StatusCreated, there.post("/projects/"+project.ID+"/keys", `{}`, &key))
+
+	ann, bob := realtimetest.Dial(t, here.client(there.token(project.ID, key.ID))), realtimetest.Dial(t, there.client(here.token(project.ID, key.ID)))
+	for _, c := range []*realtimetest.Client{ann, bob} {
+		require.Equal(t, "counter_plugin_room:default", c.Join(t, "counter_plugin_room", "", nil))
+	}
+	ann.Tell(t, "counter_plugin_room:default", "inc", map[string]any{"by": float64(3)})
+	bob.Wait(t, "the change of the other replica's client", func(v *realtimetest.View) bool {
+		return v.Room("counter_plugin_room:default").State["counter"] == float64(3)
+	})
+
+	var rotated struct{ ID string }
+	token := here.token(project.ID, key.ID)
+	require.Equal(t, http.StatusCreated, here.post("/projects/"+project.ID+"/keys/"+key.ID+"/rotate", "", &rotated))
+	for _, c := range []*realtimetest.Client{ann, bob} {
+		c.Wait(t, "the end of a connection of the key", func(v *realtimetest.View) bool { return v.Closed() == 4403 })
+	}
+	for _, l := range []lobby{here, there} {
+		_, err := realtimetest.Connect(t.Context(), l.client(token))
+		var refused *realtimetest.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Contains(t, refused.Reason, "token key status failed: ")
+		require.EqualValues(t, 4403, refused.Status)
+	}
+	realtimetest.Dial(t, there.client(here.token(project.ID, rotated.ID)))
+	require.NoError(t, here.stop())
+	require.NoError(t, there.stop())
+	for _, log := range []string{here.log.String(), there.log.String()} {
+		require.NotContains(t, log, token)
+		require.NotContains(t, log, lobbyMaster)
+		require.NotContains(t, log, lobbyToken)
+	}
+}
