@@ -54,7 +54,8 @@ type Script struct {
 	out *json.Decoder
 }
 
-// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a request to the answer.
+// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a request to the answer, or
+// to a promise of it.
 // Without a locale (such as da_DK.UTF-8) it is en-US.
 func Start(t testing.TB, script string, locales ...string) *Script {
 	t.Helper()
@@ -80,7 +81,7 @@ func Start(t testing.TB, script string, locales ...string) *Script {
 
 // loop calls answer for each line.
 const loop = `
-require('readline').createInterface({input: process.stdin}).on('line', line => console.log(JSON.stringify(answer(JSON.parse(line)))));`
+require('readline').createInterface({input: process.stdin}).on('line', async line => console.log(JSON.stringify(await answer(JSON.parse(line)))));`
 
 // Ask sends a request and reads the answer into a pointer. Not safe for concurrent use.
 func (s *Script) Ask(t require.TestingT, request, answer any) {
