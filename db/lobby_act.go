@@ -18,10 +18,16 @@ import (
 // that does not exist, unless Make is set; Superseded if the session has another epoch, is suspended or has ended; Unavailable, in which case
 // the action may or may not have been committed.
 func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, error) {
+	return s.BeginInLobby(ctx, a)()
+}
+
+// BeginInLobby is ActInLobby in two steps, for a caller whose actions have an order: when it returns, the action has its place among those of the
+// region. It does not block. wait returns the answer; call it once.
+func (s *Store) BeginInLobby(ctx context.Context, a LobbyAction) (wait func() (LobbyAnswer, error)) {
 	if !rooms.ValidID(a.Room) || !isStorable(a.Project) {
-		return LobbyAnswer{}, rooms.ErrNotFound
+		return func() (LobbyAnswer, error) { return LobbyAnswer{}, rooms.ErrNotFound }
 	}
-	return s.groups.lobbies.Do(ctx, a.Region, a)
+	return s.groups.lobbies.Begin(ctx, a.Region, a)
 }
 
 type lobbyCall = batch.Call[LobbyAction, LobbyAnswer]

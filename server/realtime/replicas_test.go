@@ -93,6 +93,25 @@ func TestAPatchComesBeforeTheMessagesOfItsChange(t *testing.T) {
 	}
 }
 
+// Actions of one session may be under way together, as the SDK's send has no answer to wait for.
+func TestMessagesOfASessionKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	sender, far := a.client(), b.client()
+	room := sender.Join(t, "chat", "", nil)
+	far.Join(t, "chat", "", nil)
+	const n = 300
+	for i := range n {
+		sender.Tell(t, room, "say", float64(i))
+	}
+	for _, c := range []*realtimetest.Client{sender, far} {
+		c.Wait(t, "the messages", func(v *realtimetest.View) bool { return v.Count("room.message", room) == n })
+		for i, e := range messages(c, room) {
+			require.InDelta(t, i, e.P["data"], 0)
+		}
+	}
+}
+
 func TestTheOrderOfAJoinAndOfALeave(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)

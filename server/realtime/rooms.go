@@ -31,8 +31,9 @@ func (s *Server) roomRPCs() map[string]rpc {
 // inRoom begins an action of the session in a room. after gets the answer when it is queued.
 func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string, after func(db.LobbyAnswer)) func() (answer, error) {
 	a.Region, a.Project, a.Session, a.Room = c.region, c.project, c.session, room
+	wait := c.server.store.BeginInLobby(ctx, a)
 	return func() (answer, error) {
-		did, err := c.server.store.ActInLobby(ctx, a)
+		did, err := wait()
 		if err != nil {
 			return answer{}, err
 		}
