@@ -2,9 +2,11 @@ package db
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -16,7 +18,97 @@ type lobbyQueueChange struct {
 	Queue   *rooms.Queue // nil: they leave the queue
 }
 
-// queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms.
-func (s *Store) queueLobby(_ context.Context, _ *Queries, _ string, _ []lobbyQueueChange) error {
-	return errNotBuilt
+// queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms. A room that may not queue stays as its action left
+// it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
+func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, changes []lobbyQueueChange) error {
+	t := s.newWaits(q, region)
+	wishes := make([]*wish, len(changes))
+	refused := RefuseLobbyParams{Region: region}
+	var lobbies []uuid.UUID
+	var sessions []string
+	var wanted []*wish
+	for i, c := range changes {
+		lobbies = append(lobbies, c.Lobby)
+		if c.Queue == nil {
+			continue
+		}
+		w, err := s.wishOf(region, c)
+		if err != nil {
+			refused.add(c.Lobby, err)
+			continue
+		}
+		wishes[i], wanted = w, append(wanted, w)
+		for _, m := range c.Members {
+			sessions = append(sessions, m.Session)
+		}
+	}
+	if err := t.read(ctx, &tx.Pipeline{}, sessions, lobbies, wanted); err != nil {
+		return err
+	}
+	for i, c := range changes {
+		if w := wishes[i]; w != nil {
+			_, busy, err := t.enqueue(w)
+			if busy {
+				err = newError(Conflict, "party_conflict", "a member queues in another room at the same time")
+			}
+			if err != nil {
+				refused.add(c.Lobby, err)
+			}
+			continue
+		}
+		t.leaveRoom(c.Lobby)
+	}
+	t.told = lobbies
+	if len(refused.Lobbies) > 0 {
+		queueExec(q.deferred(), (*Queries).RefuseLobby, refused)
+	}
+	if err := t.write(ctx); err != nil {
+		return err
+	}
+	t.pauseAway(changes)
+	return nil
+}
+
+// wishOf returns the ticket that the members of a room want.
+func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
+	if s.cfg.Queueing == nil {
+		return nil, unavailable("sessions do not queue here", nil)
+	}
+	w, err := s.wish(region, c.Project, *c.Queue, c.Members)
+	if err == nil {
+		w.lobby = c.Lobby
+	}
+	return w, err
+}
+
+func (p *RefuseLobbyParams) add(lobby uuid.UUID, err error) {
+	reason := "unavailable"
+	if e, ok := errors.AsType[*Error](err); ok {
+		reason = e.Code
+	}
+	p.Lobbies, p.Reasons = append(p.Lobbies, lobby), append(p.Reasons, reason)
+}
+
+// leaveRoom lets the ticket of a room leave the queue.
+func (t *waits) leaveRoom(lobby uuid.UUID) {
+	for _, r := range t.waiting {
+		if r.Lobby != nil && *r.Lobby == lobby && !r.elsewhere() {
+			t.leave(r, reasonByMember)
+		}
+	}
+}
+
+// pauseAway pauses the new tickets of rooms with members that are suspended.
+func (t *waits) pauseAway(changes []lobbyQueueChange) {
+	var away []string
+	for _, c := range changes {
+		for _, m := range c.Members {
+			if c.Queue != nil && m.Away {
+				away = append(away, m.Session)
+			}
+		}
+	}
+	if len(away) > 0 {
+		t.pauseSessions(t.q, t.region, away, true)
+	}
 }

@@ -194,6 +194,7 @@ type matchTx struct {
 	senders     []uuid.UUID // see opening
 	placeable   []int32     // the part of unplaced for which a snapshot from after the writes shows free capacity
 	proposed    []*matchCall
+	rooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
 	written     bool
 }
 
@@ -218,6 +219,7 @@ func (t *matchTx) try(ctx context.Context) error {
 		return err
 	}
 	t.notifySenders(t.region, t.senders)
+	t.rooms.announce(t.Store)
 	t.answer(verdicts)
 	return nil
 }

@@ -27,6 +27,7 @@ func (t *matchTx) write() error {
 		if kept := t.kept(); len(kept.Ids) > 0 {
 			queueExec(out, (*Queries).KeepTickets, kept)
 		}
+		t.writeRooms()
 	}
 	if served := t.served(); len(served.Keys) > 0 {
 		queueExec(out, (*Queries).ServeDemand, served)

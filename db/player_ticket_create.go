@@ -92,10 +92,7 @@ func (t *queueing) read(ctx context.Context, calls []*playerTicketCall) (free []
 	if err := t.q.send(ctx, &p); err != nil {
 		return nil, err
 	}
-	t.rows = make(map[string][]PlayersQueuedRow, len(asked.Subs))
-	for _, r := range rows {
-		t.rows[r.Sub] = append(t.rows[r.Sub], r)
-	}
+	t.know(rows)
 	for i, c := range calls {
 		if c.Req.IdempotencyKey == "" || slices.Contains(granted, int32(i)) {
 			free = append(free, c)
@@ -104,30 +101,44 @@ func (t *queueing) read(ctx context.Context, calls []*playerTicketCall) (free []
 	return free, nil
 }
 
+// know stores what players wait for.
+func (t *queueing) know(rows []PlayersQueuedRow) {
+	t.rows = make(map[string][]PlayersQueuedRow, len(rows))
+	for _, r := range rows {
+		t.rows[r.Sub] = append(t.rows[r.Sub], r)
+	}
+}
+
 // decide adds what a call needs to the statements of the transaction.
 func (t *queueing) decide(c *playerTicketCall) error {
 	replayed, err := t.replay(c)
 	if replayed || err != nil {
 		return err
 	}
-	if slices.ContainsFunc(c.Req.Party, func(sub string) bool { return t.busy[sub] }) {
-		return nil
-	}
-	for _, sub := range c.Req.Party {
-		t.busy[sub] = true
-	}
-	verdict := c.Req.judge(t.rows)
-	switch {
-	case verdict.err != nil:
-		t.answers(c, PlayerTicketAnswer{}, verdict.err)
-	case verdict.same != "":
-		t.alive = append(t.alive, verdict.same)
-		t.answers(c, PlayerTicketAnswer{ID: verdict.same}, nil)
-	default:
-		t.take(verdict)
-		t.add(c)
+	if answer, busy, err := t.admit(c.Req); !busy {
+		t.answers(c, answer, err)
 	}
 	return nil
+}
+
+// admit decides a request, and adds what it needs to the statements of the transaction. busy: the transaction has decided about one of its players.
+func (t *queueing) admit(r PlayerTicketRequest) (a PlayerTicketAnswer, busy bool, err error) {
+	if slices.ContainsFunc(r.Party, func(sub string) bool { return t.busy[sub] }) {
+		return a, true, nil
+	}
+	for _, sub := range r.Party {
+		t.busy[sub] = true
+	}
+	verdict := r.judge(t.rows)
+	switch {
+	case verdict.err != nil:
+		return a, false, verdict.err
+	case verdict.same != "":
+		t.alive = append(t.alive, verdict.same)
+		return PlayerTicketAnswer{ID: verdict.same}, false, nil
+	}
+	t.take(verdict)
+	return t.add(r), false, nil
 }
 
 func (t *queueing) answers(c *playerTicketCall, a PlayerTicketAnswer, err error) {
@@ -163,9 +174,9 @@ func (t *queueing) take(v playerVerdict) {
 	}
 }
 
-// add creates the ticket of a call.
-func (t *queueing) add(c *playerTicketCall) {
-	r, at := c.Req, t.Now().UTC()
+// add creates the ticket of a request.
+func (t *queueing) add(r PlayerTicketRequest) PlayerTicketAnswer {
+	at := t.Now().UTC()
 	id := t.ids.next(t.region, TicketID, at)
 	t.create.add(r, id, at)
 	if r.IdempotencyKey != "" {
@@ -173,7 +184,7 @@ func (t *queueing) add(c *playerTicketCall) {
 		t.create.answers.Callers, t.create.answers.Keys = append(t.create.answers.Callers, r.Caller), append(t.create.answers.Keys, r.IdempotencyKey)
 		t.create.answers.Hashes, t.create.answers.Answers = append(t.create.answers.Hashes, r.RequestHash), append(t.create.answers.Answers, string(answer))
 	}
-	t.answers(c, PlayerTicketAnswer{ID: id, At: at, New: true}, nil)
+	return PlayerTicketAnswer{ID: id, At: at, New: true}
 }
 
 // write defers the statements to the commit, in the order of locks.

@@ -73,6 +73,12 @@ func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
 
 // leaveQueue takes tickets out of the queue and defers their rows of history. A ticket may be listed twice.
 func (s *Store) leaveQueue(ctx context.Context, q *Queries, region string, tickets []leaving) error {
+	_, err := s.takeOut(ctx, q, region, tickets)
+	return err
+}
+
+// takeOut is leaveQueue that returns the tickets which it has taken out.
+func (s *Store) takeOut(ctx context.Context, q *Queries, region string, tickets []leaving) ([]LeaveQueueRow, error) {
 	p := LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {
 		if !slices.Contains(p.Ids, t.id) {
@@ -81,14 +87,14 @@ func (s *Store) leaveQueue(ctx context.Context, q *Queries, region string, ticke
 		}
 	}
 	if len(p.Ids) == 0 {
-		return nil
+		return nil, nil
 	}
 	rows, err := q.LeaveQueue(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.recordHistory(q, region, rows)
-	return nil
+	return rows, nil
 }
 
 // recordHistory defers the rows of history of tickets that have left.

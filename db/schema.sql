@@ -528,7 +528,7 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
-                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets']::regclass[]
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'lobby_outcomes']::regclass[]
 $$;
 
 CREATE FUNCTION public.keep_drain(p_region text, p_name text, p_endpoint text, p_actor text, p_keep boolean) RETURNS TABLE(changed boolean, replicas uuid[])
@@ -3794,6 +3794,19 @@ CREATE TABLE public.lobby_members (
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
 ALTER TABLE ONLY public.lobby_members ALTER COLUMN region SET (n_distinct=1);
 
+CREATE TABLE public.lobby_outcomes (
+    region text NOT NULL,
+    lobby uuid NOT NULL,
+    ticket text NOT NULL COLLATE pg_catalog."C",
+    match_id uuid,
+    room text COLLATE pg_catalog."C",
+    reason text,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT an_outcome_is_a_match_or_a_reason CHECK ((((match_id IS NULL) = (room IS NULL)) AND ((match_id IS NULL) = (reason IS NOT NULL))))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.lobby_outcomes ALTER COLUMN region SET (n_distinct=1);
+
 CREATE TABLE public.match_accepts (
     region text NOT NULL,
     match_id uuid NOT NULL,
@@ -3915,12 +3928,9 @@ CREATE TABLE public.realtime_sessions (
     announced boolean DEFAULT true NOT NULL,
     takeovers integer DEFAULT 0 NOT NULL,
     takeovers_since timestamp with time zone,
-    ticket_region text,
-    ticket text COLLATE pg_catalog."C",
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK (((owner IS NULL) = (suspended_at IS NOT NULL))),
     CONSTRAINT a_suspended_session_expires CHECK (((suspended_at IS NULL) = (expires_at IS NULL))),
-    CONSTRAINT a_ticket_of_a_session_has_a_region CHECK (((ticket IS NULL) = (ticket_region IS NULL))),
     CONSTRAINT only_a_suspension_is_announced_later CHECK ((announced OR (suspended_at IS NOT NULL)))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
@@ -3928,18 +3938,22 @@ ALTER TABLE ONLY public.realtime_sessions ALTER COLUMN region SET (n_distinct=1)
 
 CREATE TABLE public.realtime_tickets (
     region text NOT NULL,
+    session text NOT NULL COLLATE pg_catalog."C",
+    ticket_region text NOT NULL,
     ticket text NOT NULL COLLATE pg_catalog."C",
-    lobby_region text NOT NULL,
+    place integer NOT NULL,
     project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    sub text NOT NULL COLLATE pg_catalog."C",
     room_type text NOT NULL COLLATE pg_catalog."C",
     size integer NOT NULL,
     lobby uuid,
-    sessions text[] NOT NULL COLLATE pg_catalog."C",
     queued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT a_ticket_waits_for_2_to_16_players CHECK (((size >= 1) AND (size <= 16)))
+    CONSTRAINT a_session_waits_for_a_match_of_2_to_16 CHECK (((size >= 2) AND (size <= 16)))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN region SET (n_distinct=1);
+ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN ticket_region SET (n_distinct=1);
 
 CREATE TABLE public.redeemed_tokens (
     region text NOT NULL,
@@ -4116,6 +4130,9 @@ ALTER TABLE ONLY public.lobby_log
 ALTER TABLE ONLY public.lobby_members
     ADD CONSTRAINT lobby_members_pkey PRIMARY KEY (region, lobby, session);
 
+ALTER TABLE ONLY public.lobby_outcomes
+    ADD CONSTRAINT lobby_outcomes_pkey PRIMARY KEY (region, lobby, ticket);
+
 ALTER TABLE ONLY public.loop_workers
     ADD CONSTRAINT loop_workers_pkey PRIMARY KEY (id);
 
@@ -4177,7 +4194,7 @@ ALTER TABLE ONLY public.realtime_sessions
     ADD CONSTRAINT realtime_sessions_pkey PRIMARY KEY (region, id);
 
 ALTER TABLE ONLY public.realtime_tickets
-    ADD CONSTRAINT realtime_tickets_pkey PRIMARY KEY (region, ticket);
+    ADD CONSTRAINT realtime_tickets_pkey PRIMARY KEY (region, session);
 
 ALTER TABLE ONLY public.redeemed_tokens
     ADD CONSTRAINT redeemed_tokens_pkey PRIMARY KEY (region, jti);
@@ -4232,7 +4249,7 @@ ALTER TABLE ONLY public.worker_loops
 
 CREATE UNIQUE INDEX a_key_is_rotated_once ON public.project_keys USING btree (project, rotated_from) WHERE (rotated_from IS NOT NULL);
 
-CREATE UNIQUE INDEX a_match_has_one_room ON public.lobbies USING btree (region, match_id) WHERE (match_id IS NOT NULL);
+CREATE UNIQUE INDEX a_match_has_one_room_in_a_project ON public.lobbies USING btree (region, match_id, project) WHERE (match_id IS NOT NULL);
 
 CREATE UNIQUE INDEX a_name_is_of_one_agent_key ON public.agent_keys USING btree (region, name) WHERE (revoked_at IS NULL);
 
@@ -4328,7 +4345,11 @@ CREATE INDEX realtime_sessions_to_announce ON public.realtime_sessions USING btr
 
 CREATE INDEX realtime_sessions_to_end ON public.realtime_sessions USING btree (region, expires_at) WHERE (expires_at IS NOT NULL);
 
+CREATE INDEX realtime_tickets_by_ticket ON public.realtime_tickets USING btree (ticket_region, ticket);
+
 CREATE INDEX realtime_tickets_in_a_bucket ON public.realtime_tickets USING btree (region, project, room_type, size, queued_at);
+
+CREATE INDEX realtime_tickets_of_a_room ON public.realtime_tickets USING btree (region, lobby) WHERE (lobby IS NOT NULL);
 
 CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (expires_at);
 

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/rooms"
 )
 
 // Timing is how long rows count. All replicas and workers of a fleet must have the same.
@@ -81,10 +82,14 @@ type Config struct {
 	Describe func(body []byte, party []string) TicketFacts
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
-	Tracer    pgx.QueryTracer  // may be nil
-	Observer  GroupObserver    // may be nil
-	Log       *slog.Logger     // nil means slog.Default
-	PodClock  func() time.Time // nil means time.Now; a test may pass a clock that is wrong
+	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should have the same.
+	Rooms *rooms.Types
+	// Queueing says how sessions of the realtime lobby queue; nil: they do not queue at this process.
+	Queueing *Queueing
+	Tracer   pgx.QueryTracer  // may be nil
+	Observer GroupObserver    // may be nil
+	Log      *slog.Logger     // nil means slog.Default
+	PodClock func() time.Time // nil means time.Now; a test may pass a clock that is wrong
 	// VirtualClock replaces the database's clock where provisioning compares times, for tests that let hours pass; nil means the database's.
 	VirtualClock func() time.Time
 }
@@ -101,6 +106,9 @@ func (c Config) withDefaults() Config {
 	c.BatchTimeout = orDefault(c.BatchTimeout, 5*time.Second)
 	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
+	if c.Rooms == nil {
+		c.Rooms, _ = rooms.NewTypes(false, nil) // without a configuration nothing is wrong
+	}
 	c.Timing = orDefault(c.Timing, DefaultTiming())
 	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, DefaultTiming().NetcodeExpire)
 	c.Timing.NetcodeTimeout = orDefault(c.Timing.NetcodeTimeout, DefaultTiming().NetcodeTimeout)

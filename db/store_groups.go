@@ -23,6 +23,7 @@ type groups struct {
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
 	playerTicketReads *batch.Group[ticketReading, PlayerTicket]
+	waits             *batch.Group[waitChange, waited]
 	rosterStates      *batch.Group[InstanceRef, RosterState]
 
 	agents     *batch.Group[agentChange, AgentState]
@@ -62,6 +63,7 @@ func (s *Store) newGroups() (g groups) {
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players, Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
 		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes}, s.readPlayerTickets)
+	g.waits = addGroup(s, &g, "session ticket", batch.Limits[waitChange]{MaxWeight: 256, Weight: batch.One[waitChange], Bytes: waitChange.bytes}, s.changeWaits)
 	g.rosterStates = addGroup(s, &g, "roster state", batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes}, s.rosterStateBatch)
 	g.agents = addGroup(s, &g, "snapshot", batch.Limits[agentChange]{MaxWeight: heavyBatch, Weight: agentChange.weight, Bytes: agentChange.bytes}, s.agentBatch)
 	g.newRooms = addGroup(s, &g, "create", batch.Limits[NewRoom]{MaxWeight: 256, Weight: batch.One[NewRoom], Bytes: NewRoom.bytes}, s.createRooms)

@@ -2,7 +2,7 @@
 
 -- The realtime lobby: projects and their keys, sessions of clients, rooms with members, and a log of what their members are sent.
 -- A project's region is chosen when the project is made and is that of all its rows. Lock order: realtime_sessions, lobbies,
--- lobby_members, realtime_tickets, and then that of 00017; by key within a table.
+-- lobby_members, and then that of 00017, with realtime_tickets and lobby_outcomes after tickets; by key within a table.
 
 -- Two faces have replicas with leases. An agent can move only to a replica of the orchestrator.
 ALTER TABLE replicas ADD COLUMN face text NOT NULL DEFAULT 'orchestrator';
@@ -80,14 +80,11 @@ CREATE TABLE realtime_sessions (
     announced       boolean NOT NULL DEFAULT true, -- its rooms know that it is suspended
     takeovers       integer NOT NULL DEFAULT 0,    -- of a live session, since takeovers_since
     takeovers_since timestamptz,
-    ticket_region   text,                      -- of the ticket with which it waits for a match
-    ticket          text COLLATE "C",
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (region, id),
     CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK ((owner IS NULL) = (suspended_at IS NOT NULL)),
     CONSTRAINT a_suspended_session_expires CHECK ((suspended_at IS NULL) = (expires_at IS NULL)),
-    CONSTRAINT only_a_suspension_is_announced_later CHECK (announced OR suspended_at IS NOT NULL),
-    CONSTRAINT a_ticket_of_a_session_has_a_region CHECK ((ticket IS NULL) = (ticket_region IS NULL))
+    CONSTRAINT only_a_suspension_is_announced_later CHECK (announced OR suspended_at IS NOT NULL)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE realtime_sessions ALTER COLUMN region SET (n_distinct = 1);
 CREATE INDEX realtime_sessions_by_owner ON realtime_sessions (region, owner) WHERE owner IS NOT NULL;
@@ -152,7 +149,7 @@ CREATE TABLE lobbies (
 ALTER TABLE lobbies ALTER COLUMN region SET (n_distinct = 1);
 CREATE INDEX lobbies_to_close ON lobbies (region, closes_at) WHERE closes_at IS NOT NULL;
 CREATE INDEX lobbies_that_play ON lobbies (game_region, session_id) WHERE session_id IS NOT NULL;
-CREATE UNIQUE INDEX a_match_has_one_room ON lobbies (region, match_id) WHERE match_id IS NOT NULL;
+CREATE UNIQUE INDEX a_match_has_one_room_in_a_project ON lobbies (region, match_id, project) WHERE match_id IS NOT NULL;
 
 CREATE TABLE lobby_members (
     region     text NOT NULL,
@@ -201,22 +198,44 @@ CREATE FUNCTION lobby_regions() RETURNS SETOF text LANGUAGE sql STABLE AS $$
     SELECT region FROM r WHERE region IS NOT NULL)
 $$;
 
--- Which sessions wait with a ticket, and for what. The row's region is that of the ticket.
+-- The sessions that wait with a ticket: a row for each, so that a session waits once. The rows of a ticket are written with the ticket,
+-- deleted under its lock, and never changed in between. A ticket may leave the queue without them (it expires, or a director of Open Match
+-- assigns it): a worker then deletes them.
 CREATE TABLE realtime_tickets (
-    region       text NOT NULL,
-    ticket       text COLLATE "C" NOT NULL,
-    lobby_region text NOT NULL,               -- of the sessions and their room
-    project      text COLLATE "C" NOT NULL,
-    room_type    text COLLATE "C" NOT NULL,
-    size         integer NOT NULL,
-    lobby        uuid,                        -- the party or lobby that queued; null: a session alone
-    sessions     text[] COLLATE "C" NOT NULL,
-    queued_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (region, ticket),
-    CONSTRAINT a_ticket_waits_for_2_to_16_players CHECK (size BETWEEN 1 AND 16)
+    region        text NOT NULL,               -- of the session
+    session       text COLLATE "C" NOT NULL,
+    ticket_region text NOT NULL,
+    ticket        text COLLATE "C" NOT NULL,
+    place         integer NOT NULL,            -- among the sessions of the ticket, from 1
+    project       text COLLATE "C" NOT NULL,
+    player        text COLLATE "C" NOT NULL,   -- of the session
+    sub           text COLLATE "C" NOT NULL,   -- the player of the ticket: the session or its player
+    room_type     text COLLATE "C" NOT NULL,
+    size          integer NOT NULL,            -- of the match, as it was asked for
+    lobby         uuid,                        -- whose members queued together; null: the session queued alone
+    queued_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (region, session),
+    CONSTRAINT a_session_waits_for_a_match_of_2_to_16 CHECK (size BETWEEN 2 AND 16)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE realtime_tickets ALTER COLUMN region SET (n_distinct = 1);
+ALTER TABLE realtime_tickets ALTER COLUMN ticket_region SET (n_distinct = 1);
+CREATE INDEX realtime_tickets_by_ticket ON realtime_tickets (ticket_region, ticket);
 CREATE INDEX realtime_tickets_in_a_bucket ON realtime_tickets (region, project, room_type, size, queued_at);
+CREATE INDEX realtime_tickets_of_a_room ON realtime_tickets (region, lobby) WHERE lobby IS NOT NULL;
+
+-- What became of the tickets with which rooms queued, until a worker has told the room.
+CREATE TABLE lobby_outcomes (
+    region   text NOT NULL,                    -- of the room
+    lobby    uuid NOT NULL,
+    ticket   text COLLATE "C" NOT NULL,
+    match_id uuid,
+    room     text COLLATE "C",                 -- of the match
+    reason   text,                             -- why the ticket left the queue without a match
+    at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (region, lobby, ticket),
+    CONSTRAINT an_outcome_is_a_match_or_a_reason CHECK ((match_id IS NULL) = (room IS NULL) AND (match_id IS NULL) = (reason IS NOT NULL))
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE lobby_outcomes ALTER COLUMN region SET (n_distinct = 1);
 
 -- As in 00026, with the keys of projects.
 CREATE OR REPLACE VIEW ops.key_encryption_keys AS
@@ -236,7 +255,7 @@ CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE A
                  'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
-                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets']::regclass[]
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'lobby_outcomes']::regclass[]
 $$;
 
 -- +goose Down
@@ -262,7 +281,7 @@ COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, 
 COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
 DROP FUNCTION realtime_regions, realtime_steady_since;
 DROP FUNCTION lobby_regions;
-DROP TABLE realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
+DROP TABLE lobby_outcomes, realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION replica_horizon(p_region text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')

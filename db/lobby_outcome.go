@@ -1,0 +1,109 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// TellLobbies lets rooms know what became of the tickets with which their members queued, at most batch. A room that queues again by now is not told.
+// Any number of workers may call it at the same time. Errors: Unavailable.
+func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told int, err error) {
+	var turn *lobbyTurn
+	err = lockingSessions(func(further []string) error {
+		return s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+			turn = nil
+			outcomes, err := q.LobbyOutcomes(ctx, LobbyOutcomesParams{Region: region, Batch: int32(batch)})
+			if told = len(outcomes); err != nil || told == 0 {
+				return err
+			}
+			turn, err = s.tell(ctx, q, region, outcomes, further)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, classify(err)
+	}
+	if turn != nil {
+		s.announce(turn)
+	}
+	return told, nil
+}
+
+// tell runs the actions by which rooms hear the outcomes of their tickets.
+func (s *Store) tell(ctx context.Context, q *Queries, region string, outcomes []LobbyOutcomesRow, further []string) (*lobbyTurn, error) {
+	forget := ForgetOutcomesParams{Region: region}
+	var all []uuid.UUID
+	for _, o := range outcomes {
+		all = append(all, o.Lobby)
+		forget.Lobbies, forget.Tickets = append(forget.Lobbies, o.Lobby), append(forget.Tickets, o.Ticket)
+	}
+	before, err := q.RoomsThatQueue(ctx, RoomsThatQueueParams{Region: region, Lobbies: all})
+	if err != nil {
+		return nil, err
+	}
+	var steps []lobbyStep
+	for _, o := range outcomes {
+		if !slices.Contains(before, o.Lobby) && o.LobbyID != "" {
+			steps = append(steps, lobbyStep{Lobby: o.Lobby, LobbyAction: LobbyAction{Region: region, Project: o.Project, Room: o.LobbyID, Act: o.action(s.cfg.Rooms)}})
+		}
+	}
+	var turn *lobbyTurn
+	if len(steps) > 0 {
+		if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
+			return nil, err
+		}
+		after, err := q.RoomsThatQueue(ctx, RoomsThatQueueParams{Region: region, Lobbies: all}) // the rooms are locked now
+		if err != nil {
+			return nil, err
+		}
+		if len(after) > len(before) {
+			return nil, errRolledBack
+		}
+	}
+	queueExec(q.deferred(), (*Queries).ForgetOutcomes, forget)
+	return turn, nil
+}
+
+func (o LobbyOutcomesRow) action(types *rooms.Types) rooms.Action {
+	if o.MatchID != nil {
+		return types.MatchedTo(o.MatchID.String(), o.Room)
+	}
+	return types.Unqueued(o.Reason)
+}
+
+// EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, at most batch. Any number of workers may
+// call it at the same time. Errors: Unavailable.
+func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n int, err error) {
+	var turn *lobbyTurn
+	err = lockingSessions(func(further []string) error {
+		return s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+			turn = nil
+			ended, err := q.RoomsOfEndedSessions(ctx, RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
+			if n = len(ended); err != nil || n == 0 {
+				return err
+			}
+			forget := ForgetSessionOfRoomsParams{Region: region}
+			steps := make([]lobbyStep, n)
+			for i, r := range ended {
+				steps[i] = lobbyStep{Lobby: r.Uid, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.ID, Act: s.cfg.Rooms.Ended()}}
+				forget.Uids = append(forget.Uids, r.Uid)
+			}
+			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
+				return err
+			}
+			queueExec(q.deferred(), (*Queries).ForgetSessionOfRooms, forget)
+			return nil
+		})
+	})
+	if err != nil {
+		return 0, classify(err)
+	}
+	if turn != nil {
+		s.announce(turn)
+	}
+	return n, nil
+}

@@ -1,0 +1,142 @@
+package db
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
+type matchRooms struct {
+	made map[string]*madeRooms // by region
+	ends EndSessionsWaitingParams
+
+	others map[string][]string // further sessions whose replicas wake after the commit, by region
+}
+
+type madeRooms struct {
+	rooms   InsertMatchLobbiesParams
+	members InviteParticipantsParams
+}
+
+func newMatchRooms(universe string) *matchRooms {
+	return &matchRooms{made: map[string]*madeRooms{}, others: map[string][]string{}, ends: EndSessionsWaitingParams{TicketRegion: universe}}
+}
+
+// writeRooms defers the rooms of the matches with tickets of sessions.
+func (t *matchTx) writeRooms() {
+	if len(t.locked.waiting) == 0 {
+		return
+	}
+	t.rooms = newMatchRooms(t.universe)
+	for _, s := range t.seated {
+		m := matchedRoom{id: s.ID, gameRegion: s.placement.Region, session: s.session}
+		m.Matched = rooms.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs), Server: serverOf(s.placement)}
+		t.rooms.add(t.Store, m, slices.DeleteFunc(slices.Clone(t.locked.waiting), func(r WaitingOfTicketsRow) bool {
+			return !slices.Contains(s.ticketIDs(), r.Ticket)
+		}))
+	}
+	t.rooms.write(t.q)
+}
+
+// matchedRoom is a match for which a room is made.
+type matchedRoom struct {
+	rooms.Matched
+
+	id         uuid.UUID // of the match
+	gameRegion string    // of the director's session; "": it has none
+	session    uuid.UUID // of the director
+}
+
+// serverOf returns what members of a match's room see of its server; nil for a match without one.
+func serverOf(p Placement) *rooms.Server {
+	if p == (Placement{}) {
+		return nil
+	}
+	return &rooms.Server{Endpoint: p.Endpoint, SessionID: p.SessionID, SessionHandle: p.SessionHandle, Region: p.Region, Mode: p.Mode}
+}
+
+// add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is the one that the first asked for.
+func (r *matchRooms) add(s *Store, m matchedRoom, sessions []WaitingOfTicketsRow) {
+	for len(sessions) > 0 {
+		first := sessions[0]
+		here := func(w WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
+		m.Project, m.Type, m.ID, m.Participants = first.Project, first.RoomType, matchRoomID(first.RoomType, m.id), nil
+		if IsRealtimeProfile(m.Profile) {
+			m.Size = int(first.Size)
+		}
+		for _, w := range sessions {
+			if here(w) {
+				m.Participants = append(m.Participants, rooms.Member{Session: w.Session, Player: w.Player})
+				r.ends.add(w.Ticket, m.id, m.ID)
+			}
+		}
+		if r.made[first.Region] == nil {
+			r.made[first.Region] = newMadeRooms(first.Region)
+		}
+		r.made[first.Region].add(m, s.cfg.Rooms.Matched(m.Matched)())
+		sessions = slices.DeleteFunc(slices.Clone(sessions), here)
+	}
+}
+
+func newMadeRooms(region string) *madeRooms {
+	return &madeRooms{InsertMatchLobbiesParams{Region: region}, InviteParticipantsParams{Region: region}}
+}
+
+func (p *madeRooms) add(m matchedRoom, room *rooms.Room) {
+	r, uid := &p.rooms, newID()
+	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids, room.ID), append(r.Types, room.Type)
+	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs, room.Seq), append(r.MaxMembers, int32(room.MaxMembers))
+	r.Private, r.Graces = append(r.Private, room.Private), append(r.Graces, room.Grace)
+	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.id), append(r.Sizes, int32(m.Size)), append(r.Participants, textArray(room.Participants))
+	r.GameRegions, r.Sessions = append(r.GameRegions, m.gameRegion), append(r.Sessions, m.session)
+	for _, k := range room.Invited {
+		i := &p.members
+		i.Lobbies, i.Sessions, i.Players = append(i.Lobbies, uid), append(i.Sessions, k.Session), append(i.Players, k.Player)
+	}
+}
+
+func (p *EndSessionsWaitingParams) add(ticket string, match uuid.UUID, room string) {
+	if !slices.Contains(p.Tickets, ticket) {
+		p.Tickets, p.Matches, p.Rooms = append(p.Tickets, ticket), append(p.Matches, match), append(p.Rooms, room)
+	}
+}
+
+// matchRoomID returns the id of a match's room, as Nexis makes them.
+func matchRoomID(roomType string, match uuid.UUID) string {
+	return fmt.Sprintf("%s:match:%x", roomType, match[:])
+}
+
+// write defers the rooms to the commit. They lock nothing.
+func (r *matchRooms) write(q *Queries) {
+	out := q.deferred()
+	for _, region := range slices.Sorted(maps.Keys(r.made)) {
+		queueExec(out, (*Queries).InsertMatchLobbies, r.made[region].rooms)
+		queueExec(out, (*Queries).InviteParticipants, r.made[region].members)
+	}
+	if len(r.ends.Tickets) > 0 {
+		queueExec(out, (*Queries).EndSessionsWaiting, r.ends)
+	}
+}
+
+// announce wakes the replicas of the invited sessions, after the commit.
+func (r *matchRooms) announce(s *Store) {
+	if r == nil {
+		return
+	}
+	for region, made := range r.made {
+		s.notifyRealtime(region, made.members.Sessions...)
+	}
+	for region, sessions := range r.others {
+		s.notifyRealtime(region, sessions...)
+	}
+}
+
+// wake adds a session whose replica wakes after the commit.
+func (r *matchRooms) wake(region, session string) {
+	r.others[region] = append(r.others[region], session)
+}

@@ -1,0 +1,215 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/tx"
+)
+
+// changeWaits decides calls of sessions of a region in one transaction. The second call of a session stays for the next batch, as does one about
+// players about whom an older call has decided.
+func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCall) error {
+	var t *waits
+	err := s.inTx(ctx, func(q *Queries) error {
+		t = s.newWaits(q, region)
+		return t.decide(ctx, calls)
+	})
+	if err != nil {
+		return err
+	}
+	s.notifyTickets()
+	for c, a := range t.answers {
+		a.Position = t.position(c.Req.session.ID)
+		c.Answer(a.waited, a.err)
+	}
+	return nil
+}
+
+// waits is a transaction that changes with which tickets sessions of a region wait.
+type waits struct {
+	*Store
+	q       *Queries
+	region  string
+	tickets queueing // new tickets of the universe
+	waiting []WaitingSessionsRow
+	leaves  map[ticketRef]leaving
+	told    []uuid.UUID // rooms that know that they do not wait any more
+	add     AddWaitingParams
+	placed  []string // sessions whose position is counted
+	places  []WaitingPositionsRow
+	answers map[*waitCall]waitAnswer
+}
+
+// ticketRef names a ticket.
+type ticketRef struct{ universe, id string }
+
+type waitAnswer struct {
+	waited
+
+	err error
+}
+
+func (s *Store) newWaits(q *Queries, region string) *waits {
+	t := &waits{Store: s, q: q, region: region, leaves: map[ticketRef]leaving{}, answers: map[*waitCall]waitAnswer{}}
+	t.tickets = queueing{Store: s, q: q, busy: map[string]bool{}}
+	if c := s.cfg.Queueing; c != nil {
+		t.tickets.region = c.Universe
+	}
+	t.add = AddWaitingParams{Region: region, TicketRegion: t.tickets.region}
+	return t
+}
+
+// decide locks the sessions of calls and decides the calls.
+func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
+	var p tx.Pipeline
+	var held, sessions []string
+	var wishes []*wish
+	hold, first := HoldSessionEpochsParams{Region: t.region}, []*waitCall{}
+	for _, c := range calls {
+		id := c.Req.session.ID
+		if slices.Contains(sessions, id) {
+			continue
+		}
+		first, sessions = append(first, c), append(sessions, id)
+		hold.Ids, hold.Epochs = append(hold.Ids, id), append(hold.Epochs, c.Req.session.Epoch)
+		if c.Req.wish != nil {
+			wishes = append(wishes, c.Req.wish)
+		}
+	}
+	queue(&p, &held, (*Queries).HoldSessionEpochs, hold)
+	if err := t.read(ctx, &p, sessions, nil, wishes); err != nil {
+		return err
+	}
+	owned := setOf(held)
+	for _, c := range first {
+		if a, busy := t.call(c.Req, owned[c.Req.session.ID]); !busy {
+			t.answers[c] = a
+		}
+	}
+	return t.write(ctx)
+}
+
+// read sends a pipeline that ends with what sessions, rooms and the players of wishes wait for.
+func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lobbies []uuid.UUID, wishes []*wish) error {
+	arg := WaitingSessionsParams{
+		Region: t.region, Universe: t.tickets.region, PendingFor: t.cfg.Timing.PendingFor, Sessions: sessions, Lobbies: lobbies, Subs: []string{},
+	}
+	for _, w := range wishes {
+		arg.Subs = append(arg.Subs, w.subs...)
+	}
+	var rows []PlayersQueuedRow
+	queue(p, &t.waiting, (*Queries).WaitingSessions, arg)
+	queue(p, &rows, (*Queries).PlayersQueued, PlayersQueuedParams{Region: t.tickets.region, PendingFor: arg.PendingFor, Subs: arg.Subs})
+	if err := t.q.send(ctx, p); err != nil {
+		return err
+	}
+	t.tickets.know(rows)
+	return nil
+}
+
+// call decides a call of a session.
+func (t *waits) call(c waitChange, held bool) (a waitAnswer, busy bool) {
+	row, waits := t.of(c.session.ID)
+	switch {
+	case !held:
+		a.err = newError(Superseded, "session_superseded", "another connection owns the session now")
+	case c.wish == nil:
+		if a.removed = waits && row.Queued && !row.elsewhere(); a.removed {
+			t.leave(row, reasonByMember)
+		}
+	case waits && c.wish.is(row):
+		a.Ticket, a.Sub, a.Size = row.Ticket, row.Sub, int(row.Size)
+		t.placed = append(t.placed, row.Session)
+		t.tickets.alive = append(t.tickets.alive, row.Ticket)
+	default:
+		a.QueuedRealtime, busy, a.err = t.enqueue(c.wish)
+	}
+	return a, busy
+}
+
+// of returns the row of a session that waits, unless its ticket leaves.
+func (t *waits) of(session string) (row WaitingSessionsRow, waits bool) {
+	i := slices.IndexFunc(t.waiting, func(r WaitingSessionsRow) bool { return r.Session == session })
+	if i < 0 {
+		return row, false
+	}
+	_, left := t.leaves[t.waiting[i].ref()]
+	return t.waiting[i], !left
+}
+
+func (r WaitingSessionsRow) ref() ticketRef { return ticketRef{r.TicketRegion, r.Ticket} }
+
+// elsewhere reports whether the ticket is in a match of a cycle, which a director of Open Match assigns.
+func (r WaitingSessionsRow) elsewhere() bool {
+	_, ours := readyCheckOf(r.MatchedIn)
+	return r.Pending && !ours
+}
+
+// leave lets a ticket leave the queue, also out of a ready check.
+func (t *waits) leave(r WaitingSessionsRow, reason string) {
+	t.leaves[r.ref()] = leaving{id: r.Ticket, state: TicketCancelled, reason: reason, forced: r.Pending}
+}
+
+// enqueue makes a ticket for a wish. The tickets that it replaces leave.
+func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
+	var replaced []WaitingSessionsRow
+	for _, r := range t.waiting {
+		if _, left := t.leaves[r.ref()]; left || !t.replaces(w, r) {
+			continue
+		}
+		if r.elsewhere() {
+			return done, false, ofTicket(r.Ticket, newError(Conflict, "matched", "the session is in a match that an Open Match director assigns soon"))
+		}
+		replaced = append(replaced, r)
+	}
+	answer, busy, err := t.admitWithout(replaced, w)
+	if busy || err != nil {
+		return done, busy, err
+	}
+	for _, r := range replaced {
+		t.leave(r, reasonElsewhere)
+	}
+	for i, m := range w.members {
+		t.add.add(w, i, m, answer.ID)
+		t.placed = append(t.placed, m.Session)
+	}
+	return QueuedRealtime{Ticket: answer.ID, Sub: w.subs[0], Size: w.queue.Size}, false, nil
+}
+
+// admitWithout decides the request of a wish as if the tickets that it replaces, and those that leave, had left.
+func (t *waits) admitWithout(replaced []WaitingSessionsRow, w *wish) (a PlayerTicketAnswer, busy bool, err error) {
+	leaves := func(r PlayersQueuedRow) bool {
+		_, left := t.leaves[ticketRef{t.tickets.region, r.TicketID}]
+		return left || slices.ContainsFunc(replaced, func(o WaitingSessionsRow) bool { return o.Ticket == r.TicketID })
+	}
+	for _, sub := range w.subs {
+		all := t.tickets.rows[sub]
+		t.tickets.rows[sub] = slices.DeleteFunc(slices.Clone(all), leaves)
+		defer func() { t.tickets.rows[sub] = all }()
+	}
+	return t.tickets.admit(w.request)
+}
+
+// replaces reports whether a ticket leaves the queue for the wish: it is of a member or of the room, or another session of a player made it alone,
+// for the same profile.
+func (t *waits) replaces(w *wish, r WaitingSessionsRow) bool {
+	for i, m := range w.members {
+		if m.Session == r.Session || r.Lobby == nil && r.Sub == w.subs[i] && t.profileOf(r.RoomType) == t.profileOf(w.queue.RoomType) {
+			return true
+		}
+	}
+	return r.Lobby != nil && *r.Lobby == w.lobby
+}
+
+// position returns the position of a session that was counted.
+func (t *waits) position(session string) int {
+	for _, r := range t.places {
+		if r.Session == session {
+			return int(r.Position)
+		}
+	}
+	return 0
+}

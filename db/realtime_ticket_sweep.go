@@ -1,0 +1,110 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// WaitingRegions returns the regions of the realtime lobby with sessions that wait for a match, rooms that must hear what became of their tickets, or
+// rooms of matches with a server. Errors: Unavailable.
+func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.WaitingRegions(ctx)
+	return regions, classify(err)
+}
+
+// SettleLostTickets ends the waiting of sessions whose ticket left the queue without them, at most batch tickets: it expired, an operator deleted it,
+// or a director of Open Match assigned it. The sessions of an assigned ticket are invited into a room with the server that connection finds in the
+// assignment. Any number of workers may call it at the same time. Errors: Unavailable.
+func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int, connection func(assignment []byte) (string, error)) (n int, err error) {
+	var made *matchRooms
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		rows, err := q.LostWaiting(ctx, LostWaitingParams{Region: region, Batch: int32(batch)})
+		n, made = 0, newMatchRooms("")
+		if err != nil {
+			return err
+		}
+		for _, tickets := range byTicket(rows) {
+			n += len(tickets)
+			s.settleLost(q, tickets, connection, made)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, classify(err)
+	}
+	made.announce(s)
+	return n, nil
+}
+
+// byTicket returns the rows of each universe, by its tickets.
+func byTicket(rows []LostWaitingRow) (all [][]LostWaitingRow) {
+	of := map[ticketRef]int{}
+	for _, r := range rows {
+		ref := ticketRef{r.TicketRegion, r.Ticket}
+		i, known := of[ref]
+		if !known {
+			i = len(all)
+			of[ref], all = i, append(all, nil)
+		}
+		all[i] = append(all[i], r)
+	}
+	return all
+}
+
+// assignedRooms is the namespace of ids of matches that a director of Open Match made: the id depends on the ticket only, so that it gets one room.
+var assignedRooms = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
+
+// settleLost defers what becomes of the sessions of one ticket.
+func (s *Store) settleLost(q *Queries, lost []LostWaitingRow, connection func([]byte) (string, error), all *matchRooms) {
+	first := lost[0]
+	endpoint, err := connection(first.Assignment)
+	if len(first.Assignment) == 0 || err != nil {
+		queueExec(q.deferred(), (*Queries).ForgetWaiting, ForgetWaitingParams{
+			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)}, Told: []uuid.UUID{},
+		})
+		for _, r := range lost {
+			all.wake(r.Region, r.Session)
+		}
+		return
+	}
+	made := newMatchRooms(first.TicketRegion)
+	m := matchedRoom{id: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
+	m.Matched = rooms.Matched{MatchID: m.id.String(), Size: int(first.Size)}
+	if endpoint != "" {
+		m.Server = &rooms.Server{Endpoint: endpoint}
+	}
+	var sessions []WaitingOfTicketsRow
+	for _, r := range lost {
+		sessions = append(sessions, WaitingOfTicketsRow{r.Region, r.Session, r.Ticket, r.Project, r.Player, r.RoomType, r.Size, r.Lobby})
+		all.wake(r.Region, r.Session)
+	}
+	made.add(s, m, sessions)
+	made.write(q)
+}
+
+// reasonOf returns why a ticket left the queue, for the room that queued with it.
+func reasonOf(r LostWaitingRow) string {
+	switch {
+	case r.Reason != "":
+		return r.Reason
+	case r.State != "" && TicketState(r.State).Final():
+		return r.State
+	}
+	return reasonDeleted
+}
+
+// PauseForgottenTickets pauses the tickets of suspended sessions, at most batch, that were in a match when the sessions were suspended and are in the
+// queue again. Errors: Unavailable.
+func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch int) (n int, err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		ids, err := q.SuspendedAndQueued(ctx, SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
+		n = len(ids)
+		s.pauseSessions(q, region, slices.Compact(ids), true)
+		return err
+	})
+	return n, classify(err)
+}

@@ -1,0 +1,83 @@
+package db
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// wish is a ticket that sessions want.
+type wish struct {
+	project string
+	queue   rooms.Queue
+	lobby   uuid.UUID // whose members queue together; zero for a session alone
+	members []rooms.Member
+	subs    []string // the players of the ticket, as members
+	request PlayerTicketRequest
+}
+
+// The sizes of matches that sessions may ask for.
+const (
+	minMatchSize = 2
+	maxMatchSize = 16
+)
+
+// wish returns the ticket that the members of a room, or a session alone, want. Errors: Invalid.
+func (s *Store) wish(region, project string, q rooms.Queue, members []rooms.Member) (*wish, error) {
+	q.Size = min(max(q.Size, minMatchSize), maxMatchSize)
+	w := &wish{project: project, queue: q, members: members}
+	draft := QueueDraft{Profile: s.profileOf(q.RoomType), Queue: q}
+	if builtIn := draft.Profile == ""; builtIn {
+		if len(members) > q.Size {
+			e := newError(Invalid, "invalid", "%d players are more than the match has", len(members))
+			e.Field = "size"
+			return nil, e
+		}
+		draft.Profile, draft.Bucket = RealtimeProfile(q.Size), fmt.Sprintf("%s %s %s", region, project, q.RoomType)
+	}
+	for _, m := range members {
+		sub := m.Player
+		if draft.Bucket != "" || sub == "" {
+			sub = m.Session
+		}
+		if slices.Contains(w.subs, sub) {
+			return nil, newError(Conflict, "party_conflict", "a player is in the party with two sessions")
+		}
+		w.subs = append(w.subs, sub)
+	}
+	draft.Players = slices.Sorted(slices.Values(w.subs))
+	body, err := s.cfg.Queueing.Encode(draft)
+	if err != nil {
+		return nil, err
+	}
+	w.request = PlayerTicketRequest{
+		Caller: w.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, Fields: body.Fields, Body: body.Body, Bytes: body.Bytes,
+		TTL: s.cfg.Queueing.ttl(), Lease: s.cfg.Queueing.Lease, RequestHash: w.hash(region),
+	}
+	return w, nil
+}
+
+// profileOf returns the profile whose queue the players of a room type join; "" for a built-in one.
+func (s *Store) profileOf(roomType string) string {
+	t, _ := s.cfg.Rooms.Lookup(roomType)
+	return t.Profile
+}
+
+// hash differs from that of every request of another session, so that two tickets are never taken for the same request.
+func (w *wish) hash(region string) []byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "realtime %q %q %d", region, w.queue.RoomType, w.queue.Size)
+	for _, m := range w.members {
+		fmt.Fprintf(h, " %q", m.Session)
+	}
+	return h.Sum(nil)
+}
+
+// is reports whether a session that waits has this wish already.
+func (w *wish) is(row WaitingSessionsRow) bool {
+	return row.Queued && row.RoomType == w.queue.RoomType && int(row.Size) == w.queue.Size
+}

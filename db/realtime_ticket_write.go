@@ -1,0 +1,84 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// add adds the row of a member of a wish.
+func (p *AddWaitingParams) add(w *wish, i int, m rooms.Member, ticket string) {
+	p.Sessions, p.Tickets, p.Places = append(p.Sessions, m.Session), append(p.Tickets, ticket), append(p.Places, int32(i+1))
+	p.Projects, p.Players, p.Subs = append(p.Projects, w.project), append(p.Players, cmp.Or(m.Player, m.Session)), append(p.Subs, w.subs[i])
+	p.RoomTypes, p.Sizes = append(p.RoomTypes, w.queue.RoomType), append(p.Sizes, int32(w.queue.Size))
+	p.Lobbies = append(p.Lobbies, w.lobby)
+}
+
+// write takes the tickets that leave out of the queue, and defers the rest to the commit.
+func (t *waits) write(ctx context.Context) error {
+	for _, l := range t.tickets.leave {
+		t.leaves[ticketRef{t.tickets.region, l.id}] = l
+	}
+	t.tickets.leave = nil
+	if err := t.takeOut(ctx); err != nil {
+		return err
+	}
+	if err := t.tickets.write(ctx); err != nil {
+		return err
+	}
+	out := t.q.deferred()
+	if len(t.add.Sessions) > 0 {
+		queueExec(out, (*Queries).AddWaiting, t.add)
+	}
+	if len(t.placed) > 0 {
+		queue(out, &t.places, (*Queries).WaitingPositions, WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placed})
+	}
+	return nil
+}
+
+// takeOut takes the tickets that leave out of the queue, with the rows of all their sessions.
+func (t *waits) takeOut(ctx context.Context) error {
+	byUniverse := map[string][]leaving{}
+	for ref, l := range t.leaves {
+		byUniverse[ref.universe] = append(byUniverse[ref.universe], l)
+	}
+	for _, universe := range slices.Sorted(maps.Keys(byUniverse)) {
+		if err := t.takeOutOf(ctx, universe, byUniverse[universe]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOutOf takes tickets out of the queue of a universe. Where another transaction matched one of them meanwhile, it fails as a conflict, so that
+// the transaction is decided again.
+func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving) error {
+	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.id, b.id) })
+	rows, err := t.Store.takeOut(ctx, t.q, universe, leaves)
+	if err != nil {
+		return err
+	}
+	left := map[string]bool{}
+	for _, r := range rows {
+		left[r.ID] = true
+	}
+	forget := ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...)}
+	for _, l := range leaves {
+		if !left[l.id] && t.queued(ticketRef{universe, l.id}) {
+			return errRolledBack
+		}
+		forget.Tickets, forget.Reasons = append(forget.Tickets, l.id), append(forget.Reasons, l.reason)
+	}
+	queueExec(t.q.deferred(), (*Queries).ForgetWaiting, forget)
+	return nil
+}
+
+// queued reports whether a ticket of a session was in the queue when it was read.
+func (t *waits) queued(ref ticketRef) bool {
+	return slices.ContainsFunc(t.waiting, func(r WaitingSessionsRow) bool { return r.ref() == ref && r.Queued })
+}
