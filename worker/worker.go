@@ -13,6 +13,7 @@
 //	         forgotten. Lists and placement leave out such agents by themselves.
 //	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
 //	         no owner of their profile ends are ended.
+//	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that their match has ended.
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
@@ -118,6 +119,7 @@ func New(o Options) (*Worker, error) {
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
 		{name: "agents", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: (&agentReaper{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
+		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second, runOnce: waitingSweeper{o.Store}.runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
 		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, retention}.runOnce},

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// queuedParty is a party whose room waits for a match, without a ticket.
+func queuedParty(b *bundle, types *rooms.Types) (uid uuid.UUID) {
+	b.t.Helper()
+	_, err := b.ActInLobby(b.t.Context(), db.LobbyAction{
+		Region: "eu", Project: "p1", Room: "party:1", Make: true, Act: types.Join(rooms.Join{Type: "party", Session: "s-1", Player: "ada"}),
+	})
+	require.NoError(b.t, err)
+	a, err := b.ActInLobby(b.t.Context(), db.LobbyAction{
+		Region: "eu", Project: "p1", Room: "party:1", Act: types.Queued(rooms.Queue{RoomType: "duel", Size: 2}),
+	})
+	require.NoError(b.t, err)
+	return a.Lobby
+}
+
+// Pins rooms that wait for ever: the transaction that decides about a ticket does not lock the room, so a worker has to.
+func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	types, err := rooms.NewTypes(false, nil)
+	require.NoError(t, err)
+	b.Store = storetest.Open(t, b.url, func(c *db.Config) { c.Rooms = types })
+	l := loopOf(t, b.options(), "waiting")
+	require.Empty(t, once(t, l))
+	lobby := queuedParty(b, types)
+	b.exec("INSERT INTO lobby_outcomes (region, lobby, ticket, reason) VALUES ('eu', $1, 't-1', 'declined')", lobby)
+	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
+	require.Equal(t, "open", one[string](b, "SELECT state->>'phase' FROM lobbies"))
+	require.Empty(t, once(t, l))
+
+	b.exec("INSERT INTO lobby_outcomes (region, lobby, ticket, match_id, room) VALUES ('eu', $1, 't-2', $2, 'duel:match:1')", lobby, uuid.New())
+	require.Equal(t, Done{"rooms_told": 1}, once(t, l))
+	require.Equal(t, "matched", one[string](b, "SELECT state->>'phase' FROM lobbies"))
+	require.Zero(t, one[int](b, "SELECT count(*) FROM lobby_outcomes"))
+}
+
+func TestRoomsOfMatchesEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu", "host-1", 10)
+	b.place("eu", "ada", "bo")
+	b.exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, match_id, participants, size, game_region, session_id)
+		SELECT 'eu', gen_random_uuid(), 'p1', 'duel:match:1', 'duel', '{"phase":"ready"}', 2, '1 minute', gen_random_uuid(), '{s-1,s-2}', 2, s.region, s.id FROM sessions s`)
+	l := loopOf(t, b.options(), "waiting")
+	require.Empty(t, once(t, l))
+	b.steady()
+	b.expireLeases("eu")
+	once(t, loopOf(t, b.options(), "reap"))
+	require.Equal(t, Done{"match_rooms_ended": 1}, once(t, l))
+	require.Equal(t, "ended", one[string](b, "SELECT state->>'phase' FROM lobbies"))
+	require.Empty(t, once(t, l))
+}
