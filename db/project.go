@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/internal/rooms"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // NewProject describes a project to create.
 type NewProject struct {
-	ID     string // see token.ValidProjectName; "": a new one
+	ID     string // see rooms.ValidID; "": a new one
 	Name   string // 1 to 200 characters
 	Region string
 	Actor  string
@@ -34,7 +34,7 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (Project, error
 	if n.ID == "" {
 		n.ID = uuid.NewString()
 	}
-	if !token.ValidProjectName(n.ID) {
+	if !rooms.ValidID(n.ID) {
 		return Project{}, &Error{Kind: Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if err := checkProjectName(n.Name); err != nil {
@@ -62,7 +62,7 @@ func (s *Store) Projects(ctx context.Context, after string, limit int) ([]Projec
 
 // ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound (project_unknown), Unavailable.
 func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
-	if !token.ValidProjectName(id) {
+	if !rooms.ValidID(id) {
 		return "", projectUnknown() // not cached, since it may be long
 	}
 	return s.projects.regions.get(id, func() (string, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lattice-director/director/token"
+	"github.com/lattice-director/director/internal/rooms"
 )
 
 const (
@@ -29,7 +29,7 @@ type SealProjectKey func(project, key string) (secret string, sealed []byte, sea
 // NewProjectKey describes a key to create.
 type NewProjectKey struct {
 	Project string
-	ID      string   // see token.ValidProjectName; "": a new one
+	ID      string   // see rooms.ValidID; "": a new one
 	Name    string   // 1 to 200 characters
 	Scopes  []string // at most 16 of up to 64 bytes; without ScopeMint it mints no tokens
 	Actor   string
@@ -70,7 +70,7 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 }
 
 func (n NewProjectKey) check() error {
-	if !token.ValidProjectName(n.ID) {
+	if !rooms.ValidID(n.ID) {
 		return &Error{Kind: Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if len(n.Scopes) > maxScopes || slices.ContainsFunc(n.Scopes, func(s string) bool { return s == "" || len(s) > maxScopeBytes || !isStorable(s) }) {
@@ -118,7 +118,7 @@ func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byt
 type projectKeyName struct{ project, id string }
 
 func (k projectKeyName) valid() bool {
-	return token.ValidProjectName(k.project) && token.ValidProjectName(k.id)
+	return rooms.ValidID(k.project) && rooms.ValidID(k.id)
 }
 
 func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }

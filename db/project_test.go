@@ -273,7 +273,7 @@ func TestMintedTokensAreCountedInGroups(t *testing.T) {
 			case "unknown":
 				requireCode(t, err, db.NotFound, "key_unknown")
 			default:
-				require.NoError(t, err) //nolint:testifylint // the test ends with a failure all the same
+				require.NoError(t, err)
 				require.Equal(t, name, key.ID)
 			}
 		})

@@ -28,8 +28,8 @@ import (
 )
 
 // Options configure a replica. Store and Keys are required. Access.Keys, and FleetTokens or OpenFleet, are required unless
-// Open Match, Rivalis, the realtime lobby, its control API or guests of bevygap's clients are served; a replica that serves one of them mounts no player routes without Access.Keys and no fleet routes without
-// FleetTokens or OpenFleet. Every other zero value is usable.
+// Open Match, Rivalis, the realtime lobby, its control API or guests of bevygap's clients are served; a replica that serves one of them mounts no
+// player routes without Access.Keys and no fleet routes without FleetTokens or OpenFleet. Every other zero value is usable.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.

@@ -44,7 +44,8 @@ func (c *Config) realtimeSettings() []setting {
 		{flag: "realtime-addr", section: sectionRealtime, by: byServers, value: address(&c.RealtimeAddr),
 			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by `director dev` at 127.0.0.1:4000"},
 		{flag: "realtime-control-addr", section: sectionRealtime, by: byServers, value: address(&c.RealtimeControlAddr),
-			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not set: it is not served, except by `director dev` at 127.0.0.1:3000"},
+			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not set: it is not served, except by `director dev` " +
+				"at 127.0.0.1:3000"},
 		{flag: "realtime-region", section: sectionRealtime, def: "global", by: byServers | byProjects, value: regionName(&c.RealtimeRegion),
 			help: "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
 		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, def: "required", by: byServers,
@@ -54,8 +55,9 @@ func (c *Config) realtimeSettings() []setting {
 			value: oneSecret(&c.RealtimeMasterSecret),
 			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. Required with either address, unless only the secrets of " +
 				"keys sign or no client needs a token. `openssl rand -hex 24` makes one"},
-		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime, secret: true, by: byServers, value: secrets(&c.RealtimeInternalTokens),
-			help: "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a rotation. Required with its address"},
+		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime, secret: true, by: byServers,
+			value: secrets(&c.RealtimeInternalTokens),
+			help:  "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a rotation. Required with its address"},
 		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime, secret: true, fleetWide: true, by: byServers | byProjects,
 			value: projectSecrets(&c.RealtimeProjectSecrets),
 			help:  "The secrets of projects that have another one than the derived one"},
@@ -211,7 +213,8 @@ func (c *Config) checkRealtime() error {
 		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
 	}
 	if c.RealtimeMasterSecret != "" && slices.Contains(c.RealtimeInternalTokens, c.RealtimeMasterSecret) {
-		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: callers of the control API must not know what signs tokens"))
+		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: "+
+			"callers of the control API must not know what signs tokens"))
 	}
 	return errors.Join(missing...)
 }

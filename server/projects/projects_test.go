@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -94,13 +95,13 @@ func TestAnswersToTheByte(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res, body := setup(t).call(tc.method, tc.target, tc.body)
-			require.Equal(t, tc.status, res.StatusCode, "%s", body)
+			require.Equal(t, tc.status, res.Code, "%s", body)
 			require.Regexp(t, "^"+pattern(tc.want)+"$", body)
 			kind := "application/json"
 			if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
 				kind = "text/plain;charset=utf-8"
 			}
-			require.Equal(t, kind, res.Header.Get("Content-Type"))
+			require.Equal(t, kind, res.Header().Get("Content-Type"))
 		})
 	}
 }
@@ -155,7 +156,7 @@ func TestRevokedKeysMintNoTokens(t *testing.T) {
 		{"/projects/p1/keys/k1/rotate", "", `409 {"error":"key already revoked","code":"key_revoked"}`},
 	} {
 		res, body := b.call("POST", c.target, c.body)
-		require.Equal(t, c.want, fmt.Sprint(res.StatusCode, " ", body))
+		require.Equal(t, c.want, fmt.Sprint(res.Code, " ", body))
 	}
 	_, status := b.call("GET", "/internal/key-status?project_id=p1&key_id=k1", "")
 	require.Contains(t, status, `"exists":true,"revoked":true`)
@@ -163,7 +164,7 @@ func TestRevokedKeysMintNoTokens(t *testing.T) {
 	var reader struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(body), &reader))
 	res, body := b.call("POST", "/tokens", `{"project_id":"p1","key_id":"`+reader.ID+`"}`)
-	require.Equal(t, `403 {"error":"key missing token:mint scope","code":"key_scope"}`, fmt.Sprint(res.StatusCode, " ", body))
+	require.Equal(t, `403 {"error":"key missing token:mint scope","code":"key_scope"}`, fmt.Sprint(res.Code, " ", body))
 
 	_, body = b.call("GET", "/metrics", "")
 	require.Regexp(t, `^\{"started_at":"`+tokenTime+`","uptime_seconds":\d+,"counters":\{"requests_total":8,"projects_created":1,"keys_created":2,"keys_revoked":1,"keys_rotated":0,`+
@@ -178,7 +179,7 @@ func TestTwoRotationsAtOnceMakeOneKey(t *testing.T) {
 	for i := range statuses {
 		racing.Go(func() {
 			res, _ := b.call("POST", "/projects/p1/keys/k1/rotate", "")
-			statuses[i] = res.StatusCode
+			statuses[i] = res.Code
 		})
 	}
 	racing.Wait()
@@ -199,18 +200,18 @@ func TestEveryRouteButHealthNeedsAnInternalToken(t *testing.T) {
 		target := strings.NewReplacer(":id", "p1", ":keyId", "k1").Replace(r.Path)
 		for _, sent := range []string{"", internal + "x", internal[1:]} {
 			res, body := b.call(r.Method, target, "", "x-nexis-internal-token: "+sent)
-			require.Equal(t, `401 {"error":"unauthorized","code":"unauthorized"}`, fmt.Sprint(res.StatusCode, " ", body), r.Path)
+			require.Equal(t, `401 {"error":"unauthorized","code":"unauthorized"}`, fmt.Sprint(res.Code, " ", body), r.Path)
 		}
 		res, _ := b.call(r.Method, target, "", "x-nexis-internal-token: another-internal-token")
-		require.NotEqual(t, http.StatusUnauthorized, res.StatusCode, "either of two tokens")
+		require.NotEqual(t, http.StatusUnauthorized, res.Code, "either of two tokens")
 	}
 	for range 100 {
 		b.call("GET", "/projects", "", "x-nexis-internal-token: guess")
 	}
 	res, body := b.call("GET", "/projects", "", "x-nexis-internal-token: guess")
-	require.Equal(t, http.StatusTooManyRequests, res.StatusCode, "%s", body)
+	require.Equal(t, http.StatusTooManyRequests, res.Code, "%s", body)
 	res, _ = b.call("GET", "/projects", "")
-	require.Equal(t, http.StatusOK, res.StatusCode, "callers with a token are served")
+	require.Equal(t, http.StatusOK, res.Code, "callers with a token are served")
 }
 
 func TestRoutesAreThoseOfTheContract(t *testing.T) {
@@ -233,25 +234,25 @@ func TestRoutesAreThoseOfTheContract(t *testing.T) {
 func TestPagesOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.CORSOrigins = []string{"https://ops.example"} })
-	preflight := func(origin string) *http.Response {
+	preflight := func(origin string) *httptest.ResponseRecorder {
 		res, _ := b.call("OPTIONS", "/projects", "", "Origin: "+origin, "Access-Control-Request-Method: POST")
-		require.Equal(t, http.StatusNoContent, res.StatusCode)
+		require.Equal(t, http.StatusNoContent, res.Code)
 		return res
 	}
 	res := preflight("https://ops.example")
-	require.Equal(t, "https://ops.example", res.Header.Get("Access-Control-Allow-Origin"))
-	require.Equal(t, "true", res.Header.Get("Access-Control-Allow-Credentials"))
-	require.Equal(t, "GET, POST, OPTIONS", res.Header.Get("Access-Control-Allow-Methods"))
-	require.Contains(t, res.Header.Get("Access-Control-Allow-Headers"), headerToken)
-	require.Empty(t, preflight("https://other.example").Header.Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "https://ops.example", res.Header().Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "true", res.Header().Get("Access-Control-Allow-Credentials"))
+	require.Equal(t, "GET, POST, OPTIONS", res.Header().Get("Access-Control-Allow-Methods"))
+	require.Contains(t, res.Header().Get("Access-Control-Allow-Headers"), headerToken)
+	require.Empty(t, preflight("https://other.example").Header().Get("Access-Control-Allow-Origin"))
 	got, _ := b.call("GET", "/projects", "", "Origin: https://ops.example")
-	require.Equal(t, "https://ops.example", got.Header.Get("Access-Control-Allow-Origin"))
-	require.Equal(t, "Origin", got.Header.Get("Vary"))
+	require.Equal(t, "https://ops.example", got.Header().Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "Origin", got.Header().Get("Vary"))
 	got, _ = b.call("GET", "/projects", "", "Origin: https://other.example")
-	require.Equal(t, http.StatusOK, got.StatusCode)
-	require.Empty(t, got.Header.Get("Access-Control-Allow-Origin"))
+	require.Equal(t, http.StatusOK, got.Code)
+	require.Empty(t, got.Header().Get("Access-Control-Allow-Origin"))
 	got, _ = setup(t).call("GET", "/projects", "", "Origin: https://ops.example")
-	require.Empty(t, got.Header.Get("Access-Control-Allow-Origin"), "no origins are the default")
+	require.Empty(t, got.Header().Get("Access-Control-Allow-Origin"), "no origins are the default")
 }
 
 // The actor of an event is the fingerprint of the internal token, never the token.
@@ -272,11 +273,11 @@ func TestAnOutageIs503(t *testing.T) {
 	b.Close()
 	for _, call := range [][3]string{{"GET", "/projects"}, {"GET", "/metrics"}, {"POST", "/tokens", `{"project_id":"p1","key_id":"k1"}`}, {"POST", "/projects", `{"name":"a"}`}} {
 		res, body := b.call(call[0], call[1], call[2])
-		require.Equal(t, `503 {"error":"temporarily unavailable","code":"unavailable"}`, fmt.Sprint(res.StatusCode, " ", body), call)
-		require.Equal(t, "1", res.Header.Get("Retry-After"))
+		require.Equal(t, `503 {"error":"temporarily unavailable","code":"unavailable"}`, fmt.Sprint(res.Code, " ", body), call)
+		require.Equal(t, "1", res.Header().Get("Retry-After"))
 	}
 	res, _ := b.call("GET", "/health", "")
-	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, http.StatusOK, res.Code)
 }
 
 // Whatever strangers send, the answer is one of the contract and no 500.

@@ -2,7 +2,6 @@ package projects
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -60,7 +59,7 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 }
 
 // call sends a request with the internal token unless headers, as "Name: value", say otherwise, and validates the answer against the contract.
-func (b *bundle) call(method, target, body string, headers ...string) (*http.Response, string) {
+func (b *bundle) call(method, target, body string, headers ...string) (*httptest.ResponseRecorder, string) {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), method, target, strings.NewReader(body))
 	if body == "" {
@@ -75,25 +74,22 @@ func (b *bundle) call(method, target, body string, headers ...string) (*http.Res
 	}
 	w := httptest.NewRecorder()
 	b.engine.ServeHTTP(w, r)
-	res := w.Result()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(b.t, err)
-	require.NoError(b.t, res.Body.Close())
-	b.holds(method, strings.Split(target, "?")[0], res, text)
-	return res, string(text)
+	b.holds(method, strings.Split(target, "?")[0], w)
+	return w, w.Body.String()
 }
 
 // holds validates an answer against the contract.
-func (b *bundle) holds(method, path string, res *http.Response, body []byte) {
+func (b *bundle) holds(method, path string, res *httptest.ResponseRecorder) {
 	b.t.Helper()
+	body := res.Body.Bytes()
 	for pattern, item := range b.doc.Paths.Map() {
 		op := item.GetOperation(method)
 		if op == nil || !regexp.MustCompile("^"+regexp.MustCompile(`\{\w+\}`).ReplaceAllString(pattern, "[^/]+")+"$").MatchString(path) {
 			continue
 		}
-		described := op.Responses.Status(res.StatusCode)
-		require.NotNil(b.t, described, "%s %s: %d %s", method, path, res.StatusCode, body)
-		kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+		described := op.Responses.Status(res.Code)
+		require.NotNil(b.t, described, "%s %s: %d %s", method, path, res.Code, body)
+		kind, _, _ := strings.Cut(res.Header().Get("Content-Type"), ";")
 		media := described.Value.Content[kind]
 		require.NotNil(b.t, media, "%s %s: %s", method, path, kind)
 		var value any = string(body)
@@ -105,7 +101,7 @@ func (b *bundle) holds(method, path string, res *http.Response, body []byte) {
 	}
 	if method != http.MethodOptions {
 		require.Equal(b.t, "NOT_FOUND", string(body), "an answer that the contract does not describe: %s %s", method, path)
-		require.Equal(b.t, http.StatusNotFound, res.StatusCode)
+		require.Equal(b.t, http.StatusNotFound, res.Code)
 	}
 }
 
