@@ -210,7 +210,8 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
 	url := dbtest.Empty(t)
-	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0")
+	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0")
 	welcome := r.stdout.wait(t, "/fleet/register")
 	require.Contains(t, welcome, `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
 	status, body := clitest.Post(t, r.api()+"/fleet/register", fleetHeader, myServer)

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
 )
 
 // lobby is a running replica that serves the realtime lobby and its control API.
@@ -26,10 +28,14 @@ func startLobby(t *testing.T, url string, environ ...string) lobby {
 
 // post calls the control API and decodes its answer.
 func (l lobby) post(path, body string, into any) int {
+	return l.postAs(lobbyToken, path, body, into)
+}
+
+func (l lobby) postAs(internalToken, path, body string, into any) int {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, "http://"+l.logged("listening", "realtime_control_addr")+path, strings.NewReader(body))
 	require.NoError(l.t, err)
-	r.Header.Set("x-nexis-internal-token", lobbyToken)
+	r.Header.Set("x-nexis-internal-token", internalToken)
 	r.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(r)
 	require.NoError(l.t, err)
@@ -45,8 +51,8 @@ func (l lobby) token(project, key string) string {
 	return minted.Token
 }
 
-func (l lobby) client(token string) realtimetest.Options {
-	return realtimetest.Options{URL: "ws://" + l.logged("listening", "realtime_addr") + "/", Token: token}
+func (l lobby) client(raw string) realtimetest.Options {
+	return realtimetest.Options{URL: "ws://" + l.logged("listening", "realtime_addr") + "/", Token: raw}
 }
 
 // What Nexis' scripts do, over two replicas: make a project, a key and tokens, meet in a room, lose the key.
@@ -68,13 +74,13 @@ func TestServeTheRealtimeLobbyAlone(t *testing.T) {
 	})
 
 	var rotated struct{ ID string }
-	token := here.token(project.ID, key.ID)
+	revoked := here.token(project.ID, key.ID)
 	require.Equal(t, http.StatusCreated, here.post("/projects/"+project.ID+"/keys/"+key.ID+"/rotate", "", &rotated))
 	for _, c := range []*realtimetest.Client{ann, bob} {
 		c.Wait(t, "the end of a connection of the key", func(v *realtimetest.View) bool { return v.Closed() == 4403 })
 	}
 	for _, l := range []lobby{here, there} {
-		_, err := realtimetest.Connect(t.Context(), l.client(token))
+		_, err := realtimetest.Connect(t.Context(), l.client(revoked))
 		var refused *realtimetest.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.Contains(t, refused.Reason, "token key status failed: ")
@@ -84,8 +90,27 @@ func TestServeTheRealtimeLobbyAlone(t *testing.T) {
 	require.NoError(t, here.stop())
 	require.NoError(t, there.stop())
 	for _, log := range []string{here.log.String(), there.log.String()} {
-		require.NotContains(t, log, token)
+		require.NotContains(t, log, revoked)
 		require.NotContains(t, log, lobbyMaster)
 		require.NotContains(t, log, lobbyToken)
+	}
+}
+
+// The examples of Nexis work as they are: its demo project, its key, its internal token and its room types.
+func TestDevServesTheExamplesOfNexis(t *testing.T) {
+	t.Parallel()
+	url, data := dbtest.Empty(t), scratch(t)
+	for range 2 { // the second run finds the project
+		l := lobby{start(t, env("DATABASE_URL="+url), "dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
+			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0")}
+		require.Contains(t, l.stdout.wait(t, "  Lobby "), "ws://"+l.logged("listening", "realtime_addr"))
+		var minted struct{ Token string }
+		require.Equal(t, http.StatusOK, l.postAs("nexis-dev-internal-token", "/tokens", `{"project_id":"demo-project","key_id":"demo-key"}`, &minted))
+		_, err := token.VerifyProject(minted.Token, func(string, string) ([]string, error) { return []string{"demo-secret"}, nil }, time.Now())
+		require.NoError(t, err)
+		c := realtimetest.Dial(t, l.client(minted.Token))
+		require.Equal(t, "counter_room:default", c.Join(t, "counter_room", "", nil))
+		c.Close()
+		require.NoError(t, l.stop())
 	}
 }

@@ -73,6 +73,10 @@ func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process,
 	}
 	cfg := conf.store()
 	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queries()
+	if cfg.Rooms, err = conf.roomTypes(); err != nil {
+		p.tracing.stop()
+		return nil, err
+	}
 	if p.store, err = db.Open(ctx, cfg); err != nil {
 		p.tracing.stop()
 		return nil, err
