@@ -47,34 +47,36 @@ type LobbyPos struct {
 	Pos   int64
 }
 
-// LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. It returns up to about 4 MiB, and up to 256 rows of a
-// room: call it again with the new positions until it returns none. Rows leave the log after a minute, so that those of a room may begin behind a
-// gap. Errors: Unavailable.
-func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) ([]LobbyRow, error) {
-	var out []LobbyRow
+// LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. A page has up to about 4 MiB and 256 rows of a room; more
+// reports whether it is full: call LobbyLog again with the new positions. Rows leave the log after a minute, so that those of a room may begin
+// behind a gap. Errors: Unavailable.
+func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (page []LobbyRow, more bool, err error) {
 	left := maxLogBytes
 	for part := range slices.Chunk(after, maxLogRooms) {
+		if left <= 0 {
+			return page, true, nil
+		}
 		p := LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
 		for _, a := range part {
 			p.Lobbies, p.Positions = append(p.Lobbies, a.Lobby), append(p.Positions, a.Pos)
 		}
 		rows, err := s.q.LobbyLog(ctx, p)
 		if err != nil {
-			return nil, classify(err)
+			return nil, false, classify(err)
 		}
+		ofRoom := map[uuid.UUID]int{}
 		for _, r := range rows {
 			row, err := r.decode()
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			left -= len(r.Body)
-			out = append(out, row)
-		}
-		if left <= 0 {
-			break
+			page = append(page, row)
+			ofRoom[r.Lobby]++
+			more = more || ofRoom[r.Lobby] == maxLogRows
 		}
 	}
-	return out, nil
+	return page, more || left <= 0, nil
 }
 
 func (r LobbyLogRow) decode() (LobbyRow, error) {

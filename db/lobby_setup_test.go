@@ -82,7 +82,7 @@ func adding(r *rooms.Room) error {
 // log returns the rows of a room's log behind a position.
 func (l *lobbies) log(room uuid.UUID, after int64) []db.LobbyRow {
 	l.t.Helper()
-	rows, err := l.LobbyLog(l.t.Context(), "eu", []db.LobbyPos{{Lobby: room, Pos: after}})
+	rows, _, err := l.LobbyLog(l.t.Context(), "eu", []db.LobbyPos{{Lobby: room, Pos: after}})
 	require.NoError(l.t, err)
 	return rows
 }

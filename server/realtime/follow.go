@@ -176,7 +176,7 @@ func (f *reader) readJoins(ctx context.Context, joins []*joining) {
 	for uid, pos := range first {
 		after = append(after, db.LobbyPos{Lobby: uid, Pos: pos})
 	}
-	rows, err := f.rows(ctx, after)
+	rows, _, err := f.rows(ctx, after)
 	f.hub.trouble.Report(ctx, "log behind joins", err)
 	byRoom := map[uuid.UUID][]db.LobbyRow{}
 	for _, row := range rows {
@@ -188,7 +188,7 @@ func (f *reader) readJoins(ctx context.Context, joins []*joining) {
 	}
 }
 
-func (f *reader) rows(ctx context.Context, after []db.LobbyPos) ([]db.LobbyRow, error) {
+func (f *reader) rows(ctx context.Context, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	return f.hub.Store.LobbyLog(ctx, f.hub.Region, after)
@@ -270,7 +270,7 @@ func (f *reader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid
 	for i, r := range page {
 		after[i] = db.LobbyPos{Lobby: r.uid, Pos: reached[r.uid]}
 	}
-	rows, err := f.rows(ctx, after)
+	rows, more, err := f.rows(ctx, after)
 	if err != nil {
 		return false, err
 	}
@@ -284,7 +284,7 @@ func (f *reader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid
 			r.offer(row, nil)
 		}
 	}
-	return advanced, nil
+	return more && advanced, nil
 }
 
 // readSnapshots reads rooms whose log cannot be read, and sends them to their members.

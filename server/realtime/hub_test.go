@@ -25,6 +25,9 @@ import (
 	"github.com/lattice-director/director/internal/rooms"
 )
 
+// logRows is how many rows a page of a memoryLog has.
+const logRows = 5
+
 // memoryLog is a room with its log, as the database keeps them.
 type memoryLog struct {
 	uid uuid.UUID
@@ -35,15 +38,18 @@ type memoryLog struct {
 	all  []db.LobbyRow // without what was pruned from the log
 }
 
-func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (rows []db.LobbyRow, _ error) {
+func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (rows []db.LobbyRow, more bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, row := range l.rows {
 		if after[0].Lobby == l.uid && row.Pos > after[0].Pos {
+			if len(rows) == logRows {
+				return rows, true, nil
+			}
 			rows = append(rows, row)
 		}
 	}
-	return rows, nil
+	return rows, false, nil
 }
 
 func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (map[uuid.UUID]int64, error) {
