@@ -216,3 +216,20 @@ func TestKeys(t *testing.T) {
 	b = setup(t, rest.Options{}, rest.Keys(nil, "key", nil))
 	require.Equal(t, 401, b.post(with(`"seats":1`), "Authorization", "Bearer "+current).Code)
 }
+
+func TestSecretInAHeader(t *testing.T) {
+	t.Parallel()
+	const old, current = "old-internal-012345", "new-internal-012345"
+	b := setup(t, rest.Options{}, rest.Secret("X-Internal", []string{current, old, ""}, nil))
+	for sent, want := range map[string]int{current: 200, old: 200, current + "x": 401, current[:8]: 401, "": 401} {
+		w := b.post(with(`"seats":1`), "X-Internal", sent)
+		require.Equal(t, want, w.Code, sent)
+		if want == 401 {
+			require.Equal(t, `X-Internal realm="director"`, w.Header().Get("WWW-Authenticate"))
+		}
+	}
+	require.NotContains(t, b.log.String(), current)
+	require.Contains(t, b.log.String(), `"secret":"`+rest.Fingerprint(old)+`"`)
+	b = setup(t, rest.Options{}, rest.Secret("X-Internal", nil, nil))
+	require.Equal(t, 401, b.post(with(`"seats":1`), "X-Internal", current).Code)
+}

@@ -29,7 +29,7 @@ func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 			refuse(c, failures, bearerChallenge, "An operator's token is required: Authorization: Bearer <token>.")
 			return
 		}
-		acceptNamed(c, raw, hashes, names, failures, "operator", "The operator's token is wrong.")
+		acceptNamed(c, raw, hashes, names, failures, bearerChallenge, "operator", "The operator's token is wrong.")
 	}
 }
 
@@ -50,7 +50,7 @@ func Keys(keys []string, query string, failures *Limiter) gin.HandlerFunc {
 			refuse(c, failures, bearerChallenge, "A key is required: Authorization: Bearer <key>.")
 			return
 		}
-		acceptNamed(c, raw, hashes, names, failures, "key", "The key is wrong.")
+		acceptNamed(c, raw, hashes, names, failures, bearerChallenge, "key", "The key is wrong.")
 	}
 }
 
@@ -61,10 +61,10 @@ func Fingerprint(key string) string {
 }
 
 // acceptNamed accepts a request with one of the secrets. role is the caller's name in the access log.
-func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names []string, failures *Limiter, role, wrong string) {
+func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names []string, failures *Limiter, challenge, role, wrong string) {
 	i := indexOf(hashes, raw)
 	if i < 0 {
-		refuse(c, failures, bearerChallenge, wrong)
+		refuse(c, failures, challenge, wrong)
 		return
 	}
 	s := scopeOf(c)
@@ -74,6 +74,7 @@ func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names [
 // Secret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's [Fingerprint] with [Caller].
 // failures is as in [Operator].
 func Secret(header string, secrets []string, failures *Limiter) gin.HandlerFunc {
+	challenge := header + ` realm="director"`
 	hashes, names := make([][sha256.Size]byte, len(secrets)), make([]string, len(secrets))
 	for i, secret := range secrets {
 		hashes[i], names[i] = sha256.Sum256([]byte(secret)), Fingerprint(secret)
@@ -81,9 +82,9 @@ func Secret(header string, secrets []string, failures *Limiter) gin.HandlerFunc 
 	return func(c *gin.Context) {
 		raw := c.GetHeader(header)
 		if raw == "" { // An empty secret in the configuration must not match it.
-			refuse(c, failures, header, "The header "+header+" is missing.")
+			refuse(c, failures, challenge, "The header "+header+" is missing.")
 			return
 		}
-		acceptNamed(c, raw, hashes, names, failures, "secret", "The header "+header+" is wrong.")
+		acceptNamed(c, raw, hashes, names, failures, challenge, "secret", "The header "+header+" is wrong.")
 	}
 }
