@@ -27,6 +27,7 @@ func (s *Server) mountRealtime(config *tls.Config) (err error) {
 	if o.Realtime != nil {
 		lobby := *o.Realtime
 		lobby.TLS, lobby.TrustedProxies, lobby.FailureRate, lobby.Log = config.Clone(), o.TrustedProxies, o.FailureRate, o.Log
+		lobby.Universe, lobby.Signer = o.universe(), o.Keys
 		if s.realtime, err = realtime.New(o.Store, lobby); err != nil {
 			return fmt.Errorf("server: %w", err)
 		}

@@ -57,6 +57,25 @@ func (t *Types) Ended() Action {
 	})
 }
 
+// ServerOf returns the action by which a member asks for the session handle of the match's server, in the Answer. It changes nothing.
+// Errors: [ErrNotMember], [ErrNoServer].
+func (t *Types) ServerOf(session string) Action {
+	return atomic(func(r *Room) error {
+		if _, ok := r.Member(session); !ok {
+			return ErrNotMember
+		}
+		var server Server
+		if _, ok := t.logic(r).(match); ok {
+			_ = json.Unmarshal(r.State["server"], &server)
+		}
+		if server.SessionHandle == "" {
+			return ErrNoServer
+		}
+		r.Answer = map[string]any{"session_handle": server.SessionHandle}
+		return nil
+	})
+}
+
 // match is the room of a match. The director makes it and invites the participants; it relays what they send.
 type match struct{}
 

@@ -6,16 +6,15 @@ package play
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/connect"
+	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -91,15 +90,7 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 	if err != nil {
 		return resolveAnswer{}, err
 	}
-	claims := token.SessionClaims{
-		Subject: sub, SessionID: r.SessionID, Handle: r.SessionHandle, Endpoint: r.Endpoint, Region: r.Region,
-		ID: rand.Text(), IssuedAt: r.IssuedAt, Expires: r.ExpiresAt,
-		Mode: r.Mode, MaxPlayers: r.MaxPlayers, Party: r.Party.String(), Team: r.Team,
-	}
-	if r.MatchID != uuid.Nil {
-		claims.Match = r.MatchID.String()
-	}
-	signed, err := f.keys.Sign(claims)
+	signed, err := f.keys.Sign(keyring.Claims(r, sub))
 	if err != nil {
 		return resolveAnswer{}, err
 	}

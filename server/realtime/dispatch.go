@@ -33,7 +33,7 @@ type answer struct {
 // allRPCs returns the RPCs by message type.
 func (s *Server) allRPCs() map[string]rpc {
 	all := map[string]rpc{}
-	for _, some := range []map[string]rpc{s.roomRPCs(), s.relayRPCs()} {
+	for _, some := range []map[string]rpc{s.roomRPCs(), s.relayRPCs(), matchmakingRPCs()} {
 		maps.Copy(all, some)
 	}
 	return all

@@ -56,6 +56,10 @@ type Options struct {
 	TicketTTL      time.Duration // after which a ticket that is not matched expires; 0: when its session ends
 	ResumeByKey    bool          // any token of the same key resumes a session
 
+	// Universe is the region that is the queue for matches; "" means global. Store has its settings: see [Queueing].
+	Universe string
+	Signer   Signer // of session tokens; nil: match.resolve is refused
+
 	Rooms          *rooms.Types // nil: the built-in types
 	Conformance    bool         // echo and position.update reach members on the same replica
 	Origins        []string     // pages that may connect; none: any may, because nothing here depends on cookies
@@ -83,6 +87,7 @@ type timing struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:4000")
 	o.Region = cmp.Or(o.Region, "global")
+	o.Universe = cmp.Or(o.Universe, "global")
 	o.Auth = cmp.Or(o.Auth, AuthRequired)
 	o.KeyScope = cmp.Or(o.KeyScope, "token:mint")
 	o.SessionTTL = cmp.Or(o.SessionTTL, 30*time.Second)
@@ -182,6 +187,7 @@ func (s *Server) Run(ctx context.Context) {
 	s.life = ctx
 	s.mu.Unlock()
 	s.loops.Go(func() { s.wheel.run(ctx) })
+	s.loops.Go(func() { s.ensureProfiles(ctx) })
 	s.regionOf(s.options.Region)
 	select {
 	case <-s.stopping:

@@ -1,0 +1,12 @@
+package db
+
+import "context"
+
+// RealtimeTicket returns the ticket with which a session waits. Errors: NotFound if it waits with none; Unavailable.
+func (s *Store) RealtimeTicket(ctx context.Context, region, session string) (WaitingRealtime, error) {
+	row, err := s.q.WaitingOfSession(ctx, WaitingOfSessionParams{Region: region, Session: session})
+	if err != nil {
+		return WaitingRealtime{}, classify(err)
+	}
+	return WaitingRealtime{session, row.TicketRegion, row.Ticket, row.Sub, row.RoomType, int(row.Size)}, nil
+}

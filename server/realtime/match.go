@@ -1,0 +1,68 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+const (
+	defaultMatchType = "counter_room"
+	defaultMatchSize = 2
+	maxMatchSize     = 16
+)
+
+// matchmakingRPCs returns the RPCs of the queue. Those of a session run one after the other: the last decides.
+func matchmakingRPCs() map[string]rpc {
+	return map[string]rpc{
+		"matchmaking.enqueue": serial(enqueue),
+		"matchmaking.dequeue": serial(dequeue),
+		"match.accept":        serial(answerCheck(true)),
+		"match.decline":       serial(answerCheck(false)),
+		"match.resolve":       serial(resolve),
+	}
+}
+
+// enqueue puts the session into the queue.
+func enqueue(ctx context.Context, c *conn, e envelope) (answer, error) {
+	roomType, failed := e.roomType(defaultMatchType)
+	if failed != nil {
+		return answer{}, failed
+	}
+	q := rooms.Queue{RoomType: roomType, Size: integer(e.fields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
+	if v := e.fields()["attributes"]; v != nil {
+		q.Attributes = rawJSON(v)
+	}
+	if v := e.fields()["latencies"]; v != nil {
+		if json.Unmarshal(rawJSON(v), &q.Latencies) != nil {
+			return answer{}, invalid("latencies", "has to be an object of regions and milliseconds")
+		}
+	}
+	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{
+		Region: c.region, Project: c.project, Session: c.session, Player: c.player, Queue: q,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.Size, "position": queued.Position}}, nil
+}
+
+// dequeue takes the session, and the members of the room that queued with it, out of the queue.
+func dequeue(ctx context.Context, c *conn, _ envelope) (answer, error) {
+	removed, err := c.server.store.DequeueRealtime(ctx, c.region, c.session)
+	return answer{P: map[string]any{"removed": removed}}, err
+}
+
+// answerCheck answers the ready check of the match in which the session's ticket is.
+func answerCheck(accept bool) func(context.Context, *conn, envelope) (answer, error) {
+	return func(ctx context.Context, c *conn, _ envelope) (answer, error) {
+		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.session.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, waiting.Ticket, waiting.Sub, accept)
+		return answer{P: map[string]any{"done": check.Done}}, err
+	}
+}

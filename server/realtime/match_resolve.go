@@ -1,0 +1,44 @@
+package realtime
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/token"
+)
+
+// Signer signs session tokens; keyring.Keeper implements it.
+type Signer interface {
+	Sign(c token.SessionClaims) (string, error)
+}
+
+// resolve exchanges the seat of a member of a match's room for the way to its game server.
+func resolve(ctx context.Context, c *conn, e envelope) (answer, error) {
+	room, failed := e.neededRoom()
+	if failed != nil {
+		return answer{}, failed
+	}
+	if c.server.options.Signer == nil {
+		return answer{}, failRefused
+	}
+	did, err := c.server.store.ActInLobby(ctx, db.LobbyAction{
+		Region: c.region, Project: c.project, Session: c.session, Room: room, Act: c.server.options.Rooms.ServerOf(c.session.ID),
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	server, _ := did.Answer.(map[string]any)
+	handle, _ := server["session_handle"].(string)
+	sub := c.player
+	found, err := c.server.store.Resolve(ctx, handle, sub)
+	if (db.IsKind(err, db.NotFound) || db.IsKind(err, db.Forbidden)) && sub != c.session.ID { // in a match of a bucket, players are sessions
+		sub = c.session.ID
+		found, err = c.server.store.Resolve(ctx, handle, sub)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	signed, err := c.server.options.Signer.Sign(keyring.Claims(found, sub))
+	return answer{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed, "session_id": found.SessionID}}, err
+}

@@ -1,0 +1,117 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// Bounds of a ticket's attributes, as package play has them.
+const (
+	maxAttributes = 64
+	maxText       = 1024 // bytes
+	maxList       = 64
+)
+
+// Queueing returns how sessions queue in a universe, for db.Config. A ticket stays while its sessions live, or for ticketTTL if that is not 0.
+func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
+	return &db.Queueing{Universe: universe, TTL: ticketTTL, Encode: encodeTicket}
+}
+
+// ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
+func (s *Server) ensureProfiles(ctx context.Context) {
+	for ctx.Err() == nil && !s.restarting.Load() {
+		call, cancel := context.WithTimeout(ctx, s.options.timing.call)
+		err := s.store.EnsureRealtimeProfiles(call, s.options.Universe)
+		cancel()
+		s.trouble.Report(ctx, "make the built-in profiles", err)
+		if err == nil {
+			return
+		}
+		s.waitToRetry(ctx)
+	}
+}
+
+func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
+	draft := ticketbody.Draft{Profiles: []string{d.Profile}, Latencies: map[string]uint16{}}
+	var err error
+	if draft.Attributes, err = attributesOf(d.Queue.Attributes); err != nil {
+		return db.QueueBody{}, err
+	}
+	if d.Bucket != "" {
+		draft.Attributes[db.QueueAttribute] = match.Value{Kind: match.Text, Text: d.Bucket}
+	}
+	if len(d.Queue.Latencies) > ticketbody.MaxRegions {
+		return db.QueueBody{}, invalidTicket("latencies")
+	}
+	for region, ms := range d.Queue.Latencies {
+		if !rest.Region.Valid(region) || !(ms >= 0 && ms <= ticketbody.MaxLatency) {
+			return db.QueueBody{}, invalidTicket("latencies")
+		}
+		draft.Latencies[region] = uint16(math.Round(ms))
+	}
+	for _, sub := range d.Players {
+		draft.Players = append(draft.Players, match.Player{Sub: sub})
+	}
+	body, err := ticketbody.Prepare(draft)
+	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body)}, err
+}
+
+func invalidTicket(field string) error {
+	return &db.Error{Kind: db.Invalid, Code: codeInvalid, Field: field, Detail: field + " are not those of a ticket"}
+}
+
+// attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.
+func attributesOf(raw json.RawMessage) (match.Attributes, error) {
+	var values map[string]any
+	if len(raw) > 0 && json.Unmarshal(raw, &values) != nil || len(values) > maxAttributes {
+		return nil, invalidTicket("attributes")
+	}
+	all := match.Attributes{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] == nil {
+			continue
+		}
+		v, ok := attributeOf(values[name])
+		if !ok || !rest.Mode.Valid(name) || v.Kind == match.List && name == "profile" {
+			return nil, invalidTicket("attributes")
+		}
+		all[name] = v
+	}
+	return all, nil
+}
+
+func attributeOf(value any) (v match.Value, ok bool) {
+	switch value := value.(type) {
+	case float64:
+		return match.Value{Kind: match.Number, Number: value + 0}, true // -0 is 0
+	case string:
+		return match.Value{Kind: match.Text, Text: value}, validText(value)
+	case []any:
+		for _, item := range value {
+			text, is := item.(string)
+			if !is || !validText(text) || len(value) > maxList {
+				return v, false
+			}
+			v.List = append(v.List, text)
+		}
+		v.Kind = match.List
+		return v, true
+	}
+	return v, false
+}
+
+func validText(text string) bool {
+	odd := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
+	return len(text) <= maxText && !strings.ContainsFunc(text, odd)
+}
