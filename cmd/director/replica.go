@@ -23,6 +23,7 @@ import (
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/play"
+	"github.com/lattice-director/director/server/realtime"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/telemetry"
 	"github.com/lattice-director/director/token"
@@ -76,6 +77,9 @@ func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process,
 	if cfg.Rooms, err = conf.roomTypes(); err != nil {
 		p.tracing.stop()
 		return nil, err
+	}
+	if conf.RealtimeAddr != "" {
+		cfg.Queueing = realtime.Queueing(conf.OMRegion, conf.RealtimeTicketTTL)
 	}
 	if p.store, err = db.Open(ctx, cfg); err != nil {
 		p.tracing.stop()

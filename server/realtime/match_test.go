@@ -1,0 +1,142 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/loop"
+	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
+)
+
+// signed is a signer whose tokens are the player and the session.
+type signed struct{}
+
+func (signed) Sign(c token.SessionClaims) (string, error) { return c.Subject + "@" + c.SessionID, nil }
+
+// matchmaking starts two replicas and a loop that makes matches, on one database.
+func matchmaking(t *testing.T) (a, b *served) {
+	t.Helper()
+	url := dbtest.New(t)
+	types, err := rooms.NewTypes(true, []byte(`{"duel": {"logic": "match", "profile": "duel"}}`))
+	require.NoError(t, err)
+	open := func() *db.Store {
+		return storetest.Open(t, url, func(c *db.Config) { c.Rooms, c.Queueing = types, Queueing("global", 0) })
+	}
+	with := func(o *Options) { o.Rooms, o.Signer = types, signed{} }
+	a, b = serveStore(t, url, open(), with), serveStore(t, url, open(), with)
+	l, err := loop.New(loop.Options{Store: open(), Universe: "global"})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var over sync.WaitGroup
+	over.Go(func() { l.Run(ctx) })
+	t.Cleanup(func() { cancel(); over.Wait() })
+	return a, b
+}
+
+// found waits for the match of a client, and returns its room.
+func found(t *testing.T, c *realtimetest.Client) (room string, p map[string]any) {
+	t.Helper()
+	c.Wait(t, "match.found", func(v *realtimetest.View) bool {
+		i := slices.IndexFunc(v.Events(), func(e realtimetest.Event) bool { return e.Type == "match.found" })
+		if i >= 0 {
+			room, p = v.Events()[i].Room, v.Events()[i].P
+		}
+		return i >= 0
+	})
+	return room, p
+}
+
+func TestSessionsOnTwoReplicasAreMatched(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	first, second := a.client(withCodec("msgpack")), b.client(withCodec("json"))
+	ask := map[string]any{"roomType": "counter_room", "size": float64(2)}
+	queued := first.Must(t, "matchmaking.enqueue", "", ask)
+	require.Equal(t, realtimetest.Response{"ok": true, "queued": true, "room_type": "counter_room", "size": float64(2), "position": float64(1)}, queued)
+	require.Equal(t, float64(1), first.Must(t, "matchmaking.enqueue", "", ask)["position"], "the same queue keeps its place")
+	second.Must(t, "matchmaking.enqueue", "", ask)
+
+	room, p := found(t, first)
+	other, _ := found(t, second)
+	require.Equal(t, room, other)
+	require.Regexp(t, `^counter_room:match:[0-9a-f]{32}$`, room)
+	require.Equal(t, []any{first.Session(), second.Session()}, p["participants"], "in the order of the queue")
+	require.Equal(t, float64(2), p["size"])
+	for _, c := range []*realtimetest.Client{first, second} {
+		c.Join(t, "counter_room", room, nil)
+	}
+	stranger := a.client()
+	require.Equal(t, "not_invited", stranger.Ask(t, "room.join_or_create", room, map[string]any{"roomType": "counter_room"}).Code())
+	require.Equal(t, "refused", first.Ask(t, "match.resolve", room, nil).Code(), "it has no server")
+	require.Equal(t, false, first.Must(t, "matchmaking.dequeue", "", nil)["removed"])
+}
+
+func TestASessionLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	a, _ := matchmaking(t)
+	c := a.client()
+	require.Equal(t, false, c.Must(t, "matchmaking.dequeue", "", nil)["removed"])
+	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x", "size": float64(3)})
+	require.Equal(t, true, c.Must(t, "matchmaking.dequeue", "", map[string]any{})["removed"])
+	require.Equal(t, float64(16), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": 1e300})["size"])
+	require.Equal(t, float64(2), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": "3"})["size"])
+	for _, bad := range []map[string]any{{"roomType": "a b"}, {"attributes": []any{}}, {"attributes": map[string]any{"a": true}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"}} {
+		require.Equal(t, "invalid", c.Ask(t, "matchmaking.enqueue", "", bad).Code(), fmt.Sprint(bad))
+	}
+	require.False(t, c.Ask(t, "match.accept", "", nil).OK())
+}
+
+// A match of a profile has a server, and each player a seat: from the queue to the game without HTTP.
+func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	_, err := a.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
+		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"), false)
+	require.NoError(t, err)
+	_, err = a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10})
+	require.NoError(t, err)
+	tokens := map[string]string{"ada": a.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })}
+	tokens["bo"] = mint("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "bo" })
+	as := func(player string) func(*realtimetest.Options) {
+		return func(o *realtimetest.Options) { o.Token = tokens[player] }
+	}
+	ada, bo := a.client(as("ada")), b.client(as("bo"))
+	for _, c := range []*realtimetest.Client{ada, bo} {
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
+	}
+	room, _ := found(t, ada)
+	require.Equal(t, "not_a_member", ada.Ask(t, "match.resolve", room, nil).Code())
+	ada.Join(t, "duel", room, nil)
+	server, _ := ada.Room(room).State["server"].(map[string]any)
+	require.Equal(t, "host-1:7000", server["endpoint"])
+	way := ada.Must(t, "match.resolve", room, nil)
+	require.Equal(t, "host-1:7000", way["endpoint"])
+	require.Equal(t, "ada@"+way["session_id"].(string), way["session_token"])
+}
+
+func FuzzTicketAttributes(f *testing.F) {
+	f.Add([]byte(`{"skill":1000,"maps":["dust"],"name":"x","none":null}`))
+	f.Add([]byte(`{"profile":["x"],"a b":1,"n":1e999}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		body, err := encodeTicket(db.QueueDraft{Profile: "duel", Bucket: "b", Players: []string{"ada"}, Queue: rooms.Queue{Attributes: raw}})
+		if err != nil {
+			var invalid *db.Error
+			require.True(t, errors.As(err, &invalid))
+			require.Equal(t, db.Invalid, invalid.Kind)
+			return
+		}
+		require.Equal(t, "b", body.Fields.Strings[db.QueueAttribute])
+		require.Contains(t, body.Fields.Tags, "profile:duel")
+	})
+}
