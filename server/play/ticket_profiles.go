@@ -27,7 +27,7 @@ type ProfileStore interface {
 }
 
 // LiveProfiles implements [Profiles]: it keeps the live versions in memory, and reads the list again at most once a second,
-// while somebody asks. Safe for concurrent use.
+// while somebody asks. It hides the built-in profiles of the realtime lobby: their matches are for sessions of the lobby only. Safe for concurrent use.
 type LiveProfiles struct {
 	store  ProfileStore
 	region string
@@ -98,6 +98,9 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 	}
 	next := make(map[string]liveProfile, len(owners))
 	for _, o := range owners {
+		if db.IsRealtimeProfile(o.Profile) {
+			continue
+		}
 		p, ok := l.live[o.Profile]
 		if !ok || p.version != o.Live {
 			switch fresh, err := l.parse(ctx, o); {

@@ -181,3 +181,25 @@ func TestTicketsThatNoProfileTakes(t *testing.T) {
 		}
 	}
 }
+
+// builtIns is a database in which no operator has applied a profile, and the realtime lobby has its own.
+type builtIns struct{ document string }
+
+func (builtIns) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
+	return []db.ProfileOwner{{Profile: db.RealtimeProfile(2), Live: 1}}, nil
+}
+
+func (b builtIns) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {
+	return db.ProfileVersion{Name: db.RealtimeProfile(2), Version: 1, Document: b.document}, nil
+}
+
+// The profiles of the realtime lobby change nothing for those who do not use it, and nobody queues for them over HTTP: the match has a room of
+// sessions, into which such a player could not come.
+func TestTheProfilesOfTheLobbyAreHidden(t *testing.T) {
+	t.Parallel()
+	e, _ := ticketEngine(t, play.NewLiveProfiles(builtIns{"name: realtime-2\nteams: [{name: players, players: 2}]\n"}, "global"))
+	require.Equal(t, http.StatusCreated, post(e, `{"attributes":{"skill":1}}`).Code, "directors of Open Match decide about it, as without profiles")
+	w := post(e, `{"profiles":["realtime-2"],"attributes":{"queue":"eu p1 duel"}}`)
+	require.Equal(t, http.StatusNotFound, w.Code, "%s", w.Body)
+	require.Contains(t, w.Body.String(), "profile_unknown")
+}
