@@ -238,4 +238,9 @@ func (t *lobbyTurn) unlocked() (ids []string) {
 }
 
 // announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or removed.
-func (s *Store) announce(t *lobbyTurn) { s.notifyRealtime(t.region, append(t.keys, t.invited...)...) }
+func (s *Store) announce(t *lobbyTurn) {
+	s.notifyRealtime(t.region, append(t.keys, t.invited...)...)
+	if len(t.queue) > 0 {
+		s.notifyTickets()
+	}
+}

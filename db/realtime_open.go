@@ -87,6 +87,7 @@ type realtimeOpening struct {
 	refused []error          // by call; nil: opened
 	rooms   sessionRooms
 	invited map[string][]RealtimeInvitation // by session
+	tickets []TicketsOfSessionsRow
 }
 
 func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error) {
@@ -129,6 +130,7 @@ func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back 
 		return err
 	}
 	t.pauseSessions(t.q, t.region, sessions, false)
+	queue(t.q.deferred(), &t.tickets, (*Queries).TicketsOfSessions, TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
 	return nil
 }
 
@@ -140,6 +142,9 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 			o.Invitations = t.invited[o.ID]
 			of[o.ID] = o
 		}
+	}
+	for _, r := range t.tickets {
+		of[r.Session].Ticket = r.Ticket
 	}
 	for _, r := range t.rooms {
 		if o := of[r.session]; o != nil && r.result.Err == nil {

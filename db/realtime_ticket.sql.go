@@ -570,6 +570,41 @@ func (q *Queries) SuspendedAndQueued(ctx context.Context, arg SuspendedAndQueued
 	return items, nil
 }
 
+const ticketsOfSessions = `-- name: TicketsOfSessions :many
+SELECT r.session, r.ticket FROM realtime_tickets r WHERE r.region = $1 AND r.session = ANY ($2::text[])
+`
+
+type TicketsOfSessionsParams struct {
+	Region   string
+	Sessions []string
+}
+
+type TicketsOfSessionsRow struct {
+	Session string
+	Ticket  string
+}
+
+// Returns the tickets with which sessions wait.
+func (q *Queries) TicketsOfSessions(ctx context.Context, arg TicketsOfSessionsParams) ([]TicketsOfSessionsRow, error) {
+	rows, err := q.db.Query(ctx, ticketsOfSessions, arg.Region, arg.Sessions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TicketsOfSessionsRow{}
+	for rows.Next() {
+		var i TicketsOfSessionsRow
+		if err := rows.Scan(&i.Session, &i.Ticket); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const waitingOfReplica = `-- name: WaitingOfReplica :many
 SELECT r.session, r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_tickets r
 JOIN realtime_sessions s ON s.region = r.region AND s.id = r.session

@@ -144,6 +144,10 @@ SELECT r.session, r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM rea
 JOIN realtime_sessions s ON s.region = r.region AND s.id = r.session
 WHERE r.region = @region AND s.owner = sqlc.arg(replica)::uuid ORDER BY r.session;
 
+-- name: TicketsOfSessions :many
+-- Returns the tickets with which sessions wait.
+SELECT r.session, r.ticket FROM realtime_tickets r WHERE r.region = @region AND r.session = ANY (@sessions::text[]);
+
 -- name: WaitingOfSession :one
 -- Returns the ticket with which a session waits.
 SELECT r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_tickets r WHERE r.region = @region AND r.session = @session;

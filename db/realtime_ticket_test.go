@@ -1,0 +1,209 @@
+package db_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/match"
+)
+
+// queues configures a store whose sessions queue in the universe.
+func queues(c *db.Config) {
+	c.Queueing = &db.Queueing{Universe: universe, Lease: time.Hour, Encode: func(d db.QueueDraft) (db.QueueBody, error) {
+		body := fmt.Appendf(nil, "%s %s", d.Profile, d.Bucket)
+		return db.QueueBody{
+			Fields: match.Fields{Tags: []string{"profile:" + d.Profile}}, Body: func(string, time.Time) []byte { return body }, Bytes: len(body),
+		}, nil
+	}}
+}
+
+func setupQueue(t *testing.T) *nexis { return setupRealtime(t, queues) }
+
+// wants is a call by which a session enters the queue for matches of a size.
+func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
+	return db.EnqueueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player, Queue: rooms.Queue{RoomType: roomType, Size: size}}
+}
+
+func (n *nexis) enqueue(e db.EnqueueRealtime) db.QueuedRealtime {
+	n.t.Helper()
+	q, err := n.EnqueueRealtime(n.t.Context(), e)
+	require.NoError(n.t, err)
+	return q
+}
+
+// decided is a match of sessions that wait for two players, and its owner.
+func (n *nexis) decided(tickets ...db.QueuedRealtime) (db.MatchOwner, db.NewMatch) {
+	n.t.Helper()
+	d := db.NewMatch{ID: uuid.New(), Profile: db.RealtimeProfile(2), Version: 1, DecidedAt: time.Now(), Size: 2}
+	for _, k := range tickets {
+		d.Tickets = append(d.Tickets, db.MatchTicket{ID: k.Ticket, Players: []db.MatchPlayer{{Sub: k.Sub, Team: "players"}}})
+	}
+	return n.takeProfile(d.Profile), d
+}
+
+// A match of two sessions makes one room, in its transaction, into which both are invited in the order of the queue; nothing else is left of their
+// tickets, and the invitation reaches whoever owns the session next.
+func TestAMatchOfSessionsMakesOneRoom(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
+	first, second := n.enqueue(wants(ada, "duel", 2)), n.enqueue(wants(bo, "duel", 2))
+	require.Equal(t, []int{1, 2}, []int{first.Position, second.Position})
+	owner, d := n.decided(first, second)
+	out, err := n.CommitMatches(t.Context(), universe, "", []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	require.NoError(t, err)
+	require.Equal(t, db.MatchCommitted, out[0].Kind, "%+v", out[0])
+	room := fmt.Sprintf("duel:match:%x", d.ID[:])
+	require.Equal(t, []string{room + "|duel|2|t"}, n.rows("SELECT id, type, size, private FROM lobbies WHERE match_id = $1", d.ID))
+	require.Equal(t, []string{"0|0|2"}, n.rows(`SELECT (SELECT count(*) FROM realtime_tickets), (SELECT count(*) FROM tickets),
+		(SELECT count(*) FROM lobby_members WHERE state = 'invited')`))
+	back := n.open(n.client("bo", resuming(bo)))
+	require.Len(t, back.Invitations, 1)
+	require.Equal(t, []string{ada.ID, bo.ID}, back.Invitations[0].Participants)
+	require.Equal(t, room, back.Invitations[0].Room)
+	require.Equal(t, 2, back.Invitations[0].Size)
+
+	again, err := n.CommitMatches(t.Context(), universe, "", []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	require.NoError(t, err)
+	require.Equal(t, db.MatchTicketsGone, again[0].Kind)
+	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM lobbies"))
+	n.requireInvariants()
+}
+
+// The same room type and size again keeps the place; another one replaces the ticket.
+func TestASessionWaitsOnce(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
+	first := n.enqueue(wants(ada, "duel", 2))
+	n.enqueue(wants(bo, "duel", 2))
+	again := n.enqueue(wants(ada, "duel", 2))
+	require.Equal(t, first, again)
+	other := n.enqueue(wants(ada, "duel", 4))
+	require.NotEqual(t, first.Ticket, other.Ticket)
+	require.Equal(t, 1, other.Position)
+	require.Equal(t, 1, n.enqueue(wants(bo, "duel", 2)).Position)
+	require.Equal(t, 2, one[int](n.bundle, "SELECT count(*) FROM tickets"))
+	require.Equal(t, "cancelled member_queued_elsewhere", n.state(first.Ticket))
+	removed, err := n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(ada))
+	require.NoError(t, err)
+	require.True(t, removed)
+	removed, err = n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(ada))
+	require.NoError(t, err)
+	require.False(t, removed)
+	n.requireInvariants()
+}
+
+// A session that queues on two replicas at a time, both of which believe to own it, has one ticket: the older epoch changes nothing.
+func TestOneTicketOnTwoReplicas(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	other := n.replica2()
+	was := n.open(n.client("ada"))
+	now := n.open(n.client("ada", resuming(was)))
+	require.Equal(t, was.ID, now.ID)
+	var calls sync.WaitGroup
+	var late, current error
+	calls.Go(func() { _, late = other.EnqueueRealtime(t.Context(), wants(was, "duel", 4)) })
+	calls.Go(func() { _, current = n.EnqueueRealtime(t.Context(), wants(now, "duel", 2)) })
+	calls.Wait()
+	require.NoError(t, current)
+	require.True(t, db.IsKind(late, db.Superseded), "%v", late)
+	_, err := other.DequeueRealtime(t.Context(), lobbyRegion, epochOf(was))
+	require.True(t, db.IsKind(err, db.Superseded), "%v", err)
+	require.Equal(t, []string{"2"}, n.rows("SELECT size FROM realtime_tickets"))
+	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM tickets"))
+	n.requireInvariants()
+}
+
+// replica2 is a store of another replica that lets sessions queue.
+func (n *nexis) replica2() *db.Store { return n.bundle.replica(queues) }
+
+// A suspended session is in no match, and has its old place when it is back.
+func TestATicketIsPausedWithItsSession(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada, bo, cy := n.open(n.client("ada")), n.open(n.client("bo")), n.open(n.client("cy"))
+	first, second := n.enqueue(wants(ada, "duel", 2)), n.enqueue(wants(bo, "duel", 2))
+	n.enqueue(wants(cy, "duel", 2))
+	n.suspend(true, ada)
+	require.Equal(t, "paused", n.state(first.Ticket))
+	owner, d := n.decided(first, second)
+	out, err := n.CommitMatches(t.Context(), universe, "", []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	require.NoError(t, err)
+	require.Equal(t, []string{first.Ticket}, out[0].Gone)
+	back := n.open(n.client("ada", resuming(ada)))
+	require.Equal(t, first.Ticket, back.Ticket)
+	require.Equal(t, "queued", n.state(first.Ticket))
+	require.Equal(t, 1, n.enqueue(wants(back, "duel", 2)).Position)
+	out, err = n.CommitMatches(t.Context(), universe, "", []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	require.NoError(t, err)
+	require.Equal(t, db.MatchCommitted, out[0].Kind, "%+v", out[0])
+	n.requireInvariants()
+}
+
+// A session that ends takes its ticket along.
+func TestATicketLeavesWithItsSession(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	n.steady(n.replica)
+	ada := n.open(n.client("ada"))
+	k := n.enqueue(wants(ada, "duel", 2))
+	n.suspend(true, ada)
+	n.age(ada, time.Hour)
+	ended, err := n.EndExpiredRealtime(t.Context(), lobbyRegion, leave)
+	require.NoError(t, err)
+	require.Equal(t, 1, ended)
+	require.Equal(t, "cancelled client_gone", n.state(k.Ticket))
+	require.Equal(t, []string{"0|0"}, n.rows("SELECT (SELECT count(*) FROM tickets), (SELECT count(*) FROM realtime_tickets)"))
+	n.requireInvariants()
+}
+
+// A director of Open Match may take the ticket, as any: then a worker makes the room, once, with the server of the assignment.
+func TestATicketAssignedByADirectorMakesARoom(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada := n.open(n.client("ada"))
+	k := n.enqueue(wants(ada, "duel", 2))
+	_, err := n.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{k.Ticket}, Assignment: []byte("10.0.0.1:7000")}}, true)
+	require.NoError(t, err)
+	var workers sync.WaitGroup
+	for range 3 {
+		workers.Go(func() {
+			_, _ = n.SettleLostTickets(t.Context(), lobbyRegion, 10, func(a []byte) (string, error) { return string(a), nil })
+		})
+	}
+	workers.Wait()
+	require.Equal(t, []string{"10.0.0.1:7000|1"}, n.rows(`SELECT state->'server'->>'endpoint', (SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited')
+		FROM lobbies`, ada.ID))
+	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
+	n.requireInvariants()
+}
+
+// Operators see the built-in profiles and may change them; what they changed stays.
+func TestBuiltInProfilesAreMadeOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))
+	all, err := b.Profiles(t.Context(), universe, true)
+	require.NoError(t, err)
+	require.Len(t, all, 15)
+	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "realtime-16"})
+	require.NoError(t, err)
+	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: universe}, []byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"), false)
+	require.NoError(t, err)
+	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))
+	all, err = b.Profiles(t.Context(), universe, false)
+	require.NoError(t, err)
+	require.Len(t, all, 14, "a retired one stays retired")
+	p, err := b.Profile(t.Context(), universe, "realtime-2", 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, p.Version)
+}
