@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"testing"
 
@@ -175,7 +174,7 @@ func TestIDsThatNoRoomHas(t *testing.T) {
 	l.session("a")
 	for _, id := range []string{"", "a b", "\x00", "\xff", string(make([]byte, 129))} {
 		_, err := l.ActInLobby(t.Context(), l.joining("a", id, "counter_plugin_room"))
-		var e *rooms.Error
-		require.True(t, errors.As(err, &e), "%q: %v", id, err)
+		var refused *rooms.Error
+		require.ErrorAs(t, err, &refused, "%q", id)
 	}
 }

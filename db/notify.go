@@ -107,7 +107,8 @@ func (s *Store) newBus() (*notify.Bus, error) {
 	}
 	nameConn(pc.ConnConfig)
 	return notify.New(notify.Config{
-		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, TopicRealtime}, Listen: pc.ConnConfig, Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
+		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, TopicRealtime}, Listen: pc.ConnConfig,
+		Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
 		Prepare: func(ctx context.Context, conn *pgx.Conn) error { return tx.InitSession(ctx, conn, listenerTimeouts()) },
 	}), nil
 }

@@ -47,7 +47,7 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string, leave fun
 		if _, err = t.inRooms(ctx, ids, true, leave); err != nil {
 			return nil, err
 		}
-		if err = t.leaveSessions(ctx, t.q, region, ids); err != nil {
+		if err := t.leaveSessions(ctx, t.q, region, ids); err != nil {
 			return nil, err
 		}
 		queueExec(t.q.deferred(), (*Queries).DeleteRealtimeSessions, DeleteRealtimeSessionsParams{Region: region, Ids: ids})

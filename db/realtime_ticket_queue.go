@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -185,11 +186,12 @@ func (t *waits) admitWithout(replaced []WaitingSessionsRow, w *wish) (a PlayerTi
 		_, left := t.leaves[ticketRef{t.tickets.region, r.TicketID}]
 		return left || slices.ContainsFunc(replaced, func(o WaitingSessionsRow) bool { return o.Ticket == r.TicketID })
 	}
+	kept := make(map[string][]PlayersQueuedRow, len(w.subs))
 	for _, sub := range w.subs {
-		all := t.tickets.rows[sub]
-		t.tickets.rows[sub] = slices.DeleteFunc(slices.Clone(all), leaves)
-		defer func() { t.tickets.rows[sub] = all }()
+		kept[sub] = t.tickets.rows[sub]
+		t.tickets.rows[sub] = slices.DeleteFunc(slices.Clone(kept[sub]), leaves)
 	}
+	defer maps.Copy(t.tickets.rows, kept)
 	return t.tickets.admit(w.request)
 }
 

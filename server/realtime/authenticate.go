@@ -60,7 +60,7 @@ func (h *handshake) warn(ctx context.Context, what string, err error) {
 	if db.IsKind(err, db.Unavailable) {
 		return // the lease reports outages
 	}
-	h.options.Log.LogAttrs(ctx, slog.LevelError, what, slog.Any("error", err))
+	h.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what), slog.Any("error", err))
 }
 
 func refuseToken(why string) *refusal {

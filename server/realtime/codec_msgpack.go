@@ -99,7 +99,7 @@ func (u *unpacker) number() (value, error) {
 		return nil, errTruncated
 	}
 	if math.IsNaN(n) || math.IsInf(n, 0) {
-		return nil, nil // as JSON.stringify writes them
+		return nil, nil //nolint:nilnil // null, as JSON.stringify writes them
 	}
 	return n, nil
 }

@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +47,7 @@ func TestNodePacksWhatTheDirectorReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := payloads().Draw(t, "p")
 		var theirs msgpackrAnswer
-		node.Ask(t, map[string]any{"pack": json.RawMessage(rawJSON(map[string]any{"v": 1, "t": "echo", "rid": "rpc-1", "p": p}))}, &theirs)
+		node.Ask(t, map[string]any{"pack": rawJSON(map[string]any{"v": 1, "t": "echo", "rid": "rpc-1", "p": p})}, &theirs)
 		got, err := msgpackCodec{}.Decode(theirs.Frame)
 		require.NoError(t, err)
 		require.Equal(t, envelope{Type: "echo", RID: "rpc-1", P: p}, got)

@@ -19,7 +19,7 @@ const (
 )
 
 // rpc begins the action of a frame. It is called in the order of frames, and must not block. finish waits for the action's end, in a goroutine of its
-// own; ctx ends when the action may take no longer.
+// own; it is nil if there is nothing to wait for. ctx ends when the action may take no longer.
 type rpc func(ctx context.Context, c *conn, e envelope) (finish func() (answer, error), err error)
 
 // answer is what a client gets for a frame that had an effect.
@@ -65,8 +65,7 @@ func (c *conn) receive(frame []byte) {
 
 // spam reports whether the client sends too much.
 func (c *conn) spam(e envelope, err error) bool {
-	var broken *frameError
-	if errors.As(err, &broken) {
+	if broken, is := errors.AsType[*frameError](err); is {
 		e.RID = broken.RID
 	}
 	switch c.rates.judge(time.Now(), err == nil && e.Type == "state.ack") {

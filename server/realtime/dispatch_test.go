@@ -117,7 +117,7 @@ func TestAFrameThatIsTooLongIsClosed(t *testing.T) {
 	v := serve(t)
 	r := v.shaken()
 	frame := `{"v":1,"t":"echo","rid":"a","p":"` + strings.Repeat("x", maxFrame-35) + `"}`
-	require.Equal(t, maxFrame, len(frame))
+	require.Len(t, frame, maxFrame)
 	r.text(frame)
 	e := r.next()
 	require.Equal(t, "too_large", e.P["code"])

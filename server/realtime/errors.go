@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -101,9 +102,7 @@ func storeFailure(err *db.Error) (*failure, bool) {
 // answered is the rpc.response of a success. room is the room of the answer; more are fields of p beside ok.
 func answered(rid, room string, more map[string]any) outgoing {
 	p := map[string]any{"ok": true}
-	for name, v := range more {
-		p[name] = v
-	}
+	maps.Copy(p, more)
 	return outgoing{Type: "rpc.response", RID: rid, Room: room, P: p}
 }
 

@@ -188,9 +188,6 @@ func (h *hub) memberIn(c receiver, room string) *member {
 	return s.members[room]
 }
 
-// member reports whether a connection is in a room.
-func (h *hub) member(c receiver, room string) bool { return h.memberIn(c, room) != nil }
-
 // joined makes a connection a member of a room and sends it the room. Call it with the answer to each join, when the rpc.response is in the
 // outbox.
 func (h *hub) joined(c receiver, a db.LobbyAnswer) {

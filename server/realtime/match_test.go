@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -132,7 +131,7 @@ func FuzzTicketAttributes(f *testing.F) {
 		body, err := encodeTicket(db.QueueDraft{Profile: "duel", Bucket: "b", Players: []string{"ada"}, Queue: rooms.Queue{Attributes: raw}})
 		if err != nil {
 			var invalid *db.Error
-			require.True(t, errors.As(err, &invalid))
+			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, db.Invalid, invalid.Kind)
 			return
 		}

@@ -52,7 +52,7 @@ const (
 
 // judge counts a frame.
 func (r *rates) judge(now time.Time, ack bool) verdict {
-	allowed := false
+	var allowed bool
 	if ack {
 		allowed = r.acks.take(now, acksPerSecond, acksBurst)
 	} else {

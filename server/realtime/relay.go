@@ -21,7 +21,7 @@ func echo(_ context.Context, c *conn, e envelope) (func() (answer, error), error
 	if room == "" || !c.server.options.Conformance || !c.hub.relay(c, room, frame) {
 		c.push(pushEvent, room, frame)
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
 // position relays a message to the members of a room on this replica, the sender too, as far as that is possible.
@@ -31,7 +31,7 @@ func position(_ context.Context, c *conn, e envelope) (func() (answer, error), e
 		return nil, failed
 	}
 	c.hub.relay(c, room, newShared(outgoing{Type: e.Type, Room: room, P: e.P}))
-	return nil, nil
+	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
 // refuse refuses what a game server does.

@@ -141,7 +141,7 @@ func resync(_ context.Context, c *conn, e envelope) (func() (answer, error), err
 	case !c.hub.resync(c, room) && e.RID != "":
 		return nil, rooms.ErrNotMember
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
 // ack handles a state.ack, which has no answer.

@@ -96,16 +96,6 @@ func (v *served) client(change ...func(*realtimetest.Options)) *realtimetest.Cli
 	return realtimetest.Dial(v.t, o)
 }
 
-// conn returns the connection of a client.
-func (v *served) conn(session string) *conn {
-	for _, c := range v.conns() {
-		if c.session.ID == session {
-			return c
-		}
-	}
-	return nil
-}
-
 // key makes a project and a key, and returns a token of it.
 func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) string {
 	v.t.Helper()
@@ -177,16 +167,6 @@ func (r raw) next() (e seen) {
 	require.Equal(r.t, websocket.MessageText, kind)
 	require.NoError(r.t, json.Unmarshal(frame, &e))
 	return e
-}
-
-// until returns the next frame of a type.
-func (r raw) until(kind string) seen {
-	r.t.Helper()
-	for {
-		if e := r.next(); e.Type == kind {
-			return e
-		}
-	}
 }
 
 // closed reads until the connection is closed, and returns the frames before and the close code.

@@ -65,6 +65,7 @@ func stateOf(seq int64, kind rooms.ChecksumKind) rooms.State {
 		return rooms.State{"counter": value}
 	case rooms.ChecksumLocal:
 		return rooms.State{"aa": value, "z": value}
+	case rooms.ChecksumNone:
 	}
 	return rooms.State{"é": value, "z": value}
 }

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -36,9 +37,7 @@ func play(t *rapid.T, l *line, more map[string]func(*rapid.T)) {
 			requireNoStorm(t, l.forced)
 		},
 	}
-	for name, action := range more {
-		actions[name] = action
-	}
+	maps.Copy(actions, more)
 	t.Repeat(actions)
 	l.settle()
 	require.Equal(t, l.seq(), l.client.seq, "the client is not stale")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +79,7 @@ func TestTheClientFindsWhatWouldBreakTheSDK(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			frames := append(test.frames, map[string]string{"json": last, "msgpack": "\x82\xa1v\x01\xa1t\xa4last"}[test.codec])
+			frames := append(slices.Clone(test.frames), map[string]string{"json": last, "msgpack": "\x82\xa1v\x01\xa1t\xa4last"}[test.codec])
 			c := connect(t, badServer(t, test.codec, true, frames...))
 			require.NoError(t, c.Send(t.Context(), "go", "", nil))
 			c.Wait(t, "the last frame", func(v *realtimetest.View) bool { return v.Count("last", "") == 1 })
