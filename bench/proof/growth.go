@@ -99,7 +99,7 @@ func (b *testbed) cleaned(t trial) trial {
 func (o Options) load(scenario string) bench.Options {
 	return bench.Options{
 		Scenario: scenario, Run: prefilled, Callers: of(o, few, 4), Instances: of(o, 10, 2),
-		WarmUp: of(o, time.Second, 50*time.Millisecond), Duration: of(o, 5*time.Second, 200*time.Millisecond),
+		WarmUp: of(o, time.Second, 50*time.Millisecond), Duration: of(o, 5*time.Second, time.Second),
 	}
 }
 
