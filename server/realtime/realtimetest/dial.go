@@ -87,6 +87,7 @@ func (c *Client) open(ctx context.Context, url string) error {
 		return err
 	}
 	c.mu.Lock()
+	c.unanswer()
 	c.link, c.session = l, session
 	if !l.resumed {
 		clear(c.rooms)

@@ -31,11 +31,18 @@ func (c *Client) closed(l *link, err error) {
 	if ce := (websocket.CloseError{}); errors.As(err, &ce) {
 		l.status = ce.Code
 	}
+	if l == c.link {
+		c.unanswer()
+	}
+	c.signal()
+}
+
+// unanswer ends the RPCs of a connection that gets no more answers. The caller holds mu.
+func (c *Client) unanswer() {
 	for rid, waits := range c.pending {
 		close(waits.answer)
 		delete(c.pending, rid)
 	}
-	c.signal()
 }
 
 // take takes a frame, and returns what the client answers.
