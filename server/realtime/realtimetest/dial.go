@@ -114,6 +114,7 @@ func (c *Client) handshake(ctx context.Context, ws *websocket.Conn) (*link, stri
 	if err != nil {
 		return nil, "", err
 	}
+	opened := time.Now()
 	e, err := firstEvent(kind, frame)
 	switch {
 	case err != nil:
@@ -125,7 +126,7 @@ func (c *Client) handshake(ctx context.Context, ws *websocket.Conn) (*link, stri
 		return nil, "", fmt.Errorf("the first frame is %s", e.Type)
 	}
 	resumed, _ := e.P["resumed"].(bool)
-	return &link{ws: ws, wire: wireOf(e.Text("codec")), resumed: resumed, opened: time.Now()}, e.Text("session_id"), nil
+	return &link{ws: ws, wire: wireOf(e.Text("codec")), resumed: resumed, opened: opened}, e.Text("session_id"), nil
 }
 
 // firstEvent reads the answer to a handshake, whose codec the client does not know yet.
