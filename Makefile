@@ -35,7 +35,7 @@ help: ## List the targets
 ##@ Start here
 
 .PHONY: demo
-demo: postgres ## Run game servers and players, start servers where players come, and kill a game server, two workers and a replica; takes about a minute
+demo: postgres ## Run game servers and players, start servers where players come, let friends meet in a lobby, and kill a game server, two workers and a replica; takes about a minute
 	@echo "building the demo: two minutes the first time, seconds after that"
 	@go run ./examples/demo
 

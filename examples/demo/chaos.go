@@ -11,8 +11,9 @@ import (
 type chaos struct {
 	judge
 
-	cluster *cluster
-	screen  *screen
+	cluster     *cluster
+	screen      *screen
+	friendsPlay func() bool // whether the friends of the lobby are on their game server
 }
 
 // record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the times
@@ -50,7 +51,7 @@ func (c *chaos) steps() []step {
 		{0, c.evictedPlay, c.reportEvicted},
 		{0.42, c.crowded, c.killWorker},
 		{0, c.takenOver, c.reportTakeover},
-		{0.52, c.crowded, c.killReplica},
+		{0.52, c.crowdedWithFriends, c.killReplica},
 		{0.60, c.crowded, c.drainServer},
 		{0.70, c.answeredWithoutReplica, c.restartReplica},
 		{0.80, c.crowded, c.stealTokens},
@@ -96,6 +97,11 @@ func await(ctx context.Context, holds func() bool) bool {
 func (c *chaos) crowded(context.Context) bool {
 	playing, _ := c.players.count()
 	return playing > botCount/2
+}
+
+// crowdedWithFriends reports whether also the friends of the lobby are playing, some of whom are connected to the replica to be killed.
+func (c *chaos) crowdedWithFriends(ctx context.Context) bool {
+	return c.friendsPlay() && c.crowded(ctx)
 }
 
 // busiest returns the ready server with the most connected players, but not one that was killed before.

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lattice-director/director/examples/lobby/client"
 	"github.com/lattice-director/director/internal/devlogin"
 	"github.com/lattice-director/director/internal/pglocal"
 	"github.com/lattice-director/director/internal/subprocess"
@@ -54,7 +55,9 @@ type cluster struct {
 	revoke   func()            // of the last will that kills them
 
 	replicas []replica
-	urls     []string // of the replicas
+	urls     []string       // of the replicas
+	lobbies  []string       // of the realtime lobby, in the order of the replicas
+	backend  client.Backend // makes tokens for the realtime lobby
 	mu       sync.Mutex
 	started  []*subprocess.Process
 }
@@ -133,32 +136,36 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	if err := c.command("director", "migrate", c.env, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
-	addrs, err := subprocess.FreeAddrs(ctx, 2)
+	addrs, err := subprocess.FreeAddrs(ctx, 5)
 	if err != nil {
 		return "", err
 	}
+	c.backend.URL = "http://" + addrs[4]
+	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4]}
 	var group errgroup.Group
-	for i, addr := range addrs {
-		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), append(slices.Clip(c.env), "DIRECTOR_ADDR="+addr), "serve"), "http://" + addr}
-		c.replicas, c.urls = append(c.replicas, r), append(c.urls, r.url)
+	for i, addr := range addrs[:2] {
+		env := slices.Concat(c.env, control, []string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})
+		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), env, "serve"), "http://" + addr}
+		c.replicas, c.urls, c.lobbies = append(c.replicas, r), append(c.urls, r.url), append(c.lobbies, "ws://"+addrs[2+i])
 		group.Go(func() error { return c.launch(ctx, r) })
+		control = nil // one replica is enough
 	}
-	return "replicas at " + strings.Join(addrs, " and "), group.Wait()
+	return "replicas at " + strings.Join(addrs[:2], " and "), group.Wait()
 }
 
 // settings are the environment of all processes of the director.
 func (c *cluster) settings() []string {
 	kek := make([]byte, 32)
 	_, _ = rand.Read(kek) // never fails
-	return []string{
-		"DATABASE_URL=" + c.postgres.URL("postgres"),
-		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
-		"DIRECTOR_FLEET_TOKEN=" + c.fleetKey,
-		"DIRECTOR_AUTH_JWKS=" + c.login.JWKS(),
-		"DIRECTOR_LEASE_TTL=" + leaseTTL.String(),
+	return append(c.lobbySettings(),
+		"DATABASE_URL="+c.postgres.URL("postgres"),
+		"DIRECTOR_KEY_ENCRYPTION_KEY="+base64.StdEncoding.EncodeToString(kek),
+		"DIRECTOR_FLEET_TOKEN="+c.fleetKey,
+		"DIRECTOR_AUTH_JWKS="+c.login.JWKS(),
+		"DIRECTOR_LEASE_TTL="+leaseTTL.String(),
 		"DIRECTOR_REAP_INTERVAL=500ms",
 		"DIRECTOR_LOG_FORMAT=text",
-	}
+	)
 }
 
 func (c *cluster) run(command subprocess.Command) error {

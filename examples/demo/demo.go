@@ -1,14 +1,15 @@
 // Command demo shows the whole system at work on one machine, and proves that it keeps its promises: a private Postgres, two
 // replicas of the director, two workers, six game servers and sixty bots. In a second region there is no game server: two more workers
 // start them when players come, and end them when they have left. Some parties of bots call /matchmake, the others queue
-// for the profile ranked.yaml, before there is a game server. The demo kills a game server, a worker and a replica with kill -9,
+// for the profile ranked.yaml, before there is a game server. Four friends meet in the realtime lobby, on both replicas, and play a match together
+// while one replica is killed. The demo kills a game server, a worker and a replica with kill -9,
 // drains a server in SQL as an operator does, shows stolen tokens to game servers, and kills a worker while servers start. It ends with one match explained and with
 // proofs; its exit code is 1 when one fails. The bots play for $DEMO_SECONDS, by default 60.
 //
 // demo.go is the main program. cluster.go and matchmaker.go start the processes and bots.go the players; answers.go records the
 // answers that players get. chaos.go injects the faults, those of the queue in queueing.go. watch.go reads the ops views,
-// pool.go plays in the region whose servers the director starts, and servers.go looks at these. proofs.go and pool_proofs.go make the
-// proofs, rules.go the one on the rules of matches, and screen.go prints. The game itself is examples/arena.
+// pool.go plays in the region whose servers the director starts, and servers.go looks at these. lobby.go is the friends' evening in the realtime
+// lobby. proofs.go, pool_proofs.go and lobby_proofs.go make the proofs, rules.go the one on the rules of matches, and screen.go prints. The game itself is examples/arena.
 package main
 
 import (
@@ -91,23 +92,25 @@ func play(ctx context.Context, c *cluster, players *players, s *screen, length t
 	s.begun = time.Now()
 	timed, end := context.WithTimeout(ctx, length+extraTime)
 	defer end()
-	chaos := &chaos{cluster: c, screen: s, judge: judge{db: c.db, players: players}}
-	w := &watcher{cluster: c, players: players, screen: s}
 	group, stage := errgroup.WithContext(timed) // the first error ends the play
+	met := newLobby(c, s)
+	chaos := &chaos{cluster: c, screen: s, judge: judge{db: c.db, players: players}, friendsPlay: met.isPlaying}
+	w := &watcher{cluster: c, players: players, screen: s}
 	group.Go(func() error { players.Run(stage); return nil })
 	group.Go(func() error { return w.run(stage) })
 	started := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
 		defer end()
-		both, stage := errgroup.WithContext(stage)
-		both.Go(func() error { return chaos.run(stage, length) })
-		both.Go(func() error { return started.run(stage) })
-		return both.Wait()
+		all, stage := errgroup.WithContext(stage)
+		all.Go(func() error { return chaos.run(stage, length) })
+		all.Go(func() error { return started.run(stage) })
+		all.Go(func() error { return met.run(stage) })
+		return all.Wait()
 	})
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	chaos.tally, chaos.started = w.tally, started.started
+	chaos.tally, chaos.started, chaos.together = w.tally, started.started, met.together
 	why, err := chaos.explain(ctx, c)
 	if err != nil {
 		return nil, err

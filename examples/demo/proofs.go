@@ -22,6 +22,7 @@ type judge struct {
 	tally
 	record
 	started
+	together
 }
 
 // proofs makes all proofs but [endedWell]. The play must be over.
@@ -29,7 +30,7 @@ func (j *judge) proofs(ctx context.Context) []proof {
 	return []proof{
 		j.everybodyPlayed(ctx), j.waitersSeated(ctx), j.oneSeatEach(ctx), j.rulesHold(ctx), j.nobodyOverCapacity(), j.evictedPlayOn(ctx),
 		j.matchingWentOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx), j.thiefRefused(),
-		j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.invariantsHold(ctx),
+		j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.friendsMet(), j.friendsPlayed(ctx), j.friendsStayed(), j.invariantsHold(ctx),
 	}
 }
 

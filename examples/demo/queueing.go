@@ -52,7 +52,7 @@ func (c *chaos) killWorker(ctx context.Context) error {
 func (c *chaos) takenOver(ctx context.Context) bool {
 	since, ok := c.cluster.ownedSince(ctx)
 	var matches int
-	err := c.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE decided_at > $1`, c.workerKilledAt).Scan(&matches)
+	err := c.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND decided_at > $2`, profileName, c.workerKilledAt).Scan(&matches)
 	if !ok || err != nil || matches == 0 || since.Before(c.workerKilledAt) {
 		return false
 	}
@@ -84,7 +84,7 @@ func (j *judge) matchingWentOn(ctx context.Context) proof {
 		SELECT $2::timestamptz > $1::timestamptz AND count(*) FILTER (WHERE decided_at > $2) > 0 AND count(DISTINCT epoch) > 1,
 			format('%s matches before, %s after worker-2 took over within %s s', count(*) FILTER (WHERE decided_at < $1),
 				count(*) FILTER (WHERE decided_at > $2), round(extract(epoch FROM $2 - $1), 1))
-		FROM match_history`, j.workerKilledAt, j.takenOverAt)
+		FROM match_history WHERE profile = $3`, j.workerKilledAt, j.takenOverAt, profileName)
 }
 
 // oneSeatEach proves that every player of a match had a seat in its session, and in no other one of that match.

@@ -43,7 +43,7 @@ type decided struct {
 	At time.Time
 }
 
-// decided returns all matches that were made.
+// decided returns all matches of the profile that were made.
 func (j *judge) decided(ctx context.Context) ([]decided, error) {
 	rows, err := j.db.Query(ctx, `
 		SELECT m.id::text, m.decided_at, m.mode, m.game_region,
@@ -52,7 +52,7 @@ func (j *judge) decided(ctx context.Context) ([]decided, error) {
 			(SELECT json_agg(DISTINCT jsonb_build_object('ticket', t.id, 'sub', s.sub, 'team', s.team))
 				FROM (SELECT match_id, sub, team FROM seats UNION ALL SELECT match_id, sub, team FROM seat_history) s
 				JOIN ticket_history t ON t.match_id = m.id AND s.sub = ANY (t.party) WHERE s.match_id = m.id)
-		FROM match_history m`)
+		FROM match_history m WHERE m.profile = $1`, profileName)
 	if err != nil {
 		return nil, err
 	}

@@ -119,22 +119,7 @@ func (c *connection) chase(ctx context.Context, b *bot) error {
 	if m.State.Tick%3 != 0 {
 		return nil // steering three times a second is enough
 	}
-	return c.send(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: heading(m.State, b.name)})
-}
-
-func heading(s *game.State, name string) game.Point {
-	var me, best game.Point
-	for _, p := range s.Players {
-		if p.Name == name {
-			me = p.At
-		}
-	}
-	for i, coin := range s.Coins {
-		if i == 0 || me.Distance(coin) < me.Distance(best) {
-			best = coin
-		}
-	}
-	return me.Towards(best)
+	return c.send(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(b.name)})
 }
 
 func (c *connection) send(ctx context.Context, m game.ClientMessage) error {

@@ -56,6 +56,22 @@ type State struct {
 	Coins   []Point       `json:"coins"`
 }
 
+// ToNearestCoin returns the direction from a player to the coin that is nearest.
+func (s *State) ToNearestCoin(name string) Point {
+	var me, best Point
+	for _, p := range s.Players {
+		if p.Name == name {
+			me = p.At
+		}
+	}
+	for i, coin := range s.Coins {
+		if i == 0 || me.Distance(coin) < me.Distance(best) {
+			best = coin
+		}
+	}
+	return me.Towards(best)
+}
+
 // World is one match. It is not safe for concurrent use.
 type World struct {
 	rng     *rand.Rand

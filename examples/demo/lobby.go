@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/examples/lobby/friends"
+)
+
+// friendsProfile matches the friends. Their room type names it.
+//
+//go:embed friends.yaml
+var friendsProfile []byte
+
+const (
+	friendsRegion = "home"
+	friendsMode   = "coop"
+	friendsServer = "arena-friends" // nothing else plays there, so that chaos leaves it alone
+	friendsLobby  = "lobby:friday"
+	friendsMatch  = "coop" // the type of the match's room
+	roomTypes     = `{"coop": {"logic": "match", "profile": "friends"}}`
+)
+
+var friendNames = []string{"ada", "bo", "cleo", "dan"}
+
+// lobby is the part of the play in the realtime lobby: friends on two replicas go from a private lobby to a game server, and lose a replica while
+// they play. It runs beside everything else.
+type lobby struct {
+	cluster *cluster
+	screen  *screen
+	group   friends.Group
+	match   friends.Match
+	playing chan struct{} // closed when all play; chaos kills the replica afterwards
+	together
+}
+
+// together records what happened to the friends. The proofs read it after the play.
+type together struct {
+	replicas  int           // to which they connected
+	lines     int           // that each of them heard
+	sameOrder bool          // in which they heard them
+	seated    time.Duration // from the start until the last one was admitted to the game
+	session   string        // that they played in, as region.id
+	moved     []string      // those who lost their replica
+	back      time.Duration // until the last of them had resumed its session
+	resumed   bool          // all of them kept their sessions and rooms
+	sameState bool          // of the lobby for all of them, with the change made meanwhile
+	matchOver bool          // the match's room said so to all
+}
+
+func newLobby(c *cluster, s *screen) *lobby {
+	return &lobby{cluster: c, screen: s, playing: make(chan struct{})}
+}
+
+// isPlaying reports whether all friends are on their game server.
+func (l *lobby) isPlaying() bool {
+	select {
+	case <-l.playing:
+		return true
+	default:
+		return false
+	}
+}
+
+// run returns when the friends have finished their match.
+func (l *lobby) run(ctx context.Context) error {
+	if err := l.connect(ctx); err != nil {
+		return fmt.Errorf("friends: %w", err)
+	}
+	defer l.group.Close()
+	for _, step := range []func(context.Context) error{l.meet, l.play} {
+		if err := step(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("friends: %w", err)
+		}
+	}
+	return nil
+}
+
+// connect makes a project and a token for each friend, and connects the first half to one replica, the others to the other.
+func (l *lobby) connect(ctx context.Context) error {
+	if err := l.cluster.startFriendsServer(ctx); err != nil {
+		return err
+	}
+	project, key, err := l.cluster.backend.Project(ctx, "demo")
+	if err != nil {
+		return err
+	}
+	for i, name := range friendNames {
+		token, err := l.cluster.backend.Token(ctx, project, key, name)
+		if err != nil {
+			return err
+		}
+		urls := slices.Clone(l.cluster.lobbies)
+		if i >= len(friendNames)/2 {
+			slices.Reverse(urls)
+		}
+		f, err := friends.New(ctx, name, token, urls...)
+		if err != nil {
+			return err
+		}
+		l.group = append(l.group, f)
+	}
+	return nil
+}
+
+// on returns the friends who are connected to a replica.
+func (l *lobby) on(url string) (found friends.Group) {
+	for _, f := range l.group {
+		if s := f.Status(); s.URL == url {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func names(group friends.Group) string {
+	var all []string
+	for _, f := range group {
+		all = append(all, f.Name)
+	}
+	return strings.Join(all, " and ")
+}
+
+func (l *lobby) meet(ctx context.Context) error {
+	if err := l.group.Meet(ctx, friendsLobby); err != nil {
+		return err
+	}
+	lines, err := l.group.Chat(ctx, friendsLobby, "shall we?")
+	if err != nil {
+		return err
+	}
+	first, second := l.on(l.cluster.lobbies[0]), l.on(l.cluster.lobbies[1])
+	l.replicas = min(len(first), 1) + min(len(second), 1)
+	l.screen.eventf("·", "%s (at %s) and %s (at %s) meet in a private lobby; all hear the same %d lines of chat",
+		names(first), l.cluster.replicas[0].Name, names(second), l.cluster.replicas[1].Name, len(lines))
+	begun := time.Now()
+	if l.match, err = l.group.Start(ctx, friendsLobby, friendsMatch, map[string]int{friendsRegion: 1}); err != nil {
+		return err
+	}
+	l.seated = time.Since(begun)
+	return nil
+}
+
+// play lets the friends play until the replica of some was killed and they are back.
+func (l *lobby) play(ctx context.Context) error {
+	gaming, leave := context.WithCancel(ctx)
+	defer leave()
+	games, stage := errgroup.WithContext(gaming)
+	begun := time.Now()
+	admitted := make(chan string, len(l.group))
+	for _, f := range l.group {
+		seat, err := f.Seat(ctx, l.match.Room)
+		if err != nil {
+			return err
+		}
+		l.session = seat.SessionID
+		games.Go(func() error { return f.Play(stage, seat, func() { admitted <- f.Name }) })
+	}
+	for range l.group {
+		select {
+		case <-admitted:
+		case <-stage.Done():
+			return errors.Join(games.Wait(), ctx.Err())
+		}
+	}
+	l.seated += time.Since(begun)
+	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later", l.group[0].Name, friendsServer, l.seated.Seconds())
+	close(l.playing)
+	if err := l.losesReplica(stage); err != nil {
+		return errors.Join(err, games.Wait())
+	}
+	leave()
+	if err := games.Wait(); err != nil {
+		return err
+	}
+	return l.over(ctx)
+}
+
+// losesReplica waits for the end of a replica, and until its clients are at another. Meanwhile the host changes the lobby.
+func (l *lobby) losesReplica(ctx context.Context) error {
+	victims := l.on(l.cluster.lobbies[1])
+	sessions := map[string]string{}
+	for _, f := range victims {
+		sessions[f.Name] = f.Status().Session
+		l.moved = append(l.moved, f.Name)
+	}
+	for _, f := range victims {
+		if err := f.Await(ctx, func() bool { s := f.Status(); return !s.Connected || s.Resumed > 0 }); err != nil {
+			return err
+		}
+	}
+	begun := time.Now()
+	host := l.group[0]
+	if err := host.Send(ctx, friendsLobby, "set", map[string]any{"key": "map", "value": "dust"}); err != nil {
+		return err
+	}
+	l.resumed = true
+	for _, f := range victims {
+		if err := f.Await(ctx, func() bool { return f.Status().Resumed > 0 && f.Status().Connected }); err != nil {
+			return err
+		}
+		l.resumed = l.resumed && f.Status().Session == sessions[f.Name]
+	}
+	l.back = time.Since(begun)
+	if err := l.agree(ctx); err != nil {
+		return err
+	}
+	l.screen.eventf("✓", "%s lost their replica: %.1f s later they are at %s in the same rooms, and see the map that %s chose meanwhile; their game went on",
+		names(victims), l.back.Seconds(), l.cluster.replicas[0].Name, host.Name)
+	return nil
+}
+
+// agree waits until all see the same state of the lobby and have heard another line of everybody.
+func (l *lobby) agree(ctx context.Context) error {
+	for _, f := range l.group {
+		var settings struct{ Map string }
+		seen := func() bool {
+			room, _ := f.Room(friendsLobby)
+			return room.Decode("settings", &settings) && settings.Map == "dust"
+		}
+		if err := f.Await(ctx, seen); err != nil {
+			return err
+		}
+	}
+	if _, err := l.group.Chat(ctx, friendsLobby, "still here"); err != nil {
+		return err
+	}
+	l.sameState = await(ctx, func() bool { return l.group.SameState(friendsLobby) && l.group.SameState(l.match.Room) })
+	l.sameOrder, l.lines = l.group.SameOrder(friendsLobby), len(l.group[0].Heard(friendsLobby))
+	return ctx.Err()
+}
+
+// over waits until the room of the match says to everybody that it has ended.
+func (l *lobby) over(ctx context.Context) error {
+	for _, f := range l.group {
+		if err := f.Await(ctx, func() bool { room, _ := f.Room(l.match.Room); return room.Text("phase") == "ended" }); err != nil {
+			return err
+		}
+	}
+	l.matchOver = true
+	l.screen.eventf("✓", "the friends leave the game: the room of their match says to all that it has ended")
+	return nil
+}
+
+// startFriendsServer applies the profile of the friends, and starts their game server.
+func (c *cluster) startFriendsServer(ctx context.Context) error {
+	file := filepath.Join(c.dir, "friends.yaml")
+	if err := os.WriteFile(file, friendsProfile, 0o600); err != nil {
+		return err
+	}
+	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason", "the demo").Run(ctx); err != nil {
+		return err
+	}
+	return c.run(c.command("arena", friendsServer, []string{"FLEET_TOKEN=" + c.fleetKey},
+		"server", "--director", strings.Join(c.urls, ","), "--instance-id", friendsServer, "--region", friendsRegion, "--modes", friendsMode,
+		"--capacity", fmt.Sprint(len(friendNames)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s", "--empty-for", "1s"))
+}
+
+// lobbySettings are the settings of the realtime lobby that all processes share, and the secrets of its tokens.
+func (c *cluster) lobbySettings() []string {
+	c.backend.InternalToken = rand.Text()
+	return []string{
+		"DIRECTOR_REALTIME_ROOMS=" + roomTypes, "DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text(), "DIRECTOR_REALTIME_INTERNAL_TOKEN=" + c.backend.InternalToken,
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// The proofs of the friends find a room that was not one, a friend without a seat or with another session, and a change that somebody missed.
+func TestWhatTheLobbyMustNotDo(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	session, _ := h.seat("ada", friendsServer, "left", 0, 9)
+	for _, name := range friendNames[1:] {
+		h.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, connected_at, left_at, reason)
+			SELECT region, session_id, $1, mode, party, $1, reserved_at, connected_at, left_at, reason FROM seat_history WHERE sub = 'ada'`, name)
+	}
+	h.together = together{
+		replicas: 2, lines: 8, sameOrder: true, seated: 300 * time.Millisecond, session: "local." + session.String(),
+		moved: []string{"cleo", "dan"}, back: 400 * time.Millisecond, resumed: true, sameState: true, matchOver: true,
+	}
+	for _, p := range []proof{h.friendsMet(), h.friendsPlayed(t.Context()), h.friendsStayed()} {
+		require.True(t, p.ok, "%s: %s", p.claim, p.evidence)
+	}
+	require.Equal(t, "4 of 4 friends were admitted on arena-friends with tokens from the room of their match, within 0.3 s; the room knows that the match is over",
+		h.friendsPlayed(t.Context()).evidence)
+
+	h.replicas = 1
+	h.broken(h.friendsMet(), "on 1 replicas")
+	h.replicas, h.sameOrder = 2, false
+	h.broken(h.friendsMet(), "not all in the same order")
+	h.sameOrder, h.lines = true, 7
+	h.broken(h.friendsMet(), "7 lines")
+
+	h.matchOver = false
+	h.broken(h.friendsPlayed(t.Context()), "does not know")
+	h.matchOver = true
+	h.exec(`UPDATE seat_history SET connected_at = NULL WHERE sub = 'bo'`)
+	h.broken(h.friendsPlayed(t.Context()), "3 of 4")
+	h.exec(`DELETE FROM seat_history WHERE sub = 'bo'`)
+	h.broken(h.friendsPlayed(t.Context()), "3 of 4")
+	h.session = "local." + uuid.NewString()
+	h.broken(h.friendsPlayed(t.Context()), "0 of 4 friends were admitted on no server")
+
+	h.resumed = false
+	h.broken(h.friendsStayed(), "no or other sessions")
+	h.resumed, h.sameState = true, false
+	h.broken(h.friendsStayed(), "not all friends see the same")
+	h.sameState, h.moved = true, nil
+	h.broken(h.friendsStayed(), " were connected to it")
+}

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Backend is what a game's own backend does: it makes tokens for players who have logged in. Its token must not be known to players.
+type Backend struct {
+	URL           string // of the control API, such as http://127.0.0.1:3000
+	InternalToken string
+}
+
+// maxAnswer bounds an answer of the control API, in bytes.
+const maxAnswer = 1 << 20
+
+// Project makes a project with a key. Errors: the control API refuses, or cannot be reached.
+func (b Backend) Project(ctx context.Context, name string) (project, key string, err error) {
+	var made struct{ ID string }
+	if err := b.post(ctx, "/projects", map[string]any{"name": name}, &made); err != nil {
+		return "", "", err
+	}
+	project = made.ID
+	err = b.post(ctx, "/projects/"+project+"/keys", map[string]any{}, &made)
+	return project, made.ID, err
+}
+
+// Token makes a token with which a player connects for an hour. Errors: as Project.
+func (b Backend) Token(ctx context.Context, project, key, player string) (token string, err error) {
+	var minted struct{ Token string }
+	err = b.post(ctx, "/tokens", map[string]any{"project_id": project, "key_id": key, "sub": player}, &minted)
+	return minted.Token, err
+}
+
+func (b Backend) post(ctx context.Context, path string, body, answer any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.URL+path, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Nexis-Internal-Token", b.InternalToken)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	raw, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("POST %s: %s: %s", path, res.Status, raw)
+	}
+	return json.Unmarshal(raw, answer)
+}

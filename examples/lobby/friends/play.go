@@ -1,0 +1,85 @@
+package friends
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/lattice-director/director/examples/arena/game"
+)
+
+// Seat is a place on the game server of a match.
+type Seat struct {
+	Endpoint     string `json:"endpoint"`
+	SessionID    string `json:"session_id"`
+	SessionToken string `json:"session_token"`
+}
+
+// Seat returns the friend's place in a match, whose room the friend has joined. Errors: [*client.Error] with the code "refused" for a match without
+// a game server.
+func (f *Friend) Seat(ctx context.Context, room string) (s Seat, err error) {
+	err = f.Repeat(ctx, "match.resolve", room, map[string]any{}, &s)
+	return s, err
+}
+
+// silentFor is how long a game server may be silent. It sends the world ten times a second.
+const silentFor = 5 * time.Second
+
+// Play plays the game of examples/arena until ctx ends, and chases coins. admitted is called when the game server has admitted the player. Errors:
+// the game server refuses the player, or ends the connection.
+func (f *Friend) Play(ctx context.Context, s Seat, admitted func()) error {
+	ws, _, err := websocket.Dial(ctx, s.Endpoint, nil)
+	if err != nil {
+		return err
+	}
+	defer ws.CloseNow()
+	ws.SetReadLimit(maxWorld)
+	if err := send(ctx, ws, game.ClientMessage{Type: game.TypeHello, Token: s.SessionToken}); err != nil {
+		return err
+	}
+	welcome, err := receive(ctx, ws)
+	if err != nil {
+		return fmt.Errorf("%s is not admitted: %w", f.Name, err)
+	}
+	admitted()
+	for err == nil && ctx.Err() == nil {
+		err = chase(ctx, ws, welcome.You)
+	}
+	if ctx.Err() == nil {
+		return fmt.Errorf("%s was cut off: %w", f.Name, err)
+	}
+	return nil
+}
+
+// maxWorld bounds a message of the game server, in bytes.
+const maxWorld = 1 << 20
+
+// chase reads one state of the world and steers to the nearest coin.
+func chase(ctx context.Context, ws *websocket.Conn, you string) error {
+	m, err := receive(ctx, ws)
+	if err != nil || m.State == nil {
+		return err
+	}
+	return send(ctx, ws, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(you)})
+}
+
+func send(ctx context.Context, ws *websocket.Conn, m game.ClientMessage) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return ws.Write(ctx, websocket.MessageText, raw)
+}
+
+func receive(ctx context.Context, ws *websocket.Conn) (m game.ServerMessage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, silentFor)
+	defer cancel()
+	_, raw, err := ws.Read(ctx)
+	if err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(raw, &m)
+}

@@ -1,0 +1,148 @@
+// Command lobby shows the realtime lobby of a running director, by default that of `director dev`: friends meet in a private lobby, chat, become ready,
+// and queue for a match. If the match has a game server of examples/arena, they play there. docs/how-to/lobbies.md explains it.
+//
+//	lobby                                      against director dev
+//	lobby -lobby ws://a:4000,ws://b:4000       over several replicas
+//
+// Package client is a client of the lobby, package friends what the friends do.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/examples/lobby/client"
+	"github.com/lattice-director/director/examples/lobby/friends"
+)
+
+// patience is how long the friends wait for each other and for their match.
+const patience = 30 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	err := run(ctx, os.Stdout, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lobby:", err)
+		os.Exit(1)
+	}
+}
+
+// config holds the flags. The defaults are the values of `director dev`.
+type config struct {
+	urls, names  []string
+	backend      client.Backend
+	project, key string
+	roomType     string
+	play         time.Duration
+}
+
+func parse(args []string) (c config, err error) {
+	flags := flag.NewFlagSet("lobby", flag.ContinueOnError)
+	urls := flags.String("lobby", "ws://127.0.0.1:4000", "`addresses` of the lobby's replicas, comma-separated")
+	names := flags.String("friends", "ada,bo", "the `names` of the players")
+	flags.StringVar(&c.backend.URL, "control", "http://127.0.0.1:3000", "`address` of the control API, which makes the tokens")
+	flags.StringVar(&c.backend.InternalToken, "internal-token", "nexis-dev-internal-token", "`secret` of the control API")
+	flags.StringVar(&c.project, "project", "demo-project", "the `project`")
+	flags.StringVar(&c.key, "key", "demo-key", "the project's `key`")
+	flags.StringVar(&c.roomType, "room-type", "duel", "the `type` of the match: one with a profile has a game server")
+	flags.DurationVar(&c.play, "play", 5*time.Second, "how long to play on the game server of the match")
+	err = flags.Parse(args)
+	c.urls, c.names = strings.Split(*urls, ","), strings.Split(*names, ",")
+	return c, err
+}
+
+func run(ctx context.Context, out io.Writer, args []string) error {
+	c, err := parse(args)
+	if err != nil {
+		return err
+	}
+	group, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer group.Close()
+	for i, f := range group {
+		fmt.Fprintf(out, "%s is connected to %s, session %s\n", f.Name, c.urls[i%len(c.urls)], f.Status().Session)
+	}
+	meeting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	match, err := c.meet(meeting, out, group)
+	if err != nil {
+		return err
+	}
+	room, _ := group[0].Room(match.Room)
+	if _, hasServer := room.State["server"]; !hasServer {
+		fmt.Fprintf(out, "the match has no game server: the room type %s has no profile\n", c.roomType)
+		return nil
+	}
+	return c.playTogether(ctx, out, group, match.Room)
+}
+
+// connect connects the friends, by turns to the replicas.
+func (c config) connect(ctx context.Context) (group friends.Group, err error) {
+	for i, name := range c.names {
+		token, err := c.backend.Token(ctx, c.project, c.key, name)
+		var f *friends.Friend
+		if err == nil {
+			first := i % len(c.urls)
+			f, err = friends.New(ctx, name, token, append(c.urls[first:len(c.urls):len(c.urls)], c.urls[:first]...)...)
+		}
+		if err != nil {
+			group.Close()
+			return nil, err
+		}
+		group = append(group, f)
+	}
+	return group, nil
+}
+
+// meet brings the friends from the lobby to a match.
+func (c config) meet(ctx context.Context, out io.Writer, group friends.Group) (friends.Match, error) {
+	room := "lobby:" + strings.ToLower(rand.Text()[:8])
+	if err := group.Meet(ctx, room); err != nil {
+		return friends.Match{}, err
+	}
+	fmt.Fprintf(out, "all are in %s, which %s owns\n", room, group[0].Name)
+	lines, err := group.Chat(ctx, room, "hello")
+	if err != nil {
+		return friends.Match{}, err
+	}
+	if !group.SameOrder(room) {
+		return friends.Match{}, errors.New("not everybody has heard the same chat")
+	}
+	fmt.Fprintf(out, "everybody has heard %d lines of chat, in the same order\n", len(lines))
+	match, err := group.Start(ctx, room, c.roomType, map[string]int{"local": 1})
+	if err == nil {
+		fmt.Fprintf(out, "all were ready, and %s started: they are in the match %s\n", group[0].Name, match.Room)
+	}
+	return match, err
+}
+
+// playTogether plays on the game server of a match.
+func (c config) playTogether(ctx context.Context, out io.Writer, group friends.Group, room string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.play)
+	defer cancel()
+	playing, stage := errgroup.WithContext(ctx)
+	for _, f := range group {
+		seat, err := f.Seat(ctx, room)
+		if err != nil {
+			return err
+		}
+		playing.Go(func() error {
+			return f.Play(stage, seat, func() { fmt.Fprintf(out, "%s plays at %s\n", f.Name, seat.Endpoint) })
+		})
+	}
+	return playing.Wait()
+}
