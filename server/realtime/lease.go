@@ -181,6 +181,14 @@ func (l *life) fence() {
 	}
 }
 
+// abandon cuts the connections of a replica that ends without Stop.
+func (l *life) abandon() {
+	l.close()
+	for _, c := range l.all() {
+		c.cut()
+	}
+}
+
 // end records that the replica has stopped.
 func (l *life) end(ctx context.Context) {
 	close(l.over)

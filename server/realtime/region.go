@@ -87,6 +87,9 @@ func (r *region) live(ctx context.Context) {
 			l.fence()
 			continue
 		}
+		if ctx.Err() != nil {
+			l.abandon()
+		}
 		l.end(ctx)
 	}
 }

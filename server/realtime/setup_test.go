@@ -29,7 +29,7 @@ const (
 type served struct {
 	*Server
 
-	t    *testing.T
+	t    testing.TB
 	url  string // of the database
 	log  *logtest.Buffer
 	cut  context.CancelFunc
@@ -37,17 +37,17 @@ type served struct {
 }
 
 // serve starts a replica with the rooms of the conformance suite, whose clients need no token.
-func serve(t *testing.T, change ...func(*Options)) *served {
+func serve(t testing.TB, change ...func(*Options)) *served {
 	t.Helper()
 	return serveOn(t, dbtest.New(t), change...)
 }
 
-func serveOn(t *testing.T, database string, change ...func(*Options)) *served {
+func serveOn(t testing.TB, database string, change ...func(*Options)) *served {
 	t.Helper()
 	return serveStore(t, database, storetest.Open(t, database), change...)
 }
 
-func serveStore(t *testing.T, database string, store *db.Store, change ...func(*Options)) *served {
+func serveStore(t testing.TB, database string, store *db.Store, change ...func(*Options)) *served {
 	t.Helper()
 	v := &served{t: t, url: database, log: new(logtest.Buffer)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -122,19 +122,25 @@ func mint(project, key string, change ...func(*token.ProjectClaims)) string {
 type raw struct {
 	*websocket.Conn
 
-	t *testing.T
+	t testing.TB
 }
 
 func (v *served) raw() raw {
 	v.t.Helper()
-	ws, response, err := websocket.Dial(v.t.Context(), v.address(), nil)
-	require.NoError(v.t, err)
+	return v.rawFor(v.t)
+}
+
+// rawFor is raw for another test than that of the replica.
+func (v *served) rawFor(t testing.TB) raw {
+	t.Helper()
+	ws, response, err := websocket.Dial(t.Context(), v.address(), nil)
+	require.NoError(t, err)
 	if response.Body != nil {
 		_ = response.Body.Close()
 	}
-	v.t.Cleanup(func() { _ = ws.CloseNow() })
+	t.Cleanup(func() { _ = ws.CloseNow() })
 	ws.SetReadLimit(4 << 20)
-	return raw{ws, v.t}
+	return raw{ws, t}
 }
 
 // shaken is a raw client with a session and the JSON codec.

@@ -85,6 +85,13 @@ func (c *Client) Resumed() bool {
 	return c.link.resumed
 }
 
+// CloseStatus returns the close code of the current connection; 0 while it is open, -1 if there was no close frame.
+func (c *Client) CloseStatus() websocket.StatusCode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return (&View{c}).Closed()
+}
+
 // Resyncs returns how often the client had to ask for a snapshot.
 func (c *Client) Resyncs() int {
 	c.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -20,6 +22,9 @@ type Options struct {
 	Codecs  []string // nil means msgpack and json, as in the SDK
 	Silent  bool     // the client acks nothing and asks for nothing, as scripts do
 	Foreign bool     // the client orders keys by another locale: checksums of states with several keys differ
+
+	// Wrap replaces the TCP connection below the WebSocket, so that a test decides how it is read and written; nil: it is used as it is.
+	Wrap func(net.Conn) net.Conn
 }
 
 // deaf is how long the client hears nothing after handshake.ok, unless it has sent a frame: the SDK swaps its listeners then. The server holds its
@@ -73,14 +78,10 @@ func (c *Client) Reconnect(ctx context.Context, url string) error {
 }
 
 func (c *Client) open(ctx context.Context, url string) error {
-	ws, response, err := websocket.Dial(ctx, url, nil)
+	ws, err := c.options.dial(ctx, url)
 	if err != nil {
 		return err
 	}
-	if response.Body != nil {
-		_ = response.Body.Close()
-	}
-	ws.SetReadLimit(readLimit)
 	l, session, err := c.handshake(ctx, ws)
 	if err != nil {
 		_ = ws.CloseNow()
@@ -96,6 +97,28 @@ func (c *Client) open(ctx context.Context, url string) error {
 	c.mu.Unlock()
 	go c.read(l)
 	return nil
+}
+
+func (o Options) dial(ctx context.Context, url string) (*websocket.Conn, error) {
+	var with websocket.DialOptions
+	if o.Wrap != nil {
+		with.HTTPClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return o.Wrap(conn), nil
+		}}}
+	}
+	ws, response, err := websocket.Dial(ctx, url, &with)
+	if err != nil {
+		return nil, err
+	}
+	if response.Body != nil {
+		_ = response.Body.Close()
+	}
+	ws.SetReadLimit(readLimit)
+	return ws, nil
 }
 
 func (c *Client) handshake(ctx context.Context, ws *websocket.Conn) (*link, string, error) {

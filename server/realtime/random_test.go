@@ -1,0 +1,342 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+)
+
+// keptSeeds are those of runs that have found something.
+var keptSeeds = []uint64{1, 2, 3}
+
+// Strict clients do random things on three replicas of one database: they join, leave, count, lose their connection, resume here or there, or take
+// their own session over, while replicas are killed, cut off from Postgres and without notifications. A member that is always there is told
+// of every change once, in one order; the others miss only what happens while they are not connected. In the end all see the room's row.
+func TestRandomOperationsOnThreeReplicas(t *testing.T) {
+	t.Parallel()
+	seeds := keptSeeds
+	for range 3 {
+		seeds = append(seeds, rand.Uint64())
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			w := newCity(t, rand.New(rand.NewPCG(seed, seed)))
+			for range 120 {
+				w.step()
+			}
+			w.settle()
+		})
+	}
+}
+
+const cityRooms = 2
+
+// city is three replicas on one database, with clients in rooms that count.
+type city struct {
+	*testing.T
+
+	random   *rand.Rand
+	url      string
+	pool     *pgxpool.Pool
+	proxy    *dbtest.Proxy // of the second replica
+	paused   bool
+	replicas []*served // the first is never killed, and the anchors are there
+	anchors  []*realtimetest.Client
+	citizens []*citizen
+	log      []string
+}
+
+// citizen is a client that is in any number of rooms.
+type citizen struct {
+	*realtimetest.Client
+
+	name   string
+	inside map[string]bool // as far as its answers say
+	calls  sync.WaitGroup
+
+	mu             sync.Mutex
+	acked, unknown map[string]int // increments by room
+}
+
+func cityRoom(n int) string { return fmt.Sprint("counter_plugin_room:", n) }
+
+func newCity(t *testing.T, random *rand.Rand) *city {
+	t.Helper()
+	w := &city{T: t, random: random, url: dbtest.New(t)}
+	var err error
+	w.pool, err = pgxpool.New(t.Context(), w.url)
+	require.NoError(t, err)
+	t.Cleanup(w.pool.Close)
+	w.proxy = dbtest.NewProxy(t, w.url, nil)
+	w.replicas = []*served{
+		serveOn(t, w.url), serveStore(t, w.url, storetest.Open(t, w.proxy.URL)), serveStore(t, w.url, storetest.Open(t, w.url, mute)),
+	}
+	for n := range cityRooms {
+		anchor := w.replicas[0].client()
+		anchor.Join(t, "counter_plugin_room", cityRoom(n), nil)
+		w.anchors = append(w.anchors, anchor)
+	}
+	for n := range 5 {
+		c := &citizen{name: fmt.Sprint("c", n), inside: map[string]bool{}, acked: map[string]int{}, unknown: map[string]int{}}
+		c.Client = w.replicas[n%3].client(withCodec([]string{"json", "msgpack"}[n%2]))
+		w.citizens = append(w.citizens, c)
+	}
+	t.Cleanup(func() {
+		w.resume()
+		if t.Failed() {
+			t.Log(strings.Join(w.log, "\n"))
+		}
+	})
+	return w
+}
+
+func (w *city) notef(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+// step is one random operation. Increments are not waited for.
+func (w *city) step() {
+	w.Helper()
+	c, room := w.citizens[w.random.IntN(len(w.citizens))], cityRoom(w.random.IntN(cityRooms))
+	switch w.random.IntN(20) {
+	case 0, 1, 2:
+		w.act(c, room, "room.join_or_create")
+	case 3:
+		w.act(c, room, "room.leave")
+	case 4, 5:
+		w.notef("%s drops", c.name)
+		c.Drop()
+	case 6:
+		w.notef("%s closes", c.name)
+		c.Close()
+	case 7, 8:
+		w.connect(c)
+	case 9:
+		w.notef("pause or resume the second replica's database")
+		if w.paused {
+			w.resume()
+		} else {
+			w.paused = true
+			w.proxy.Pause()
+		}
+	case 10:
+		w.kill()
+	default:
+		w.count(c, room)
+	}
+}
+
+func (w *city) resume() {
+	if w.paused {
+		w.paused = false
+		w.proxy.Resume()
+	}
+}
+
+// act joins or leaves, unless the client is not connected, and waits for the outcome.
+func (w *city) act(c *citizen, room, kind string) {
+	w.Helper()
+	if c.CloseStatus() != 0 {
+		return
+	}
+	if w.paused {
+		w.resume()
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	answer, err := c.RPC(ctx, kind, room, map[string]any{"roomType": "counter_plugin_room"})
+	w.notef("%s %s %s: %v %v", c.name, kind, room, answer, err)
+	require.NoError(w, ctx.Err(), "%s has no answer", kind)
+	switch {
+	case err != nil || answer.Code() == codeUnavailable: // it may have happened
+	case kind == "room.leave":
+		require.Contains(w, []string{"", "not_a_member"}, answer.Code())
+	default:
+		require.True(w, answer.OK(), "%v", answer)
+	}
+}
+
+// count increments the counter of a room.
+func (w *city) count(c *citizen, room string) {
+	if c.CloseStatus() != 0 {
+		return
+	}
+	w.notef("%s counts in %s", c.name, room)
+	_, wait := c.Begin(w.Context(), "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
+	c.calls.Go(func() {
+		answer, err := wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch {
+		case err != nil || answer.Code() == codeUnavailable:
+			c.unknown[room]++
+		case answer.OK():
+			c.acked[room]++
+		default:
+			if answer.Code() != "not_a_member" && answer.Code() != "room_not_found" {
+				w.Errorf("%v", answer)
+			}
+		}
+	})
+}
+
+// connect resumes the session of a client, at any replica, also while it is connected.
+func (w *city) connect(c *citizen) {
+	w.Helper()
+	if w.paused {
+		w.resume()
+	}
+	at := w.random.IntN(len(w.replicas))
+	require.Eventually(w, func() bool { return c.Reconnect(w.Context(), w.replicas[at].address()) == nil }, patience, 10*time.Millisecond)
+	w.notef("%s connects to %d, as %s", c.name, at, c.Session())
+	require.True(w, c.Resumed())
+}
+
+// kill kills one of the replicas that may die, and starts another one: its connections break, and nothing of it reaches the database any more.
+func (w *city) kill() {
+	w.Helper()
+	w.notef("the third replica is killed")
+	dead := w.replicas[2]
+	for _, c := range dead.conns() {
+		c.disown()
+	}
+	dead.cut()
+	w.replicas[2] = serveStore(w, w.url, storetest.Open(w, w.url, mute))
+}
+
+// settle lets everybody come back, and compares what they have seen with the rows.
+func (w *city) settle() {
+	w.Helper()
+	w.resume()
+	for _, c := range w.citizens {
+		w.connect(c)
+		c.calls.Wait()
+	}
+	for n, anchor := range w.anchors {
+		w.settleRoom(cityRoom(n), anchor)
+	}
+	require.Zero(w, w.ask("SELECT count(*) FROM realtime_sessions WHERE owner IS NULL"), "everybody is connected")
+}
+
+func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
+	w.Helper()
+	total := w.ask("SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
+	acked, unknown := 0, 0
+	clients := []*realtimetest.Client{anchor}
+	for _, c := range w.citizens {
+		acked, unknown = acked+c.acked[room], unknown+c.unknown[room]
+		clients = append(clients, c.Client)
+	}
+	require.GreaterOrEqual(w, total, acked, "acknowledged")
+	require.LessOrEqual(w, total, acked+unknown)
+	members := w.members(room)
+	for _, c := range clients {
+		if !slices.Contains(members, c.Session()) {
+			continue
+		}
+		c.Wait(w, "the state of "+room, func(v *realtimetest.View) bool {
+			return v.Room(room) != nil && counter(v.Room(room)) == float64(total) && slices.Equal(v.Room(room).Members, members)
+		})
+		require.Zero(w, c.Resyncs())
+	}
+	anchor.Wait(w, "the last change", func(v *realtimetest.View) bool { return v.Count("room.message", room) >= total })
+	values := values(anchor, room)
+	require.Len(w, values, total)
+	for i, n := range values {
+		require.Equal(w, i+1, n, "%v", values)
+	}
+	w.checkPresence(room, anchor)
+	for _, c := range w.citizens {
+		w.checkSegments(room, c, slices.Contains(members, c.Session()), total)
+	}
+}
+
+// values returns the values of a room's counter that a client was told of.
+func values(c *realtimetest.Client, room string) (list []int) {
+	for _, e := range messages(c, room) {
+		list = append(list, valueOf(e))
+	}
+	return list
+}
+
+func valueOf(e realtimetest.Event) int {
+	data, _ := e.P["data"].(map[string]any)
+	n, _ := data["counter"].(float64)
+	return int(n)
+}
+
+// checkPresence checks that what a member was told of the others makes sense: who is not there joins, who is away comes back.
+func (w *city) checkPresence(room string, anchor *realtimetest.Client) {
+	w.Helper()
+	is := map[string]string{}
+	for _, e := range anchor.Events() {
+		id, before := e.Text("client_id"), is[e.Text("client_id")]
+		if e.Room != room || id == "" {
+			continue
+		}
+		allowed := map[string][]string{"room.joined": {""}, "room.left": {"here", "away"}, "room.dropped": {"here"}, "room.reconnected": {"here", "away"}}[e.Type]
+		require.Contains(w, allowed, before, "%s of %s in %s", e.Type, id, room)
+		is[id] = map[string]string{"room.joined": "here", "room.dropped": "away", "room.reconnected": "here"}[e.Type]
+	}
+	var inside []string
+	for id, where := range is {
+		if where != "" {
+			require.Equal(w, "here", where, id)
+			inside = append(inside, id)
+		}
+	}
+	slices.Sort(inside)
+	require.Equal(w, w.members(room), inside)
+}
+
+// checkSegments checks that what a client was told while it was connected, and a member, has no gap and nothing twice.
+func (w *city) checkSegments(room string, c *citizen, member bool, total int) {
+	w.Helper()
+	require.Eventually(w, func() bool {
+		last, fresh := w.lastOf(room, c)
+		return !member || fresh || last == total
+	}, patience, 10*time.Millisecond, "%s was not told of the last changes in %s", c.name, room)
+}
+
+// lastOf returns the last value that a client was told of. fresh: it has joined or come back since.
+func (w *city) lastOf(room string, c *citizen) (last int, fresh bool) {
+	w.Helper()
+	fresh = true // the next value may be any that is later
+	for _, e := range c.Events() {
+		switch {
+		case e.Room != room:
+		case (e.Type == "room.joined" || e.Type == "room.reconnected") && e.Text("client_id") == c.Session():
+			fresh = true
+		case e.Type == "room.message":
+			n := valueOf(e)
+			require.Greater(w, n, last, "%s was told twice", c.name)
+			require.True(w, fresh || n == last+1, "%s was told of %d after %d", c.name, n, last)
+			last, fresh = n, false
+		}
+	}
+	return last, fresh
+}
+
+func (w *city) members(room string) (ids []string) {
+	w.Helper()
+	require.NoError(w, w.pool.QueryRow(w.Context(), `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m
+		JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby WHERE l.id = $1 AND m.state = 'joined'`, room).Scan(&ids))
+	return ids
+}
+
+func (w *city) ask(sql string, args ...any) (n int) {
+	w.Helper()
+	require.NoError(w, w.pool.QueryRow(w.Context(), sql, args...).Scan(&n))
+	return n
+}

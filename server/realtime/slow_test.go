@@ -1,0 +1,142 @@
+package realtime
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+)
+
+// valve is a connection that can be read only while the valve is open, with small buffers of the kernel.
+type valve struct {
+	net.Conn
+
+	shut sync.Mutex // locked while shut
+}
+
+func (v *valve) Read(p []byte) (int, error) {
+	v.wait()
+	return v.Conn.Read(p)
+}
+
+func (v *valve) wait() {
+	v.shut.Lock()
+	defer v.shut.Unlock()
+}
+
+func (v *valve) wrap(conn net.Conn) net.Conn {
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetReadBuffer(4 << 10)
+	}
+	v.Conn = conn
+	return v
+}
+
+// smallBuffers is a listener whose connections have small send buffers.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, is := conn.(*net.TCPConn); is {
+		err = tcp.SetWriteBuffer(4 << 10)
+	}
+	return conn, err
+}
+
+// slowPair is a replica with a member of a lobby that can be stopped from reading, and its owner.
+func slowPair(t *testing.T, change ...func(*Options)) (v *served, owner, slow *realtimetest.Client, reads *valve, room string) {
+	t.Helper()
+	v = serve(t, append(change, func(o *Options) { o.Listener = smallBuffers{o.Listener} })...)
+	reads = new(valve)
+	owner, slow = v.client(), v.client(func(o *realtimetest.Options) { o.Wrap = reads.wrap })
+	room = owner.Join(t, "lobby", "", nil)
+	slow.Join(t, "lobby", "", nil)
+	return v, owner, slow, reads, room
+}
+
+// A member does not read while the state changes by megabytes: it loses the patches, and gets a snapshot, all messages and the answers to its own
+// requests once it reads. The others do not wait for it.
+func TestASlowReaderIsSentASnapshot(t *testing.T) {
+	t.Parallel()
+	_, owner, slow, reads, room := slowPair(t, func(o *Options) { o.timing.write = time.Minute })
+	const changes, said = 200, 20
+	value := strings.Repeat("x", 16<<10)
+	reads.shut.Lock()
+	for i := range changes {
+		owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": value + string(rune('a'+i%26))}})
+		if i%(changes/said) == 0 {
+			owner.Tell(t, room, "say", map[string]any{"text": string(rune('A' + i/(changes/said)))})
+		}
+	}
+	require.Zero(t, slow.CloseStatus())
+	reads.shut.Unlock()
+
+	owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": "last"}})
+	slow.Wait(t, "the state", func(e *realtimetest.View) bool {
+		settings, _ := e.Room(room).State["settings"].(map[string]any)
+		return settings["map"] == "last"
+	})
+	slow.Wait(t, "the messages", func(e *realtimetest.View) bool { return e.Count("room.message", room) == said })
+	for i, e := range messages(slow, room) {
+		data, _ := e.P["data"].(map[string]any)
+		require.Equal(t, string(rune('A'+i)), data["text"])
+	}
+	require.Zero(t, slow.Resyncs(), "the replica knows what it has dropped")
+	require.GreaterOrEqual(t, slow.Room(room).Snapshots, 2)
+	require.Less(t, slow.Room(room).Patches, changes)
+}
+
+// Messages are never dropped: a member that does not read them is closed, and resumes its session.
+func TestAReaderThatIsTooSlowForMessagesReconnects(t *testing.T) {
+	t.Parallel()
+	v, owner, slow, reads, room := slowPair(t)
+	text := strings.Repeat("x", 1<<10)
+	reads.shut.Lock()
+	for range 600 { // more than the outbox and the kernel hold
+		owner.Must(t, "room.message", room, map[string]any{"type": "say", "data": map[string]any{"text": text}})
+		if len(v.conns()) == 1 {
+			break
+		}
+	}
+	owner.Wait(t, "the drop", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
+	reads.shut.Unlock()
+	slow.Wait(t, "the close", func(e *realtimetest.View) bool { return e.Closed() != 0 })
+	require.NoError(t, slow.Reconnect(t.Context(), v.address()))
+	require.True(t, slow.Resumed())
+	owner.Wait(t, "its return", func(e *realtimetest.View) bool { return e.Count("room.reconnected", room) == 1 })
+	owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": "last"}})
+	slow.Wait(t, "the state", func(e *realtimetest.View) bool {
+		settings, _ := e.Room(room).State["settings"].(map[string]any)
+		return settings["map"] == "last"
+	})
+}
+
+// dribble sends each byte by itself.
+type dribble struct{ net.Conn }
+
+func (d dribble) Write(p []byte) (int, error) {
+	for i := range p {
+		if _, err := d.Conn.Write(p[i : i+1]); err != nil {
+			return i, err
+		}
+	}
+	return len(p), nil
+}
+
+func TestAClientMaySendByteByByte(t *testing.T) {
+	t.Parallel()
+	v := serve(t)
+	for _, codec := range []string{"json", "msgpack"} {
+		c := v.client(withCodec(codec), func(o *realtimetest.Options) { o.Wrap = func(conn net.Conn) net.Conn { return dribble{conn} } })
+		room := c.Join(t, "counter_plugin_room", "counter_plugin_room:"+codec, nil)
+		for range 3 {
+			c.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{"by": 2}})
+		}
+		c.Wait(t, "the changes", func(e *realtimetest.View) bool { return counter(e.Room(room)) == 6 })
+	}
+}
