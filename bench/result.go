@@ -23,6 +23,9 @@ type Result struct {
 	Tickets     int `json:"tickets,omitempty"`     // that wait at the start of a turn, in scenarios with a fixed number
 	Watchers    int `json:"watchers,omitempty"`    // streams that are open during the run
 	Agents      int `json:"agents,omitempty"`      // game servers that are connected to an orchestrator
+	Sessions    int `json:"sessions,omitempty"`    // of the realtime lobby, beside those of callers
+
+	Frames float64 `json:"frames,omitempty"` // that all clients together received in a turn of rooms-join
 
 	Figures // of whole turns: the one call, or all calls of a session-life together
 

@@ -18,19 +18,30 @@ import (
 // Commits measures the minimal cost of a durable decision, as pgbench does: each caller has a connection and updates a row
 // of its own, one commit after the other. The rows are in a table that is dropped at the end. When Postgres has too few
 // free connections, fewer callers are used: see Callers of the result. Errors: a commit failed, or ctx ended.
-func Commits(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (res bench.Result, err error) {
+func Commits(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (bench.Result, error) {
+	return commits(ctx, "commit", databaseURL, callers, warmUp, duration, func(caller int) int { return caller })
+}
+
+// CommitsOfOneRow is [Commits] of callers that all update the same row: each waits for the commit of another.
+func CommitsOfOneRow(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (bench.Result, error) {
+	return commits(ctx, "commit-one-row", databaseURL, callers, warmUp, duration, func(int) int { return 1 })
+}
+
+func commits(
+	ctx context.Context, scenario, databaseURL string, callers int, warmUp, duration time.Duration, row func(caller int) int,
+) (res bench.Result, err error) {
 	c, err := newCommitters(ctx, databaseURL, callers)
 	if err != nil {
 		return res, err
 	}
 	defer c.close(ctx)
 	from := time.Now().Add(warmUp)
-	took, err := c.run(ctx, from, from.Add(duration))
+	took, err := c.run(ctx, from, from.Add(duration), row)
 	if err != nil {
 		return res, err
 	}
 	return bench.Result{
-		Scenario: "commit", Callers: len(c.conns), WarmUp: warmUp.Seconds(), Seconds: time.Since(from).Seconds(),
+		Scenario: scenario, Callers: len(c.conns), WarmUp: warmUp.Seconds(), Seconds: time.Since(from).Seconds(),
 		Figures: figures(took, time.Since(from)),
 	}, nil
 }
@@ -113,12 +124,12 @@ func (c *committers) close(ctx context.Context) {
 }
 
 // run returns the latencies of the commits that begin between from and until.
-func (c *committers) run(ctx context.Context, from, until time.Time) (*hdrhistogram.Histogram, error) {
+func (c *committers) run(ctx context.Context, from, until time.Time, row func(caller int) int) (*hdrhistogram.Histogram, error) {
 	took := make([]*hdrhistogram.Histogram, len(c.conns))
 	callers, ctx := errgroup.WithContext(ctx)
 	for i, conn := range c.conns {
 		took[i] = newHistogram()
-		callers.Go(func() error { return c.loop(ctx, conn, i+1, took[i], from, until) })
+		callers.Go(func() error { return c.loop(ctx, conn, row(i+1), took[i], from, until) })
 	}
 	if err := callers.Wait(); err != nil {
 		return nil, err
@@ -130,10 +141,10 @@ func (c *committers) run(ctx context.Context, from, until time.Time) (*hdrhistog
 	return all, nil
 }
 
-func (c *committers) loop(ctx context.Context, conn *pgxpool.Conn, caller int, took *hdrhistogram.Histogram, from, until time.Time) error {
+func (c *committers) loop(ctx context.Context, conn *pgxpool.Conn, row int, took *hdrhistogram.Histogram, from, until time.Time) error {
 	update := "UPDATE " + c.table + " SET n = n + 1 WHERE caller = $1"
 	for start := time.Now(); start.Before(until); start = time.Now() {
-		if _, err := conn.Exec(ctx, update, caller); err != nil {
+		if _, err := conn.Exec(ctx, update, row); err != nil {
 			return err
 		}
 		if !start.Before(from) {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/pglocal"
@@ -22,24 +23,27 @@ func tablesLeft(t *testing.T, url string) (n int) {
 	return n
 }
 
+type commitsFunc func(ctx context.Context, url string, callers int, warmUp, duration time.Duration) (bench.Result, error)
+
 // Pins commits of the warm-up that are counted, inconsistent figures, and a table that is not dropped.
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	res, err := baseline.Commits(t.Context(), url, 4, 20*time.Millisecond, 100*time.Millisecond)
-	require.NoError(t, err)
-	require.Equal(t, "commit", res.Scenario)
-	require.Equal(t, 4, res.Callers)
-	require.Positive(t, res.Calls)
-	require.Zero(t, res.Failed)
-	require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, res.PerSecond/10)
-	require.Positive(t, res.Latency.P50)
-	require.LessOrEqual(t, res.Latency.P999, res.Latency.Max)
-	require.Zero(t, tablesLeft(t, url))
-
+	for scenario, commits := range map[string]commitsFunc{"commit": baseline.Commits, "commit-one-row": baseline.CommitsOfOneRow} {
+		res, err := commits(t.Context(), url, 4, 20*time.Millisecond, 100*time.Millisecond)
+		require.NoError(t, err)
+		require.Equal(t, scenario, res.Scenario)
+		require.Equal(t, 4, res.Callers)
+		require.Positive(t, res.Calls)
+		require.Zero(t, res.Failed)
+		require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, res.PerSecond/10)
+		require.Positive(t, res.Latency.P50)
+		require.LessOrEqual(t, res.Latency.P999, res.Latency.Max)
+		require.Zero(t, tablesLeft(t, url))
+	}
 	stopped, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	_, err = baseline.Commits(stopped, url, 4, 0, time.Hour)
+	_, err := baseline.Commits(stopped, url, 4, 0, time.Hour)
 	require.Error(t, err)
 	require.Zero(t, tablesLeft(t, url))
 }

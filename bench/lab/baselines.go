@@ -33,3 +33,11 @@ func URLs(processes []*Process) (urls []string) {
 	}
 	return urls
 }
+
+// RealtimeURLs returns the base URLs of the realtime lobby of processes.
+func RealtimeURLs(processes []*Process) (urls []string) {
+	for _, p := range processes {
+		urls = append(urls, "http://"+p.Realtime)
+	}
+	return urls
+}

@@ -31,6 +31,8 @@ type Options struct {
 
 	// Orchestrator makes replicas serve Rivalis game servers. Env must have the keys.
 	Orchestrator bool
+	// Realtime makes replicas serve the realtime lobby. See [OpenLobby] for settings.
+	Realtime bool
 
 	Dir      string            // parent of the lab's directory; "" is the temporary directory
 	Program  string            // binary of the director; "" is this program
@@ -148,6 +150,11 @@ func (l *Lab) Worker() *Process {
 // KeepTickets is a setting with which tickets stay though nobody waits for them, as in loads that queue many.
 const KeepTickets = "DIRECTOR_TICKET_LEASE=0s"
 
+// OpenLobby are settings of a realtime lobby that asks for no tokens, and has the rooms that loads use.
+func OpenLobby() []string {
+	return []string{"DIRECTOR_REALTIME_AUTH=disabled", "DIRECTOR_REALTIME_CONFORMANCE=true", "DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text()}
+}
+
 // Replicas returns the replicas that Start started.
 func (l *Lab) Replicas() []*Process { return l.replicas }
 
@@ -191,7 +198,9 @@ func (l *Lab) Close() error {
 	l.mu.Unlock()
 	var errs []error
 	for _, p := range processes {
-		errs = append(errs, p.Stop(ctx))
+		if !p.Killed() { // a load may have killed it
+			errs = append(errs, p.Stop(ctx))
+		}
 	}
 	if l.Database != nil {
 		l.Database.Close()

@@ -16,6 +16,7 @@ type Process struct {
 	GRPC string // host:port of its gRPC listener, if it has one
 
 	Orchestrator string // host:port of its listener for Rivalis game servers, if it has one
+	Realtime     string // host:port of its listener for the realtime lobby, if it has one
 
 	metrics string // the URL of its metrics
 }
@@ -34,16 +35,20 @@ type Command struct {
 
 // Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200, or GET
 // /metrics at DIRECTOR_METRICS_ADDR where the process is mute. Its environment has the lab's settings and its addresses
-// (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where it is served DIRECTOR_ORCHESTRATOR_ADDR). Use [Lab.Meter] to measure its costs. Close stops it.
+// (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where they are served DIRECTOR_ORCHESTRATOR_ADDR and DIRECTOR_REALTIME_ADDR).
+// Use [Lab.Meter] to measure its costs. Close stops it.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
-	addrs, err := subprocess.FreeAddrs(ctx, 4)
+	addrs, err := subprocess.FreeAddrs(ctx, 5)
 	if err != nil {
 		return nil, err
 	}
-	api, metrics, grpc, orchestrator := addrs[0], addrs[1], addrs[2], addrs[3]
+	api, metrics, grpc, orchestrator, realtime := addrs[0], addrs[1], addrs[2], addrs[3], addrs[4]
 	env := append(append([]string{}, l.env...), c.Env...)
 	if l.options.Orchestrator {
 		env = append(env, "DIRECTOR_ORCHESTRATOR_ADDR="+orchestrator)
+	}
+	if l.options.Realtime {
+		env = append(env, "DIRECTOR_REALTIME_ADDR="+realtime)
 	}
 	started, err := subprocess.Command{
 		Name: c.Name, Path: cmp.Or(c.Program, l.options.Program), Args: c.Args, Logs: l.dir,
@@ -52,7 +57,9 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Process: started, URL: "http://" + api, GRPC: grpc, Orchestrator: orchestrator, metrics: "http://" + metrics + "/metrics"}
+	p := &Process{
+		Process: started, URL: "http://" + api, GRPC: grpc, Orchestrator: orchestrator, Realtime: realtime, metrics: "http://" + metrics + "/metrics",
+	}
 	l.mu.Lock()
 	l.processes = append(l.processes, p)
 	l.mu.Unlock()

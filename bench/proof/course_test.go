@@ -60,7 +60,7 @@ func TestCourseFollows(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	times := forgetting{begin: 10 * time.Second, end: 35 * time.Second, over: 60 * time.Second, window: 10 * time.Second, step: time.Second, recovery: 10 * time.Second}
-	found := steady().forgotten(times, bench.Result{})
+	found := steady().forgotten("throughput", times, bench.Result{})
 	require.Equal(t, []string{"40.0 %", "100.0 %", "0"}, []string{found[0].Value, found[1].Value, found[2].Value})
 	require.Equal(t, []bool{false, true, true}, []bool{found[0].Met, found[1].Met, found[2].Met})
 	require.Contains(t, found[0].Note, "100/s before, 40/s at the lowest, 76/s in the mean")

@@ -63,21 +63,21 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 		return report.Section{}, err
 	}
 	return report.Section{
-		Text: snapshotText, Findings: course.forgotten(times, result), Plots: []report.Plot{course.plot(times.step)},
+		Text: snapshotText, Findings: course.forgotten("throughput", times, result), Plots: []report.Plot{course.plot(times.step)},
 		Runs: []report.Run{{Name: sessionLife, Result: result}},
 	}, nil
 }
 
-// forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before.
-func (c *course) forgotten(t forgetting, result bench.Result) []report.Finding {
+// forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before. what names the throughput.
+func (c *course) forgotten(what string, t forgetting, result bench.Result) []report.Finding {
 	before := c.rate(0, t.begin)
 	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)
 	return []report.Finding{
-		noted(atLeast(fmt.Sprintf("throughput while a snapshot is held open for %s, the lowest over %s", t.end-t.begin, t.window), during/before, 0.6, percent),
+		noted(atLeast(fmt.Sprintf("%s while a snapshot is held open for %s, the lowest over %s", what, t.end-t.begin, t.window), during/before, 0.6, percent),
 			"%s before, %s at the lowest, %s in the mean", perSecond(before), perSecond(during), perSecond(c.rate(t.begin, t.end))),
-		noted(atLeast(fmt.Sprintf("throughput from %s after its end on", t.recovery), after/before, 0.9, percent),
+		noted(atLeast(fmt.Sprintf("%s from %s after its end on", what, t.recovery), after/before, 0.9, percent),
 			"%s in these seconds, %s thereafter", perSecond(c.rate(t.end, t.end+t.recovery)), perSecond(after)),
-		rounds{{sessionLife: result}}.failures(sessionLife),
+		rounds{{what: result}}.failures(what),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/bench/realtime"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/connect"
@@ -39,7 +40,8 @@ func (p *program) baseline() *cobra.Command {
 		Short:  "Serve the baselines that a director is compared with",
 		Long: "Reads the variables that a laboratory sets for its processes and answers the same calls as a director, but places players\n" +
 			"as most people write it first: each call in its own transaction, with SKIP LOCKED. POST /noop answers like /matchmake and\n" +
-			"POST /fleet/noop like /fleet/heartbeat, both without the database, as do CreateTicket and QueryTickets over gRPC.",
+			"POST /fleet/noop like /fleet/heartbeat, both without the database, as do CreateTicket and QueryTickets over gRPC,\n" +
+			"and handshakes and calls of the realtime lobby.",
 		Args: cli.Exactly(0),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.serveBaselines(cmd.Context()) }
@@ -71,7 +73,10 @@ func (p *program) serveBaselines(ctx context.Context) error {
 	running.Go(func() error { return replica.Run(ctx) })
 	running.Go(func() error { return serveUntil(ctx, listener, handler) })
 	if addr := p.variable("DIRECTOR_GRPC_ADDR"); addr != "" {
-		running.Go(func() error { return serveEcho(ctx, addr) })
+		running.Go(func() error { return serveEcho(ctx, addr, openmatch.ServeEcho) })
+	}
+	if addr := p.variable("DIRECTOR_REALTIME_ADDR"); addr != "" {
+		running.Go(func() error { return serveEcho(ctx, addr, realtime.ServeEcho) })
 	}
 	return running.Wait()
 }
@@ -110,13 +115,13 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	}, nil
 }
 
-// serveEcho serves the part of the Open Match API that needs no database.
-func serveEcho(ctx context.Context, addr string) error {
+// serveEcho serves the part of an API that needs no database.
+func serveEcho(ctx context.Context, addr string, serve func(context.Context, net.Listener) error) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	return openmatch.ServeEcho(ctx, listener)
+	return serve(ctx, listener)
 }
 
 // shutdownTimeout is for the calls in progress when the laboratory closes.

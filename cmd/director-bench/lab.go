@@ -21,9 +21,9 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := b.startLab(ctx, i, d, lab.Options{
-		Replicas: b.replicas, Worker: b.ofMatch(), Orchestrator: b.ofOrchestrator(), Env: b.labSettings(),
-	})
+	o := b.family().lab()
+	o.Replicas = b.replicas
+	l, err := b.startLab(ctx, i, d, o)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	b.AccessToken, b.FleetToken, b.OpsToken = minter(i, devlogin.Claims{}), l.FleetToken(), l.OpsToken()
 	ctx, end := l.Living(ctx)
 	defer end()
-	subjects, err := b.subjects(ctx, l)
+	subjects, err := b.family().subjects(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -56,43 +56,4 @@ func (p *program) withoutSettings() (pairs []string) {
 		}
 	}
 	return pairs
-}
-
-// subjects are the director and, if requested, its baselines: as many processes as the director has replicas.
-func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) (all []subject, err error) {
-	if b.ofOpenMatch() {
-		return b.openMatchSubjects(ctx, l)
-	}
-	if b.ofMatch() {
-		return b.matchSubjects(ctx, l)
-	}
-	if b.ofOrchestrator() {
-		return []subject{b.orchestratorSubject(orchestratorURLs(l.Replicas()), l)}, nil
-	}
-	nothing := map[bool]string{true: "fleet-noop", false: "noop"}[b.ofFleet()]
-	if b.Scenario != nothing {
-		all = append(all, subject{scenario: b.Scenario, urls: lab.URLs(l.Replicas()), meter: l})
-	}
-	if len(all) > 0 && !b.baselines {
-		return all, nil
-	}
-	baselines, err := l.Baselines(ctx)
-	if err != nil {
-		return nil, err
-	}
-	meter := l.Meter(baselines...)
-	if b.places() {
-		all = append(all, subject{name: naive, scenario: b.Scenario, urls: lab.URLs(baselines), meter: meter})
-	}
-	return append(all, subject{name: noOp, scenario: nothing, urls: lab.URLs(baselines), meter: meter}), nil
-}
-
-// ofFleet reports whether the scenario has no calls of players.
-func (b *benchmark) ofFleet() bool {
-	return slices.Contains([]string{"heartbeat", "register", "fleet-noop"}, b.Scenario)
-}
-
-// places reports whether the scenario places players, so that the naive placement differs from the director's.
-func (b *benchmark) places() bool {
-	return slices.Contains([]string{"matchmake", "session-life", "mixed"}, b.Scenario)
 }

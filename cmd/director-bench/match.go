@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/baseline"
@@ -12,14 +12,22 @@ import (
 // notice is the baseline of a notification between two connections.
 const notice = "notice"
 
-// ofMatch reports whether the scenario is one of the director loop.
-func (b *benchmark) ofMatch() bool { return strings.HasPrefix(b.Scenario, "match-") }
+// loopFamily is the scenarios of the director loop.
+type loopFamily struct{ placementFamily }
 
-// matchSubjects returns the director and, if requested, the baselines of a ticket's life: a call without the
-// database, a notification, and single-row commits.
-func (b *benchmark) matchSubjects(ctx context.Context, l *lab.Lab) ([]subject, error) {
-	director := subject{scenario: b.Scenario, urls: lab.URLs(l.Replicas()), meter: l}
-	if !b.baselines {
+func (*loopFamily) scenarios() []string {
+	return slices.DeleteFunc(bench.Scenarios(), func(s string) bool { return !ofLoop(s) })
+}
+
+func (*loopFamily) lab() lab.Options {
+	return lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
+}
+
+// subjects returns the director and, if requested, the baselines of a ticket's life: a call without the database, a notification, and single-row
+// commits.
+func (f *loopFamily) subjects(ctx context.Context, l *lab.Lab) ([]subject, error) {
+	director := subject{scenario: f.Scenario, urls: lab.URLs(l.Replicas()), meter: l}
+	if !f.baselines {
 		return []subject{director}, nil
 	}
 	baselines, err := l.Baselines(ctx)
@@ -27,13 +35,23 @@ func (b *benchmark) matchSubjects(ctx context.Context, l *lab.Lab) ([]subject, e
 		return nil, err
 	}
 	return []subject{
-		director,
-		{name: noOp, scenario: "noop", urls: lab.URLs(baselines), meter: l.Meter(baselines...)},
-		{name: notice, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
-			return baseline.Notices(ctx, l.URL(), o.WarmUp, o.Duration)
-		}},
-		{name: commit, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
-			return baseline.Commits(ctx, l.URL(), max(o.Callers, 32), o.WarmUp, o.Duration)
-		}},
+		director, {name: noOp, scenario: "noop", urls: lab.URLs(baselines), meter: l.Meter(baselines...)}, notices(l), commits(l),
 	}, nil
+}
+
+// notices are notifications from one connection to another.
+func notices(l *lab.Lab) subject {
+	return subject{name: notice, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
+		return baseline.Notices(ctx, l.URL(), o.WarmUp, o.Duration)
+	}}
+}
+
+// fewestCommitters make as many commits share a flush as under load.
+const fewestCommitters = 32
+
+// commits are single-row commits of as many callers as the load has, but at least fewestCommitters.
+func commits(l *lab.Lab) subject {
+	return subject{name: commit, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
+		return baseline.Commits(ctx, l.URL(), max(o.Callers, fewestCommitters), o.WarmUp, o.Duration)
+	}}
 }

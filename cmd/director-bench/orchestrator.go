@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -13,47 +12,71 @@ import (
 	"github.com/lattice-director/director/bench/orchestrator"
 )
 
-// orchestratorLoad holds the flags of the scenarios of Rivalis.
-type orchestratorLoad struct{ agents, rooms int }
+// rivalisFamily is the scenarios of Rivalis.
+type rivalisFamily struct {
+	overHTTP
 
-func (l *orchestratorLoad) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&l.agents, "agents", 0, fmt.Sprintf(
+	agents, rooms      int
+	agentKey, adminKey string // of a laboratory's director; made when they are needed
+}
+
+func (*rivalisFamily) scenarios() []string { return orchestrator.Scenarios() }
+
+func (f *rivalisFamily) addFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&f.agents, "agents", 0, fmt.Sprintf(
 		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200", orchestrator.MaxAgents))
-	flags.IntVar(&l.rooms, "rooms", -1, fmt.Sprintf(
+	flags.IntVar(&f.rooms, "rooms", -1, fmt.Sprintf(
 		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, of room-create and room-life none", orchestrator.MaxRooms))
 }
 
-func (b *benchmark) ofOrchestrator() bool {
-	return slices.Contains(orchestrator.Scenarios(), b.Scenario)
+func (f *rivalisFamily) usual() (load bench.Load) {
+	load.Callers, _, _ = orchestrator.Usual(f.Scenario)
+	return load
 }
 
-func (b *benchmark) orchestratorOptions(o bench.Options) orchestrator.Options {
-	_, agents, rooms := orchestrator.Usual(b.Scenario)
-	if b.orchestrator.agents != 0 {
-		agents = b.orchestrator.agents
-	}
-	if b.orchestrator.rooms >= 0 {
-		rooms = b.orchestrator.rooms
-	}
-	return orchestrator.Options{Options: o, AgentKey: b.orchestratorKeys.agent, AdminKey: b.orchestratorKeys.admin, Agents: agents, Rooms: rooms}
+func (f *rivalisFamily) checkLoad(o bench.Options) error {
+	load := f.options(o)
+	return load.Check()
 }
 
-// orchestratorKeys are the keys of the director that is measured.
-type orchestratorKeys struct{ agent, admin string }
-
-// setOrchestratorKeys sets the keys: those of the environment for a running director, else new ones.
-func (b *benchmark) setOrchestratorKeys() {
-	if len(b.URLs) == 0 {
-		b.orchestratorKeys = orchestratorKeys{rand.Text(), rand.Text()}
-		return
+func (f *rivalisFamily) options(o bench.Options) orchestrator.Options {
+	_, agents, rooms := orchestrator.Usual(f.Scenario)
+	if f.agents != 0 {
+		agents = f.agents
 	}
-	b.orchestratorKeys = orchestratorKeys{first(b.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS")), first(b.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))}
+	if f.rooms >= 0 {
+		rooms = f.rooms
+	}
+	agentKey, adminKey := f.keys()
+	return orchestrator.Options{Options: o, AgentKey: agentKey, AdminKey: adminKey, Agents: agents, Rooms: rooms}
 }
 
-// orchestratorSubject is the director, called at the addresses of its orchestrators.
-func (b *benchmark) orchestratorSubject(urls []string, meter bench.Meter) subject {
-	return subject{scenario: b.Scenario, urls: urls, meter: meter, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
-		return orchestrator.Run(ctx, b.orchestratorOptions(o))
+// keys returns the keys of the director that is measured: those of the environment for a running one.
+func (f *rivalisFamily) keys() (agent, admin string) {
+	if len(f.URLs) > 0 {
+		return first(f.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS")), first(f.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
+	}
+	if f.agentKey == "" {
+		f.agentKey, f.adminKey = rand.Text(), rand.Text()
+	}
+	return f.agentKey, f.adminKey
+}
+
+func (f *rivalisFamily) lab() lab.Options {
+	agent, admin := f.keys()
+	return lab.Options{Orchestrator: true, Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + agent, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + admin}}
+}
+
+func (f *rivalisFamily) runningSubject() (subject, error) { return f.subject(f.URLs, nil), nil }
+
+func (f *rivalisFamily) subjects(_ context.Context, l *lab.Lab) ([]subject, error) {
+	return []subject{f.subject(orchestratorURLs(l.Replicas()), l)}, nil
+}
+
+// subject is the director, called at the addresses of its orchestrators.
+func (f *rivalisFamily) subject(urls []string, meter bench.Meter) subject {
+	return subject{scenario: f.Scenario, urls: urls, meter: meter, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
+		return orchestrator.Run(ctx, f.options(o))
 	}}
 }
 

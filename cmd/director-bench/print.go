@@ -45,28 +45,25 @@ func (m measurements) write(out cli.Output) error {
 	}
 	m.writeRemarks(out)
 	first := m.runs[0]
-	fmt.Fprintf(out.To, "%s, %s, %s after a warm-up of %s\n",
-		plural(first.Replicas, "replica"), besides(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
+	fmt.Fprintf(out.To, "%s, %s after a warm-up of %s\n", sizes(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
 	_, err := fmt.Fprintln(out.To, m.machine)
 	return err
 }
 
-// besides describes the load, except for its callers.
-func besides(r bench.Result) string {
-	switch {
-	case r.Agents > 0:
-		return fmt.Sprintf("%d agents", r.Agents)
-	case r.Connections == 0 && r.Tickets > 0:
-		return fmt.Sprintf("%d game servers, %d tickets", r.Instances, r.Tickets)
-	case r.Connections == 0:
-		return fmt.Sprintf("%d game servers", r.Instances)
-	case r.Tickets > 0:
-		return fmt.Sprintf("%d connections, %d tickets", r.Connections, r.Tickets)
-	case r.Watchers > 0:
-		return fmt.Sprintf("%d connections, %d watchers", r.Connections, r.Watchers)
-	default:
-		return fmt.Sprintf("%d connections", r.Connections)
+// sizes describes the load, except for its callers.
+func sizes(r bench.Result) string {
+	parts := []string{plural(r.Replicas, "replica")}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{r.Instances, "game server"}, {r.Agents, "agent"}, {r.Connections, "connection"}, {r.Tickets, "ticket"}, {r.Watchers, "watcher"}, {r.Sessions, "session"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, p.what))
+		}
 	}
+	return strings.Join(parts, ", ")
 }
 
 // line is a row of the table of latencies.

@@ -67,7 +67,7 @@ func (r *runningDirector) issuer() (devlogin.Issuer, error) {
 
 // onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
-	one, err := b.runningSubject()
+	one, err := b.family().runningSubject()
 	if err != nil {
 		return err
 	}
@@ -81,21 +81,4 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 		one.meter, postgres = database, database.Version()
 	}
 	return b.measure(ctx, "", postgres, one)
-}
-
-// runningSubject is the running director, with the credentials of its callers.
-func (b *benchmark) runningSubject() (subject, error) {
-	if b.ofOpenMatch() {
-		return b.openMatchSubject(b.URLs, nil), nil
-	}
-	if b.ofOrchestrator() {
-		return b.orchestratorSubject(b.URLs, nil), nil
-	}
-	i, err := b.running.issuer()
-	if err != nil {
-		return subject{}, err
-	}
-	b.AccessToken = minter(i, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
-	b.FleetToken, b.OpsToken = b.running.fleetToken, b.running.opsToken
-	return subject{scenario: b.Scenario, urls: b.URLs}, nil
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +44,14 @@ const scenariosText = "Puts a load on a director and prints throughput, latency,
 	"  agent-idle    game servers only answer polls, and the counts are read ten times: a call is a second, and costs what the\n" +
 	"                director uses in it\n" +
 	"  agent-busy    the same, while the state of each game server changes each second\n\n" +
+	"Scenarios of the realtime lobby, over WebSocket:\n\n" +
+	"  rooms-patch   a member changes the state of a room: until a member on the next replica has the patch\n" +
+	"  rooms-hot     all callers change the state of one room: until the change is durable\n" +
+	"  rooms-match   two clients on two replicas queue: from the second one until both know their match\n" +
+	"  rooms-join    --sessions join one new room at once: until each knows all members\n" +
+	"  rooms-storm   the connections of --sessions end, and all resume at the next replica at once: until each has its room's state\n" +
+	"  rooms-idle    --sessions are connected and idle, and one calls ten times: a call is a second, and costs what the director\n" +
+	"                uses in it\n\n" +
 	"Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
 	"their latency counts from when they were due, so that a stall shows in all calls that it delays.\n\n" +
 	"Without --url it starts and measures a director: replicas as processes with default settings, except for no rate limit per\n" +
@@ -56,7 +62,9 @@ const scenariosText = "Puts a load on a director and prints throughput, latency,
 	"scenarios of Open Match --url is host:port of the gRPC listener; run them in a universe without other tickets, and run\n" +
 	"fetch and ticket-life on the director's machine. Those of the director loop need an operator's token (DIRECTOR_OPS_TOKENS),\n" +
 	"and a director that keeps tickets for which nobody waits (DIRECTOR_TICKET_LEASE=0). For those of Rivalis --url is that of the\n" +
-	"orchestrator's listener; they need its keys (DIRECTOR_ORCHESTRATOR_AGENT_KEYS, DIRECTOR_ORCHESTRATOR_ADMIN_KEYS)."
+	"orchestrator's listener; they need its keys (DIRECTOR_ORCHESTRATOR_AGENT_KEYS, DIRECTOR_ORCHESTRATOR_ADMIN_KEYS).\n" +
+	"For those of the realtime lobby --url is that of its listener, the director needs --realtime-conformance, and a project's token is read\n" +
+	"from DIRECTOR_BENCH_PROJECT_TOKEN."
 
 func (p *program) root() *cobra.Command {
 	cmd := &cobra.Command{
@@ -70,25 +78,24 @@ func (p *program) root() *cobra.Command {
 			"  director-bench fetch --tickets 10000 --window 250ms --baselines\n" +
 			"  director-bench match-queue --tickets 10000\n" +
 			"  director-bench room-create --callers 1,8,32,128 --agents 200\n" +
+			"  director-bench rooms-patch --replicas 2 --rate 500 --baselines\n" +
 			"  director-bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
-		Args:              cli.Exactly(1),
-		ValidArgsFunction: completeScenario,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
+		Args:          cli.Exactly(1),
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
-	b := &benchmark{program: p}
+	b := newBenchmark(p)
 	b.addFlags(cmd.Flags())
 	cli.AddOutput(cmd)
-	cmd.AddCommand(p.prove(), p.baseline(), p.version())
+	cmd.ValidArgsFunction = b.completeScenario
+	cmd.AddCommand(p.prove(), p.rooms(), p.baseline(), p.version())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		b.Scenario = args[0]
 		if b.out, err = cli.OutputOf(cmd); err != nil {
 			return err
 		}
-		b.setUsualLoad(cmd.Flags())
-		b.setOrchestratorKeys()
-		if err := b.check(); err != nil {
+		if err := b.check(cmd.Flags()); err != nil {
 			return cli.Usage(err)
 		}
 		return whileAwake(b.awake, wakeUpTime, func() error { return b.run(cmd.Context()) })
@@ -96,11 +103,17 @@ func (p *program) root() *cobra.Command {
 	return cmd
 }
 
-func completeScenario(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (b *benchmark) completeScenario(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return allScenarios(), cobra.ShellCompDirectiveNoFileComp
+	return b.allScenarios(), cobra.ShellCompDirectiveNoFileComp
+}
+
+func newBenchmark(p *program) *benchmark {
+	b := &benchmark{program: p}
+	b.families = newFamilies(b)
+	return b
 }
 
 // benchmark holds the flags.
@@ -108,10 +121,7 @@ type benchmark struct {
 	*program
 	bench.Options
 
-	openMatch openMatchLoad
-
-	orchestrator     orchestratorLoad
-	orchestratorKeys orchestratorKeys
+	families []family
 
 	running   runningDirector
 	director  string // the director's binary; "" is searched for
@@ -129,7 +139,7 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("Replicas of the director that it starts, 1 to %d", mostReplicas))
 	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica, for the scenarios of Open Match host:port; callers are spread over several")
 	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
-		"The scenarios of the director loop and of Open Match have other defaults", bench.MaxCallers))
+		"The scenarios of the director loop, Open Match, Rivalis and the realtime lobby have other defaults", bench.MaxCallers))
 	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
 	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("Game servers to register, 1 to %d; at least one for each region", bench.MaxInstances))
 	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions of players and game servers, 1 to %d", bench.MaxRegions))
@@ -140,32 +150,22 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "Duration of the measurement")
 	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
 	flags.BoolVar(&b.baselines, "baselines", false, "Also measure, on the same database, the naive placement and the no-op; "+
-		"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits")
+		"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
+		"for the realtime lobby all three")
 	addAwakeFlag(flags, &b.awake)
 	flags.StringVar(&b.report, "report", "", "Also write an HTML page with plots to this file")
 	b.addDirectorFlag(flags, &b.director)
-	b.openMatch.addFlags(flags)
-	b.orchestrator.addFlags(flags)
+	for _, f := range b.families {
+		f.addFlags(flags)
+	}
 	b.running.addFlags(flags, b.program)
 }
 
 // mostReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.
 const mostReplicas = 8
 
-func (b *benchmark) checkURLs() error {
-	for _, url := range b.URLs {
-		_, _, err := net.SplitHostPort(url)
-		switch web := strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://"); {
-		case b.ofOpenMatch() && (web || err != nil):
-			return fmt.Errorf("--url %s: %s is called over gRPC, at the host:port of a replica's --grpc-addr, without TLS", url, b.Scenario)
-		case !b.ofOpenMatch() && !web:
-			return fmt.Errorf("--url %s: %s is called over HTTP, at http://host:port or https://host:port", url, b.Scenario)
-		}
-	}
-	return nil
-}
-
-func (b *benchmark) check() error {
+// check sets the defaults of the scenario and validates the flags.
+func (b *benchmark) check(flags *pflag.FlagSet) error {
 	for i, url := range b.URLs {
 		b.URLs[i] = strings.TrimRight(url, "/")
 	}
@@ -177,18 +177,21 @@ func (b *benchmark) check() error {
 		return errors.New("--replicas and --baselines are for a director of its own, without --url")
 	case b.replicas < 1 || b.replicas > mostReplicas:
 		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, mostReplicas)
-	case !slices.Contains(allScenarios(), b.Scenario):
-		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(allScenarios(), ", "))
+	case b.family() == nil:
+		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(b.allScenarios(), ", "))
 	}
-	if err := b.checkURLs(); err != nil {
-		return err
+	for _, url := range b.URLs {
+		if err := b.family().checkURL(url); err != nil {
+			return err
+		}
 	}
+	b.setUsualLoad(flags)
 	o := b.Options
 	if !running {
 		o.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
 	for _, o.Callers = range b.sweep {
-		if err := b.checkLoad(o); err != nil {
+		if err := b.family().checkLoad(o); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,1 @@
+SELECT count(*)::int AS sessions FROM realtime_sessions;

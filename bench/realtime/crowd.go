@@ -1,0 +1,124 @@
+package realtime
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// crowdRoom is the number of clients of a crowd in one room of Join.
+const crowdRoom = 20
+
+// Crowd is clients that do the same at once. Not safe for concurrent use.
+type Crowd struct {
+	name    string // part of the names of its rooms
+	token   string
+	clients []*Client // nil: never connected
+}
+
+// NewCrowd returns a crowd of n clients that are not connected, with the token of a project or "".
+func NewCrowd(token string, n int) *Crowd { return &Crowd{rand.Text()[:10], token, make([]*Client, n)} }
+
+// each does something with all clients, at most so many at a time. 0 is all.
+func (c *Crowd) each(ctx context.Context, most int, do func(ctx context.Context, i int) error) error {
+	all, ctx := errgroup.WithContext(ctx)
+	if most > 0 {
+		all.SetLimit(most)
+	}
+	for i := range c.clients {
+		all.Go(func() error { return do(ctx, i) })
+	}
+	return all.Wait()
+}
+
+// Connect opens a session for each client, spread over replicas.
+func (c *Crowd) Connect(ctx context.Context, urls []string) error {
+	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
+		c.clients[i], _, err = Dial(ctx, urls[i%len(urls)], c.token, "")
+		return err
+	})
+}
+
+// Join opens a session for each client, spread over replicas, and lets each join a room of twenty. It returns when each has the state of its room.
+func (c *Crowd) Join(ctx context.Context, urls []string) error {
+	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
+		if c.clients[i], _, err = Dial(ctx, urls[i%len(urls)], c.token, ""); err != nil {
+			return err
+		}
+		return c.clients[i].Join(ctx, roomType, c.room(i))
+	})
+}
+
+// room is the room of Join of a client.
+func (c *Crowd) room(i int) string { return fmt.Sprintf("%s:%s-%d", roomType, c.name, i/crowdRoom) }
+
+// Cut ends all connections as if the process were killed.
+func (c *Crowd) Cut() {
+	var closing sync.WaitGroup
+	for _, client := range c.clients {
+		if client != nil {
+			closing.Go(client.Close)
+		}
+	}
+	closing.Wait()
+}
+
+// Resume resumes the sessions of all clients at a replica, after their connections have ended. It returns when each client has the state of its room
+// of Join, with the times that passed until then, ascending. A session that is not resumed is an error.
+func (c *Crowd) Resume(ctx context.Context, url string) ([]time.Duration, error) {
+	began, took := time.Now(), make([]time.Duration, len(c.clients))
+	err := c.each(ctx, Dialers, func(ctx context.Context, i int) error {
+		id := c.clients[i].ID
+		client, resumed, err := Dial(ctx, url, c.token, id)
+		if err != nil {
+			return err
+		}
+		c.clients[i] = client
+		if !resumed {
+			return errNotResumed
+		}
+		err = client.Snapshot(ctx, c.room(i))
+		took[i] = time.Since(began)
+		return err
+	})
+	slices.Sort(took)
+	return took, err
+}
+
+// errNotResumed is the failure of a client that got a new session.
+var errNotResumed = refused{"the session was not resumed", "not resumed"}
+
+// Meet lets all clients join one room at once. It returns when each knows all members, with the number of frames that the clients have received.
+func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error) {
+	before := c.frames()
+	err = c.each(ctx, 0, func(ctx context.Context, i int) error {
+		client := c.clients[i]
+		lists := client.follow("room.members", room)
+		if err := client.Join(ctx, roomType, room); err != nil {
+			return err
+		}
+		return client.awaitMembers(ctx, lists, len(c.clients))
+	})
+	return c.frames() - before, err
+}
+
+// Part lets all clients leave a room.
+func (c *Crowd) Part(ctx context.Context, room string) error {
+	return c.each(ctx, 0, func(ctx context.Context, i int) error {
+		return c.clients[i].Leave(ctx, room)
+	})
+}
+
+func (c *Crowd) frames() (total int64) {
+	for _, client := range c.clients {
+		if client != nil {
+			total += client.frames.Load()
+		}
+	}
+	return total
+}

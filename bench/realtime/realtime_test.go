@@ -1,0 +1,71 @@
+package realtime
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/bench"
+)
+
+// startEcho returns its URL.
+func startEcho(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- ServeEcho(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-served)
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// Pins an echo that the scenario cannot call, and idle sessions that are not connected.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	res, err := Run(t.Context(), Options{
+		Options:  bench.Options{Scenario: Echoed, URLs: []string{startEcho(t)}, Callers: 2, Turns: 2, Duration: time.Hour},
+		Sessions: 100,
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, res.Calls)
+	require.Zero(t, res.Failed, res.Errors)
+	require.Equal(t, 100, res.Sessions)
+}
+
+// Pins a run that waits for ever for a client whose connection has ended.
+func TestDisconnected(t *testing.T) {
+	t.Parallel()
+	c, resumed, err := Dial(t.Context(), startEcho(t), "", "")
+	require.NoError(t, err)
+	require.False(t, resumed)
+	require.NotEmpty(t, c.ID)
+	require.NoError(t, c.Leave(t.Context(), "room"))
+	c.Close()
+	require.Error(t, c.Leave(t.Context(), "room"))
+	require.ErrorIs(t, c.Snapshot(t.Context(), "room"), errDisconnected)
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for says, o := range map[string]Options{
+		"no scenario \"dance\"": {Options: bench.Options{Scenario: "dance"}},
+		"-1 sessions":           {Options: bench.Options{Scenario: roomsIdle}, Sessions: -1},
+		"20001 sessions":        {Options: bench.Options{Scenario: roomsIdle}, Sessions: MaxSessions + 1},
+		"has one caller":        {Options: bench.Options{Scenario: roomsStorm, Callers: 2}, Sessions: 1},
+		"no URL":                {Options: bench.Options{Scenario: roomsPatch}},
+	} {
+		require.ErrorContains(t, o.Check(), says)
+	}
+	for _, scenario := range Scenarios() {
+		callers, rate, sessions := Usual(scenario)
+		o := Options{Options: bench.Options{Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: callers, Rate: rate, Duration: 1}, Sessions: sessions}
+		require.NoError(t, o.Check(), scenario)
+	}
+}
