@@ -726,6 +726,38 @@ func (q *Queries) LockLobbySessions(ctx context.Context, arg LockLobbySessionsPa
 	return items, nil
 }
 
+const playersOfLobby = `-- name: PlayersOfLobby :many
+SELECT m.player FROM lobbies l JOIN lobby_members m ON m.region = l.region AND m.lobby = l.uid
+WHERE l.region = $1 AND l.project = $2 AND l.id = $3 AND m.state = 'joined' ORDER BY m.player
+`
+
+type PlayersOfLobbyParams struct {
+	Region  string
+	Project string
+	ID      string
+}
+
+// Returns the players of the members of a room, sorted.
+func (q *Queries) PlayersOfLobby(ctx context.Context, arg PlayersOfLobbyParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, playersOfLobby, arg.Region, arg.Project, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var player string
+		if err := rows.Scan(&player); err != nil {
+			return nil, err
+		}
+		items = append(items, player)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pruneLobbyLog = `-- name: PruneLobbyLog :one
 WITH old AS (
     SELECT g.lobby, g.pos FROM lobby_log g

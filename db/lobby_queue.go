@@ -16,12 +16,17 @@ type lobbyQueueChange struct {
 	Project string
 	Members []rooms.Member
 	Queue   *rooms.Queue // nil: they leave the queue
+	Asked   *askedTicket // with which they enter it; nil: one is made for Queue. A transaction with it has no other change
+	Ticket  string       // with which they leave it; "": any
 }
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms. A room that may not queue stays as its action left
 // it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
 func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, changes []lobbyQueueChange) error {
 	t := s.newWaits(q, region)
+	if k := changes[0].Asked; k != nil {
+		t.tickets.region, t.add.TicketRegion = k.universe, k.universe
+	}
 	wishes := make([]*wish, len(changes))
 	refused := RefuseLobbyParams{Region: region}
 	var lobbies []uuid.UUID
@@ -46,7 +51,14 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 		return err
 	}
 	for i, c := range changes {
-		if w := wishes[i]; w != nil {
+		w := wishes[i]
+		if c.Asked != nil {
+			if err := t.enqueueAsked(c.Asked, w); err != nil {
+				return err
+			}
+			continue
+		}
+		if w != nil {
 			_, busy, err := t.enqueue(w)
 			if busy {
 				err = newError(Conflict, "party_conflict", "a member queues in another room at the same time")
@@ -56,9 +68,11 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 			}
 			continue
 		}
-		t.leaveRoom(c.Lobby)
+		if err := t.leaveRoom(c); err != nil {
+			return err
+		}
 	}
-	t.told = lobbies
+	t.told, t.silent = lobbies, sessions
 	if len(refused.Lobbies) > 0 {
 		queueExec(q.deferred(), (*Queries).RefuseLobby, refused)
 	}
@@ -71,6 +85,9 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 
 // wishOf returns the ticket that the members of a room want.
 func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
+	if c.Asked != nil {
+		return c.wishFor(), nil
+	}
 	if s.cfg.Queueing == nil {
 		return nil, unavailable("sessions do not queue here", nil)
 	}
@@ -89,13 +106,18 @@ func (p *RefuseLobbyParams) add(lobby uuid.UUID, err error) {
 	p.Lobbies, p.Reasons = append(p.Lobbies, lobby), append(p.Reasons, reason)
 }
 
-// leaveRoom lets the ticket of a room leave the queue.
-func (t *waits) leaveRoom(lobby uuid.UUID) {
+// leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.
+func (t *waits) leaveRoom(c lobbyQueueChange) error {
 	for _, r := range t.waiting {
-		if r.Lobby != nil && *r.Lobby == lobby && !r.elsewhere() {
-			t.leave(r, reasonByMember)
+		if r.Lobby == nil || *r.Lobby != c.Lobby || r.elsewhere() {
+			continue
 		}
+		if c.Ticket != "" && (c.Ticket != r.Ticket || r.Pending) {
+			return errRolledBack
+		}
+		t.leave(r, reasonByMember)
 	}
+	return nil
 }
 
 // pauseAway pauses the new tickets of rooms with members that are suspended.

@@ -16,7 +16,9 @@ import (
 type lobbyStep struct {
 	LobbyAction
 
-	Lobby uuid.UUID // the room; uuid.Nil: it has the id Room in Project
+	Lobby  uuid.UUID    // the room; uuid.Nil: it has the id Room in Project
+	asked  *askedTicket // with which the members queue; nil: one that the room asks for
+	ticket string       // the one that the action may cancel; "": any
 }
 
 // lobbyResult is what a step did, once the transaction is committed.
@@ -183,7 +185,7 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 		return nil, lobbyResult{Err: err}
 	}
 	t.use(r)
-	t.note(r, effects)
+	t.note(r, step, effects)
 	return r, lobbyResult{LobbyAnswer: LobbyAnswer{Answer: answer}}
 }
 
@@ -209,7 +211,7 @@ func (t *lobbyTurn) use(r *lobbyRoom) {
 }
 
 // note collects the effects of an action beside its room.
-func (t *lobbyTurn) note(r *lobbyRoom, effects []rooms.Effect) {
+func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []rooms.Effect) {
 	for _, e := range effects {
 		switch e.Kind {
 		case rooms.EffectInvite:
@@ -217,9 +219,12 @@ func (t *lobbyTurn) note(r *lobbyRoom, effects []rooms.Effect) {
 		case rooms.EffectRemove:
 			t.keys = append(t.keys, e.Session)
 		case rooms.EffectEnqueue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue})
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue, Asked: step.asked})
+			for _, m := range r.now.Members {
+				t.keys = append(t.keys, m.Session)
+			}
 		case rooms.EffectDequeue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members})
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Ticket: step.ticket})
 		}
 	}
 }

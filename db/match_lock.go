@@ -77,9 +77,7 @@ func (p *HoldProfilesParams) add(o MatchOwner) {
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
 	queue(out, &t.locked.tickets, (*Queries).LockMatchTickets, arg)
-	if t.propose == 0 {
-		queue(out, &t.locked.waiting, (*Queries).WaitingOfTickets, WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
-	}
+	queue(out, &t.locked.waiting, (*Queries).WaitingOfTickets, WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
 	queueExec(out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	var proposed []uuid.UUID
 	for _, m := range t.calls {

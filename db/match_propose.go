@@ -73,6 +73,7 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 	if t.proposed = open; len(open) > 0 {
 		queueExec(t.q.deferred(), (*Queries).ProposeMatches, put)
 		queueExec(t.q.deferred(), (*Queries).MarkProposed, mark)
+		t.askSessions(mark.Ids)
 	}
 	t.written = true
 	return nil

@@ -43,6 +43,16 @@ func (t *matchTx) writeRooms() {
 	t.rooms.write(t.q)
 }
 
+// askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to accept.
+func (t *matchTx) askSessions(tickets []string) {
+	t.rooms = newMatchRooms(t.universe)
+	for _, w := range t.locked.waiting {
+		if slices.Contains(tickets, w.Ticket) {
+			t.rooms.wake(w.Region, w.Session)
+		}
+	}
+}
+
 // matchedRoom is a match for which a room is made.
 type matchedRoom struct {
 	rooms.Matched

@@ -247,8 +247,11 @@ func (q *Queries) LeaveQueue(ctx context.Context, arg LeaveQueueParams) ([]Leave
 }
 
 const lockPlayerTicket = `-- name: LockPlayerTicket :one
-SELECT t.version, coalesce(t.pending_at > clock_timestamp() - $1::interval, false)::bool AS pending, t.matched_in
+SELECT t.version, coalesce(t.pending_at > clock_timestamp() - $1::interval, false)::bool AS pending, t.matched_in,
+       coalesce(r.region, '')::text AS session_region, coalesce(r.session, '')::text AS session, r.lobby
 FROM tickets t
+LEFT JOIN LATERAL (
+    SELECT o.region, o.session, o.lobby FROM realtime_tickets o WHERE o.ticket_region = t.region AND o.ticket = t.id LIMIT 1) r ON true
 WHERE t.region = $2 AND t.id = $3
   AND EXISTS (SELECT FROM ticket_players p WHERE p.region = t.region AND p.ticket_id = t.id AND p.sub = $4)
 FOR UPDATE OF t
@@ -262,13 +265,16 @@ type LockPlayerTicketParams struct {
 }
 
 type LockPlayerTicketRow struct {
-	Version   int32
-	Pending   bool
-	MatchedIn []byte
+	Version       int32
+	Pending       bool
+	MatchedIn     []byte
+	SessionRegion string
+	Session       string
+	Lobby         *uuid.UUID
 }
 
-// Locks the ticket of a member and returns the mark of the match that it is in. No row: the ticket has left, or the player is not a
-// member.
+// Locks the ticket of a member and returns the mark of the match that it is in, and a session of the realtime lobby that waits with it, with the
+// room whose members queued together. No row: the ticket has left, or the player is not a member.
 func (q *Queries) LockPlayerTicket(ctx context.Context, arg LockPlayerTicketParams) (LockPlayerTicketRow, error) {
 	row := q.db.QueryRow(ctx, lockPlayerTicket,
 		arg.PendingFor,
@@ -277,7 +283,14 @@ func (q *Queries) LockPlayerTicket(ctx context.Context, arg LockPlayerTicketPara
 		arg.Sub,
 	)
 	var i LockPlayerTicketRow
-	err := row.Scan(&i.Version, &i.Pending, &i.MatchedIn)
+	err := row.Scan(
+		&i.Version,
+		&i.Pending,
+		&i.MatchedIn,
+		&i.SessionRegion,
+		&i.Session,
+		&i.Lobby,
+	)
 	return i, err
 }
 

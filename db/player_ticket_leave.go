@@ -18,31 +18,89 @@ type TicketFacts struct {
 }
 
 // CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all replicas:
-// the ticket is in no match, or it has been before. A ticket whose players are being asked stays: declines reports the match
+// the ticket is in no match, or it has been before. The room of the realtime lobby that queued with it leaves the queue in the
+// same transaction. A ticket whose players are being asked stays: declines reports the match
 // that the caller is to decline. Errors: NotFound where the player is no member; Conflict, "matched", where a cycle of Open
 // Match has the ticket; Unavailable. A ticket that has left already is no error.
 func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines string, err error) {
 	if !IssuedHere(region, TicketID, id) {
 		return "", ticketUnknown(id)
 	}
+	c := cancelling{universe: region, ticket: id, sub: sub}
+	for range maxConflictRetries {
+		if err = s.cancelTicket(ctx, &c); err != nil || c.lobby == nil {
+			break
+		}
+		if err = s.cancelInLobby(ctx, &c); !isConflict(err) && !c.beside {
+			break
+		}
+	}
+	return c.declines, classify(err)
+}
+
+// cancelling is a ticket on its way out of the queue.
+type cancelling struct {
+	universe, ticket, sub string
+	beside                bool // the ticket leaves without its room, which knows nothing of it
+
+	declines string
+	region   string     // of the session or the lobby
+	session  string     // a session of the realtime lobby that waits with it; "": none
+	lobby    *uuid.UUID // whose members wait with it: the room has to be locked first
+}
+
+// cancelTicket cancels a ticket, unless it is that of a room.
+func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	var left bool
-	err = s.inTx(ctx, func(q *Queries) error {
-		declines, left = "", false
-		held, err := q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: region, ID: id, Sub: sub, PendingFor: s.cfg.Timing.PendingFor})
+	err := s.inTx(ctx, func(q *Queries) error {
+		c.declines, c.lobby, left = "", nil, false
+		held, err := q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub, PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // it has left, or is another's: the caller reads it next
 		}
 		if err != nil {
 			return err
 		}
-		if declines, err = q.mayLeave(ctx, region, held); err != nil || declines != "" {
+		if c.declines, err = q.mayLeave(ctx, c.universe, held); err != nil || c.declines != "" {
 			return err
 		}
-		left = true
-		return s.leaveQueue(ctx, q, region, []leaving{{id, TicketCancelled, reasonByMember, true}})
+		c.region, c.session = held.SessionRegion, held.Session
+		if c.lobby = held.Lobby; c.lobby != nil && !c.beside {
+			return nil
+		}
+		left, c.lobby = true, nil
+		if c.session != "" {
+			queueExec(q.deferred(), (*Queries).ForgetWaiting, ForgetWaitingParams{
+				TicketRegion: c.universe, Tickets: []string{c.ticket}, Reasons: []string{reasonByMember}, Told: []uuid.UUID{}, Silent: []string{},
+			})
+		}
+		return s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticket, TicketCancelled, reasonByMember, true}})
 	})
-	s.notifyQueue(region, false, left && err == nil)
-	return declines, classify(err)
+	s.notifyQueue(c.universe, false, left && err == nil)
+	if left && err == nil && c.session != "" {
+		s.notifyRealtime(c.region, c.session)
+	}
+	return err
+}
+
+// cancelInLobby lets a room leave the queue, with the ticket. Errors: a conflict if the room waits with another ticket by now, or the ticket is in a
+// match.
+func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
+	var turn *lobbyTurn
+	err := lockingSessions(func(further []string) error {
+		return s.inTx(ctx, func(q *Queries) (err error) {
+			step := lobbyStep{Lobby: *c.lobby, ticket: c.ticket, LobbyAction: LobbyAction{Region: c.region, Act: s.cfg.Rooms.Cancelled()}}
+			turn, err = s.actIn(ctx, q, c.region, []lobbyStep{step}, further)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	c.beside = len(turn.queue) == 0
+	s.announce(turn)
+	s.notifyQueue(c.universe, false, true)
+	return nil
 }
 
 // mayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits for a server

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largePlayerQueue is 50,000 tickets of two players each, with their events and matches.
+// largePlayerQueue is 50,000 tickets of two players each, with their events and matches. Sessions of the realtime lobby wait with some.
 const largePlayerQueue = `
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, ends_at)
 	SELECT 'eu', 't' || n, 1000 + n, ARRAY[md5('mode' || n % 500)::uuid], '{}', '{}', 'b', now() FROM generate_series(1, 50000) n;
@@ -17,6 +17,8 @@ INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
 INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'eu', 't' || n, 1, 'queued' FROM generate_series(1, 50000) n;
 INSERT INTO backfill_tickets SELECT 'eu', 't' || n, 'b' || n % 1000 FROM generate_series(1, 20000) n;
 INSERT INTO settled_tickets (region, id, body, assignment) SELECT 'eu', 's' || n, 'b', 'a' FROM generate_series(1, 50000) n;
+INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size)
+	SELECT 'eu', 's-' || n, 'eu', 't' || n, 1, 'p', 'p' || n || 'a', 'p' || n || 'a', 'duel', 2 FROM generate_series(1, 20000) n;
 INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
 	SELECT 'eu', md5(n::text)::uuid, 'eu', 'duel', 1, 'proposed', now(), '[]', '{}', '{}' FROM generate_series(1, 5000) n;
 ANALYZE;`

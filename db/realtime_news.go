@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -35,30 +36,56 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, se
 	var p tx.Pipeline
 	var rows []RealtimeNewsRow
 	var invited []RealtimeInvitationsRow
+	var waits []RealtimeWaitsRow
+	var expired []ExpiredWaitsRow
 	queue(&p, &rows, (*Queries).RealtimeNews, ask)
+	queue(&p, &waits, (*Queries).RealtimeWaits, RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
 	queue(&p, &invited, (*Queries).RealtimeInvitations, RealtimeInvitationsParams{Region: region, Sessions: ask.Ids})
+	queue(&p, &expired, (*Queries).ExpiredWaits, ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
 	if err := s.q.send(ctx, &p); err != nil {
 		return nil, err
 	}
-	return mergeNews(rows, invited), nil
+	n := newsBySession{}
+	for id, open := range invitationsBySession(invited) {
+		n.of(id).Invitations = open
+	}
+	for _, r := range waits {
+		n.of(r.Session).Waits = &RealtimeWait{r.RoomType, int(r.Size), r.Asked, time.Duration(r.Seconds) * time.Second}
+	}
+	for _, r := range expired {
+		n.of(r.Session).Expired = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
+	}
+	for _, r := range rows {
+		n.judge(r)
+	}
+	return n.list(), nil
 }
 
-// mergeNews returns the news of each session in one entry. A session that the replica does not own has no invitations to deliver.
-func mergeNews(rows []RealtimeNewsRow, invited []RealtimeInvitationsRow) []RealtimeNews {
-	open := invitationsBySession(invited)
-	news := make([]RealtimeNews, 0, len(rows)+len(open))
-	for _, r := range rows {
-		n := RealtimeNews{ID: r.ID, Superseded: r.Superseded, Revoked: r.Revoked}
-		if !r.Superseded {
-			n.Invitations = open[r.ID]
-		}
-		delete(open, r.ID)
-		news = append(news, n)
+// newsBySession has one entry for each session with news.
+type newsBySession map[string]*RealtimeNews
+
+func (n newsBySession) of(id string) *RealtimeNews {
+	if n[id] == nil {
+		n[id] = &RealtimeNews{ID: id}
 	}
-	for id, all := range open {
-		news = append(news, RealtimeNews{ID: id, Invitations: all})
+	return n[id]
+}
+
+// judge adds whether the replica owns a session. One that it does not own has nothing to deliver.
+func (n newsBySession) judge(r RealtimeNewsRow) {
+	if r.Superseded {
+		n[r.ID] = &RealtimeNews{ID: r.ID}
 	}
-	return news
+	news := n.of(r.ID)
+	news.Superseded, news.Revoked = r.Superseded, r.Revoked
+}
+
+func (n newsBySession) list() []RealtimeNews {
+	list := make([]RealtimeNews, 0, len(n))
+	for _, news := range n {
+		list = append(list, *news)
+	}
+	return list
 }
 
 // realtimeInvitations returns the open invitations of sessions.

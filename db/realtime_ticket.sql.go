@@ -13,6 +13,11 @@ import (
 )
 
 const addWaiting = `-- name: AddWaiting :exec
+WITH old AS (
+    DELETE FROM realtime_expired o USING (
+        SELECT k.region, k.session FROM realtime_expired k WHERE k.region = $1 AND k.session = ANY ($3::text[]) ORDER BY k.session FOR UPDATE) h
+    WHERE o.region = h.region AND o.session = h.session
+)
 INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size, lobby)
 SELECT $1, n.session, $2, n.ticket, n.place, n.project, n.player, n.sub, n.room_type, n.size,
        nullif(n.lobby, '00000000-0000-0000-0000-000000000000')
@@ -36,7 +41,7 @@ type AddWaitingParams struct {
 	Lobbies      []uuid.UUID
 }
 
-// The statement fails if a session waits by now: the transaction is then tried again.
+// The statement fails if a session waits by now: the transaction is then tried again. What became of an earlier ticket is no news any more.
 func (q *Queries) AddWaiting(ctx context.Context, arg AddWaitingParams) error {
 	_, err := q.db.Exec(ctx, addWaiting,
 		arg.Region,
@@ -86,6 +91,71 @@ func (q *Queries) EndSessionsWaiting(ctx context.Context, arg EndSessionsWaiting
 	return err
 }
 
+const expiredWaits = `-- name: ExpiredWaits :many
+SELECT e.session, e.ticket, e.room_type, e.size, e.reason FROM realtime_expired e
+WHERE e.region = $1 AND e.session = ANY ($2::text[]) AND e.at > clock_timestamp() - interval '5 minutes'
+`
+
+type ExpiredWaitsParams struct {
+	Region   string
+	Sessions []string
+}
+
+type ExpiredWaitsRow struct {
+	Session  string
+	Ticket   string
+	RoomType string
+	Size     int32
+	Reason   string
+}
+
+// Returns the tickets of sessions that left the queue within five minutes, without a match.
+func (q *Queries) ExpiredWaits(ctx context.Context, arg ExpiredWaitsParams) ([]ExpiredWaitsRow, error) {
+	rows, err := q.db.Query(ctx, expiredWaits, arg.Region, arg.Sessions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ExpiredWaitsRow{}
+	for rows.Next() {
+		var i ExpiredWaitsRow
+		if err := rows.Scan(
+			&i.Session,
+			&i.Ticket,
+			&i.RoomType,
+			&i.Size,
+			&i.Reason,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const forgetExpiredWaits = `-- name: ForgetExpiredWaits :execrows
+DELETE FROM realtime_expired e USING (
+    SELECT k.region, k.session FROM realtime_expired k
+    WHERE k.region = $1 AND k.at <= statement_timestamp() - interval '5 minutes' LIMIT $2 FOR UPDATE SKIP LOCKED) h
+WHERE e.region = h.region AND e.session = h.session
+`
+
+type ForgetExpiredWaitsParams struct {
+	Region string
+	Batch  int32
+}
+
+func (q *Queries) ForgetExpiredWaits(ctx context.Context, arg ForgetExpiredWaitsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetExpiredWaits, arg.Region, arg.Batch)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const forgetOutcomes = `-- name: ForgetOutcomes :exec
 DELETE FROM lobby_outcomes o USING (
     SELECT k.region, k.lobby, k.ticket FROM (SELECT unnest($1::uuid[]) AS lobby, unnest($2::text[]) COLLATE "C" AS ticket) w
@@ -123,12 +193,19 @@ func (q *Queries) ForgetSessionOfRooms(ctx context.Context, arg ForgetSessionOfR
 
 const forgetWaiting = `-- name: ForgetWaiting :exec
 WITH held AS MATERIALIZED (
-    SELECT r.region, r.session, r.lobby, r.ticket, w.reason
+    SELECT r.region, r.session, r.lobby, r.ticket, r.room_type, r.size, w.reason
     FROM (SELECT unnest($2::text[]) COLLATE "C" AS ticket, unnest($3::text[]) AS reason) w
     JOIN realtime_tickets r ON r.ticket_region = $4 AND r.ticket = w.ticket
     ORDER BY r.region, r.session FOR UPDATE OF r
 ), gone AS (
     DELETE FROM realtime_tickets r USING held h WHERE r.region = h.region AND r.session = h.session
+), expired AS (
+    INSERT INTO realtime_expired (region, session, ticket, room_type, size, reason)
+    SELECT h.region, h.session, h.ticket, h.room_type, h.size, h.reason FROM held h
+    WHERE (h.lobby IS NULL OR $5::bool) AND h.session <> ALL ($6::text[])
+    ORDER BY h.region, h.session
+    ON CONFLICT (region, session) DO UPDATE SET ticket = excluded.ticket, room_type = excluded.room_type, size = excluded.size,
+        reason = excluded.reason, at = excluded.at
 )
 INSERT INTO lobby_outcomes (region, lobby, ticket, reason)
 SELECT DISTINCT h.region, h.lobby, h.ticket, h.reason FROM held h WHERE h.lobby IS NOT NULL AND h.lobby <> ALL ($1::uuid[])
@@ -140,16 +217,20 @@ type ForgetWaitingParams struct {
 	Tickets      []string
 	Reasons      []string
 	TicketRegion string
+	Lost         bool
+	Silent       []string
 }
 
 // Deletes the rows of tickets that this transaction has taken out of the queue, or that are gone. The rooms that queued with them are told the
-// reason later, except the rooms @told.
+// reason later, except the rooms @told. The sessions are told, except those of @silent; sessions of a room only if the ticket was lost.
 func (q *Queries) ForgetWaiting(ctx context.Context, arg ForgetWaitingParams) error {
 	_, err := q.db.Exec(ctx, forgetWaiting,
 		arg.Told,
 		arg.Tickets,
 		arg.Reasons,
 		arg.TicketRegion,
+		arg.Lost,
+		arg.Silent,
 	)
 	return err
 }
@@ -446,6 +527,59 @@ func (q *Queries) PauseTicketsOfSessions(ctx context.Context, arg PauseTicketsOf
 	return err
 }
 
+const realtimeWaits = `-- name: RealtimeWaits :many
+SELECT r.session, r.room_type, r.size, coalesce(m.id, '00000000-0000-0000-0000-000000000000')::uuid AS asked, coalesce(m.seconds, 0)::int AS seconds
+FROM (SELECT unnest($1::text[]) COLLATE "C" AS session) w
+JOIN realtime_tickets r ON r.region = $2 AND r.session = w.session
+LEFT JOIN LATERAL (
+    SELECT CASE WHEN octet_length(k.matched_in) = 20 THEN encode(substring(k.matched_in FROM 5), 'hex')::uuid END AS match_id
+    FROM tickets k WHERE k.region = r.ticket_region AND k.id = r.ticket OFFSET 0) t ON true
+LEFT JOIN LATERAL (
+    SELECT o.id, ceil(extract(epoch FROM o.deadline - clock_timestamp())) AS seconds FROM matches o
+    WHERE o.region = r.ticket_region AND o.id = t.match_id AND o.state = 'proposed' AND o.deadline > clock_timestamp()
+      AND NOT EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = r.sub) OFFSET 0) m ON true
+`
+
+type RealtimeWaitsParams struct {
+	Sessions []string
+	Region   string
+}
+
+type RealtimeWaitsRow struct {
+	Session  string
+	RoomType string
+	Size     int32
+	Asked    uuid.UUID
+	Seconds  int32
+}
+
+// Returns those of the sessions that wait, each with the ready check in which its player has not answered, and the seconds until that ends.
+func (q *Queries) RealtimeWaits(ctx context.Context, arg RealtimeWaitsParams) ([]RealtimeWaitsRow, error) {
+	rows, err := q.db.Query(ctx, realtimeWaits, arg.Sessions, arg.Region)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RealtimeWaitsRow{}
+	for rows.Next() {
+		var i RealtimeWaitsRow
+		if err := rows.Scan(
+			&i.Session,
+			&i.RoomType,
+			&i.Size,
+			&i.Asked,
+			&i.Seconds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const refuseLobby = `-- name: RefuseLobby :exec
 INSERT INTO lobby_outcomes (region, lobby, ticket, reason)
 SELECT $1, unnest($2::uuid[]), '', unnest($3::text[])
@@ -605,54 +739,6 @@ func (q *Queries) TicketsOfSessions(ctx context.Context, arg TicketsOfSessionsPa
 	return items, nil
 }
 
-const waitingOfReplica = `-- name: WaitingOfReplica :many
-SELECT r.session, r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_tickets r
-JOIN realtime_sessions s ON s.region = r.region AND s.id = r.session
-WHERE r.region = $1 AND s.owner = $2::uuid ORDER BY r.session
-`
-
-type WaitingOfReplicaParams struct {
-	Region  string
-	Replica uuid.UUID
-}
-
-type WaitingOfReplicaRow struct {
-	Session      string
-	TicketRegion string
-	Ticket       string
-	Sub          string
-	RoomType     string
-	Size         int32
-}
-
-// Returns the sessions of a replica that wait, by id.
-func (q *Queries) WaitingOfReplica(ctx context.Context, arg WaitingOfReplicaParams) ([]WaitingOfReplicaRow, error) {
-	rows, err := q.db.Query(ctx, waitingOfReplica, arg.Region, arg.Replica)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []WaitingOfReplicaRow{}
-	for rows.Next() {
-		var i WaitingOfReplicaRow
-		if err := rows.Scan(
-			&i.Session,
-			&i.TicketRegion,
-			&i.Ticket,
-			&i.Sub,
-			&i.RoomType,
-			&i.Size,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const waitingOfSession = `-- name: WaitingOfSession :one
 SELECT r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_tickets r WHERE r.region = $1 AND r.session = $2
 `
@@ -778,8 +864,8 @@ func (q *Queries) WaitingPositions(ctx context.Context, arg WaitingPositionsPara
 }
 
 const waitingRegions = `-- name: WaitingRegions :many
-SELECT DISTINCT r.region FROM realtime_tickets r UNION SELECT DISTINCT o.region FROM lobby_outcomes o
-UNION SELECT DISTINCT l.region FROM lobbies l WHERE l.session_id IS NOT NULL
+SELECT r.region::text AS region FROM realtime_regions() AS r(region) UNION SELECT l.region FROM lobby_regions() AS l(region)
+UNION SELECT DISTINCT o.region FROM lobby_outcomes o UNION SELECT DISTINCT e.region FROM realtime_expired e
 `
 
 // Returns the regions whose sessions or rooms a worker must look after.

@@ -23,6 +23,7 @@ func (s *Store) pauseSessions(q *Queries, region string, sessions []string, paus
 // transaction must be repeated.
 func (s *Store) leaveSessions(ctx context.Context, q *Queries, region string, sessions []string) error {
 	t := s.newWaits(q, region)
+	t.silent = sessions
 	if err := t.read(ctx, &tx.Pipeline{}, sessions, nil, nil); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCal
 		return err
 	}
 	s.notifyTickets()
+	s.notifyRealtime(region, t.expired()...)
 	for c, a := range t.answers {
 		a.Position = t.position(c.Req.session.ID)
 		c.Answer(a.waited, a.err)
@@ -38,6 +39,7 @@ type waits struct {
 	waiting []WaitingSessionsRow
 	leaves  map[ticketRef]leaving
 	told    []uuid.UUID // rooms that know that they do not wait any more
+	silent  []string    // sessions that know why their ticket leaves
 	add     AddWaitingParams
 	placed  []string // sessions whose position is counted
 	places  []WaitingPositionsRow
@@ -80,6 +82,7 @@ func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
 			wishes = append(wishes, c.Req.wish)
 		}
 	}
+	t.silent = sessions
 	queue(&p, &held, (*Queries).HoldSessionEpochs, hold)
 	if err := t.read(ctx, &p, sessions, nil, wishes); err != nil {
 		return err
@@ -173,6 +176,7 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 	for _, r := range replaced {
 		t.leave(r, reasonElsewhere)
 	}
+	w.answer = answer
 	for i, m := range w.members {
 		t.add.add(w, i, m, answer.ID)
 		t.placed = append(t.placed, m.Session)

@@ -1,10 +1,18 @@
 package db
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // RealtimeTicket returns the ticket with which a session waits. Errors: NotFound if it waits with none; Unavailable.
 func (s *Store) RealtimeTicket(ctx context.Context, region, session string) (WaitingRealtime, error) {
 	row, err := s.q.WaitingOfSession(ctx, WaitingOfSessionParams{Region: region, Session: session})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return WaitingRealtime{}, newError(NotFound, "not_queued", "the session waits for no match")
+	}
 	if err != nil {
 		return WaitingRealtime{}, classify(err)
 	}

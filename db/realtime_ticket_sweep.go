@@ -65,6 +65,7 @@ func (s *Store) settleLost(q *Queries, lost []LostWaitingRow, connection func([]
 	if len(first.Assignment) == 0 || err != nil {
 		queueExec(q.deferred(), (*Queries).ForgetWaiting, ForgetWaitingParams{
 			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)}, Told: []uuid.UUID{},
+			Lost: true, Silent: []string{},
 		})
 		for _, r := range lost {
 			all.wake(r.Region, r.Session)
@@ -107,4 +108,11 @@ func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch 
 		return err
 	})
 	return n, classify(err)
+}
+
+// ForgetExpiredWaits deletes what sessions were told of tickets that left the queue more than five minutes ago, at most batch rows. Errors:
+// Unavailable.
+func (s *Store) ForgetExpiredWaits(ctx context.Context, region string, batch int) (int, error) {
+	n, err := s.q.ForgetExpiredWaits(ctx, ForgetExpiredWaitsParams{Region: region, Batch: int32(batch)})
+	return int(n), classify(err)
 }

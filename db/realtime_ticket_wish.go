@@ -18,6 +18,7 @@ type wish struct {
 	members []rooms.Member
 	subs    []string // the players of the ticket, as members
 	request PlayerTicketRequest
+	answer  PlayerTicketAnswer // of a ticket that was made
 }
 
 // The sizes of matches that sessions may ask for.

@@ -67,7 +67,7 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 	for _, r := range rows {
 		left[r.ID] = true
 	}
-	forget := ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...)}
+	forget := ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...), Silent: append([]string{}, t.silent...)}
 	for _, l := range leaves {
 		if !left[l.id] && t.queued(ticketRef{universe, l.id}) {
 			return errRolledBack
@@ -76,6 +76,16 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 	}
 	queueExec(t.q.deferred(), (*Queries).ForgetWaiting, forget)
 	return nil
+}
+
+// expired returns the sessions whose tickets leave without their doing.
+func (t *waits) expired() (sessions []string) {
+	for _, r := range t.waiting {
+		if _, left := t.leaves[r.ref()]; left && !slices.Contains(t.silent, r.Session) {
+			sessions = append(sessions, r.Session)
+		}
+	}
+	return sessions
 }
 
 // queued reports whether a ticket of a session was in the queue when it was read.

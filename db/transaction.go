@@ -34,6 +34,16 @@ func (s *Store) inBulkTxWithRetries(ctx context.Context, fn func(q *Queries) err
 	return err
 }
 
+// inTxWithRetries is inTx for calls that share no batch: it retries a transaction that lost against another one.
+func (s *Store) inTxWithRetries(ctx context.Context, fn func(q *Queries) error) (err error) {
+	for range maxConflictRetries {
+		if err = s.inTx(ctx, fn); !isConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
 // deferred returns the pipeline of statements that run with COMMIT, or with flush.
 func (q *Queries) deferred() *tx.Pipeline { return q.db.(*tx.Tx).Deferred() }
 

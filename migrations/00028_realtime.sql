@@ -223,6 +223,21 @@ CREATE INDEX realtime_tickets_by_ticket ON realtime_tickets (ticket_region, tick
 CREATE INDEX realtime_tickets_in_a_bucket ON realtime_tickets (region, project, room_type, size, queued_at);
 CREATE INDEX realtime_tickets_of_a_room ON realtime_tickets (region, lobby) WHERE lobby IS NOT NULL;
 
+-- The sessions whose ticket left the queue without a match, although they did not ask for it. A connection of the session is sent this event, also
+-- one that resumes it on another replica. The row stays until the session queues again, or for five minutes.
+CREATE TABLE realtime_expired (
+    region    text NOT NULL,
+    session   text COLLATE "C" NOT NULL,
+    ticket    text COLLATE "C" NOT NULL,
+    room_type text COLLATE "C" NOT NULL,
+    size      integer NOT NULL,
+    reason    text NOT NULL,
+    at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (region, session)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE realtime_expired ALTER COLUMN region SET (n_distinct = 1);
+CREATE INDEX realtime_expired_by_time ON realtime_expired (region, at);
+
 -- What became of the tickets with which rooms queued, until a worker has told the room.
 CREATE TABLE lobby_outcomes (
     region   text NOT NULL,                    -- of the room
@@ -255,7 +270,7 @@ CREATE OR REPLACE FUNCTION hot_tables() RETURNS regclass[] LANGUAGE sql STABLE A
                  'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
-                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'lobby_outcomes']::regclass[]
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes']::regclass[]
 $$;
 
 -- +goose Down
@@ -281,7 +296,7 @@ COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, 
 COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
 DROP FUNCTION realtime_regions, realtime_steady_since;
 DROP FUNCTION lobby_regions;
-DROP TABLE lobby_outcomes, realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
+DROP TABLE lobby_outcomes, realtime_expired, realtime_tickets, lobby_log, lobby_members, lobbies, realtime_sessions, project_keys, projects;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION replica_horizon(p_region text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(max(r.seen_at) - max(c.lease_ttl), '-infinity')

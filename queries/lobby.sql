@@ -172,3 +172,8 @@ WITH old AS (
     DELETE FROM lobby_log g USING old WHERE g.region = @region AND g.lobby = old.lobby AND g.pos = old.pos RETURNING g.at
 )
 SELECT count(*)::int AS rows, coalesce(max(at), @since)::timestamptz AS last FROM gone;
+
+-- name: PlayersOfLobby :many
+-- Returns the players of the members of a room, sorted.
+SELECT m.player FROM lobbies l JOIN lobby_members m ON m.region = l.region AND m.lobby = l.uid
+WHERE l.region = @region AND l.project = @project AND l.id = @id AND m.state = 'joined' ORDER BY m.player;

@@ -48,10 +48,13 @@ ORDER BY r.sub, r.profile;
 INSERT INTO ticket_events (region, ticket_id, n, state) SELECT @region, unnest(@tickets::text[]), 1, 'queued';
 
 -- name: LockPlayerTicket :one
--- Locks the ticket of a member and returns the mark of the match that it is in. No row: the ticket has left, or the player is not a
--- member.
-SELECT t.version, coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending, t.matched_in
+-- Locks the ticket of a member and returns the mark of the match that it is in, and a session of the realtime lobby that waits with it, with the
+-- room whose members queued together. No row: the ticket has left, or the player is not a member.
+SELECT t.version, coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending, t.matched_in,
+       coalesce(r.region, '')::text AS session_region, coalesce(r.session, '')::text AS session, r.lobby
 FROM tickets t
+LEFT JOIN LATERAL (
+    SELECT o.region, o.session, o.lobby FROM realtime_tickets o WHERE o.ticket_region = t.region AND o.ticket = t.id LIMIT 1) r ON true
 WHERE t.region = @region AND t.id = @id
   AND EXISTS (SELECT FROM ticket_players p WHERE p.region = t.region AND p.ticket_id = t.id AND p.sub = @sub)
 FOR UPDATE OF t;

@@ -25,21 +25,33 @@ ORDER BY r.session;
 
 -- name: ForgetWaiting :exec
 -- Deletes the rows of tickets that this transaction has taken out of the queue, or that are gone. The rooms that queued with them are told the
--- reason later, except the rooms @told.
+-- reason later, except the rooms @told. The sessions are told, except those of @silent; sessions of a room only if the ticket was lost.
 WITH held AS MATERIALIZED (
-    SELECT r.region, r.session, r.lobby, r.ticket, w.reason
+    SELECT r.region, r.session, r.lobby, r.ticket, r.room_type, r.size, w.reason
     FROM (SELECT unnest(@tickets::text[]) COLLATE "C" AS ticket, unnest(@reasons::text[]) AS reason) w
     JOIN realtime_tickets r ON r.ticket_region = @ticket_region AND r.ticket = w.ticket
     ORDER BY r.region, r.session FOR UPDATE OF r
 ), gone AS (
     DELETE FROM realtime_tickets r USING held h WHERE r.region = h.region AND r.session = h.session
+), expired AS (
+    INSERT INTO realtime_expired (region, session, ticket, room_type, size, reason)
+    SELECT h.region, h.session, h.ticket, h.room_type, h.size, h.reason FROM held h
+    WHERE (h.lobby IS NULL OR @lost::bool) AND h.session <> ALL (@silent::text[])
+    ORDER BY h.region, h.session
+    ON CONFLICT (region, session) DO UPDATE SET ticket = excluded.ticket, room_type = excluded.room_type, size = excluded.size,
+        reason = excluded.reason, at = excluded.at
 )
 INSERT INTO lobby_outcomes (region, lobby, ticket, reason)
 SELECT DISTINCT h.region, h.lobby, h.ticket, h.reason FROM held h WHERE h.lobby IS NOT NULL AND h.lobby <> ALL (@told::uuid[])
 ON CONFLICT (region, lobby, ticket) DO NOTHING;
 
 -- name: AddWaiting :exec
--- The statement fails if a session waits by now: the transaction is then tried again.
+-- The statement fails if a session waits by now: the transaction is then tried again. What became of an earlier ticket is no news any more.
+WITH old AS (
+    DELETE FROM realtime_expired o USING (
+        SELECT k.region, k.session FROM realtime_expired k WHERE k.region = @region AND k.session = ANY (@sessions::text[]) ORDER BY k.session FOR UPDATE) h
+    WHERE o.region = h.region AND o.session = h.session
+)
 INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size, lobby)
 SELECT @region, n.session, @ticket_region, n.ticket, n.place, n.project, n.player, n.sub, n.room_type, n.size,
        nullif(n.lobby, '00000000-0000-0000-0000-000000000000')
@@ -138,11 +150,29 @@ INSERT INTO lobby_outcomes (region, lobby, ticket, match_id, room)
 SELECT DISTINCT h.region, h.lobby, h.ticket, h.match_id, h.room FROM held h WHERE h.lobby IS NOT NULL
 ON CONFLICT (region, lobby, ticket) DO NOTHING;
 
--- name: WaitingOfReplica :many
--- Returns the sessions of a replica that wait, by id.
-SELECT r.session, r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_tickets r
-JOIN realtime_sessions s ON s.region = r.region AND s.id = r.session
-WHERE r.region = @region AND s.owner = sqlc.arg(replica)::uuid ORDER BY r.session;
+-- name: RealtimeWaits :many
+-- Returns those of the sessions that wait, each with the ready check in which its player has not answered, and the seconds until that ends.
+SELECT r.session, r.room_type, r.size, coalesce(m.id, '00000000-0000-0000-0000-000000000000')::uuid AS asked, coalesce(m.seconds, 0)::int AS seconds
+FROM (SELECT unnest(@sessions::text[]) COLLATE "C" AS session) w
+JOIN realtime_tickets r ON r.region = @region AND r.session = w.session
+LEFT JOIN LATERAL (
+    SELECT CASE WHEN octet_length(k.matched_in) = 20 THEN encode(substring(k.matched_in FROM 5), 'hex')::uuid END AS match_id
+    FROM tickets k WHERE k.region = r.ticket_region AND k.id = r.ticket OFFSET 0) t ON true
+LEFT JOIN LATERAL (
+    SELECT o.id, ceil(extract(epoch FROM o.deadline - clock_timestamp())) AS seconds FROM matches o
+    WHERE o.region = r.ticket_region AND o.id = t.match_id AND o.state = 'proposed' AND o.deadline > clock_timestamp()
+      AND NOT EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = r.sub) OFFSET 0) m ON true;
+
+-- name: ExpiredWaits :many
+-- Returns the tickets of sessions that left the queue within five minutes, without a match.
+SELECT e.session, e.ticket, e.room_type, e.size, e.reason FROM realtime_expired e
+WHERE e.region = @region AND e.session = ANY (@sessions::text[]) AND e.at > clock_timestamp() - interval '5 minutes';
+
+-- name: ForgetExpiredWaits :execrows
+DELETE FROM realtime_expired e USING (
+    SELECT k.region, k.session FROM realtime_expired k
+    WHERE k.region = @region AND k.at <= statement_timestamp() - interval '5 minutes' LIMIT @batch FOR UPDATE SKIP LOCKED) h
+WHERE e.region = h.region AND e.session = h.session;
 
 -- name: TicketsOfSessions :many
 -- Returns the tickets with which sessions wait.
@@ -154,8 +184,8 @@ SELECT r.ticket_region, r.ticket, r.sub, r.room_type, r.size FROM realtime_ticke
 
 -- name: WaitingRegions :many
 -- Returns the regions whose sessions or rooms a worker must look after.
-SELECT DISTINCT r.region FROM realtime_tickets r UNION SELECT DISTINCT o.region FROM lobby_outcomes o
-UNION SELECT DISTINCT l.region FROM lobbies l WHERE l.session_id IS NOT NULL;
+SELECT r.region::text AS region FROM realtime_regions() AS r(region) UNION SELECT l.region FROM lobby_regions() AS l(region)
+UNION SELECT DISTINCT o.region FROM lobby_outcomes o UNION SELECT DISTINCT e.region FROM realtime_expired e;
 
 -- name: LostWaiting :many
 -- Returns sessions whose ticket has left the queue without them, with what became of it: an assignment by a director of Open Match, or the last state.

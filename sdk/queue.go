@@ -22,6 +22,14 @@ type TicketRequest struct {
 	Players map[string]TicketPlayer `json:"players,omitempty"`
 	// Latencies are measured latencies in milliseconds, 0 to 10,000, by region.
 	Latencies map[string]int `json:"latencies,omitempty"`
+	// Lobby is a room of the realtime lobby that the caller owns, a party or a lobby: its members are the party. Nil: Party says who they are.
+	Lobby *TicketLobby `json:"lobby,omitempty"`
+}
+
+// TicketLobby names a room of the realtime lobby.
+type TicketLobby struct {
+	Project string `json:"project"`
+	Room    string `json:"room"`
 }
 
 // TicketPlayer is what a [TicketRequest] says of one player.

@@ -24,7 +24,8 @@ func (w waitingSweeper) runOnce(ctx context.Context) (Done, error) {
 			w.sweep(ctx, region, done, "waiting_ended", lost),
 			w.sweep(ctx, region, done, "tickets_paused", w.store.PauseForgottenTickets),
 			w.sweep(ctx, region, done, "rooms_told", w.store.TellLobbies),
-			w.sweep(ctx, region, done, "match_rooms_ended", w.store.EndMatchRooms))
+			w.sweep(ctx, region, done, "match_rooms_ended", w.store.EndMatchRooms),
+			w.sweep(ctx, region, done, "waiting_forgotten", w.store.ForgetExpiredWaits))
 	})
 }
 

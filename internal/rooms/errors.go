@@ -22,6 +22,7 @@ var (
 	ErrLocked      = &Error{Code: "room_locked", Text: "room is locked"}
 	ErrNotInvited  = &Error{Code: "not_invited", Text: "not invited"}
 	ErrNotOwner    = &Error{Code: "refused", Text: "only the owner of the room may do this"}
+	ErrChanged     = &Error{Code: "party_changed", Text: "the members of the room have changed"}
 	ErrNoServer    = &Error{Code: "refused", Text: "the match has no server"}
 	ErrStateTooBig = &Error{Code: "too_large", Text: "the state of the room would have more than 64 KiB"}
 	ErrTooLarge    = &Error{Code: "too_large", Text: "payload exceeds maximum size"}

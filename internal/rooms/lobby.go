@@ -150,6 +150,13 @@ func (l lobby) start(r *Room, _ Member, f fields) error {
 	return l.enqueue(r, q)
 }
 
+func (l lobby) enqueues(r *Room, q Queue) error {
+	if err := allReady(r); err != nil {
+		return err
+	}
+	return l.ready(r, q)
+}
+
 func allReady(r *Room) error {
 	for _, m := range r.Members {
 		if c := r.card(m.Session); m.Away || c.Ready == nil || !*c.Ready {

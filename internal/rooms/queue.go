@@ -23,6 +23,8 @@ const (
 // queuing is a logic whose members queue together.
 type queuing interface {
 	matched(r *Room) // changes what a match changes beside the phase
+	// enqueues decides whether the members may queue, for a caller outside of the room.
+	enqueues(r *Room, q Queue) error
 }
 
 // queued is a place in the queue, in the state of a room.
@@ -74,6 +76,8 @@ func setQueued(r *Room, q Queue) {
 	r.Set("queue", queued{RoomType: q.RoomType, Size: q.Size})
 	r.Delete("countdown")
 }
+
+func (g group) enqueues(r *Room, q Queue) error { return g.ready(r, q) }
 
 // ready decides whether the members of a room may queue together.
 func (g group) ready(r *Room, q Queue) error {

@@ -17,6 +17,9 @@ import (
 // TicketStore is the part of db.Store that the routes of tickets call.
 type TicketStore interface {
 	CreatePlayerTicket(ctx context.Context, region string, r db.PlayerTicketRequest) (db.PlayerTicketAnswer, error)
+	// LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound; Unavailable.
+	LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error)
+	CreateLobbyTicket(ctx context.Context, universe string, r db.LobbyTicketRequest) (db.PlayerTicketAnswer, error)
 	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
 	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines string, err error)
 	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the player is no

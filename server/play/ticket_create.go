@@ -32,10 +32,31 @@ func (t createdTicket) Status() int {
 	return http.StatusOK
 }
 
+// maxLobbyTries bounds how often a request is decided again because the members of its lobby have changed.
+const maxLobbyTries = 3
+
 // create puts a party into the queue.
-func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (createdTicket, error) {
-	caller := rest.Caller(ctx)
-	draft, err := in.Body.draft(caller, in.Header("Idempotency-Key"))
+func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t createdTicket, err error) {
+	if in.Body.Lobby == nil {
+		return f.createFor(ctx, in, nil)
+	}
+	for range maxLobbyTries {
+		var members []string
+		members, err = f.Store.LobbyPlayers(ctx, in.Body.Lobby.Project, in.Body.Lobby.Room, rest.Caller(ctx))
+		if err != nil {
+			return t, err
+		}
+		if t, err = f.createFor(ctx, in, members); !hasCode(err, "party_changed") {
+			return t, err
+		}
+	}
+	return t, err
+}
+
+// createFor puts the caller and its party, or the members of a lobby, into the queue.
+func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], members []string) (createdTicket, error) {
+	caller, key := rest.Caller(ctx), in.Header("Idempotency-Key")
+	draft, err := in.Body.draft(caller, key, members)
 	if err != nil {
 		return createdTicket{}, err
 	}
@@ -49,9 +70,9 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (crea
 	}
 	request := db.PlayerTicketRequest{
 		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
-		TTL: ttl, Lease: f.Lease, IdempotencyKey: in.Header("Idempotency-Key"), RequestHash: hashOf(draft),
+		TTL: ttl, Lease: f.Lease, IdempotencyKey: key, RequestHash: hashOf(draft, in.Body.Lobby),
 	}
-	answer, err := f.Store.CreatePlayerTicket(ctx, f.Region, request)
+	answer, err := f.queue(ctx, request, in.Body.Lobby)
 	if err != nil {
 		return createdTicket{}, err
 	}
@@ -65,6 +86,13 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (crea
 		}
 	}
 	return createdTicket{f.show(ctx, t), answer.New}, nil
+}
+
+func (f ticketFace) queue(ctx context.Context, r db.PlayerTicketRequest, lobby *ticketLobby) (db.PlayerTicketAnswer, error) {
+	if lobby == nil {
+		return f.Store.CreatePlayerTicket(ctx, f.Region, r)
+	}
+	return f.Store.CreateLobbyTicket(ctx, f.Region, db.LobbyTicketRequest{PlayerTicketRequest: r, Project: lobby.Project, Room: lobby.Room})
 }
 
 func partyOf(d ticketbody.Draft) (subs []string) {

@@ -29,9 +29,11 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 	return f.answer(ctx, id, err, db.TicketAssigned)
 }
 
-func isTooLate(err error) bool {
+func isTooLate(err error) bool { return hasCode(err, "too_late") }
+
+func hasCode(err error, code string) bool {
 	e, ok := errors.AsType[*db.Error](err)
-	return ok && e.Code == "too_late"
+	return ok && e.Code == code
 }
 
 func (f ticketFace) accept(ctx context.Context, in rest.In[rest.None]) (ticket, error) {

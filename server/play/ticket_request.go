@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/rest"
@@ -31,6 +32,7 @@ var (
 		},
 	}
 	attributeName = rest.Mode // the same alphabet and length
+	lobbyID       = rest.Format{Allowed: "1 to 128 bytes of UTF-8 without spaces and control characters", Valid: rooms.ValidID}
 )
 
 // ticketRequest asks for a ticket. Values of attributes are numbers, texts or lists of texts.
@@ -40,6 +42,13 @@ type ticketRequest struct {
 	Attributes map[string]any           `json:"attributes"`
 	Players    map[string]*ticketPlayer `json:"players"`
 	Latencies  map[string]*int          `json:"latencies"`
+	Lobby      *ticketLobby             `json:"lobby"` // its members are the party; nil: none
+}
+
+// ticketLobby is a room of the realtime lobby.
+type ticketLobby struct {
+	Project string `json:"project"`
+	Room    string `json:"room"`
 }
 
 type ticketPlayer struct {
@@ -59,6 +68,11 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 		c.Each("party", r.Party, rest.Sub)
 		c.Unique("party", r.Party)
 	}
+	if r.Lobby != nil {
+		c.That(r.Party == nil, "party", "must be absent: the party is the members of the lobby")
+		c.Match("lobby.project", r.Lobby.Project, lobbyID)
+		c.Match("lobby.room", r.Lobby.Room, lobbyID)
+	}
 	c.Count("players", len(r.Players), 0, ticketbody.MaxPlayers)
 	c.Count("latencies", len(r.Latencies), 0, ticketbody.MaxRegions)
 	for _, region := range slices.Sorted(maps.Keys(r.Latencies)) {
@@ -69,14 +83,17 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	}
 }
 
-// draft translates the request. It checks the rules that involve the caller, and the values of attributes.
-func (r *ticketRequest) draft(caller, key string) (d ticketbody.Draft, err error) {
+// draft translates the request. members are those of its lobby. It checks the rules that involve the caller, and the values of attributes.
+func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbody.Draft, err error) {
 	var c rest.Check
 	if key != "" {
 		c.Match("Idempotency-Key", key, idempotencyKey)
 	}
 	party := slices.Sorted(slices.Values(r.Party))
-	if r.Party == nil {
+	switch {
+	case r.Lobby != nil:
+		party = members
+	case r.Party == nil:
 		party = []string{caller}
 	}
 	c.That(slices.Contains(party, caller), "party", "must contain the caller")
@@ -173,7 +190,7 @@ func sizeOf(a match.Attributes) (n int) {
 
 // hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of this code
 // may serve a retry, so a field that is added must not change the hash when it is absent.
-func hashOf(d ticketbody.Draft) []byte {
+func hashOf(d ticketbody.Draft, lobby *ticketLobby) []byte {
 	type player struct {
 		Sub        string           `json:"sub"`
 		Attributes match.Attributes `json:"attributes,omitempty"`
@@ -183,7 +200,8 @@ func hashOf(d ticketbody.Draft) []byte {
 		Players    []player          `json:"players"`
 		Attributes match.Attributes  `json:"attributes,omitempty"`
 		Latencies  map[string]uint16 `json:"latencies,omitempty"`
-	}{Profiles: d.Profiles, Attributes: d.Attributes, Latencies: d.Latencies}
+		Lobby      *ticketLobby      `json:"lobby,omitempty"`
+	}{Profiles: d.Profiles, Attributes: d.Attributes, Latencies: d.Latencies, Lobby: lobby}
 	for _, p := range d.Players {
 		canonical.Players = append(canonical.Players, player{p.Sub, p.Attributes})
 	}

@@ -68,6 +68,7 @@ type attached struct {
 	mu      sync.Mutex
 	members map[string]*member // by the room's id
 	told    map[uuid.UUID]bool // the rooms of the invitations that it was sent
+	queue   queueNews
 }
 
 // newHub returns a hub. Its run must be called, and ends the subscription to notifications.

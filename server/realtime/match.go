@@ -40,6 +40,8 @@ func enqueue(ctx context.Context, c *conn, e envelope) (answer, error) {
 			return answer{}, invalid("latencies", "has to be an object of regions and milliseconds")
 		}
 	}
+	c.hub.enqueueing(c)
+	defer c.hub.enqueueing(c)
 	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{
 		Region: c.region, Project: c.project, Session: c.session, Player: c.player, Queue: q,
 	})

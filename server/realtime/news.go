@@ -16,7 +16,9 @@ const (
 	// newsEvery is how often the news of all sessions is read, because notifications can be lost.
 	newsEvery = 10 * time.Second
 	newsRetry = time.Second // after a failure
-	newsPage  = 1000
+	// waitingEvery is how often the news of sessions that wait for a match is read: a ready check ends within seconds.
+	waitingEvery = 2 * time.Second
+	newsPage     = 1000
 )
 
 // The reasons with which the hub closes connections.
@@ -59,9 +61,13 @@ func (n *newsReader) askAll() {
 func (n *newsReader) run(ctx context.Context) {
 	every := time.NewTicker(newsEvery)
 	defer every.Stop()
+	waiting := time.NewTicker(waitingEvery)
+	defer waiting.Stop()
 	for {
 		select {
 		case <-n.wake:
+		case <-waiting.C:
+			n.askWaiting()
 		case <-every.C:
 			n.askAll()
 		case <-ctx.Done():
@@ -119,6 +125,12 @@ func (n *newsReader) take() []db.SessionEpoch {
 func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.SessionEpoch) error {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
+	asked := make(map[string]int, len(page))
+	for _, ref := range page {
+		if s := n.hub.current(ref); s != nil {
+			asked[ref.ID] = s.enqueued()
+		}
+	}
 	news, err := n.hub.Store.RealtimeNews(ctx, n.hub.Region, replica, page)
 	if err != nil {
 		return err
@@ -129,7 +141,7 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	}
 	for _, ref := range page {
 		if s := n.hub.current(ref); s != nil {
-			s.tell(told[ref.ID])
+			s.tell(told[ref.ID], asked[ref.ID])
 		}
 	}
 	return nil
@@ -145,8 +157,8 @@ func (h *hub) current(ref db.SessionEpoch) *attached {
 	return nil
 }
 
-// tell acts on the news of a session. Without news it has no invitations.
-func (s *attached) tell(news db.RealtimeNews) {
+// tell acts on the news of a session, which were read when it had called for a place in the queue so many times. Without news it has no invitations.
+func (s *attached) tell(news db.RealtimeNews, enqueued int) {
 	switch {
 	case news.Superseded:
 		s.close(closeSuperseded, reasonSuperseded)
@@ -154,6 +166,7 @@ func (s *attached) tell(news db.RealtimeNews) {
 		s.close(closeKey, reasonRevoked)
 	default:
 		s.invite(news.Invitations)
+		s.tellQueue(news, enqueued)
 	}
 }
 

@@ -74,3 +74,13 @@ func invitationMessage(i db.RealtimeInvitation) outgoing {
 	p["size"], p["participants"] = i.Size, i.Participants
 	return outgoing{Type: "match.found", Room: i.Room, P: p}
 }
+
+// pendingMessage returns match.pending: the player has to accept the match, or to decline it.
+func pendingMessage(w db.RealtimeWait) outgoing {
+	return outgoing{Type: "match.pending", P: map[string]any{"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds())}}
+}
+
+// expiredMessage returns matchmaking.expired: the session waits for a match no more.
+func expiredMessage(e db.ExpiredWait) outgoing {
+	return outgoing{Type: "matchmaking.expired", P: map[string]any{"room_type": e.RoomType, "size": e.Size, "reason": e.Reason}}
+}

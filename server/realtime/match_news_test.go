@@ -1,0 +1,173 @@
+package realtime
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
+)
+
+// readyCheck makes the profile of the type duel ask its players.
+func (v *served) readyCheck() {
+	v.t.Helper()
+	_, err := v.store.ApplyProfile(v.t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
+		[]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 40s}\n"), false)
+	require.NoError(v.t, err)
+}
+
+// settle tells sessions what became of tickets that left the queue, as workers do, until n sessions are told.
+func (v *served) settle(n int) {
+	v.t.Helper()
+	require.Eventually(v.t, func() bool {
+		done, err := v.store.SettleLostTickets(v.t.Context(), "global", 100, ticketbody.Connection)
+		require.NoError(v.t, err)
+		n -= done
+		return n <= 0
+	}, patience, 5*time.Millisecond)
+}
+
+// event waits for the first event of a kind.
+func event(t *testing.T, c *realtimetest.Client, kind string) (p map[string]any) {
+	t.Helper()
+	c.Wait(t, kind, func(v *realtimetest.View) bool {
+		i := slices.IndexFunc(v.Events(), func(e realtimetest.Event) bool { return e.Type == kind })
+		if i >= 0 {
+			p = v.Events()[i].P
+		}
+		return i >= 0
+	})
+	return p
+}
+
+// reappears waits until a client was sent an event n times.
+func reappears(t *testing.T, c *realtimetest.Client, kind string, n int) {
+	t.Helper()
+	c.Wait(t, kind, func(v *realtimetest.View) bool { return v.Count(kind, "") >= n })
+}
+
+// The players of a profile with a ready check are asked, also after they have resumed elsewhere, until they answer.
+func TestPlayersAreAskedWhetherTheyAccept(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	a.readyCheck()
+	first, second := a.client(), b.client()
+	for _, c := range []*realtimetest.Client{first, second} {
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
+	}
+	for _, c := range []*realtimetest.Client{first, second} {
+		p := event(t, c, "match.pending")
+		require.Equal(t, "duel", p["room_type"])
+		require.Equal(t, float64(2), p["size"])
+		require.Positive(t, p["seconds"])
+	}
+	second.Drop()
+	require.NoError(t, second.Reconnect(t.Context(), a.address()))
+	require.True(t, second.Resumed())
+	reappears(t, second, "match.pending", 2)
+	require.Equal(t, false, first.Must(t, "match.accept", "", nil)["done"])
+	require.Equal(t, true, second.Must(t, "match.accept", "", nil)["done"])
+	room, _ := found(t, first)
+	other, _ := found(t, second)
+	require.Equal(t, room, other)
+}
+
+// One that declines waits no more, and learns it; the other one waits on at its place.
+func TestAPlayerThatDeclinesLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	a.readyCheck()
+	first, second := a.client(), b.client()
+	for _, c := range []*realtimetest.Client{first, second} {
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
+	}
+	event(t, first, "match.pending")
+	first.Must(t, "match.accept", "", nil)
+	require.Equal(t, true, second.Must(t, "match.decline", "", nil)["done"])
+	a.settle(1)
+	gone := event(t, second, "matchmaking.expired")
+	require.Equal(t, map[string]any{"room_type": "duel", "size": float64(2), "reason": "declined"}, gone)
+	require.Equal(t, "not_queued", second.Ask(t, "match.decline", "", nil).Code())
+	require.Equal(t, true, first.Must(t, "matchmaking.dequeue", "", nil)["removed"], "the other one waits on")
+	require.Zero(t, countOf(first, "matchmaking.expired"))
+}
+
+// A ticket expires while its session is away: the session learns it where it is resumed, again wherever it is resumed, and not once it queues again.
+func TestASessionLearnsElsewhereThatItsTicketHasExpired(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	c := a.client()
+	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x", "size": float64(3)})
+	_, err := a.store.Pool().Exec(t.Context(), "UPDATE tickets SET expires_at = clock_timestamp(), ends_at = clock_timestamp()")
+	require.NoError(t, err)
+	n, err := a.store.SweepTickets(t.Context(), "global", 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	c.Drop()
+	a.settle(1)
+	require.NoError(t, c.Reconnect(t.Context(), b.address()))
+	require.True(t, c.Resumed())
+	require.Equal(t, map[string]any{"room_type": "x", "size": float64(3), "reason": "ttl"}, event(t, c, "matchmaking.expired"))
+	c.Drop()
+	require.NoError(t, c.Reconnect(t.Context(), a.address()))
+	reappears(t, c, "matchmaking.expired", 2)
+	c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x", "size": float64(3)})
+	var left int
+	require.NoError(t, a.store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM realtime_expired").Scan(&left))
+	require.Zero(t, left)
+}
+
+// match.found comes again with each connection until the client joins the room.
+func TestAMatchIsFoundUntilItsRoomIsJoined(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	first, second := a.client(), b.client()
+	for _, c := range []*realtimetest.Client{first, second} {
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "x"})
+	}
+	room, _ := found(t, first)
+	for n, v := range []*served{b, a, b} {
+		first.Drop()
+		require.NoError(t, first.Reconnect(t.Context(), v.address()))
+		reappears(t, first, "match.found", n+2)
+	}
+	first.Join(t, "x", room, nil)
+	first.Drop()
+	require.NoError(t, first.Reconnect(t.Context(), a.address()))
+	first.Wait(t, "the room", func(v *realtimetest.View) bool { return v.Count("room.reconnected", room) == 1 })
+	first.Must(t, "echo", "", nil)
+	require.Equal(t, 4, countOf(first, "match.found"))
+	second.Must(t, "room.leave", room, nil) // declines
+	second.Drop()
+	require.NoError(t, second.Reconnect(t.Context(), a.address()))
+	second.Must(t, "echo", "", nil)
+	require.Equal(t, 1, countOf(second, "match.found"))
+}
+
+func countOf(c *realtimetest.Client, kind string) (n int) {
+	for _, e := range c.Events() {
+		if e.Type == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Two sessions of a player cannot wait for one profile: the first one learns that it does not.
+func TestASessionLearnsThatItsPlayerQueuesElsewhere(t *testing.T) {
+	t.Parallel()
+	a, b := matchmaking(t)
+	a.readyCheck()
+	ada := a.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })
+	named := func(o *realtimetest.Options) { o.Token = ada }
+	first, second := a.client(named), b.client(named)
+	first.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
+	second.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
+	require.Equal(t, "member_queued_elsewhere", event(t, first, "matchmaking.expired")["reason"])
+	require.Zero(t, countOf(second, "matchmaking.expired"))
+}
