@@ -528,7 +528,7 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
-                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'lobby_outcomes']::regclass[]
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes']::regclass[]
 $$;
 
 CREATE FUNCTION public.keep_drain(p_region text, p_name text, p_endpoint text, p_actor text, p_keep boolean) RETURNS TABLE(changed boolean, replicas uuid[])
@@ -3911,6 +3911,18 @@ CREATE TABLE public.projects (
 
 COMMENT ON TABLE public.projects IS 'A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.';
 
+CREATE TABLE public.realtime_expired (
+    region text NOT NULL,
+    session text NOT NULL COLLATE pg_catalog."C",
+    ticket text NOT NULL COLLATE pg_catalog."C",
+    room_type text NOT NULL COLLATE pg_catalog."C",
+    size integer NOT NULL,
+    reason text NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.realtime_expired ALTER COLUMN region SET (n_distinct=1);
+
 CREATE TABLE public.realtime_sessions (
     region text NOT NULL,
     id text NOT NULL COLLATE pg_catalog."C",
@@ -4190,6 +4202,9 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.provider_budgets
     ADD CONSTRAINT provider_budgets_pkey PRIMARY KEY (provider, class);
 
+ALTER TABLE ONLY public.realtime_expired
+    ADD CONSTRAINT realtime_expired_pkey PRIMARY KEY (region, session);
+
 ALTER TABLE ONLY public.realtime_sessions
     ADD CONSTRAINT realtime_sessions_pkey PRIMARY KEY (region, id);
 
@@ -4336,6 +4351,8 @@ CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
 CREATE INDEX pool_modes_of_pool ON public.pool_modes USING btree (region, app, version);
 
 CREATE INDEX projects_by_time ON public.projects USING btree (created_at, id);
+
+CREATE INDEX realtime_expired_by_time ON public.realtime_expired USING btree (region, at);
 
 CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree (region, owner) WHERE (owner IS NOT NULL);
 
