@@ -4,12 +4,15 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
 )
 
 func codeOf(err error) string {
@@ -87,7 +90,7 @@ func TestAPartyThatChangesBesideItsMatch(t *testing.T) {
 	other := l.store()
 	l.worker()
 	seen := map[string]int{}
-	for round := range 4 {
+	for round := range 10 {
 		for name, change := range changes {
 			r := &partyRace{lobbies: l, other: other, room: "party:1"}
 			seen[r.run(t, round%2 == 0, name, change)]++
@@ -110,10 +113,9 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 	}
 	var race errgroup.Group
 	race.Go(func() error {
-		r.pause(t, rand.IntN(20))
+		r.pause(t, rand.IntN(40))
 		if overHTTP {
-			r.lobbies.ticket(1, party("cy"), "trio")
-			return nil
+			return r.joinQueue("cy", "trio")
 		}
 		_, err := r.EnqueueRealtime(t.Context(), r.alone("cy", "three", 3))
 		return err
@@ -139,6 +141,22 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 	}
 	r.clear(t)
 	return state
+}
+
+// joinQueue queues a player alone, as POST /tickets does.
+func (l *lobbies) joinQueue(player, profile string) error {
+	draft := ticketbody.Draft{
+		Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1}}, Players: []match.Player{{Sub: player}},
+	}
+	body, err := ticketbody.Prepare(draft)
+	if err != nil {
+		return err
+	}
+	_, err = l.CreatePlayerTicket(l.t.Context(), universe, db.PlayerTicketRequest{
+		Caller: player, Party: party(player), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
+		TTL: time.Hour, RequestHash: []byte(player),
+	})
+	return err
 }
 
 // pause lets some time pass: that of so many questions to the database.

@@ -91,7 +91,7 @@ func TestAPlayerThatDeclinesLeavesTheQueue(t *testing.T) {
 	require.Equal(t, true, second.Must(t, "match.decline", "", nil)["done"])
 	a.settle(1)
 	gone := event(t, second, "matchmaking.expired")
-	require.Equal(t, map[string]any{"room_type": "duel", "size": float64(2), "reason": "declined"}, gone)
+	require.Equal(t, map[string]any{"room_type": "duel", "size": float64(2), "reason": "not_accepted"}, gone)
 	require.Equal(t, "not_queued", second.Ask(t, "match.decline", "", nil).Code())
 	require.Equal(t, true, first.Must(t, "matchmaking.dequeue", "", nil)["removed"], "the other one waits on")
 	require.Zero(t, countOf(first, "matchmaking.expired"))
