@@ -27,52 +27,16 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 	if k := changes[0].Asked; k != nil {
 		t.tickets.region, t.add.TicketRegion = k.universe, k.universe
 	}
-	wishes := make([]*wish, len(changes))
 	refused := RefuseLobbyParams{Region: region}
-	var lobbies []uuid.UUID
-	var sessions []string
-	var wanted []*wish
-	for i, c := range changes {
-		lobbies = append(lobbies, c.Lobby)
-		if c.Queue == nil {
-			continue
-		}
-		w, err := s.wishOf(region, c)
-		if err != nil {
-			refused.add(c.Lobby, err)
-			continue
-		}
-		wishes[i], wanted = w, append(wanted, w)
-		for _, m := range c.Members {
-			sessions = append(sessions, m.Session)
-		}
-	}
-	if err := t.read(ctx, &tx.Pipeline{}, sessions, lobbies, wanted); err != nil {
+	wishes, err := t.readLobbies(ctx, changes, &refused)
+	if err != nil {
 		return err
 	}
 	for i, c := range changes {
-		w := wishes[i]
-		if c.Asked != nil {
-			if err := t.enqueueAsked(c.Asked, w); err != nil {
-				return err
-			}
-			continue
-		}
-		if w != nil {
-			_, busy, err := t.enqueue(w)
-			if busy {
-				err = newError(Conflict, "party_conflict", "a member queues in another room at the same time")
-			}
-			if err != nil {
-				refused.add(c.Lobby, err)
-			}
-			continue
-		}
-		if err := t.leaveRoom(c); err != nil {
+		if err := t.changeRoom(c, wishes[i], &refused); err != nil {
 			return err
 		}
 	}
-	t.told, t.silent = lobbies, sessions
 	if len(refused.Lobbies) > 0 {
 		queueExec(q.deferred(), (*Queries).RefuseLobby, refused)
 	}
@@ -80,6 +44,46 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 		return err
 	}
 	t.pauseAway(changes)
+	return nil
+}
+
+// readLobbies reads what rooms and their members wait for, and returns the wish of each change: nil for one without, or that is refused.
+func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, refused *RefuseLobbyParams) ([]*wish, error) {
+	wishes := make([]*wish, len(changes))
+	var wanted []*wish
+	for i, c := range changes {
+		t.told = append(t.told, c.Lobby)
+		if c.Queue == nil {
+			continue
+		}
+		w, err := t.wishOf(t.region, c)
+		if err != nil {
+			refused.add(c.Lobby, err)
+			continue
+		}
+		wishes[i], wanted = w, append(wanted, w)
+		for _, m := range c.Members {
+			t.silent = append(t.silent, m.Session)
+		}
+	}
+	return wishes, t.read(ctx, &tx.Pipeline{}, t.silent, t.told, wanted)
+}
+
+// changeRoom decides about the ticket of a room.
+func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *RefuseLobbyParams) error {
+	if w == nil {
+		return t.leaveRoom(c)
+	}
+	if c.Asked != nil {
+		return t.enqueueAsked(c.Asked, w)
+	}
+	_, busy, err := t.enqueue(w)
+	if busy {
+		err = newError(Conflict, "party_conflict", "a member queues in another room at the same time")
+	}
+	if err != nil {
+		refused.add(c.Lobby, err)
+	}
 	return nil
 }
 
