@@ -124,7 +124,7 @@ func (r *rig) copyTo(to *pglocal.Cluster) {
 	into, err := pgx.Connect(r.t.Context(), to.URL("postgres"))
 	require.NoError(r.t, err)
 	defer func() { _ = into.Close(r.t.Context()) }()
-	for _, table := range []string{"events", "settled_tickets"} {
+	for _, table := range []string{"events", "settled_tickets", "replicas", "realtime_sessions", "lobbies", "lobby_members", "lobby_log"} {
 		var rows bytes.Buffer
 		_, err := from.PgConn().CopyTo(r.t.Context(), &rows, "COPY (SELECT * FROM "+table+") TO STDOUT")
 		require.NoError(r.t, err)

@@ -23,6 +23,8 @@ type Options struct {
 	Silent  bool     // the client acks nothing and asks for nothing, as scripts do
 	Foreign bool     // the client orders keys by another locale: checksums of states with several keys differ
 
+	// Late: the client may read handshake.ok late, so that a frame right behind it is no violation. For servers that do not wait for a loaded machine.
+	Late bool
 	// Wrap replaces the TCP connection below the WebSocket, so that a test decides how it is read and written; nil: it is used as it is.
 	Wrap func(net.Conn) net.Conn
 }

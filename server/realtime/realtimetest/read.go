@@ -56,7 +56,7 @@ func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replie
 	if (kind == websocket.MessageBinary) != l.wire.binary() {
 		c.violationf("a frame of %s is %v", l.wire.name(), kind)
 	}
-	if !l.wrote && time.Since(l.opened) < deaf {
+	if !l.wrote && !c.options.Late && time.Since(l.opened) < deaf {
 		c.violationf("a frame right behind handshake.ok: %q", frame)
 	}
 	e, problems, err := l.wire.decode(frame)

@@ -1,0 +1,145 @@
+package faults
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+)
+
+// Postgres crashes, and starts again after the TTL of sessions: the logs of rooms are empty. Connections stay open, a session without one can still
+// be resumed, and all members are sent the state.
+func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
+	t.Parallel()
+	r := newLobbyRig(t)
+	first, second := r.replica("--work"), r.replica()
+	c := r.newCrowd(first.lobby, second.lobby)
+	const room = counterRoom + ":default"
+	for _, at := range []*replicaOfLobby{first, second, first, second} {
+		c.add(at, room)
+	}
+	away := r.connect(second, "away")
+	away.Join(t, counterRoom, room, nil)
+	away.Drop()
+	watcher := c.guests[0].Client
+	require.Eventually(t, func() bool { return presence(watcher, "room.dropped", room, away.Session()) == 1 }, 30*time.Second, 10*time.Millisecond)
+	c.await(5, c.guests...)
+
+	require.NoError(t, r.cluster.StopImmediate())
+	for _, at := range []*replicaOfLobby{first, second} {
+		_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: at.lobby, Token: lobbyToken("late")})
+		var refused *realtimetest.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, websocket.StatusTryAgainLater, refused.Status)
+	}
+	pause(t.Context(), 7*time.Second) // longer than a lease and a session
+	require.NoError(t, r.cluster.Start(t.Context()))
+
+	c.await(5, c.guests...)
+	require.NoError(t, away.Reconnect(t.Context(), first.lobby))
+	require.True(t, away.Resumed(), "its TTL stood still")
+	c.end()
+	c.requireConverged(room, append(c.clients(room), away)...)
+	for _, g := range c.guests {
+		require.Zero(t, g.resumes.Load(), "%s kept its connection", g.sub)
+		require.Positive(t, g.unknown.Load())
+		requireOnce(t, heard(g.Client, room), 3, g.sub)
+		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
+	}
+	require.Zero(t, presence(watcher, "room.left", room, away.Session()))
+	r.requireInvariants()
+}
+
+// A replica that stops closes its connections evenly. The clients continue on another one, and nobody hears of it.
+func TestADrainMovesClientsEvenly(t *testing.T) {
+	t.Parallel()
+	r := newLobbyRig(t)
+	stays, stops := r.replica("--work"), r.replica("--shutdown-timeout", "12s") // closes within half of it
+	c := r.newCrowd(stays.lobby)
+	const room, guests = counterRoom + ":default", 40
+	watcher := r.connect(stays, "watcher")
+	watcher.Join(t, counterRoom, room, nil)
+	for range guests {
+		c.add(stops, room)
+	}
+	c.await(2, c.guests...)
+	require.NoError(t, stops.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool {
+		for _, g := range c.guests {
+			if g.resumes.Load() == 0 {
+				return false
+			}
+		}
+		return true
+	}, 60*time.Second, 20*time.Millisecond)
+	c.await(2, c.guests...)
+	c.end()
+	c.requireConverged(room, append(c.clients(room), watcher)...)
+	var perSecond [64]int
+	first := time.Now()
+	for _, g := range c.guests {
+		require.Equal(t, []websocket.StatusCode{websocket.StatusServiceRestart}, g.closes)
+		if g.closed[0].Before(first) {
+			first = g.closed[0]
+		}
+	}
+	for _, g := range c.guests {
+		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
+		require.Equal(t, 1, presence(watcher, "room.reconnected", room, g.Session()))
+		perSecond[int(g.closed[0].Sub(first)/time.Second)]++
+	}
+	for _, n := range perSecond {
+		require.Less(t, n, guests/2, "closes per second: %v", perSecond)
+	}
+	requireOnce(t, heard(watcher, room), 0, "the watcher")
+	r.requireInvariants()
+}
+
+// The replica of two sessions is killed while they wait for a match, which is made before they come back: another replica tells them of it.
+func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
+	t.Parallel()
+	r := newLobbyRig(t, "DIRECTOR_LEASE_TTL=60s")
+	dies, stays := r.replica(), r.replica()
+	clients := []*realtimetest.Client{r.connect(dies, "ann"), r.connect(dies, "bob")}
+	for _, c := range clients {
+		require.Equal(t, true, c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "size": 2})["queued"])
+	}
+	dies.Kill()
+	r.start("work")
+	require.Eventually(t, func() bool {
+		return one[int](r.rig, "SELECT count(*)::int FROM lobby_members WHERE state = 'invited'") == 2
+	}, 60*time.Second, 20*time.Millisecond)
+	rooms := map[string]bool{}
+	for _, c := range clients {
+		require.NoError(t, c.Reconnect(t.Context(), stays.lobby))
+		require.True(t, c.Resumed())
+		c.Wait(t, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", "") == 1 })
+		rooms[c.Join(t, "duel", found(c)[0], nil)] = true
+	}
+	require.Len(t, rooms, 1)
+	require.NoError(t, clients[1].Reconnect(t.Context(), stays.lobby))
+	clients[1].Must(t, "echo", "", map[string]any{})
+	for _, c := range clients {
+		c.Wait(t, "both members", func(v *realtimetest.View) bool {
+			for room := range rooms {
+				return len(v.Room(room).Members) == 2
+			}
+			return false
+		})
+		require.Len(t, found(c), 1, "whoever has joined is told no more")
+	}
+	r.requireInvariants()
+}
+
+func found(c *realtimetest.Client) (rooms []string) {
+	for _, e := range c.Events() {
+		if e.Type == "match.found" {
+			rooms = append(rooms, e.Room)
+		}
+	}
+	return rooms
+}
