@@ -41,6 +41,8 @@ async function open(url, options) {
 
 const count = (seen, t) => seen.events.filter((e) => e.t === t).length;
 
+let kept; // between the two parts of a scenario
+
 const scenarios = {
   // Two clients, on two replicas, see one counter through a burst of changes.
   async burst({ urls, codec }) {
@@ -102,6 +104,71 @@ const scenarios = {
     room.send('inc', { by: 1 });
     await until('both again', () => room.state.counter === 6 && far.state.counter === 6);
     return finish([a, b], { same: a.client.getSessionId() === before });
+  },
+
+  // Two clients meet in rooms with states of several keys, and say something.
+  async meet({ urls, codec }) {
+    const [a, b] = [await open(urls[0], { codecs: [codec] }), await open(urls[1], { codecs: [codec] })];
+    const rooms = [];
+    for (const [type, suffix] of [['counter_plugin_room', codec], ['lobby', codec]]) {
+      const roomId = `${type}:${suffix}`;
+      rooms.push([await a.client.joinOrCreate(type, { roomId }), await b.client.joinOrCreate(type, { roomId })]);
+    }
+    const [[counter, farCounter], [lobby, farLobby]] = rooms;
+    const heard = [];
+    farCounter.onMessage('counter.updated', (data) => heard.push(data.counter));
+    await until('the states', () => 'counter' in counter.state && 'counter' in farCounter.state && 'settings' in lobby.state && 'settings' in farLobby.state);
+    counter.send('inc', { by: 1 });
+    lobby.send('set', { key: 'map', value: 'häuser' });
+    await until('the changes', () => farCounter.state.counter === 1 && farLobby.state.settings.map === 'häuser' && heard.length === 1);
+    kept = { a, b, counter, farCounter, lobby, farLobby, heard, session: a.client.getSessionId() };
+    return { errors: [...a.errors, ...b.errors], resyncs: a.resyncs + b.resyncs };
+  },
+
+  // The first of them has lost its replica. Both go on.
+  async again({ codec }) {
+    const { a, b, counter, farCounter, lobby, farLobby, heard, session } = kept;
+    await until('the reconnect', () => count(a, 'reconnect.ok') === 1 && count(b, 'room.reconnected') === 2);
+    farCounter.send('inc', { by: 1 });
+    await until('a change of the other', () => counter.state.counter === 2);
+    for (let i = 0; i < 20; i += 1) counter.send('inc', { by: 1 });
+    lobby.send('set', { key: 'map', value: codec });
+    await until('its own changes', () => counter.state.counter === 22 && farCounter.state.counter === 22 && heard.length === 22);
+    await until('the setting', () => lobby.state.settings.map === codec && farLobby.state.settings.map === codec);
+    const members = Object.keys(farLobby.state).filter((k) => k.startsWith('m:')).length;
+    return finish([a, b], { same: a.client.getSessionId() === session, inOrder: heard.every((n, i) => n === i + 1), members });
+  },
+
+  // Two clients queue, and talk in the room of their match.
+  async match({ urls, codec }) {
+    const options = { codecs: [codec], autoJoinMatchedRoom: true };
+    const [a, b] = [await open(urls[0], options), await open(urls[1], options)];
+    const found = [];
+    for (const seen of [a, b]) seen.client.onMatchFound((match) => found.push(match));
+    const queued = await a.client.enqueueMatchmaking('duel', 2);
+    if (!queued.ok || !queued.queued || queued.position !== 1) throw new Error(JSON.stringify(queued));
+    await b.client.enqueueMatchmaking('duel', 2);
+    await until('the match', () => found.length === 2);
+    const rooms = [a, b].map((seen) => seen.client.room(found[0].room));
+    await until('the room', () => rooms.every((room) => 'match' in room.state) && count(a, 'room.joined') + count(b, 'room.joined') >= 3);
+    const said = [];
+    rooms[1].onMessage('say', (data) => said.push(data));
+    rooms[0].send('say', { text: 'häuser 家' });
+    await until('the message', () => said.length === 1);
+    const participants = [a, b].map((seen) => seen.client.getSessionId());
+    const refused = await a.client.dequeueMatchmaking();
+    return finish([a, b], {
+      same: found[0].room === found[1].room, said: said[0], refused,
+      inOrder: JSON.stringify(found.map((match) => match.participants)) === JSON.stringify([participants, participants]),
+    });
+  },
+
+  // The text of a script of Nexis as a module that Node.js runs.
+  async compile({ file }) {
+    const { outputText } = ts.transpileModule(fs.readFileSync(file, 'utf8'), {
+      compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+    });
+    return { text: outputText };
   },
 
   // What connect() rejects with.

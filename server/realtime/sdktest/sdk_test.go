@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/nodetest"
 	"github.com/lattice-director/director/server/realtime"
 )
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Setenv("NODE_OPTIONS", "--experimental-websocket") // Node.js 20 has WebSocket behind a switch
 	nodetest.Prepare()
-	dbtest.VerifyNoLeaks(m)
+	dbtest.VerifyNoLeaks(m, clitest.RemoveDirector)
 }
 
 // replicas starts two replicas on one database, and returns their URLs.
