@@ -167,7 +167,7 @@ func (q *Queries) JudgeRealtimeKeys(ctx context.Context, arg JudgeRealtimeKeysPa
 const lockRealtimeSessions = `-- name: LockRealtimeSessions :many
 
 SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers,
-       coalesce(greatest(s.expires_at, (SELECT realtime_steady_since($1)) + s.ttl) <= clock_timestamp(), false)::bool AS expired,
+       coalesce(s.expires_at <= clock_timestamp() AND (SELECT realtime_steady_since($1)) + s.ttl <= clock_timestamp(), false)::bool AS expired,
        coalesce(s.takeovers_since > clock_timestamp() - interval '10 seconds', false)::bool AS contested
 FROM realtime_sessions s
 WHERE s.region = $1 AND s.id = ANY ($2::text[])
@@ -194,7 +194,7 @@ type LockRealtimeSessionsRow struct {
 
 // Sessions of the realtime lobby: who owns them, and when they end. A transaction locks the sessions that it changes first, in the order of their
 // ids, and then their rooms. Workers lock with SKIP LOCKED, and so wait for nobody.
-// expired means that the session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten seconds.
+// expired means that a suspended session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten seconds.
 func (q *Queries) LockRealtimeSessions(ctx context.Context, arg LockRealtimeSessionsParams) ([]LockRealtimeSessionsRow, error) {
 	rows, err := q.db.Query(ctx, lockRealtimeSessions, arg.Region, arg.Ids)
 	if err != nil {

@@ -161,6 +161,18 @@ func TestASessionIsNotResumedPastItsTTL(t *testing.T) {
 	require.Equal(t, "2 suspended", n.row(first.ID))
 }
 
+// Pins takeovers that opened a new session instead, as soon as a replica had been live for the TTL: a session with an owner does not expire.
+func TestALiveSessionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	n.steady(n.replica)
+	first := n.open(n.client("ann"))
+	second := n.open(n.client("ann", resuming(first)))
+	require.True(t, second.Resumed)
+	require.True(t, second.TookOver)
+	require.Equal(t, first.ID, second.ID)
+}
+
 // Pins sessions that ended while Postgres, or every replica, was away.
 func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
 	t.Parallel()

@@ -2,9 +2,9 @@
 -- ids, and then their rooms. Workers lock with SKIP LOCKED, and so wait for nobody.
 
 -- name: LockRealtimeSessions :many
--- expired means that the session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten seconds.
+-- expired means that a suspended session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten seconds.
 SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers,
-       coalesce(greatest(s.expires_at, (SELECT realtime_steady_since(sqlc.arg(region))) + s.ttl) <= clock_timestamp(), false)::bool AS expired,
+       coalesce(s.expires_at <= clock_timestamp() AND (SELECT realtime_steady_since(sqlc.arg(region))) + s.ttl <= clock_timestamp(), false)::bool AS expired,
        coalesce(s.takeovers_since > clock_timestamp() - interval '10 seconds', false)::bool AS contested
 FROM realtime_sessions s
 WHERE s.region = @region AND s.id = ANY (@ids::text[])
