@@ -61,7 +61,9 @@ func (h *handshake) greet(c *conn, who identity, opened db.OpenedRealtime) {
 		"codec": c.codec.Name(), "session_id": opened.ID, "resumed": opened.Resumed,
 		"auth_mode": string(h.options.Auth), "authenticated": who.authenticated, "project_id": who.project,
 	}})
-	if c.writeFrame(ok) != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), h.options.timing.write)
+	defer cancel()
+	if c.writeFrame(ctx, ok) != nil {
 		c.cut()
 		return
 	}

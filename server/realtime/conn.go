@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,7 @@ type conn struct {
 	life   *life
 	hub    *hub
 	ws     *websocket.Conn
-	tcp    net.Conn
+	cork   *cork
 	codec  codec
 
 	region, project, player string // they never change, like session
@@ -54,7 +53,7 @@ type conn struct {
 
 func newConn(l *life, h *handshake, who identity, chosen codec, opened db.OpenedRealtime) *conn {
 	c := &conn{
-		server: l.Server, life: l, hub: l.hub, ws: h.ws, tcp: h.tcp, codec: chosen, region: l.name, project: who.project, player: opened.Player,
+		server: l.Server, life: l, hub: l.hub, ws: h.ws, cork: h.cork, codec: chosen, region: l.name, project: who.project, player: opened.Player,
 		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, held: true, slots: make(chan struct{}, maxActions),
 	}
 	c.space.L = &c.mu
@@ -119,7 +118,7 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 	c.closing, c.held, c.closeAs, c.reason = true, false, code, reason
 	c.disowned = c.disowned || code == closeSuperseded
 	c.space.Broadcast()
-	_ = c.tcp.SetDeadline(time.Now().Add(c.server.options.timing.close))
+	_ = c.cork.SetDeadline(time.Now().Add(c.server.options.timing.close))
 	c.startWriter()
 }
 

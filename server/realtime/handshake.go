@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type handshake struct {
 	*Server
 
 	ws      *websocket.Conn
-	tcp     net.Conn
+	cork    *cork
 	address string // under which failures are counted
 }
 
@@ -78,7 +77,7 @@ func (h *handshake) refuse(r *refusal) {
 		return
 	}
 	h.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused", slog.String("address", h.address), slog.String("reason", r.reason))
-	_ = h.tcp.SetDeadline(time.Now().Add(refusalClose))
+	_ = h.cork.SetDeadline(time.Now().Add(refusalClose))
 	frame := jsonCodec{}.Encode(outgoing{Type: "error", P: map[string]any{"reason": r.reason, "code": r.code}})
 	_ = h.ws.Write(context.Background(), websocket.MessageText, frame) // nothing else is to be done for a client that is gone
 	_ = h.ws.Close(r.close, r.code)                                    // a reason may be longer than a close frame
@@ -113,7 +112,7 @@ func (h *handshake) judge() (*conn, *refusal) {
 
 // first reads the first frame. An error means that the client is gone.
 func (h *handshake) first() ([]byte, *refusal, error) {
-	_ = h.tcp.SetReadDeadline(time.Now().Add(h.options.timing.handshake))
+	_ = h.cork.SetReadDeadline(time.Now().Add(h.options.timing.handshake))
 	_, message, err := h.ws.Reader(context.Background())
 	var frame []byte
 	if err == nil {
@@ -127,7 +126,7 @@ func (h *handshake) first() ([]byte, *refusal, error) {
 	case len(frame) > maxHandshake:
 		return nil, refuseFrame("the handshake has more than 16 KiB"), nil
 	}
-	return frame, nil, h.tcp.SetReadDeadline(time.Time{})
+	return frame, nil, h.cork.SetReadDeadline(time.Time{})
 }
 
 // asked is what a client asks for in its first frame.

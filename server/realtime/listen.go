@@ -112,7 +112,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ws.SetReadLimit(maxFrame)
-	opening := &handshake{Server: s, ws: ws, tcp: h.conn, address: rest.AddressKey(s.proxies.Client(r))}
+	opening := &handshake{Server: s, ws: ws, cork: h.conn, address: rest.AddressKey(s.proxies.Client(r))}
 	s.serving.Go(func() {
 		defer s.connected.Add(-1)
 		if s.guard.Do("realtime connection", opening.serve) != nil {
@@ -121,12 +121,12 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// hijacker keeps the hijacked connection, because closing a WebSocket needs deadlines on it, and replaces the buffers of the HTTP server by
+// hijacker keeps the hijacked connection, which needs deadlines and a cork, and replaces the buffers of the HTTP server by
 // smaller ones.
 type hijacker struct {
 	http.ResponseWriter
 
-	conn net.Conn
+	conn *cork
 }
 
 // Hijack implements http.Hijacker.
@@ -135,9 +135,9 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.conn = conn
+	h.conn = &cork{Conn: conn}
 	early, _ := buffers.Reader.Peek(buffers.Reader.Buffered()) // never fails: it is buffered
 	in := bufio.NewReaderSize(bytes.NewReader(bytes.Clone(early)), max(bufferBytes, len(early)))
 	_, _ = in.Peek(len(early)) // the library keeps what is buffered, and reads the rest from the connection
-	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(conn, bufferBytes)), nil
+	return conn, bufio.NewReadWriter(in, bufio.NewWriterSize(h.conn, bufferBytes)), nil
 }

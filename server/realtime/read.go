@@ -17,8 +17,15 @@ const (
 	frameTimeout   = 15 * time.Second // within which a message must arrive, once it has begun
 )
 
-// frames are the buffers in which messages are read. Decoded messages keep nothing of them.
+// frames are the buffers in which messages are read, and collected to be written. Decoded messages keep nothing of them.
 var frames = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// putFrame returns a buffer to frames, unless it is large.
+func putFrame(b *bytes.Buffer) {
+	if b.Cap() <= 2*smallFrame {
+		frames.Put(b)
+	}
+}
 
 // read passes messages on until the connection ends.
 func (c *conn) read() error {
@@ -37,12 +44,8 @@ func (c *conn) read() error {
 func (c *conn) readFrame(message io.Reader) error {
 	buffer, _ := frames.Get().(*bytes.Buffer)
 	buffer.Reset()
-	defer func() {
-		if buffer.Cap() <= 2*smallFrame {
-			frames.Put(buffer)
-		}
-	}()
-	if err := c.tcp.SetReadDeadline(time.Now().Add(frameTimeout)); err != nil {
+	defer putFrame(buffer)
+	if err := c.cork.SetReadDeadline(time.Now().Add(frameTimeout)); err != nil {
 		return err
 	}
 	_, err := io.CopyN(buffer, message, smallFrame)
@@ -75,7 +78,7 @@ func (c *conn) extend() bool {
 	if c.closing {
 		return false
 	}
-	return c.tcp.SetReadDeadline(time.Time{}) == nil
+	return c.cork.SetReadDeadline(time.Time{}) == nil
 }
 
 // ended closes the connection after reading has ended.

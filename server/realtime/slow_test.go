@@ -138,3 +138,16 @@ func TestAClientMaySendByteByByte(t *testing.T) {
 		c.Wait(t, "the changes", func(e *realtimetest.View) bool { return counter(e.Room(room)) == 6 })
 	}
 }
+
+// A frame that takes too long to write ends the connection, although the outbox is not full: it drops patches.
+func TestAReaderThatStopsIsCut(t *testing.T) {
+	t.Parallel()
+	v, owner, _, reads, room := slowPair(t, func(o *Options) { o.timing.write = 50 * time.Millisecond })
+	value := strings.Repeat("x", 16<<10)
+	reads.shut.Lock()
+	defer reads.shut.Unlock()
+	for i := 0; i < 200 && len(v.conns()) == 2; i++ {
+		owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": value + string(rune('a'+i%26))}})
+	}
+	owner.Wait(t, "the drop", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
+}

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -23,43 +24,60 @@ func (c *conn) startWriter() {
 // write sends the outbox, and then the close frame if the connection ends. Only this goroutine writes messages.
 func (c *conn) write() {
 	for {
-		p, code, ok := c.unsent()
-		for _, frame := range p.frames {
-			if c.writeFrame(frame) != nil {
-				c.cut()
-				return
-			}
-		}
-		switch {
-		case ok:
-			c.feed()
-		case code != 0:
-			c.sendClose(code)
+		if c.writeBurst() != nil {
+			c.cut()
 			return
-		default:
+		}
+		if code, done := c.rest(); done {
+			if code != 0 {
+				c.sendClose(code)
+			}
 			return
 		}
 	}
 }
 
-// unsent takes a parcel. If there is none, the writer returns, after it has sent a close frame if there is a code.
-func (c *conn) unsent() (p parcel, code websocket.StatusCode, ok bool) {
+// writeBurst writes what is queued, in few system calls.
+func (c *conn) writeBurst() error {
+	stalled := time.AfterFunc(c.server.options.timing.write, c.cut)
+	defer stalled.Stop()
+	c.cork.hold()
+	for p, ok := c.unsent(); ok; p, ok = c.unsent() {
+		for _, frame := range p.frames {
+			if err := c.writeFrame(context.Background(), frame); err != nil {
+				return err
+			}
+			stalled.Reset(c.server.options.timing.write)
+		}
+		c.feed()
+	}
+	return c.cork.flush()
+}
+
+// unsent takes a parcel.
+func (c *conn) unsent() (p parcel, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p, ok = c.out.take(); ok {
-		if c.out.halfFree() {
-			c.space.Broadcast()
-		}
-		return p, 0, true
+	p, ok = c.out.take()
+	if c.out.halfFree() {
+		c.space.Broadcast()
+	}
+	return p, ok
+}
+
+// rest ends writing if nothing is queued. A close frame goes out then if there is a code.
+func (c *conn) rest() (code websocket.StatusCode, done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.out.queue) > 0 {
+		return 0, false
 	}
 	c.writing, code = false, c.closeAs
 	c.closeAs = 0
-	return p, code, false
+	return code, true
 }
 
-func (c *conn) writeFrame(frame []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.timing.write)
-	defer cancel()
+func (c *conn) writeFrame(ctx context.Context, frame []byte) error {
 	kind := websocket.MessageText
 	if c.codec.Binary() {
 		kind = websocket.MessageBinary
