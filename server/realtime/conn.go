@@ -115,6 +115,9 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 	if c.closing {
 		return
 	}
+	if c.held {
+		c.out = outbox{} // the client may not read it: see release
+	}
 	c.closing, c.held, c.closeAs, c.reason = true, false, code, reason
 	c.disowned = c.disowned || code == closeSuperseded
 	c.space.Broadcast()

@@ -19,15 +19,15 @@ import (
 )
 
 // keptSeeds are those of runs that have found something.
-var keptSeeds = []uint64{1, 2, 3}
+var keptSeeds = []uint64{2, 17039668395521805186}
 
 // Strict clients do random things on three replicas of one database: they join, leave, count, lose their connection, resume here or there, or take
 // their own session over, while replicas are killed, cut off from Postgres and without notifications. A member that is always there is told
 // of every change once, in one order; the others miss only what happens while they are not connected. In the end all see the room's row.
 func TestRandomOperationsOnThreeReplicas(t *testing.T) {
 	t.Parallel()
-	seeds := keptSeeds
-	for range 3 {
+	seeds := slices.Clone(keptSeeds)
+	for range 4 {
 		seeds = append(seeds, rand.Uint64())
 	}
 	for _, seed := range seeds {
@@ -84,6 +84,8 @@ func newCity(t *testing.T, random *rand.Rand) *city {
 	w.replicas = []*served{
 		serveOn(t, w.url), serveStore(t, w.url, storetest.Open(t, w.proxy.URL)), serveStore(t, w.url, storetest.Open(t, w.url, mute)),
 	}
+	_, err = w.pool.Exec(t.Context(), "UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'") // as in production
+	require.NoError(t, err)
 	for n := range cityRooms {
 		anchor := w.replicas[0].client()
 		anchor.Join(t, "counter_plugin_room", cityRoom(n), nil)
@@ -279,6 +281,13 @@ func valueOf(e realtimetest.Event) int {
 // checkPresence checks that what a member was told of the others makes sense: who is not there joins, who is away comes back.
 func (w *city) checkPresence(room string, anchor *realtimetest.Client) {
 	w.Helper()
+	require.Eventually(w, func() bool { return slices.Equal(w.here(room, anchor), w.members(room)) }, patience, 10*time.Millisecond,
+		"%s sees %v in %s, not %v", anchor.Session(), w.here(room, anchor), room, w.members(room))
+}
+
+// here returns the sessions that are members and connected, by what a member was told.
+func (w *city) here(room string, anchor *realtimetest.Client) (ids []string) {
+	w.Helper()
 	is := map[string]string{}
 	for _, e := range anchor.Events() {
 		id, before := e.Text("client_id"), is[e.Text("client_id")]
@@ -289,15 +298,13 @@ func (w *city) checkPresence(room string, anchor *realtimetest.Client) {
 		require.Contains(w, allowed, before, "%s of %s in %s", e.Type, id, room)
 		is[id] = map[string]string{"room.joined": "here", "room.dropped": "away", "room.reconnected": "here"}[e.Type]
 	}
-	var inside []string
 	for id, where := range is {
-		if where != "" {
-			require.Equal(w, "here", where, id)
-			inside = append(inside, id)
+		if where == "here" {
+			ids = append(ids, id)
 		}
 	}
-	slices.Sort(inside)
-	require.Equal(w, w.members(room), inside)
+	slices.Sort(ids)
+	return ids
 }
 
 // checkSegments checks that what a client was told while it was connected, and a member, has no gap and nothing twice.
