@@ -47,7 +47,8 @@ type RealtimeInvitation struct {
 	Room, Type   string
 	Size         int      // of the match that made the room, as it was asked for
 	Participants []string // sessions of that match; nil: no match made the room
-	From         string   // the session that invited; "": unknown
+	From         string   // the session that invited; "": a match did
+	FromPlayer   string   // its player, while it is a member of the room; "": none that its token names
 }
 
 // RealtimeNews is what a connection must know about its session.

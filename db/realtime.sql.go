@@ -227,8 +227,10 @@ func (q *Queries) LockRealtimeSessions(ctx context.Context, arg LockRealtimeSess
 }
 
 const realtimeInvitations = `-- name: RealtimeInvitations :many
-SELECT m.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants
+SELECT m.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants,
+       coalesce(m.invited_by, '')::text AS inviter, coalesce(i.player, '')::text AS inviting_player
 FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
+LEFT JOIN lobby_members i ON i.region = m.region AND i.lobby = m.lobby AND i.session = m.invited_by
 WHERE m.region = $1 AND m.session = ANY ($2::text[]) AND m.state = 'invited' AND m.expires_at > clock_timestamp()
 ORDER BY m.session, m.expires_at, l.id
 `
@@ -239,12 +241,14 @@ type RealtimeInvitationsParams struct {
 }
 
 type RealtimeInvitationsRow struct {
-	Session      string
-	Lobby        uuid.UUID
-	Room         string
-	Type         string
-	Size         int32
-	Participants []string
+	Session        string
+	Lobby          uuid.UUID
+	Room           string
+	Type           string
+	Size           int32
+	Participants   []string
+	Inviter        string
+	InvitingPlayer string
 }
 
 func (q *Queries) RealtimeInvitations(ctx context.Context, arg RealtimeInvitationsParams) ([]RealtimeInvitationsRow, error) {
@@ -263,6 +267,8 @@ func (q *Queries) RealtimeInvitations(ctx context.Context, arg RealtimeInvitatio
 			&i.Type,
 			&i.Size,
 			&i.Participants,
+			&i.Inviter,
+			&i.InvitingPlayer,
 		); err != nil {
 			return nil, err
 		}

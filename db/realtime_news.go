@@ -97,9 +97,13 @@ func (q *Queries) realtimeInvitations(ctx context.Context, region string, sessio
 func invitationsBySession(rows []RealtimeInvitationsRow) map[string][]RealtimeInvitation {
 	open := make(map[string][]RealtimeInvitation)
 	for _, r := range rows {
-		open[r.Session] = append(open[r.Session], RealtimeInvitation{
-			Lobby: r.Lobby, Room: r.Room, Type: r.Type, Size: int(r.Size), Participants: r.Participants,
-		})
+		i := RealtimeInvitation{
+			Lobby: r.Lobby, Room: r.Room, Type: r.Type, Size: int(r.Size), Participants: r.Participants, From: r.Inviter,
+		}
+		if r.InvitingPlayer != r.Inviter { // without a name, the player is the session
+			i.FromPlayer = r.InvitingPlayer
+		}
+		open[r.Session] = append(open[r.Session], i)
 	}
 	return open
 }

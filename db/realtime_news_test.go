@@ -56,6 +56,23 @@ func TestOpenInvitationsAreNewsUntilTheyExpire(t *testing.T) {
 	require.Empty(t, n.open(n.client("ann", resuming(taken))).Invitations)
 }
 
+// Pins an invitation that does not say who invites.
+func TestAnInvitationNamesTheInviter(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	ann, bob := n.open(n.client("ann")), n.open(n.client("bob"))
+	lobby := uuid.New()
+	n.exec("INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace) VALUES ('eu', $1, 'p1', 'party:1', 'party', '{}', 1, 16, '1 minute')", lobby)
+	n.exec("INSERT INTO lobby_members (region, lobby, session, player, state, join_order) VALUES ('eu', $1, $2, 'ann', 'joined', 1)", lobby, ann.ID)
+	n.exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at, invited_by)
+		VALUES ('eu', $1, $2, 'bob', 'invited', now() + interval '5 minutes', $3)`, lobby, bob.ID, ann.ID)
+	want := db.RealtimeInvitation{Lobby: lobby, Room: "party:1", Type: "party", From: ann.ID, FromPlayer: "ann"}
+	require.Equal(t, []db.RealtimeInvitation{want}, n.news(bob)[0].Invitations)
+	n.exec("UPDATE lobby_members SET player = $1 WHERE session = $1", ann.ID)
+	want.FromPlayer = ""
+	require.Equal(t, []db.RealtimeInvitation{want}, n.news(bob)[0].Invitations, "the inviter has no name")
+}
+
 // Pins a replica with 10,000 sessions that reads them all in one statement, or only some of them.
 func TestNewsComeInPages(t *testing.T) {
 	t.Parallel()

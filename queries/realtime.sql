@@ -52,8 +52,10 @@ WHERE m.region = @region AND m.session = ANY (@sessions::text[]) AND (m.state = 
 ORDER BY m.lobby, m.session;
 
 -- name: RealtimeInvitations :many
-SELECT m.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants
+SELECT m.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants,
+       coalesce(m.invited_by, '')::text AS inviter, coalesce(i.player, '')::text AS inviting_player
 FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
+LEFT JOIN lobby_members i ON i.region = m.region AND i.lobby = m.lobby AND i.session = m.invited_by
 WHERE m.region = @region AND m.session = ANY (@sessions::text[]) AND m.state = 'invited' AND m.expires_at > clock_timestamp()
 ORDER BY m.session, m.expires_at, l.id;
 

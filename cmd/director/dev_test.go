@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -154,6 +155,7 @@ func TestDev(t *testing.T) {
 	require.Contains(t, director.OK(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
 	admin := first.servesRivalis()
+	first.servesTheLobby(data)
 
 	first.interrupt()
 	postgresGone(t, data)
@@ -173,6 +175,16 @@ func TestDev(t *testing.T) {
 	require.Len(t, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data), 1)
 	afterCrash.interrupt()
 	postgresGone(t, data)
+}
+
+// servesTheLobby joins a room, with the address and the token command of the welcome text.
+func (p *devProcess) servesTheLobby(data string) {
+	p.t.Helper()
+	require.Contains(p.t, p.stdout.wait(p.t, "  ada=$("), "projects token demo-project demo-key --sub ada --data "+data+")")
+	token := strings.TrimSpace(director.OK(p.t, env(), "projects", "token", "demo-project", "demo-key", "--sub", "ada", "--data", data))
+	client := realtimetest.Dial(p.t, realtimetest.Options{URL: strings.Fields(p.stdout.wait(p.t, "  Lobby "))[1], Token: token})
+	client.Join(p.t, "lobby", "", nil)
+	client.Close()
 }
 
 // servesRivalis connects a game server, and returns the key of the API, by what the welcome text says.

@@ -26,6 +26,20 @@ func (p *program) projects() *cobra.Command {
 	}, p.projectsCreate(), p.projectsList(), p.projectsKeys(), p.projectKey(), p.projectToken())
 }
 
+// inProject runs a command about the project args[0], or its key args[1]. An error says how to find those that exist.
+func (p *program) inProject(cmd *cobra.Command, args []string, run func(context.Context, operator) error) error {
+	err := p.withDatabase(cmd, byProjectCommands, run)
+	if e, ok := errors.AsType[*db.Error](err); ok {
+		switch e.Code {
+		case "project_unknown":
+			return fmt.Errorf("there is no project %q; 'director projects list' lists them", args[0])
+		case "key_unknown":
+			return fmt.Errorf("there is no key %q of a project %q; 'director projects keys %s' lists them", args[1], args[0], quote(args[0]))
+		}
+	}
+	return err
+}
+
 // projectLine is a project in lists.
 type projectLine struct {
 	ID        string    `json:"id"`
@@ -125,7 +139,7 @@ func (p *program) projectToken() *cobra.Command {
 		if cmd.Flags().Changed("sub") && !token.ValidSubject(*subject) {
 			return cli.Usage(fmt.Errorf("--sub: %q is not allowed: it must be 1 to %d bytes without control characters", *subject, token.MaxSubjectBytes))
 		}
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
 			line, err := l.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject}, *ttl)
 			if err != nil {
 				return err

@@ -49,7 +49,7 @@ func (p *program) projectsKeys() *cobra.Command {
 	addFlags(cmd.Flags(), byProjectCommands)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
 			if _, err := l.ProjectRegion(ctx, args[0]); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (p *program) projectKeyCreate() *cobra.Command {
 	addFlags(cmd.Flags(), byProjectCommands)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) (err error) {
+		return p.inProject(cmd, args, func(ctx context.Context, l operator) (err error) {
 			sealer, err := l.sealer()
 			if err != nil {
 				return err
@@ -138,7 +138,7 @@ func (p *program) projectKeyRevoke() *cobra.Command {
 	addFlags(cmd.Flags(), byProjectCommands)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
 			actor, err := l.login(ctx)
 			if err != nil {
 				return err
@@ -165,7 +165,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 	addFlags(cmd.Flags(), byProjectCommands)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
+		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
 			sealer, err := l.sealer()
 			if err != nil {
 				return err

@@ -58,7 +58,8 @@ func TestProjectsOfTheRealtimeLobby(t *testing.T) {
 	require.NotContains(t, run("keys", "arena"), secret)
 
 	for wrong, args := range map[string][]string{
-		"project not found": {"keys", "unknown"}, "key not found": {"token", "arena", "unknown"}, "key revoked": {"token", "arena", id},
+		"there is no project \"unknown\"; 'director projects list' lists them":                          {"keys", "unknown"},
+		"there is no key \"unknown\" of a project \"arena\"; 'director projects keys arena' lists them": {"token", "arena", "unknown"}, "key revoked": {"token", "arena", id},
 		"key already revoked": {"key", "rotate", "arena", id}, "it must be 30s to 24h": {"token", "arena", id, "--ttl", "1s"}, "--sub": {"token", "arena", id, "--sub", ""},
 		`there is a project with the id "arena"`: {"create", "Arena", "--id", "arena"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/internal/pglocal"
@@ -17,12 +18,13 @@ func (d *devRun) welcome(s *server.Server) {
 		scheme = "https"
 	}
 	api := scheme + "://" + s.Addr().String()
+	lobby := strings.Replace(scheme, "http", "ws", 1) + "://" + s.RealtimeAddr().String()
 	fmt.Fprintf(d.stdout, `
 Lattice Director %s, for development
 
   API      %s    documentation: %s/docs
   Rivalis  %s://%s    %s
-  Lobby    %s://%s    control API: %s://%s
+  Lobby    %s    project: %s    control API: %s://%s    token: %s
   Metrics  http://%s/metrics
   Data     %s
   SQL      %s
@@ -38,11 +40,19 @@ Act as a player:
   %s
   curl -s %s/matchmake -H "Authorization: Bearer $alice" -H 'Content-Type: application/json' -d '{"region": "local", "mode": "duel"}'
 
+Join a lobby (Node.js 22 or newer), and see what its members get:
+
+  ada=$(%s)
+  node -e 'const ws = new WebSocket("%s"); ws.onmessage = (m) => console.log(m.data); ws.onopen = () => {
+    for (const frame of [{codecs: ["json"], token: process.argv[1]}, {t: "room.join_or_create", rid: "1", p: {roomType: "lobby"}}])
+      ws.send(JSON.stringify({v: 1, ...frame})) }' "$ada"
+
 List the game servers: %s    Ctrl-C stops everything%s
 
 `, buildVersion().Version, api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(),
-		strings.Replace(scheme, "http", "ws", 1), s.RealtimeAddr(), scheme, s.RealtimeControlAddr(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
-		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api, d.command("fleet list"), d.kept())
+		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
+		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
+		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.command("fleet list"), d.kept())
 }
 
 // rivalisKeys prints keys only in the run that makes them.
@@ -51,6 +61,14 @@ func (d *devRun) rivalisKeys() string {
 		return "agent key: " + strings.Join(d.conf.OrchestratorAgentKeys, ",") + "    admin key: " + strings.Join(d.conf.OrchestratorAdminKeys, ",")
 	}
 	return "keys: as configured, else in " + d.data.path("agent-key") + " and " + d.data.path("admin-key")
+}
+
+// internalToken is the token of the control API, if everybody knows it.
+func (d *devRun) internalToken() string {
+	if slices.Contains(d.conf.RealtimeInternalTokens, nexisInternalToken) {
+		return nexisInternalToken
+	}
+	return "$DIRECTOR_REALTIME_INTERNAL_TOKEN"
 }
 
 func (d *devRun) kept() string {
@@ -79,6 +97,15 @@ func (d *devRun) login() string {
 		return "alice=…  # an access token that " + string(d.conf.from("auth-jwks")) + " verifies"
 	}
 	return "alice=$(" + d.command("token mint --sub alice") + ")"
+}
+
+// lobbyToken returns the shell command that prints a token for the lobby. Commands know the secrets of `dev` only where they find it by its data.
+func (d *devRun) lobbyToken(control string) string {
+	if d.private != nil {
+		return d.command("projects token " + nexisDemoProject + " " + nexisDemoKey + " --sub ada")
+	}
+	return "curl -s " + control + "/tokens -H \"x-nexis-internal-token: " + d.internalToken() + "\" -H 'Content-Type: application/json' \\\n" +
+		`    -d '{"project_id": "` + nexisDemoProject + `", "key_id": "` + nexisDemoKey + `", "sub": "ada"}' | jq -r .token`
 }
 
 // command returns the shell command that runs this program from another terminal.

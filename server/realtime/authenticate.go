@@ -64,7 +64,7 @@ func (h *handshake) warn(ctx context.Context, what string, err error) {
 }
 
 func refuseToken(why string) *refusal {
-	return &refusal{close: closeToken, code: "token_refused", reason: "token verification failed: " + why, charged: true}
+	return &refusal{close: closeToken, code: "token_refused", reason: "token verification failed: " + why, hint: tokenHints[token.ProjectRefusal(why)], charged: true}
 }
 
 func refuseKey(why string) *refusal {

@@ -124,6 +124,7 @@ func failedEvent(room string, f *failure) outgoing {
 }
 
 func (f *failure) describe(p map[string]any) {
+	addText(p, "hint", hints[f.Code])
 	if f.Field != "" {
 		p["field"] = f.Field
 	}

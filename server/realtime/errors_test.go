@@ -3,6 +3,10 @@ package realtime
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/token"
 )
 
 func TestFailures(t *testing.T) {
@@ -48,16 +53,35 @@ func TestEveryKindOfTheStoreHasAFailureOrIsInternal(t *testing.T) {
 	}
 }
 
+// Pins hints that name messages that are not served, or leave out some that are.
+func TestHintsNameWhatIsServed(t *testing.T) {
+	t.Parallel()
+	served := slices.DeleteFunc(slices.Sorted(maps.Keys((&Server{}).allRPCs())), func(name string) bool {
+		return name == "room.plugin.call" || strings.HasSuffix(name, ".update") || strings.HasSuffix(name, ".delta") // an alias, and what is refused
+	})
+	named := regexp.MustCompile(`[a-z]+\.[a-z._]+|echo`).FindAllString(hints[codeUnknownType], -1)
+	require.ElementsMatch(t, append(served, "state.ack"), named)
+	for _, e := range []*rooms.Error{rooms.ErrNotFound, rooms.ErrNotMember, rooms.ErrWrongType, rooms.ErrNoLogic, rooms.ErrNotInvited} {
+		require.NotEmpty(t, hints[e.Code], e.Code)
+	}
+	for _, r := range []*refusal{refuseSilence, refuseVersion, refuseCodec, refuseFrame("x"), refuseKey("x")} {
+		require.NotEmpty(t, handshakeHints[r.code], r.code)
+	}
+	for _, r := range []token.ProjectRefusal{token.ProjectTokenMissing, token.ProjectTokenMalformed, token.ProjectTokenForged, token.ProjectTokenExpired} {
+		require.NotEmpty(t, refuseToken(string(r)).hint, r)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	limited := &failure{Code: codeRateLimited, Text: "rate limited", RetryAfter: 1500 * time.Millisecond}
 	for want, out := range map[string]outgoing{
-		`{"p":{"ok":true},"rid":"r","t":"rpc.response","v":1}`:                                                                                answered("r", "", nil),
-		`{"p":{"ok":true,"removed":false},"rid":"r","room":"a","t":"rpc.response","v":1}`:                                                     answered("r", "a", map[string]any{"removed": false}),
-		`{"p":{"code":"rate_limited","error":"rate limited","ok":false,"retry_after_ms":1500},"rid":"r","room":"a","t":"rpc.response","v":1}`: failed("r", "a", limited),
-		`{"p":{"code":"invalid","error":"size must be one","field":"size","ok":false},"rid":"r","t":"rpc.response","v":1}`:                    failed("r", "", invalid("size", "must be one")),
-		`{"p":{"code":"rate_limited","reason":"rate limited","retry_after_ms":1500,"room":"a"},"t":"error","v":1}`:                            failedEvent("a", limited),
-		`{"p":{"code":"unknown_type","reason":"unknown message type"},"t":"error","v":1}`:                                                     failedEvent("", failUnknownType),
+		`{"p":{"ok":true},"rid":"r","t":"rpc.response","v":1}`:                                                                                               answered("r", "", nil),
+		`{"p":{"ok":true,"removed":false},"rid":"r","room":"a","t":"rpc.response","v":1}`:                                                                    answered("r", "a", map[string]any{"removed": false}),
+		`{"p":{"code":"rate_limited","error":"rate limited","ok":false,"retry_after_ms":1500},"rid":"r","room":"a","t":"rpc.response","v":1}`:                failed("r", "a", limited),
+		`{"p":{"code":"invalid","error":"size must be one","field":"size","ok":false},"rid":"r","t":"rpc.response","v":1}`:                                   failed("r", "", invalid("size", "must be one")),
+		`{"p":{"code":"rate_limited","reason":"rate limited","retry_after_ms":1500,"room":"a"},"t":"error","v":1}`:                                           failedEvent("a", limited),
+		`{"p":{"code":"type_required","hint":"\"t\" names the message, such as room.join_or_create","reason":"message type is required"},"t":"error","v":1}`: failedEvent("", &failure{Code: codeTypeRequired, Text: "message type is required"}),
 	} {
 		require.Equal(t, want, string(jsonCodec{}.Encode(out)))
 	}

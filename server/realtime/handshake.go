@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,6 +54,7 @@ type refusal struct {
 	close  websocket.StatusCode
 	code   string
 	reason string // with which connect of the SDK rejects
+	hint   string // "": that of the code
 
 	charged bool // to the client's address
 }
@@ -78,7 +80,9 @@ func (h *handshake) refuse(r *refusal) {
 	}
 	h.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused", slog.String("address", h.address), slog.String("reason", r.reason))
 	_ = h.cork.SetDeadline(time.Now().Add(refusalClose))
-	frame := jsonCodec{}.Encode(outgoing{Type: "error", P: map[string]any{"reason": r.reason, "code": r.code}})
+	p := map[string]any{"reason": r.reason, "code": r.code}
+	addText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
+	frame := jsonCodec{}.Encode(outgoing{Type: "error", P: p})
 	_ = h.ws.Write(context.Background(), websocket.MessageText, frame) // nothing else is to be done for a client that is gone
 	_ = h.ws.Close(r.close, r.code)                                    // a reason may be longer than a close frame
 }

@@ -69,6 +69,7 @@ func invitationMessage(i db.RealtimeInvitation) outgoing {
 	p := map[string]any{"room": i.Room, "room_type": i.Type}
 	if i.Participants == nil {
 		addText(p, "from", i.From)
+		addText(p, "from_player", i.FromPlayer)
 		return outgoing{Type: "room.invited", Room: i.Room, P: p}
 	}
 	p["size"], p["participants"] = i.Size, i.Participants

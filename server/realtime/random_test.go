@@ -248,7 +248,7 @@ func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
 			continue
 		}
 		c.Wait(w, "the state of "+room, func(v *realtimetest.View) bool {
-			return v.Room(room) != nil && counter(v.Room(room)) == float64(total) && slices.Equal(v.Room(room).Members, members)
+			return counter(v.Room(room)) == float64(total) && slices.Equal(v.Room(room).Members, members)
 		})
 		require.Zero(w, c.Resyncs())
 	}

@@ -208,9 +208,7 @@ func (c *Client) write(ctx context.Context, l *link, e Event) error {
 // Await waits until the client is as it should be. The function must call no method of the client but those of its argument.
 func (c *Client) Await(ctx context.Context, what string, done func(*View) bool) error {
 	for {
-		c.mu.Lock()
-		ok, changed := done(&View{c}), c.changed
-		c.mu.Unlock()
+		ok, changed := c.look(done)
 		if ok {
 			return nil
 		}
@@ -222,11 +220,22 @@ func (c *Client) Await(ctx context.Context, what string, done func(*View) bool) 
 	}
 }
 
+func (c *Client) look(done func(*View) bool) (ok bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return done(&View{c}), c.changed
+}
+
 // View is a client as the function of [Client.Await] sees it.
 type View struct{ c *Client }
 
-// Room returns a room, which must not be changed or kept; nil: unknown.
-func (v *View) Room(id string) *Room { return v.c.rooms[id] }
+// Room returns a room, which must not be changed or kept. An unknown room is empty: an answer to a join comes before the room's members and state.
+func (v *View) Room(id string) *Room {
+	if r := v.c.rooms[id]; r != nil {
+		return r
+	}
+	return &Room{}
+}
 
 // Events returns the log, which must not be changed or kept.
 func (v *View) Events() []Event { return v.c.events }

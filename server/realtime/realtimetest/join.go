@@ -24,7 +24,7 @@ func (c *Client) Join(t testing.TB, kind, room string, options map[string]any) (
 	answer := c.Must(t, "room.join_or_create", room, p)
 	id = answer.Room()
 	require.NotEmpty(t, id)
-	c.Wait(t, "the snapshot", func(v *View) bool { return v.Room(id) != nil && v.Room(id).Snapshots > 0 })
+	c.Wait(t, "the snapshot", func(v *View) bool { return v.Room(id).Snapshots > 0 })
 	return id
 }
 

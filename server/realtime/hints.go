@@ -1,0 +1,40 @@
+package realtime
+
+import "github.com/lattice-director/director/token"
+
+const firstFrame = `the first frame is {"v": 1, "codecs": ["json"], "token": "…"}`
+
+// hints say what the author of a client can do about a failure, by its code. Clients get them as a field of their own, because the texts are those
+// that clients of Nexis know.
+var hints = map[string]string{
+	codeBadFrame: `a frame is {"v": 1, "t": "…", "rid": "…", "room": "…", "p": {}}, in the codec that handshake.ok names`,
+	codeVersion:  `"v" must be 1`,
+
+	codeTypeRequired: `"t" names the message, such as room.join_or_create`,
+	codeUnknownType: "there are room.join_or_create, room.leave, room.list, room.message, room.message.bytes, state.ack, state.resync, " +
+		"matchmaking.enqueue, matchmaking.dequeue, match.accept, match.decline, match.resolve and echo",
+	codeRoomRequired: `the field "room" names the room`,
+
+	"room_not_found":        "room.join_or_create makes a room; the director makes those of matches",
+	"not_a_member":          "join the room first, with room.join_or_create",
+	"unsupported_room_type": "there are chat, lobby, party, match and the types of DIRECTOR_REALTIME_ROOMS, and a room keeps its type",
+	"no_logic":              "rooms of this type accept no messages; those of the type chat relay them",
+	"not_invited":           `the room is private: a member invites the player, which is the "sub" of its token`,
+}
+
+// handshakeHints are the hints for refused handshakes, by code.
+var handshakeHints = map[string]string{
+	codeBadFrame:        firstFrame,
+	codeVersion:         firstFrame,
+	"handshake_timeout": firstFrame,
+	"unsupported_codec": `"codecs" must contain msgpack or json`,
+	"key_refused":       "mint a token for a key of the project that is not revoked: `director projects keys PROJECT` lists the keys",
+}
+
+// tokenHints are the hints for refused tokens.
+var tokenHints = map[token.ProjectRefusal]string{
+	token.ProjectTokenMissing:   "POST /tokens of the control API mints a token, and so does `director projects token PROJECT KEY`",
+	token.ProjectTokenMalformed: "a token of the realtime lobby has two parts, as POST /tokens returns it",
+	token.ProjectTokenForged:    "the token was signed with a secret that this director does not have for the project: compare DIRECTOR_REALTIME_MASTER_SECRET with its issuer's",
+	token.ProjectTokenExpired:   "mint another token: ttl_seconds may be up to 86400",
+}
