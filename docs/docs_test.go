@@ -24,7 +24,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	notSlug  = regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
 	ticked   = regexp.MustCompile("`([^`\n]+)`")
-	path     = regexp.MustCompile(`^(\.ci|api|bench|cmd|db|docs|examples|internal|match|migrations|ops|queries|sdk|server|test|token|tools|worker)/[\w./*-]*$`)
+	path     = regexp.MustCompile(`^(\.ci|api|bench|cmd|db|docs|examples|internal|match|migrations|ops|queries|sdk|server|sidecar|test|token|tools|worker)/[\w./*-]*$`)
 	testName = regexp.MustCompile(`^Test[A-Z]\w+$`)
 	excerpt  = regexp.MustCompile("(?s)<!-- from (\\S+) -->\n```\\w*\n(.*?\n)```")
 )

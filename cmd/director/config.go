@@ -75,6 +75,7 @@ type Config struct {
 	provisionConfig
 	bevygapConfig
 	realtimeConfig
+	sidecarConfig
 }
 
 // commandSet is the commands that read a setting.
@@ -95,6 +96,7 @@ const (
 	byProviders
 	byDeploy   // deployments start and env, which make keys and credentials of servers
 	byProjects // projects, which make keys and tokens of the realtime lobby
+	bySidecar
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
@@ -115,6 +117,7 @@ const (
 	sectionProvision = "Provisioning"
 	sectionBevygap   = "bevygap"
 	sectionRealtime  = "Realtime lobby"
+	sectionSidecar   = "Sidecar"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
 	sectionLogs      = "Logs and traces"
@@ -124,7 +127,7 @@ const (
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
 	return slices.Concat(c.processSettings(), c.fleetSettings(), c.devSettings(), c.openMatchSettings(), c.orchestratorSettings(), c.loopSettings(), c.provisionSettings(),
-		c.bevygapSettings(), c.realtimeSettings())
+		c.bevygapSettings(), c.realtimeSettings(), c.sidecarSettings())
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
@@ -180,9 +183,9 @@ func (c *Config) processSettings() []setting {
 		{flag: "auth-audience", section: sectionAuth, by: byServers | byToken, value: text(&c.AuthAudience, "text"),
 			help: "The required aud of access tokens. Not set: any"},
 
-		{flag: "log-format", section: sectionLogs, def: "auto", by: byLoops | byMigrate, value: choice(&c.LogFormat, "auto", "text", "json"),
+		{flag: "log-format", section: sectionLogs, def: "auto", by: byLoops | byMigrate | bySidecar, value: choice(&c.LogFormat, "auto", "text", "json"),
 			help: "The format of the log. auto is text on a terminal, otherwise json"},
-		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs, def: "info", by: byLoops | byMigrate,
+		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs, def: "info", by: byLoops | byMigrate | bySidecar,
 			value: choice(&c.LogLevel, "debug", "info", "warn", "error"),
 			help:  "The lowest level that is logged"},
 		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs, by: byLoops,

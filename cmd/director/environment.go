@@ -27,6 +27,15 @@ func (e environment) lookup(name string) (text string, ok bool) {
 	return text, ok
 }
 
+// pairs returns all variables in the format of os.Environ.
+func (e environment) pairs() []string {
+	all := make([]string, 0, len(e))
+	for name, text := range e {
+		all = append(all, name+"="+text)
+	}
+	return all
+}
+
 // gather joins all variables with the prefix as NAME=text,NAME=text, sorted by name.
 func (e environment) gather(prefix string) string {
 	var pairs []string

@@ -72,7 +72,7 @@ func (p *program) root() *cobra.Command {
 			"  director doctor                   # check the installation, and print what to fix first",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, p.dev(), p.serve(), p.work(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.agents(), p.projects(),
+	}, p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.agents(), p.projects(),
 		p.providers(), p.pools(), p.deployments(), p.profiles(), p.explain(), p.replay(), p.simulate(),
 		p.events(), p.invariants(), p.doctor(), p.bench(), p.version())
 	root.SetFlagErrorFunc(explainFlag)

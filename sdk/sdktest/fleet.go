@@ -52,11 +52,14 @@ func (d *Director) Expire(instanceID string) {
 	d.wake()
 }
 
-// Unwant makes the director want the server of a deployment to end, which its next heartbeat says.
+// Unwant makes the director want the server of a deployment to end, which its next heartbeat says. It does nothing for an instance that is not
+// registered.
 func (d *Director) Unwant(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.instances[instanceID].unwanted = true
+	if i := d.instances[instanceID]; i != nil {
+		i.unwanted = true
+	}
 }
 
 // EndDeployment ends the deployment of a server: its lease ends, and it may not register again.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sidecar"
+)
+
+func (p *program) sidecar() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sidecar",
+		Short: "Run beside a game server in any engine, and do its part with the director",
+		Long: "Runs beside one game server, in any language or engine. The game server says that it is ready, and the sidecar registers it,\n" +
+			"sends heartbeats, admits players by their session tokens, once each, knows who is expected, and drains.\n\n" +
+			"The game server calls it over HTTP, or in lines of text over TCP; docs/how-to/any-engine.md has both. It needs no database.",
+		Example: "  FLEET_TOKEN=… director sidecar --sidecar-director https://director.example --sidecar-region eu-west \\\n" +
+			"    --sidecar-modes duel --sidecar-capacity 64 --sidecar-endpoint 203.0.113.7:7777\n" +
+			"  curl -X POST localhost:9357/ready\n" +
+			"  curl localhost:9357/players -d '{\"token\": \"…\"}'",
+		Args: cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), bySidecar)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		conf, err := load(cmd.Flags(), p.environ, bySidecar)
+		if err != nil {
+			return err
+		}
+		return p.runSidecar(cmd.Context(), conf)
+	}
+	return cmd
+}
+
+func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
+	if err := conf.checkSidecar(); err != nil {
+		return err
+	}
+	log := p.newLog(conf)
+	server, urls, deployed, err := conf.gameServer(p.environ.pairs())
+	if err != nil {
+		return err
+	}
+	client, err := sdk.New(sdk.Options{URLs: urls, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	o := sidecar.Options{
+		Client: client, Server: server, Deployed: deployed, HealthWithin: conf.SidecarHealth, Grace: conf.SidecarGrace, Log: log,
+	}
+	if o.HTTP, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarAddr); err != nil {
+		return err
+	}
+	defer o.HTTP.Close()
+	attrs := []slog.Attr{slog.String("addr", o.HTTP.Addr().String()), slog.String("instance_id", server.InstanceID)}
+	if conf.SidecarLinesAddr != "" {
+		if o.Lines, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarLinesAddr); err != nil {
+			return err
+		}
+		defer o.Lines.Close()
+		attrs = append(attrs, slog.String("lines_addr", o.Lines.Addr().String()))
+	}
+	s, err := sidecar.New(o)
+	if err != nil {
+		return err
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "listening for the game server", attrs...)
+	return s.Run(ctx)
+}

@@ -1,0 +1,44 @@
+package sidecar
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// watchHealth ends the registration of a game server that has said nothing for too long: a sidecar would otherwise send heartbeats for a game
+// server that is frozen, and players would be sent to it.
+func (g *game) watchHealth() {
+	if g.options.HealthWithin <= 0 {
+		return
+	}
+	go func() {
+		ticks := time.NewTicker(max(g.options.HealthWithin/10, time.Millisecond))
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				g.judgeHealth()
+			case <-g.over:
+				return
+			}
+		}
+	}()
+}
+
+func (g *game) judgeHealth() {
+	silent := time.Since(time.Unix(0, g.heard.Load()))
+	g.mu.Lock()
+	server, state := g.server, g.state
+	g.mu.Unlock()
+	if server == nil || silent < g.options.HealthWithin || state != StateReady && state != StateDraining {
+		return
+	}
+	g.enter(StateUnhealthy, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	g.log.LogAttrs(ctx, slog.LevelError, "the game server says nothing any more: its registration ends", slog.Duration("silent", silent))
+	if err := server.Close(ctx); err != nil {
+		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server is frozen", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,186 @@
+package sidecar
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	maxGrace    = 24 * time.Hour
+	maxBodies   = 256 // bodies that are read at a time
+	bodyTimeout = 5 * time.Second
+	beatEvery   = 10 * time.Second
+)
+
+// routes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for pages in browsers.
+func (g *game) routes(log *slog.Logger) (http.Handler, error) {
+	engine, err := rest.New(rest.Options{Log: log, QuietRoutes: []string{"/health", "/load", "/status"}, Errors: writeError})
+	if err != nil {
+		return nil, err
+	}
+	api := engine.Group("/", noBrowsers, g.heed, emptyBody, rest.NewBodies(maxBodies, bodyTimeout).Read)
+	api.GET("/status", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (Status, error) { return g.status(), nil }))
+	api.POST("/ready", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[announcement]) (Status, error) { return g.ready(ctx, &in.Body) }))
+	api.POST("/health", rest.Handle(http.StatusNoContent, func(context.Context, rest.In[rest.None]) (rest.None, error) { return rest.None{}, nil }))
+	api.PUT("/load", rest.Handle(http.StatusNoContent, g.putLoad))
+	api.POST("/drain", rest.Handle(http.StatusOK, g.postDrain(true)))
+	api.POST("/undrain", rest.Handle(http.StatusOK, g.postDrain(false)))
+	api.POST("/shutdown", rest.Handle(http.StatusAccepted, g.postShutdown))
+
+	api.POST("/players", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[newPlayer]) (Player, error) { return g.admit(ctx, in.Body.Token) }))
+	api.GET("/players", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (playerList, error) { return playerList{g.list()}, nil }))
+	api.DELETE("/players/:id", rest.Handle(http.StatusNoContent, func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
+		return rest.None{}, g.leave(in.Param("id"))
+	}))
+	api.GET("/sessions", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (sessionList, error) { return sessionList{g.roster()}, nil }))
+	api.DELETE("/sessions/:id", rest.Handle(http.StatusNoContent, func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
+		return rest.None{}, g.endSession(in.Param("id"))
+	}))
+	api.GET("/events", rest.Lasting, rest.HandleEvents(g.getEvents))
+	return engine, nil
+}
+
+// noBrowsers refuses pages, which can reach the listeners of the machine on which they are shown.
+func noBrowsers(c *gin.Context) {
+	if c.GetHeader("Origin") != "" {
+		rest.Fail(c, &rest.Problem{Status: http.StatusForbidden, Code: "no_browsers", Detail: "The sidecar serves game servers, not pages in browsers."})
+	}
+}
+
+// heed notes that the game server lives.
+func (g *game) heed(c *gin.Context) {
+	g.hear()
+	c.Next()
+}
+
+// emptyBody makes a missing body an empty object.
+func emptyBody(c *gin.Context) {
+	if c.Request.ContentLength == 0 {
+		c.Request.Body = io.NopCloser(strings.NewReader("{}"))
+	}
+}
+
+type newPlayer struct {
+	Token string `json:"token"`
+}
+
+// Validate implements rest.Validator.
+func (p *newPlayer) Validate(c *rest.Check) {
+	c.That(p.Token != "", "token", "is required: the session token that the player has sent")
+}
+
+type playerList struct {
+	Players []Player `json:"players"`
+}
+
+type loadBody struct {
+	Load *float64 `json:"load"`
+}
+
+// Validate implements rest.Validator.
+func (b *loadBody) Validate(c *rest.Check) {
+	c.That(b.Load != nil && validLoad(*b.Load), "load", "is required, and a number from 0 to 1e9")
+}
+
+func validLoad(load float64) bool { return load >= 0 && load <= 1e9 }
+
+func (g *game) putLoad(_ context.Context, in rest.In[loadBody]) (rest.None, error) {
+	g.setLoad(*in.Body.Load)
+	return rest.None{}, nil
+}
+
+func (g *game) postDrain(drain bool) func(context.Context, rest.In[rest.None]) (Status, error) {
+	return func(ctx context.Context, _ rest.In[rest.None]) (Status, error) {
+		err := g.drain(ctx, drain)
+		return g.status(), err
+	}
+}
+
+type shutdownBody struct {
+	Grace string `json:"grace"` // such as 90s; absent: that of the sidecar
+}
+
+// Validate implements rest.Validator.
+func (b *shutdownBody) Validate(c *rest.Check) {
+	_, ok := graceOf(b.Grace, 0)
+	c.That(ok, "grace", "must be a time from 0s to 24h, such as 90s or 5m")
+}
+
+// graceOf returns the grace period that a text says, or otherwise.
+func graceOf(text string, otherwise time.Duration) (grace time.Duration, ok bool) {
+	if text == "" {
+		return otherwise, true
+	}
+	grace, err := time.ParseDuration(text)
+	return grace, err == nil && grace >= 0 && grace <= maxGrace
+}
+
+func (g *game) postShutdown(_ context.Context, in rest.In[shutdownBody]) (Status, error) {
+	grace, _ := graceOf(in.Body.Grace, g.options.Grace)
+	g.shutdown(grace)
+	return g.status(), nil
+}
+
+// getEvents sends events until the game server disconnects, is too slow, or is over.
+func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
+	first, next, stop, err := g.events.listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	id := 0
+	send := func(e event) error {
+		id++
+		return out.Send(e.Name, id, e.Data)
+	}
+	for _, e := range first {
+		if err := send(e); err != nil {
+			return err
+		}
+	}
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
+	for {
+		select {
+		case e, open := <-next:
+			if !open {
+				return nil
+			}
+			err = send(e)
+		case <-beats.C:
+			err = out.Beat()
+		case <-g.over:
+			return g.sendRest(next, send)
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sendRest sends what was published before the end.
+func (g *game) sendRest(next <-chan event, send func(event) error) error {
+	for {
+		select {
+		case e, open := <-next:
+			if !open {
+				return nil
+			}
+			if err := send(e); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package sidecar_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sdk/sdktest"
+	"github.com/lattice-director/director/sidecar"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 20 * time.Second
+
+type fields map[string]any
+
+// rig is a director, a sidecar and the game server's side of it.
+type rig struct {
+	t        *testing.T
+	director *sdktest.Director
+	url      string // of the sidecar's HTTP
+	lines    string
+	ended    chan struct{} // closed when Run has returned
+	err      error         // of Run
+	stop     context.CancelFunc
+}
+
+func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
+	t.Helper()
+	director, err := sdktest.New(sdktest.Options{MaxPlayers: 2})
+	require.NoError(t, err)
+	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}})
+	require.NoError(t, err)
+	o := sidecar.Options{
+		Client: client, HTTP: listen(t), Lines: listen(t),
+		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := sidecar.New(o)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	r := &rig{t: t, director: director, url: "http://" + o.HTTP.Addr().String(), lines: o.Lines.Addr().String(), ended: make(chan struct{}), stop: stop}
+	go func() {
+		defer close(r.ended)
+		r.err = s.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-r.ended
+		client.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return r
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return l
+}
+
+// call calls the sidecar; body may be nil. It returns the status and the JSON of the answer.
+func (r *rig) call(method, path string, body any) (int, fields) {
+	r.t.Helper()
+	var text io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		require.NoError(r.t, err)
+		text = bytes.NewReader(encoded)
+	}
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, text)
+	require.NoError(r.t, err)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(r.t, err)
+	defer func() { _ = res.Body.Close() }()
+	var answer fields
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		require.ErrorIs(r.t, err, io.EOF)
+	}
+	return res.StatusCode, answer
+}
+
+// must is call with an answer of 2xx.
+func (r *rig) must(method, path string, body any) fields {
+	r.t.Helper()
+	status, answer := r.call(method, path, body)
+	require.Equal(r.t, 2, status/100, "%s %s: %d %v", method, path, status, answer)
+	return answer
+}
+
+// seat seats a player.
+func (r *rig) seat(player string) sdk.Seat {
+	r.t.Helper()
+	return r.seatIn("eu", player)
+}
+
+func (r *rig) seatIn(region, player string) sdk.Seat {
+	r.t.Helper()
+	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: r.director.Transport()}})
+	require.NoError(r.t, err)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	seat, err := sdk.NewPlayer(client, func(context.Context) (string, error) { return player, nil }).Seat(ctx, sdk.MatchRequest{Region: region, Mode: "duel", AwaitServers: true})
+	require.NoError(r.t, err)
+	return seat
+}
+
+// state waits for a state.
+func (r *rig) state(want sidecar.State) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool { return r.must("GET", "/status", nil)["state"] == string(want) }, patience, 5*time.Millisecond)
+}
+
+// stream is a connection that delivers events: one line each, "NAME JSON".
+type stream struct {
+	t    *testing.T
+	next func() (string, error)
+}
+
+// sse listens over HTTP.
+func (r *rig) sse() stream {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	r.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/events", nil)
+	require.NoError(r.t, err)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { _ = res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 1<<20)
+	return stream{r.t, func() (string, error) {
+		name := ""
+		for lines.Scan() {
+			if is, found := strings.CutPrefix(lines.Text(), "event: "); found {
+				name = is
+			}
+			if data, found := strings.CutPrefix(lines.Text(), "data: "); found {
+				return name + " " + data, nil
+			}
+		}
+		return "", io.EOF
+	}}
+}
+
+// until returns the data of the first event of a name that satisfies.
+func (s stream) until(name string, satisfies func(fields) bool) fields {
+	s.t.Helper()
+	for {
+		line, err := s.next()
+		require.NoError(s.t, err, "waiting for %s", name)
+		is, data, _ := strings.Cut(line, " ")
+		if is != name {
+			continue
+		}
+		var f fields
+		require.NoError(s.t, json.Unmarshal([]byte(data), &f))
+		if satisfies(f) {
+			return f
+		}
+	}
+}

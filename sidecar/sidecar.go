@@ -1,0 +1,96 @@
+package sidecar
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// Options configure a [Sidecar].
+type Options struct {
+	// Client calls the director. Required.
+	Client *sdk.Client
+	// Server is what is known of the game server before it is ready; the game server may say the rest then. Load is not used.
+	Server sdk.ServerOptions
+	// Deployed is set if the director has started the server: it alone says the instance id, the region, the modes and the capacity.
+	Deployed bool
+	// HTTP and Lines listen for the game server. Lines may be nil. [Sidecar.Run] closes them.
+	HTTP, Lines net.Listener
+	// HealthWithin is how long a ready game server may say nothing. 0: for ever.
+	HealthWithin time.Duration
+	// Grace is how long players may play on after a shutdown that says no time of its own. Default 30 s.
+	Grace time.Duration
+	// Log may be nil.
+	Log *slog.Logger
+}
+
+// Sidecar serves one game server. Make it with [New], and Run it once.
+type Sidecar struct {
+	options Options
+	game    *game
+	http    *http.Server
+	lines   *linesServer
+}
+
+// New returns a sidecar. Errors: a missing option.
+func New(o Options) (*Sidecar, error) {
+	if o.Client == nil || o.HTTP == nil {
+		return nil, errors.New("sidecar: a client and a listener for HTTP are required")
+	}
+	o.Grace = cmp.Or(o.Grace, 30*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	s := &Sidecar{options: o, game: newGame(o)}
+	handler, err := s.game.routes(o.Log)
+	if err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: callTimeout + 5*time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	if o.Lines != nil {
+		s.lines = newLinesServer(s.game, o.Lines, o.Log)
+	}
+	return s, nil
+}
+
+// Run serves until the game server has shut down, or ctx ends: then the game server drains, and its players have the grace period to leave. It
+// returns an error that wraps [sdk.ErrSuperseded] if another process has registered under the instance id.
+func (s *Sidecar) Run(ctx context.Context) error {
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := s.http.Serve(s.options.HTTP); !errors.Is(err, http.ErrServerClosed) {
+			s.game.fail(fmt.Errorf("sidecar: %w", err))
+		}
+	})
+	if s.lines != nil {
+		serving.Go(s.lines.serve)
+	}
+	stop := context.AfterFunc(ctx, func() { s.game.shutdown(s.options.Grace) })
+	defer stop()
+	s.game.watchHealth()
+	<-s.game.over
+	s.close()
+	serving.Wait()
+	return s.game.failure()
+}
+
+// close lets calls in flight and the last events go out.
+func (s *Sidecar) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if s.lines != nil {
+		s.lines.close()
+	}
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+}
