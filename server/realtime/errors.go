@@ -67,6 +67,11 @@ var kindFailures = map[db.Kind]failure{
 	db.Unavailable: {Code: codeUnavailable, Text: "temporarily unavailable"},
 }
 
+// ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
+var ticketCodes = map[string]bool{
+	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true, "ticket_ended": true, "too_late": true,
+}
+
 // failureOf turns any error into the failure that the client gets. known is false for an error of the director itself, whose text goes to the
 // log only. Callers handle db.Superseded before.
 func failureOf(err error) (fail *failure, known bool) {
@@ -93,6 +98,9 @@ func storeFailure(err *db.Error) (*failure, bool) {
 		return failUnavailable, false
 	}
 	fail.RetryAfter = err.RetryAfter
+	if ticketCodes[err.Code] {
+		fail.Code, fail.Text = err.Code, err.Detail
+	}
 	if err.Field != "" {
 		fail.Field, fail.Text = err.Field, err.Field+" "+err.Detail
 	}

@@ -30,6 +30,7 @@ func TestFailures(t *testing.T) {
 			failure{Code: "unavailable", Text: "temporarily unavailable", RetryAfter: time.Second}},
 		{&db.Error{Kind: db.TooMany, Code: "too_many", Detail: "30 tickets", RetryAfter: time.Minute}, failure{Code: "rate_limited", Text: "rate limited", RetryAfter: time.Minute}},
 		{&db.Error{Kind: db.Invalid, Code: "invalid", Detail: "must be short", Field: "attributes"}, failure{Code: "invalid", Text: "attributes must be short", Field: "attributes"}},
+		{&db.Error{Kind: db.Conflict, Code: "ticket_exists", Detail: "cancel it first"}, failure{Code: "ticket_exists", Text: "cancel it first"}},
 		{&frameError{codeTooLarge, "payload exceeds maximum size", "r"}, failure{Code: "too_large", Text: "payload exceeds maximum size"}},
 		{failRefused, *failRefused},
 	} {
