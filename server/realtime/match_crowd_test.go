@@ -22,15 +22,7 @@ type friends struct {
 
 // crowds are parties of one to three whose players fill matches of four to six, 100 players in all.
 func crowds() (all []*friends) {
-	for left := 100; left > 0; {
-		size := 4 + rand.IntN(3)
-		if left < 12 {
-			size = map[int]int{4: 4, 5: 5, 6: 6, 7: 0, 8: 4, 9: 4, 10: 5, 11: 5}[left]
-		}
-		if left-size == 7 || size == 0 { // no matches of four to six have seven players
-			size = 4 + (size+3)%3
-		}
-		left -= size
+	for _, size := range slices.Concat(slices.Repeat([]int{4, 5, 6}, 6), []int{4, 6}) {
 		for open := size; open > 0; {
 			n := min(1+rand.IntN(3), open)
 			open -= n
