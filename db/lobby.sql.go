@@ -45,10 +45,9 @@ func (q *Queries) CloseLobbies(ctx context.Context, arg CloseLobbiesParams) ([]u
 	return items, nil
 }
 
-const deleteExpiredInvitations = `-- name: DeleteExpiredInvitations :many
+const deleteExpiredInvitations = `-- name: DeleteExpiredInvitations :exec
 DELETE FROM lobby_members m
 WHERE m.region = $1 AND m.lobby = ANY ($2::uuid[]) AND m.expires_at <= clock_timestamp()
-RETURNING m.lobby
 `
 
 type DeleteExpiredInvitationsParams struct {
@@ -57,24 +56,9 @@ type DeleteExpiredInvitationsParams struct {
 }
 
 // Deletes expired invitations of rooms that are locked.
-func (q *Queries) DeleteExpiredInvitations(ctx context.Context, arg DeleteExpiredInvitationsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, deleteExpiredInvitations, arg.Region, arg.Uids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var lobby uuid.UUID
-		if err := rows.Scan(&lobby); err != nil {
-			return nil, err
-		}
-		items = append(items, lobby)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) DeleteExpiredInvitations(ctx context.Context, arg DeleteExpiredInvitationsParams) error {
+	_, err := q.db.Exec(ctx, deleteExpiredInvitations, arg.Region, arg.Uids)
+	return err
 }
 
 const deleteLobbies = `-- name: DeleteLobbies :exec
@@ -241,6 +225,21 @@ func (q *Queries) InvitePlayers(ctx context.Context, arg InvitePlayersParams) ([
 	return items, nil
 }
 
+const keepLobbies = `-- name: KeepLobbies :exec
+UPDATE lobbies l SET closes_at = NULL WHERE l.region = $1 AND l.uid = ANY ($2::uuid[]) AND l.closes_at <= clock_timestamp()
+`
+
+type KeepLobbiesParams struct {
+	Region string
+	Uids   []uuid.UUID
+}
+
+// Rooms that were due to close and are not empty no longer have a time to close.
+func (q *Queries) KeepLobbies(ctx context.Context, arg KeepLobbiesParams) error {
+	_, err := q.db.Exec(ctx, keepLobbies, arg.Region, arg.Uids)
+	return err
+}
+
 const listLobbies = `-- name: ListLobbies :many
 WITH seen AS (
     SELECT r.id, r.type, r.members, r.private FROM lobbies r
@@ -311,7 +310,7 @@ func (q *Queries) ListLobbies(ctx context.Context, arg ListLobbiesParams) ([]Lis
 
 const lobbiesToClose = `-- name: LobbiesToClose :many
 SELECT l.uid FROM lobbies l
-WHERE l.region = $1 AND l.closes_at <= clock_timestamp()
+WHERE l.region = $1 AND l.closes_at <= statement_timestamp()
 ORDER BY l.closes_at LIMIT $2::int FOR UPDATE SKIP LOCKED
 `
 
@@ -345,7 +344,7 @@ const lobbiesWithExpiredInvitations = `-- name: LobbiesWithExpiredInvitations :m
 SELECT l.uid FROM lobbies l
 WHERE l.region = $1 AND l.uid = ANY (ARRAY(
     SELECT m.lobby FROM lobby_members m
-    WHERE m.region = $1 AND m.expires_at <= clock_timestamp() ORDER BY m.expires_at LIMIT $2::int))
+    WHERE m.region = $1 AND m.expires_at <= statement_timestamp() ORDER BY m.expires_at LIMIT $2::int))
 ORDER BY l.uid FOR NO KEY UPDATE SKIP LOCKED
 `
 
@@ -761,7 +760,7 @@ func (q *Queries) PlayersOfLobby(ctx context.Context, arg PlayersOfLobbyParams) 
 const pruneLobbyLog = `-- name: PruneLobbyLog :one
 WITH old AS (
     SELECT g.lobby, g.pos FROM lobby_log g
-    WHERE g.region = $2 AND g.at >= $1 AND g.at < clock_timestamp() - $3::interval
+    WHERE g.region = $2 AND g.at >= $1 AND g.at < statement_timestamp() - $3::interval
     ORDER BY g.at LIMIT $4::int FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM lobby_log g USING old WHERE g.region = $2 AND g.lobby = old.lobby AND g.pos = old.pos RETURNING g.at
@@ -781,7 +780,7 @@ type PruneLobbyLogRow struct {
 	Last time.Time
 }
 
-// Deletes old rows from a time on, and returns the time of the last one.
+// Deletes the oldest rows that are older than @keep, from a time on. Returns their number and the time of the newest of them.
 func (q *Queries) PruneLobbyLog(ctx context.Context, arg PruneLobbyLogParams) (PruneLobbyLogRow, error) {
 	row := q.db.QueryRow(ctx, pruneLobbyLog,
 		arg.Since,

@@ -33,6 +33,7 @@ func newFleetAtWork(t *testing.T) *opsDB {
 	d.matches()
 	d.agentsAtWork()
 	d.provisioned()
+	d.lobbyAtWork()
 
 	d.key("retiring", "-2 days", "-1 minute")
 	d.key("tainted", "-1 minute", "1 day")
@@ -69,7 +70,8 @@ func (d *opsDB) matches() {
 
 var invariants = []string{
 	"agent count drift|0", "assigned without seat|0", "command never settled|0", "deployment never gone|0", "deployment past its end|0", "double seat|0", "instance of gone deployment|0",
-	"matched never assigned|0", "over capacity|0", "player waiting twice|0", "ready without endpoint|0", "reserved drift|0", "room without agent|0", "seat count drift|0", "seat without match|0", "session without live instance|0", "signing key|0", "ticket in two matches|0", "ticket in two places|0",
+	"invitation without room|0", "matched never assigned|0", "member count drift|0", "member without session|0", "over capacity|0", "player waiting twice|0", "ready without endpoint|0", "reserved drift|0", "room without agent|0", "seat count drift|0", "seat without match|0", "session without live instance|0", "signing key|0", "ticket in two matches|0", "ticket in two places|0",
+	"ticket without session|0",
 }
 
 func TestInvariantsOfAWorkingFleetAreEmpty(t *testing.T) {
@@ -110,6 +112,19 @@ func TestInvariantsShowViolations(t *testing.T) {
 		}, {
 			"a deployment that does not end", `UPDATE deployments SET stop_at = now() - interval '16 minutes' WHERE ref = 'r3'`,
 			"deployment never gone", `region, provider, phase FROM ops.invariant_deployment_never_gone`, "eu|edgegap|stopping",
+		}, {
+			"a member whose session has ended", `DELETE FROM realtime_sessions WHERE id = 's-3'`,
+			"member without session", `region, project, room, session FROM ops.invariant_member_without_session`, "eu|p1|lobby:default|s-3",
+		}, {
+			"a member that its room does not count", `UPDATE lobbies SET members = 1 WHERE id = 'lobby:default'`,
+			"member count drift", `region, project, room, counted_members, members FROM ops.invariant_member_count_drift`, "eu|p1|lobby:default|1|2",
+		}, {
+			"a session that has ended and waits", `DELETE FROM realtime_sessions WHERE id = 's-1'; DELETE FROM lobby_members WHERE session = 's-1' AND state = 'joined';
+				UPDATE lobbies SET members = 1 WHERE id = 'lobby:default'`,
+			"ticket without session", `region, project, session, ticket FROM ops.invariant_ticket_without_session`, "eu|p1|s-1|t1",
+		}, {
+			"an invitation to a room that has ended", `DELETE FROM lobbies WHERE id = 'duel:match:7'`,
+			"invitation without room", `region, session, state, right(lobby::text, 2) FROM ops.invariant_invitation_without_room`, "eu|s-1|invited|a3",
 		}, {
 			"counted beyond the ceiling", `ALTER TABLE instances DROP CONSTRAINT reserved_seats_never_pass_the_ceiling;
 				UPDATE sessions SET max_players = 100 WHERE mode = 'raid'; UPDATE instances SET reserved_seats = 108 WHERE id = 'arena'`,

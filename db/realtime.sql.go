@@ -226,6 +226,49 @@ func (q *Queries) LockRealtimeSessions(ctx context.Context, arg LockRealtimeSess
 	return items, nil
 }
 
+const ownedRealtime = `-- name: OwnedRealtime :many
+SELECT s.id, s.epoch FROM realtime_sessions s
+WHERE s.region = $1 AND s.owner = $2::uuid AND s.id > $3::text
+ORDER BY s.id LIMIT $4::bigint
+`
+
+type OwnedRealtimeParams struct {
+	Region  string
+	Replica uuid.UUID
+	After   string
+	Page    int64
+}
+
+type OwnedRealtimeRow struct {
+	ID    string
+	Epoch int64
+}
+
+func (q *Queries) OwnedRealtime(ctx context.Context, arg OwnedRealtimeParams) ([]OwnedRealtimeRow, error) {
+	rows, err := q.db.Query(ctx, ownedRealtime,
+		arg.Region,
+		arg.Replica,
+		arg.After,
+		arg.Page,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OwnedRealtimeRow{}
+	for rows.Next() {
+		var i OwnedRealtimeRow
+		if err := rows.Scan(&i.ID, &i.Epoch); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const realtimeInvitations = `-- name: RealtimeInvitations :many
 SELECT m.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants,
        coalesce(m.invited_by, '')::text AS inviter, coalesce(i.player, '')::text AS inviting_player
@@ -399,11 +442,17 @@ func (q *Queries) RoomsOfRealtimeSessions(ctx context.Context, arg RoomsOfRealti
 }
 
 const sessionsOfEndedReplicas = `-- name: SessionsOfEndedReplicas :many
-SELECT s.id FROM realtime_sessions s
-WHERE s.region = $1 AND s.owner = ANY (ARRAY(
-    SELECT r.id FROM replicas r WHERE r.region = $1 AND r.face = 'realtime' AND r.ended_at IS NOT NULL))
+WITH RECURSIVE o AS (
+    SELECT '00000000-0000-0000-0000-000000000000'::uuid AS owner
+    UNION ALL
+    SELECT (SELECT n.owner FROM realtime_sessions n WHERE n.region = $1 AND n.owner > o.owner ORDER BY n.owner LIMIT 1)
+    FROM o WHERE o.owner IS NOT NULL
+)
+SELECT s.id FROM o CROSS JOIN LATERAL (
+    SELECT x.id FROM realtime_sessions x WHERE x.region = $1 AND x.owner = o.owner
+    LIMIT $2::bigint FOR NO KEY UPDATE SKIP LOCKED) s
+WHERE NOT EXISTS (SELECT FROM replicas r WHERE r.region = $1 AND r.id = o.owner AND r.ended_at IS NULL)
 LIMIT $2::bigint
-FOR NO KEY UPDATE SKIP LOCKED
 `
 
 type SessionsOfEndedReplicasParams struct {
@@ -411,7 +460,8 @@ type SessionsOfEndedReplicasParams struct {
 	Most   int64
 }
 
-// Locks sessions whose replica has ended. The result is not ordered: the statement waits for no lock.
+// Locks sessions whose replica has ended, or has no row, as in a database that was restored in parts. It finds each owner by one step in an index.
+// The result is not ordered: the statement waits for no lock.
 func (q *Queries) SessionsOfEndedReplicas(ctx context.Context, arg SessionsOfEndedReplicasParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, sessionsOfEndedReplicas, arg.Region, arg.Most)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 )
 
-// newsAtOnce bounds the sessions of a statement.
+// newsAtOnce bounds the sessions of a statement, and of a page of OwnedRealtime.
 const newsAtOnce = 1000
 
 // RealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all sessions every ten seconds, and for
@@ -106,4 +106,18 @@ func invitationsBySession(rows []RealtimeInvitationsRow) map[string][]RealtimeIn
 		open[r.Session] = append(open[r.Session], i)
 	}
 	return open
+}
+
+// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. A session without a connection was
+// opened by a call whose outcome the replica does not know: suspend it. Errors: Unavailable.
+func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID, after string) ([]SessionEpoch, error) {
+	rows, err := s.q.OwnedRealtime(ctx, OwnedRealtimeParams{Region: region, Replica: replica, After: after, Page: newsAtOnce})
+	if err != nil {
+		return nil, classify(err)
+	}
+	owned := make([]SessionEpoch, len(rows))
+	for i, r := range rows {
+		owned[i] = SessionEpoch(r)
+	}
+	return owned, nil
 }

@@ -86,3 +86,17 @@ func TestNewsComeInPages(t *testing.T) {
 	n.exec("UPDATE realtime_sessions SET epoch = 2")
 	require.Len(t, n.news(all...), 2501)
 }
+
+// Pins a session that stays live for ever without a connection, since the outcome of the call that opened it was unknown.
+func TestAReplicaFindsTheSessionsThatItOwns(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t)
+	n.exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner, epoch) SELECT 'eu', 's-' || lpad(n::text, 4, '0'), 'p1', 'p', false, '30 seconds', $1, n FROM generate_series(1, 1001) n", n.replica)
+	n.open(n.client("ann", at(n.beginReplica(n.Store))))
+	first, err := n.OwnedRealtime(t.Context(), lobbyRegion, n.replica, "")
+	require.NoError(t, err)
+	require.Len(t, first, 1000)
+	rest, err := n.OwnedRealtime(t.Context(), lobbyRegion, n.replica, first[999].ID)
+	require.NoError(t, err)
+	require.Equal(t, []db.SessionEpoch{{ID: "s-1001", Epoch: 1001}}, rest)
+}

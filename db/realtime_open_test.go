@@ -209,7 +209,7 @@ func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
 
 func (n *nexis) endExpired() int {
 	n.t.Helper()
-	ended, err := n.EndExpiredRealtime(n.t.Context(), lobbyRegion, leave)
+	ended, err := n.EndExpiredRealtime(n.t.Context(), lobbyRegion)
 	require.NoError(n.t, err)
 	return ended
 }

@@ -158,7 +158,7 @@ func TestATicketLeavesWithItsSession(t *testing.T) {
 	k := n.enqueue(wants(ada, "duel", 2))
 	n.suspend(true, ada)
 	n.age(ada, time.Hour)
-	ended, err := n.EndExpiredRealtime(t.Context(), lobbyRegion, leave)
+	ended, err := n.EndExpiredRealtime(t.Context(), lobbyRegion)
 	require.NoError(t, err)
 	require.Equal(t, 1, ended)
 	require.Equal(t, "cancelled client_gone", n.state(k.Ticket))

@@ -57,12 +57,26 @@ CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
 
 COMMENT ON FUNCTION ops.lease_horizon() IS 'Heartbeats at or before it are too old; -infinity during an amnesty.';
 
+CREATE FUNCTION ops.realtime_steady_since(region text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT realtime_steady_since(region) $$;
+
+COMMENT ON FUNCTION ops.realtime_steady_since(region text) IS 'Since when clients of the realtime lobby could connect without a gap; infinity: no replica of the region accepts them now.';
+
 CREATE FUNCTION ops.replica_horizon(region text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT replica_horizon(region) $$;
 
 COMMENT ON FUNCTION ops.replica_horizon(region text) IS 'The lease of a replica has expired if its last renewal is at or before this time; -infinity while no replica of the region has been steady for a lease.';
+
+CREATE FUNCTION ops.replica_horizon(region text, face text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT replica_horizon(region, face) $$;
+
+COMMENT ON FUNCTION ops.replica_horizon(region text, face text) IS 'As ops.replica_horizon(region), for the replicas of a face: orchestrator or realtime.';
 
 CREATE FUNCTION ops.scale_pool(region text, app text, version text, min integer, max integer) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2076,6 +2090,72 @@ COMMENT ON COLUMN ops.invariant_instance_of_gone_deployment.status IS 'Its statu
 
 COMMENT ON COLUMN ops.invariant_instance_of_gone_deployment.registered_at IS 'When it registered.';
 
+CREATE TABLE public.lobbies (
+    region text NOT NULL,
+    uid uuid NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    pos bigint DEFAULT 0 NOT NULL,
+    seq bigint DEFAULT 1 NOT NULL,
+    state json NOT NULL,
+    members integer DEFAULT 0 NOT NULL,
+    joins bigint DEFAULT 0 NOT NULL,
+    max_members integer NOT NULL,
+    private boolean DEFAULT false NOT NULL,
+    locked boolean DEFAULT false NOT NULL,
+    grace interval NOT NULL,
+    closes_at timestamp with time zone,
+    match_id uuid,
+    participants text[] COLLATE pg_catalog."C",
+    size integer,
+    game_region text,
+    session_id uuid,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_room_has_up_to_its_members CHECK (((members >= 0) AND (members <= max_members))),
+    CONSTRAINT a_room_state_has_up_to_64_kib CHECK ((octet_length((state)::text) <= 65536)),
+    CONSTRAINT a_room_with_participants_has_a_match CHECK (((match_id IS NULL) = (participants IS NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.lobbies ALTER COLUMN region SET (n_distinct=1);
+
+CREATE TABLE public.lobby_members (
+    region text NOT NULL,
+    lobby uuid NOT NULL,
+    session text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    state text NOT NULL,
+    join_order bigint,
+    away boolean DEFAULT false NOT NULL,
+    expires_at timestamp with time zone,
+    invited_by text COLLATE pg_catalog."C",
+    CONSTRAINT a_member_is_invited_or_joined CHECK ((state = ANY (ARRAY['invited'::text, 'joined'::text]))),
+    CONSTRAINT a_member_that_joined_has_an_order CHECK (((state = 'joined'::text) = (join_order IS NOT NULL))),
+    CONSTRAINT an_invitation_expires CHECK (((state = 'invited'::text) = (expires_at IS NOT NULL)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.lobby_members ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_invitation_without_room AS
+ SELECT m.region,
+    m.session,
+    m.state,
+    m.lobby
+   FROM public.lobby_members m
+  WHERE (NOT (EXISTS ( SELECT
+           FROM public.lobbies l
+          WHERE ((l.region = m.region) AND (l.uid = m.lobby)))));
+
+COMMENT ON VIEW ops.invariant_invitation_without_room IS 'Sessions that are invited to, or members of, a room that has ended.';
+
+COMMENT ON COLUMN ops.invariant_invitation_without_room.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.invariant_invitation_without_room.session IS 'The session.';
+
+COMMENT ON COLUMN ops.invariant_invitation_without_room.state IS 'invited or joined.';
+
+COMMENT ON COLUMN ops.invariant_invitation_without_room.lobby IS 'The uid of the room.';
+
 CREATE TABLE public.tickets (
     region text NOT NULL,
     id text NOT NULL COLLATE pg_catalog."C",
@@ -2139,6 +2219,72 @@ COMMENT ON COLUMN ops.invariant_matched_never_assigned.ticket IS 'The ticket; NU
 COMMENT ON COLUMN ops.invariant_matched_never_assigned.match IS 'The id of the match.';
 
 COMMENT ON COLUMN ops.invariant_matched_never_assigned.reason IS 'What is wrong.';
+
+CREATE VIEW ops.invariant_member_count_drift AS
+SELECT
+    NULL::text AS region,
+    NULL::text COLLATE pg_catalog."C" AS project,
+    NULL::text COLLATE pg_catalog."C" AS room,
+    NULL::integer AS counted_members,
+    NULL::bigint AS members;
+
+COMMENT ON VIEW ops.invariant_member_count_drift IS 'Rooms whose counter of members differs from their rows.';
+
+COMMENT ON COLUMN ops.invariant_member_count_drift.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.invariant_member_count_drift.project IS 'The project.';
+
+COMMENT ON COLUMN ops.invariant_member_count_drift.room IS 'The room.';
+
+COMMENT ON COLUMN ops.invariant_member_count_drift.counted_members IS 'Its counter of members.';
+
+COMMENT ON COLUMN ops.invariant_member_count_drift.members IS 'The members that it has.';
+
+CREATE TABLE public.realtime_sessions (
+    region text NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    authenticated boolean NOT NULL,
+    key_id text COLLATE pg_catalog."C",
+    token_digest bytea,
+    token_expires timestamp with time zone,
+    ttl interval NOT NULL,
+    owner uuid,
+    epoch bigint DEFAULT 1 NOT NULL,
+    suspended_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    announced boolean DEFAULT true NOT NULL,
+    takeovers integer DEFAULT 0 NOT NULL,
+    takeovers_since timestamp with time zone,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK (((owner IS NULL) = (suspended_at IS NOT NULL))),
+    CONSTRAINT a_suspended_session_expires CHECK (((suspended_at IS NULL) = (expires_at IS NULL))),
+    CONSTRAINT only_a_suspension_is_announced_later CHECK ((announced OR (suspended_at IS NOT NULL)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.realtime_sessions ALTER COLUMN region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_member_without_session AS
+ SELECT m.region,
+    l.project,
+    l.id AS room,
+    m.session
+   FROM (public.lobby_members m
+     LEFT JOIN public.lobbies l ON (((l.region = m.region) AND (l.uid = m.lobby))))
+  WHERE ((m.state = 'joined'::text) AND (NOT (EXISTS ( SELECT
+           FROM public.realtime_sessions s
+          WHERE ((s.region = m.region) AND (s.id = m.session))))));
+
+COMMENT ON VIEW ops.invariant_member_without_session IS 'Members of rooms whose session has ended.';
+
+COMMENT ON COLUMN ops.invariant_member_without_session.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.invariant_member_without_session.project IS 'The project.';
+
+COMMENT ON COLUMN ops.invariant_member_without_session.room IS 'The room.';
+
+COMMENT ON COLUMN ops.invariant_member_without_session.session IS 'The session that has ended.';
 
 CREATE VIEW ops.invariant_over_capacity AS
  SELECT i.region,
@@ -2509,82 +2655,49 @@ COMMENT ON COLUMN ops.invariant_ticket_in_two_places.region IS 'The region that 
 
 COMMENT ON COLUMN ops.invariant_ticket_in_two_places.ticket IS 'Its id.';
 
+CREATE TABLE public.realtime_tickets (
+    region text NOT NULL,
+    session text NOT NULL COLLATE pg_catalog."C",
+    ticket_region text NOT NULL,
+    ticket text NOT NULL COLLATE pg_catalog."C",
+    place integer NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    sub text NOT NULL COLLATE pg_catalog."C",
+    room_type text NOT NULL COLLATE pg_catalog."C",
+    size integer NOT NULL,
+    lobby uuid,
+    queued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_session_waits_for_a_match_of_2_to_16 CHECK (((size >= 2) AND (size <= 16)))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN region SET (n_distinct=1);
+ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN ticket_region SET (n_distinct=1);
+
+CREATE VIEW ops.invariant_ticket_without_session AS
+ SELECT t.region,
+    t.project,
+    t.session,
+    t.ticket
+   FROM public.realtime_tickets t
+  WHERE (NOT (EXISTS ( SELECT
+           FROM public.realtime_sessions s
+          WHERE ((s.region = t.region) AND (s.id = t.session)))));
+
+COMMENT ON VIEW ops.invariant_ticket_without_session IS 'Sessions that have ended and still wait for a match with a ticket.';
+
+COMMENT ON COLUMN ops.invariant_ticket_without_session.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.invariant_ticket_without_session.project IS 'The project.';
+
+COMMENT ON COLUMN ops.invariant_ticket_without_session.session IS 'The session that has ended.';
+
+COMMENT ON COLUMN ops.invariant_ticket_without_session.ticket IS 'Its ticket.';
+
 CREATE VIEW ops.invariants AS
- SELECT 'over capacity'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_over_capacity
-UNION ALL
- SELECT 'double seat'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_double_seat
-UNION ALL
- SELECT 'session without live instance'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_session_without_live_instance
-UNION ALL
- SELECT 'seat count drift'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_seat_count_drift
-UNION ALL
- SELECT 'reserved drift'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_reserved_drift
-UNION ALL
- SELECT 'signing key'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_signing_key
-UNION ALL
- SELECT 'ticket in two places'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_ticket_in_two_places
-UNION ALL
- SELECT 'ticket in two matches'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_ticket_in_two_matches
-UNION ALL
- SELECT 'assigned without seat'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_assigned_without_seat
-UNION ALL
- SELECT 'seat without match'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_seat_without_match
-UNION ALL
- SELECT 'matched never assigned'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_matched_never_assigned
-UNION ALL
- SELECT 'player waiting twice'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_player_waiting_twice
-UNION ALL
- SELECT 'agent count drift'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_agent_count_drift
-UNION ALL
- SELECT 'room without agent'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_room_without_agent
-UNION ALL
- SELECT 'command never settled'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_command_never_settled
-UNION ALL
- SELECT 'instance of gone deployment'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_instance_of_gone_deployment
-UNION ALL
- SELECT 'ready without endpoint'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_ready_without_endpoint
-UNION ALL
- SELECT 'deployment past its end'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_deployment_past_its_end
-UNION ALL
- SELECT 'deployment never gone'::text AS name,
-    count(*) AS violations
-   FROM ops.invariant_deployment_never_gone;
+SELECT
+    NULL::text AS name,
+    NULL::bigint AS violations;
 
 COMMENT ON VIEW ops.invariants IS 'All invariants at a glance: every count is 0 while all is well. The rows are in ops.invariant_<name>, with underscores.';
 
@@ -2670,6 +2783,66 @@ COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, 
 COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
 
 COMMENT ON COLUMN ops.key_encryption_keys.project_keys IS 'Keys of projects of the realtime lobby whose secrets it seals. Workers seal them again with the newest.';
+
+CREATE VIEW ops.lobbies AS
+ SELECT l.region,
+    l.project,
+    l.id AS room,
+    l.type,
+    l.members,
+    c.away,
+    c.invited,
+    l.max_members,
+    l.private,
+    l.locked,
+    l.seq,
+    l.pos AS rows_sent,
+    octet_length((l.state)::text) AS state_bytes,
+    l.match_id AS match,
+    ((l.game_region || '.'::text) || l.session_id) AS session,
+    l.created_at,
+    l.closes_at
+   FROM (public.lobbies l
+     CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE (m.away AND (m.state = 'joined'::text))) AS away,
+            count(*) FILTER (WHERE (m.expires_at > statement_timestamp())) AS invited
+           FROM public.lobby_members m
+          WHERE ((m.region = l.region) AND (m.lobby = l.uid))) c);
+
+COMMENT ON VIEW ops.lobbies IS 'Rooms of the realtime lobby.';
+
+COMMENT ON COLUMN ops.lobbies.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.lobbies.project IS 'The project.';
+
+COMMENT ON COLUMN ops.lobbies.room IS 'Its id, unique in the project.';
+
+COMMENT ON COLUMN ops.lobbies.type IS 'Its type.';
+
+COMMENT ON COLUMN ops.lobbies.members IS 'Its members.';
+
+COMMENT ON COLUMN ops.lobbies.away IS 'Members without a connection.';
+
+COMMENT ON COLUMN ops.lobbies.invited IS 'Sessions that are invited.';
+
+COMMENT ON COLUMN ops.lobbies.max_members IS 'The most members that it may have.';
+
+COMMENT ON COLUMN ops.lobbies.private IS 'Whether room.list leaves it out.';
+
+COMMENT ON COLUMN ops.lobbies.locked IS 'Whether nobody else may join.';
+
+COMMENT ON COLUMN ops.lobbies.seq IS 'The number of its state.';
+
+COMMENT ON COLUMN ops.lobbies.rows_sent IS 'How many rows of its log were written for its members so far.';
+
+COMMENT ON COLUMN ops.lobbies.state_bytes IS 'The size of its state; at most 65,536.';
+
+COMMENT ON COLUMN ops.lobbies.match IS 'The match that made it.';
+
+COMMENT ON COLUMN ops.lobbies.session IS 'The session of the director in which that match is played.';
+
+COMMENT ON COLUMN ops.lobbies.created_at IS 'When it was made.';
+
+COMMENT ON COLUMN ops.lobbies.closes_at IS 'When it ends; NULL: it has members or invitations.';
 
 CREATE UNLOGGED TABLE public.match_callers (
     region text NOT NULL,
@@ -3240,6 +3413,66 @@ COMMENT ON COLUMN ops.profiles.owned_at IS 'When the last of them began.';
 
 COMMENT ON COLUMN ops.profiles.lease_until IS 'When the lease of the worker expires. The worker renews it four times within its duration.';
 
+CREATE TABLE public.projects (
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    region text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_project_has_a_short_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+    CONSTRAINT a_project_id_has_up_to_128_characters CHECK (((char_length(id) >= 1) AND (char_length(id) <= 128)))
+);
+
+COMMENT ON TABLE public.projects IS 'A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.';
+
+CREATE VIEW ops.project_keys AS
+ SELECT p.region,
+    k.project,
+    p.name AS project_name,
+    k.id AS key,
+    k.name,
+    k.scopes,
+        CASE
+            WHEN (k.revoked_at IS NULL) THEN 'active'::text
+            WHEN (k.retires_at > statement_timestamp()) THEN 'retiring'::text
+            ELSE 'revoked'::text
+        END AS state,
+    k.tokens_minted,
+    k.rotated_from,
+    k.created_at,
+    k.revoked_at,
+    k.retires_at,
+    k.sealed_by
+   FROM (public.project_keys k
+     JOIN public.projects p ON ((p.id = k.project)));
+
+COMMENT ON VIEW ops.project_keys IS 'Keys of projects, without their secrets.';
+
+COMMENT ON COLUMN ops.project_keys.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.project_keys.project IS 'The project.';
+
+COMMENT ON COLUMN ops.project_keys.project_name IS 'The name of the project.';
+
+COMMENT ON COLUMN ops.project_keys.key IS 'The id of the key, unique in the project.';
+
+COMMENT ON COLUMN ops.project_keys.name IS 'Its name.';
+
+COMMENT ON COLUMN ops.project_keys.scopes IS 'What it may be used for.';
+
+COMMENT ON COLUMN ops.project_keys.state IS 'active; retiring: it mints no tokens, and those that it minted are accepted until retires_at; revoked.';
+
+COMMENT ON COLUMN ops.project_keys.tokens_minted IS 'The number of tokens that it minted.';
+
+COMMENT ON COLUMN ops.project_keys.rotated_from IS 'The key that it replaced.';
+
+COMMENT ON COLUMN ops.project_keys.created_at IS 'When it was created.';
+
+COMMENT ON COLUMN ops.project_keys.revoked_at IS 'When it was revoked or rotated.';
+
+COMMENT ON COLUMN ops.project_keys.retires_at IS 'From when on its tokens are refused.';
+
+COMMENT ON COLUMN ops.project_keys.sealed_by IS 'The fingerprint of the key-encryption key that seals its secret.';
+
 CREATE TABLE public.provider_budgets (
     provider text NOT NULL COLLATE pg_catalog."C",
     class text NOT NULL COLLATE pg_catalog."C",
@@ -3290,6 +3523,178 @@ COMMENT ON COLUMN ops.queue.tickets IS 'How many wait, matched ones too.';
 COMMENT ON COLUMN ops.queue.matched IS 'How many of them are in a match: assigned soon, or free again after a while.';
 
 COMMENT ON COLUMN ops.queue.oldest_seconds IS 'How long the oldest has waited.';
+
+CREATE VIEW ops.realtime AS
+ SELECT g.region,
+    r.replicas,
+    r.lease_age,
+    s.connected,
+    s.suspended,
+    l.rooms,
+    l.members,
+    m.invitations,
+    t.waiting
+   FROM (((((( SELECT p.region
+           FROM public.projects p
+        UNION
+         SELECT x.region
+           FROM public.replicas x
+          WHERE (x.face = 'realtime'::text)
+        UNION
+         SELECT x.region
+           FROM public.realtime_sessions x) g
+     CROSS JOIN LATERAL ( SELECT count(*) AS replicas,
+            (statement_timestamp() - max(x.seen_at)) AS lease_age
+           FROM public.replicas x
+          WHERE ((x.region = g.region) AND (x.face = 'realtime'::text) AND (x.ended_at IS NULL))) r)
+     CROSS JOIN LATERAL ( SELECT count(x.owner) AS connected,
+            (count(*) - count(x.owner)) AS suspended
+           FROM public.realtime_sessions x
+          WHERE (x.region = g.region)) s)
+     CROSS JOIN LATERAL ( SELECT count(*) AS rooms,
+            COALESCE(sum(x.members), (0)::bigint) AS members
+           FROM public.lobbies x
+          WHERE (x.region = g.region)) l)
+     CROSS JOIN LATERAL ( SELECT count(*) AS invitations
+           FROM public.lobby_members x
+          WHERE ((x.region = g.region) AND (x.expires_at > statement_timestamp()))) m)
+     CROSS JOIN LATERAL ( SELECT count(*) AS waiting
+           FROM public.realtime_tickets x
+          WHERE (x.region = g.region)) t);
+
+COMMENT ON VIEW ops.realtime IS 'The realtime lobby, by region.';
+
+COMMENT ON COLUMN ops.realtime.region IS 'The region of projects.';
+
+COMMENT ON COLUMN ops.realtime.replicas IS 'Replicas that have not ended.';
+
+COMMENT ON COLUMN ops.realtime.lease_age IS 'The time since one of them last renewed its lease, which each does every second; NULL: there is none.';
+
+COMMENT ON COLUMN ops.realtime.connected IS 'Sessions with a connection.';
+
+COMMENT ON COLUMN ops.realtime.suspended IS 'Sessions without a connection, which can be resumed or end soon.';
+
+COMMENT ON COLUMN ops.realtime.rooms IS 'Rooms.';
+
+COMMENT ON COLUMN ops.realtime.members IS 'Memberships in these rooms; a session may be a member of several.';
+
+COMMENT ON COLUMN ops.realtime.invitations IS 'Invitations that are open.';
+
+COMMENT ON COLUMN ops.realtime.waiting IS 'Sessions that wait for a match with a ticket.';
+
+CREATE VIEW ops.realtime_replicas AS
+ SELECT r.region,
+    r.id AS replica,
+        CASE
+            WHEN (r.ended_at IS NOT NULL) THEN 'ended'::text
+            WHEN (r.seen_at <= ops.replica_horizon(r.region, 'realtime'::text)) THEN 'expired'::text
+            ELSE 'live'::text
+        END AS state,
+    ( SELECT count(*) AS count
+           FROM public.realtime_sessions s
+          WHERE ((s.region = r.region) AND (s.owner = r.id))) AS sessions,
+    r.seen_at,
+    (statement_timestamp() - r.seen_at) AS lease_age,
+    r.steady_since,
+    r.ended_at
+   FROM public.replicas r
+  WHERE (r.face = 'realtime'::text);
+
+COMMENT ON VIEW ops.realtime_replicas IS 'The processes of the director that hold connections of the realtime lobby, and those that ended in the last ten minutes.';
+
+COMMENT ON COLUMN ops.realtime_replicas.region IS 'The region of the projects that it serves; a process has a row for each.';
+
+COMMENT ON COLUMN ops.realtime_replicas.replica IS 'Its id, new at each start.';
+
+COMMENT ON COLUMN ops.realtime_replicas.state IS 'live; expired: its lease has expired, and its sessions are suspended soon; ended.';
+
+COMMENT ON COLUMN ops.realtime_replicas.sessions IS 'Sessions that are connected to it; for an ended replica, sessions that are not suspended yet.';
+
+COMMENT ON COLUMN ops.realtime_replicas.seen_at IS 'When it last renewed its lease, which it does every second.';
+
+COMMENT ON COLUMN ops.realtime_replicas.lease_age IS 'The time since seen_at.';
+
+COMMENT ON COLUMN ops.realtime_replicas.steady_since IS 'Since when it has renewed its lease without a gap. Leases expire only while some replica has been steady for a whole lease.';
+
+COMMENT ON COLUMN ops.realtime_replicas.ended_at IS 'When it ended.';
+
+CREATE VIEW ops.realtime_sessions AS
+ SELECT s.region,
+    s.id AS session,
+    s.project,
+    s.player,
+        CASE
+            WHEN ((s.owner IS NULL) AND (GREATEST(s.expires_at, (g.steady_since + s.ttl)) <= statement_timestamp())) THEN 'expired'::text
+            WHEN (s.owner IS NULL) THEN 'suspended'::text
+            WHEN ((r.id IS NULL) OR (r.ended_at IS NOT NULL) OR (r.seen_at <= g.horizon)) THEN 'cut off'::text
+            ELSE 'connected'::text
+        END AS state,
+    s.owner AS replica,
+    s.epoch,
+    s.authenticated,
+    s.key_id AS key,
+    ( SELECT count(*) AS count
+           FROM public.lobby_members m
+          WHERE ((m.region = s.region) AND (m.session = s.id) AND (m.state = 'joined'::text))) AS rooms,
+    ( SELECT count(*) AS count
+           FROM public.lobby_members m
+          WHERE ((m.region = s.region) AND (m.session = s.id) AND (m.expires_at > statement_timestamp()))) AS invitations,
+    t.ticket,
+    t.room_type AS waits_for,
+    s.created_at,
+    s.suspended_at,
+        CASE
+            WHEN (s.owner IS NULL) THEN GREATEST(s.expires_at, (NULLIF(g.steady_since, 'infinity'::timestamp with time zone) + s.ttl))
+            ELSE NULL::timestamp with time zone
+        END AS expires_at,
+    s.takeovers,
+    s.takeovers_since
+   FROM (((public.realtime_sessions s
+     LEFT JOIN ( SELECT x.region,
+            ops.realtime_steady_since(x.region) AS steady_since,
+            ops.replica_horizon(x.region, 'realtime'::text) AS horizon
+           FROM ( SELECT DISTINCT realtime_sessions.region
+                   FROM public.realtime_sessions) x) g ON ((g.region = s.region)))
+     LEFT JOIN public.replicas r ON (((r.region = s.region) AND (r.id = s.owner))))
+     LEFT JOIN public.realtime_tickets t ON (((t.region = s.region) AND (t.session = s.id))));
+
+COMMENT ON VIEW ops.realtime_sessions IS 'Sessions of clients of the realtime lobby.';
+
+COMMENT ON COLUMN ops.realtime_sessions.region IS 'The region of the project.';
+
+COMMENT ON COLUMN ops.realtime_sessions.session IS 'Its id.';
+
+COMMENT ON COLUMN ops.realtime_sessions.project IS 'The project.';
+
+COMMENT ON COLUMN ops.realtime_sessions.player IS 'The sub of its token; the session without one.';
+
+COMMENT ON COLUMN ops.realtime_sessions.state IS 'connected; cut off: its replica has ended; suspended: it can be resumed; expired: a worker ends it soon.';
+
+COMMENT ON COLUMN ops.realtime_sessions.replica IS 'The replica with its connection; NULL: it has none.';
+
+COMMENT ON COLUMN ops.realtime_sessions.epoch IS 'How often it has been connected.';
+
+COMMENT ON COLUMN ops.realtime_sessions.authenticated IS 'Whether its client showed a valid token.';
+
+COMMENT ON COLUMN ops.realtime_sessions.key IS 'The key that the token names.';
+
+COMMENT ON COLUMN ops.realtime_sessions.rooms IS 'Rooms of which it is a member.';
+
+COMMENT ON COLUMN ops.realtime_sessions.invitations IS 'Rooms to which it is invited.';
+
+COMMENT ON COLUMN ops.realtime_sessions.ticket IS 'The ticket with which it waits for a match.';
+
+COMMENT ON COLUMN ops.realtime_sessions.waits_for IS 'The type of room for which it waits.';
+
+COMMENT ON COLUMN ops.realtime_sessions.created_at IS 'When it was opened.';
+
+COMMENT ON COLUMN ops.realtime_sessions.suspended_at IS 'When it lost its connection.';
+
+COMMENT ON COLUMN ops.realtime_sessions.expires_at IS 'When it ends unless it is resumed; NULL while it is connected. After an outage it is later than suspended_at and the TTL say.';
+
+COMMENT ON COLUMN ops.realtime_sessions.takeovers IS 'How often it was resumed while it had a connection, within ten seconds from takeovers_since on. Ten is the most.';
+
+COMMENT ON COLUMN ops.realtime_sessions.takeovers_since IS 'When the first of these happened; NULL: none has.';
 
 CREATE VIEW ops.replicas AS
 SELECT
@@ -3606,7 +4011,7 @@ CREATE VIEW ops.worker_loops AS
 
 COMMENT ON VIEW ops.worker_loops IS 'When each loop of a worker last succeeded, whichever worker it was. No rows: no worker has run since this view came.';
 
-COMMENT ON COLUMN ops.worker_loops.loop IS 'The loop: reap, rotate, prune, agents, queue, analyze, vacuum, history, scale, provision or orphans.';
+COMMENT ON COLUMN ops.worker_loops.loop IS 'The loop: reap, rotate, prune, agents, realtime, lobby, queue, waiting, analyze, vacuum, history, scale, provision or orphans.';
 
 COMMENT ON COLUMN ops.worker_loops.last_success IS 'When a run last succeeded, written at most every 10 seconds.';
 
@@ -3738,35 +4143,6 @@ CREATE TABLE public.kept_drains (
     at timestamp with time zone DEFAULT now() NOT NULL
 );
 
-CREATE TABLE public.lobbies (
-    region text NOT NULL,
-    uid uuid NOT NULL,
-    project text NOT NULL COLLATE pg_catalog."C",
-    id text NOT NULL COLLATE pg_catalog."C",
-    type text NOT NULL COLLATE pg_catalog."C",
-    pos bigint DEFAULT 0 NOT NULL,
-    seq bigint DEFAULT 1 NOT NULL,
-    state json NOT NULL,
-    members integer DEFAULT 0 NOT NULL,
-    joins bigint DEFAULT 0 NOT NULL,
-    max_members integer NOT NULL,
-    private boolean DEFAULT false NOT NULL,
-    locked boolean DEFAULT false NOT NULL,
-    grace interval NOT NULL,
-    closes_at timestamp with time zone,
-    match_id uuid,
-    participants text[] COLLATE pg_catalog."C",
-    size integer,
-    game_region text,
-    session_id uuid,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT a_room_has_up_to_its_members CHECK (((members >= 0) AND (members <= max_members))),
-    CONSTRAINT a_room_state_has_up_to_64_kib CHECK ((octet_length((state)::text) <= 65536)),
-    CONSTRAINT a_room_with_participants_has_a_match CHECK (((match_id IS NULL) = (participants IS NULL)))
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
-ALTER TABLE ONLY public.lobbies ALTER COLUMN region SET (n_distinct=1);
-
 CREATE UNLOGGED TABLE public.lobby_log (
     region text NOT NULL,
     lobby uuid NOT NULL,
@@ -3776,23 +4152,6 @@ CREATE UNLOGGED TABLE public.lobby_log (
 )
 WITH (autovacuum_vacuum_scale_factor='0.02');
 ALTER TABLE ONLY public.lobby_log ALTER COLUMN region SET (n_distinct=1);
-
-CREATE TABLE public.lobby_members (
-    region text NOT NULL,
-    lobby uuid NOT NULL,
-    session text NOT NULL COLLATE pg_catalog."C",
-    player text NOT NULL COLLATE pg_catalog."C",
-    state text NOT NULL,
-    join_order bigint,
-    away boolean DEFAULT false NOT NULL,
-    expires_at timestamp with time zone,
-    invited_by text COLLATE pg_catalog."C",
-    CONSTRAINT a_member_is_invited_or_joined CHECK ((state = ANY (ARRAY['invited'::text, 'joined'::text]))),
-    CONSTRAINT a_member_that_joined_has_an_order CHECK (((state = 'joined'::text) = (join_order IS NOT NULL))),
-    CONSTRAINT an_invitation_expires CHECK (((state = 'invited'::text) = (expires_at IS NOT NULL)))
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
-ALTER TABLE ONLY public.lobby_members ALTER COLUMN region SET (n_distinct=1);
 
 CREATE TABLE public.lobby_outcomes (
     region text NOT NULL,
@@ -3900,17 +4259,6 @@ CREATE UNLOGGED TABLE public.profile_stats (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
-CREATE TABLE public.projects (
-    id text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL,
-    region text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT a_project_has_a_short_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
-    CONSTRAINT a_project_id_has_up_to_128_characters CHECK (((char_length(id) >= 1) AND (char_length(id) <= 128)))
-);
-
-COMMENT ON TABLE public.projects IS 'A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.';
-
 CREATE TABLE public.realtime_expired (
     region text NOT NULL,
     session text NOT NULL COLLATE pg_catalog."C",
@@ -3922,50 +4270,6 @@ CREATE TABLE public.realtime_expired (
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.realtime_expired ALTER COLUMN region SET (n_distinct=1);
-
-CREATE TABLE public.realtime_sessions (
-    region text NOT NULL,
-    id text NOT NULL COLLATE pg_catalog."C",
-    project text NOT NULL COLLATE pg_catalog."C",
-    player text NOT NULL COLLATE pg_catalog."C",
-    authenticated boolean NOT NULL,
-    key_id text COLLATE pg_catalog."C",
-    token_digest bytea,
-    token_expires timestamp with time zone,
-    ttl interval NOT NULL,
-    owner uuid,
-    epoch bigint DEFAULT 1 NOT NULL,
-    suspended_at timestamp with time zone,
-    expires_at timestamp with time zone,
-    announced boolean DEFAULT true NOT NULL,
-    takeovers integer DEFAULT 0 NOT NULL,
-    takeovers_since timestamp with time zone,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK (((owner IS NULL) = (suspended_at IS NOT NULL))),
-    CONSTRAINT a_suspended_session_expires CHECK (((suspended_at IS NULL) = (expires_at IS NULL))),
-    CONSTRAINT only_a_suspension_is_announced_later CHECK ((announced OR (suspended_at IS NOT NULL)))
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
-ALTER TABLE ONLY public.realtime_sessions ALTER COLUMN region SET (n_distinct=1);
-
-CREATE TABLE public.realtime_tickets (
-    region text NOT NULL,
-    session text NOT NULL COLLATE pg_catalog."C",
-    ticket_region text NOT NULL,
-    ticket text NOT NULL COLLATE pg_catalog."C",
-    place integer NOT NULL,
-    project text NOT NULL COLLATE pg_catalog."C",
-    player text NOT NULL COLLATE pg_catalog."C",
-    sub text NOT NULL COLLATE pg_catalog."C",
-    room_type text NOT NULL COLLATE pg_catalog."C",
-    size integer NOT NULL,
-    lobby uuid,
-    queued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT a_session_waits_for_a_match_of_2_to_16 CHECK (((size >= 2) AND (size <= 16)))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
-ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN region SET (n_distinct=1);
-ALTER TABLE ONLY public.realtime_tickets ALTER COLUMN ticket_region SET (n_distinct=1);
 
 CREATE TABLE public.redeemed_tokens (
     region text NOT NULL,
@@ -4354,7 +4658,7 @@ CREATE INDEX projects_by_time ON public.projects USING btree (created_at, id);
 
 CREATE INDEX realtime_expired_by_time ON public.realtime_expired USING btree (region, at);
 
-CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree (region, owner) WHERE (owner IS NOT NULL);
+CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree (region, owner, id) WHERE (owner IS NOT NULL);
 
 CREATE INDEX realtime_sessions_by_player ON public.realtime_sessions USING btree (region, project, player);
 
@@ -4436,6 +4740,110 @@ ALTER INDEX public.ticket_history_pkey ATTACH PARTITION public.ticket_history_de
 
 ALTER INDEX public.ticket_history_by_creation ATTACH PARTITION public.ticket_history_default_region_created_idx;
 
+CREATE OR REPLACE VIEW ops.invariant_member_count_drift AS
+ SELECT l.region,
+    l.project,
+    l.id AS room,
+    l.members AS counted_members,
+    count(m.session) AS members
+   FROM (public.lobbies l
+     LEFT JOIN public.lobby_members m ON (((m.region = l.region) AND (m.lobby = l.uid) AND (m.state = 'joined'::text))))
+  GROUP BY l.region, l.uid
+ HAVING (l.members <> count(m.session));
+
+CREATE OR REPLACE VIEW ops.invariants AS
+ SELECT 'over capacity'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_over_capacity
+UNION ALL
+ SELECT 'double seat'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_double_seat
+UNION ALL
+ SELECT 'session without live instance'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_session_without_live_instance
+UNION ALL
+ SELECT 'seat count drift'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_seat_count_drift
+UNION ALL
+ SELECT 'reserved drift'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_reserved_drift
+UNION ALL
+ SELECT 'signing key'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_signing_key
+UNION ALL
+ SELECT 'ticket in two places'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_ticket_in_two_places
+UNION ALL
+ SELECT 'ticket in two matches'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_ticket_in_two_matches
+UNION ALL
+ SELECT 'assigned without seat'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_assigned_without_seat
+UNION ALL
+ SELECT 'seat without match'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_seat_without_match
+UNION ALL
+ SELECT 'matched never assigned'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_matched_never_assigned
+UNION ALL
+ SELECT 'player waiting twice'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_player_waiting_twice
+UNION ALL
+ SELECT 'agent count drift'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_agent_count_drift
+UNION ALL
+ SELECT 'room without agent'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_room_without_agent
+UNION ALL
+ SELECT 'command never settled'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_command_never_settled
+UNION ALL
+ SELECT 'instance of gone deployment'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_instance_of_gone_deployment
+UNION ALL
+ SELECT 'ready without endpoint'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_ready_without_endpoint
+UNION ALL
+ SELECT 'deployment past its end'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_deployment_past_its_end
+UNION ALL
+ SELECT 'deployment never gone'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_deployment_never_gone
+UNION ALL
+ SELECT 'member without session'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_member_without_session
+UNION ALL
+ SELECT 'member count drift'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_member_count_drift
+UNION ALL
+ SELECT 'ticket without session'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_ticket_without_session
+UNION ALL
+ SELECT 'invitation without room'::text AS name,
+    count(*) AS violations
+   FROM ops.invariant_invitation_without_room;
+
 CREATE OR REPLACE VIEW ops.replicas AS
  SELECT r.region,
     r.id AS replica,
@@ -4451,6 +4859,7 @@ CREATE OR REPLACE VIEW ops.replicas AS
     r.ended_at
    FROM (public.replicas r
      LEFT JOIN public.agent_states s ON (((s.region = r.region) AND (s.replica = r.id) AND (s.left_at IS NULL))))
+  WHERE (r.face = 'orchestrator'::text)
   GROUP BY r.region, r.id;
 
 CREATE OR REPLACE VIEW ops.tickets_waiting AS

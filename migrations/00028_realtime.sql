@@ -87,7 +87,7 @@ CREATE TABLE realtime_sessions (
     CONSTRAINT only_a_suspension_is_announced_later CHECK (announced OR suspended_at IS NOT NULL)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE realtime_sessions ALTER COLUMN region SET (n_distinct = 1);
-CREATE INDEX realtime_sessions_by_owner ON realtime_sessions (region, owner) WHERE owner IS NOT NULL;
+CREATE INDEX realtime_sessions_by_owner ON realtime_sessions (region, owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX realtime_sessions_to_end ON realtime_sessions (region, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX realtime_sessions_to_announce ON realtime_sessions (region, suspended_at) WHERE NOT announced;
 CREATE INDEX realtime_sessions_by_player ON realtime_sessions (region, project, player);

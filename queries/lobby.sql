@@ -132,7 +132,7 @@ SELECT region::text AS region FROM lobby_regions() AS r(region) ORDER BY 1;
 -- name: LobbiesToClose :many
 -- Locks rooms that have been without members and invitations for their grace.
 SELECT l.uid FROM lobbies l
-WHERE l.region = @region AND l.closes_at <= clock_timestamp()
+WHERE l.region = @region AND l.closes_at <= statement_timestamp()
 ORDER BY l.closes_at LIMIT sqlc.arg(most)::int FOR UPDATE SKIP LOCKED;
 
 -- name: CloseLobbies :many
@@ -142,19 +142,22 @@ WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]) AND l.closes_at <= cloc
     SELECT FROM lobby_members m WHERE m.region = @region AND m.lobby = l.uid AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp()))
 RETURNING l.uid;
 
+-- name: KeepLobbies :exec
+-- Rooms that were due to close and are not empty no longer have a time to close.
+UPDATE lobbies l SET closes_at = NULL WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]) AND l.closes_at <= clock_timestamp();
+
 -- name: LobbiesWithExpiredInvitations :many
 -- Locks rooms of which invitations have expired.
 SELECT l.uid FROM lobbies l
 WHERE l.region = @region AND l.uid = ANY (ARRAY(
     SELECT m.lobby FROM lobby_members m
-    WHERE m.region = @region AND m.expires_at <= clock_timestamp() ORDER BY m.expires_at LIMIT sqlc.arg(most)::int))
+    WHERE m.region = @region AND m.expires_at <= statement_timestamp() ORDER BY m.expires_at LIMIT sqlc.arg(most)::int))
 ORDER BY l.uid FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: DeleteExpiredInvitations :many
+-- name: DeleteExpiredInvitations :exec
 -- Deletes expired invitations of rooms that are locked.
 DELETE FROM lobby_members m
-WHERE m.region = @region AND m.lobby = ANY (@uids::uuid[]) AND m.expires_at <= clock_timestamp()
-RETURNING m.lobby;
+WHERE m.region = @region AND m.lobby = ANY (@uids::uuid[]) AND m.expires_at <= clock_timestamp();
 
 -- name: StartGrace :exec
 -- Lets rooms without members and invitations close after their grace.
@@ -163,10 +166,10 @@ WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]) AND l.closes_at IS NULL
     SELECT FROM lobby_members m WHERE m.region = @region AND m.lobby = l.uid);
 
 -- name: PruneLobbyLog :one
--- Deletes old rows from a time on, and returns the time of the last one.
+-- Deletes the oldest rows that are older than @keep, from a time on. Returns their number and the time of the newest of them.
 WITH old AS (
     SELECT g.lobby, g.pos FROM lobby_log g
-    WHERE g.region = @region AND g.at >= @since AND g.at < clock_timestamp() - sqlc.arg(keep)::interval
+    WHERE g.region = @region AND g.at >= @since AND g.at < statement_timestamp() - sqlc.arg(keep)::interval
     ORDER BY g.at LIMIT sqlc.arg(most)::int FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM lobby_log g USING old WHERE g.region = @region AND g.lobby = old.lobby AND g.pos = old.pos RETURNING g.at

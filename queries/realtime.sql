@@ -68,13 +68,25 @@ LEFT JOIN realtime_sessions s ON s.region = @region AND s.id = n.id
 LEFT JOIN project_keys k ON k.project = s.project AND k.id = s.key_id
 WHERE (s.owner = @replica::uuid AND s.epoch = n.epoch) IS NOT TRUE OR k.retires_at <= clock_timestamp();
 
+-- name: OwnedRealtime :many
+SELECT s.id, s.epoch FROM realtime_sessions s
+WHERE s.region = @region AND s.owner = @replica::uuid AND s.id > sqlc.arg(after)::text
+ORDER BY s.id LIMIT sqlc.arg(page)::bigint;
+
 -- name: SessionsOfEndedReplicas :many
--- Locks sessions whose replica has ended. The result is not ordered: the statement waits for no lock.
-SELECT s.id FROM realtime_sessions s
-WHERE s.region = @region AND s.owner = ANY (ARRAY(
-    SELECT r.id FROM replicas r WHERE r.region = @region AND r.face = 'realtime' AND r.ended_at IS NOT NULL))
-LIMIT sqlc.arg(most)::bigint
-FOR NO KEY UPDATE SKIP LOCKED;
+-- Locks sessions whose replica has ended, or has no row, as in a database that was restored in parts. It finds each owner by one step in an index.
+-- The result is not ordered: the statement waits for no lock.
+WITH RECURSIVE o AS (
+    SELECT '00000000-0000-0000-0000-000000000000'::uuid AS owner
+    UNION ALL
+    SELECT (SELECT n.owner FROM realtime_sessions n WHERE n.region = @region AND n.owner > o.owner ORDER BY n.owner LIMIT 1)
+    FROM o WHERE o.owner IS NOT NULL
+)
+SELECT s.id FROM o CROSS JOIN LATERAL (
+    SELECT x.id FROM realtime_sessions x WHERE x.region = @region AND x.owner = o.owner
+    LIMIT sqlc.arg(most)::bigint FOR NO KEY UPDATE SKIP LOCKED) s
+WHERE NOT EXISTS (SELECT FROM replicas r WHERE r.region = @region AND r.id = o.owner AND r.ended_at IS NULL)
+LIMIT sqlc.arg(most)::bigint;
 
 -- name: SessionsToAnnounce :many
 -- Locks sessions that were suspended five seconds ago and whose rooms do not know it. After an outage of all replicas, clients get these seconds

@@ -11,6 +11,9 @@
 //	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is over.
 //	agents   The agents of replicas whose lease has expired leave, commands that nobody waits for time out, and what is settled is
 //	         forgotten. Lists and placement leave out such agents by themselves.
+//	realtime Sessions of the realtime lobby whose replica is dead are suspended, and those that are not resumed within their TTL end. Whether a
+//	         client can resume its session does not depend on when the loop runs.
+//	lobby    Rooms of the realtime lobby close when they have been empty for their grace, and old rows of their logs are deleted.
 //	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
 //	         no owner of their profile ends are ended.
 //	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that their match has ended.
@@ -118,6 +121,8 @@ func New(o Options) (*Worker, error) {
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
 		{name: "agents", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: (&agentReaper{store: o.Store}).runOnce},
+		{name: "realtime", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
+		{name: "lobby", interval: time.Second, timeout: 30 * time.Second, runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
 		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second, runOnce: waitingSweeper{o.Store}.runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},

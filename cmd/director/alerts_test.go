@@ -45,7 +45,8 @@ func servedRegistry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0",
 		"DIRECTOR_ORCHESTRATOR_ADDR=127.0.0.1:0", "DIRECTOR_ORCHESTRATOR_API=false", "DIRECTOR_BEVYGAP=guests",
-		"DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:1"))
+		"DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:1",
+		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_MASTER_SECRET="+lobbyMaster))
 	p := &program{environ: environ, stderr: newLines()}
 	conf, err := load(p.serve().Flags(), environ, byServe)
 	require.NoError(t, err)

@@ -64,6 +64,7 @@ var checkups = []checkup{
 	{"fleet", operator.checkFleet, false},
 	{"seats", operator.checkSeats, false},
 	{"agents", operator.checkAgents, false},
+	{"lobby", operator.checkLobby, false},
 	{"pools", operator.checkPools, false},
 	{"invariants", operator.checkViolations, false},
 	{"partitions", operator.checkPartitions, false},

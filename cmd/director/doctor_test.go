@@ -144,6 +144,8 @@ func TestDoctorJudges(t *testing.T) {
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 79}), judgeSeats(fleetSums{}), judgeSeats(fleetSums{Capacity: 100, Reserved: 90, Players: 80}),
 			judgePartitions([]partitionLine{{"events", 2, 0}}), judgeAgents(nil), judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15}}), judgeAgents([]agentSums{{Lease: 15}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 10, Connected: 9, Draining: 8}}),
+			judgeLobbies(nil), judgeLobbies([]lobbySums{{Lease: 15}, {Renewed: seconds(1), Lease: 15}}),
+			judgeLobbies([]lobbySums{{Renewed: seconds(1), Lease: 15, Connected: 10, CutOff: 5, Expired: 3, Overdue: seconds(29)}}),
 		},
 		stateWarn: {
 			judgeConnections(80, 100), judgeWriters(11, who, true), judgeWriters(0, "", false), judgeSlots([]slotLine{{"a", false, "reserved", 2 * gib}}),
@@ -152,6 +154,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 80, Players: 39}), judgeSeats(fleetSums{Capacity: 100, Reserved: 95, Players: 90}),
 			judgePartitions([]partitionLine{{"events", 1, 0}}), judgePartitions([]partitionLine{{"events", 7, 8192}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 8}}),
+			judgeLobbies([]lobbySums{{Lease: 15}, {Renewed: seconds(1), Lease: 15, Connected: 10, CutOff: 6}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 9, TimedOut: 1}, {Lease: 15}}),
 		},
 		stateFail: {
@@ -163,6 +166,8 @@ func TestDoctorJudges(t *testing.T) {
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 11, 99}}), judgeFleet(fleetSums{Expired: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Ended: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Alive: 2, Draining: 2}, amnestyLine{}), judgePartitions([]partitionLine{{"events", -1, 0}}),
+			judgeLobbies([]lobbySums{{Lease: 15, Suspended: 1}}), judgeLobbies([]lobbySums{{Renewed: seconds(16), Lease: 15, Connected: 1}}),
+			judgeLobbies([]lobbySums{{Renewed: seconds(1), Lease: 15, Connected: 9, Expired: 1, Overdue: seconds(31)}, {Lease: 15}}),
 			judgeAgents([]agentSums{{Lease: 15, Agents: 1}}), judgeAgents([]agentSums{{Renewed: seconds(16), Lease: 15, Agents: 1, Connected: 1}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 4}}),
 			judgeAgents([]agentSums{{Lease: 15}, {Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 9, Draining: 9}}),

@@ -1,0 +1,74 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// LobbyRegions returns the regions that have rooms of the realtime lobby, or rows of their logs. Errors: Unavailable.
+func (s *Store) LobbyRegions(ctx context.Context) ([]string, error) {
+	regions, err := s.q.LobbyRegions(ctx)
+	return regions, classify(err)
+}
+
+// CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace. It looks at up to batch rooms, skips those that
+// another transaction has locked, and returns the number that it looked at and the number that it closed. Errors: Unavailable.
+func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int) (seen, closed int, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		due, err := q.LobbiesToClose(ctx, LobbiesToCloseParams{Region: region, Most: int32(batch)})
+		if seen, closed = len(due), 0; err != nil || seen == 0 {
+			return err
+		}
+		closed, err = q.closeLobbies(ctx, region, due)
+		return err
+	})
+	if err != nil {
+		return 0, 0, classify(err)
+	}
+	return seen, closed, nil
+}
+
+// closeLobbies deletes those of the locked rooms that are empty. The others do not close.
+func (q *Queries) closeLobbies(ctx context.Context, region string, due []uuid.UUID) (int, error) {
+	closed, err := q.CloseLobbies(ctx, CloseLobbiesParams{Region: region, Uids: due})
+	if err != nil {
+		return 0, err
+	}
+	deferRows(q.deferred(), len(closed), (*Queries).DeleteMembersOfLobbies, DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
+	deferRows(q.deferred(), len(due)-len(closed), (*Queries).KeepLobbies, KeepLobbiesParams{Region: region, Uids: due})
+	return len(closed), nil
+}
+
+// DropExpiredInvitations deletes the expired invitations of up to batch rooms and returns the number of these rooms, 0 if none are left. It skips
+// rooms that another transaction has locked. A room that has neither members nor invitations then closes after its grace. Errors: Unavailable.
+func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch int) (n int, err error) {
+	err = s.inTx(ctx, func(q *Queries) error {
+		uids, err := q.LobbiesWithExpiredInvitations(ctx, LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
+		if n = len(uids); err != nil || n == 0 {
+			return err
+		}
+		queueExec(q.deferred(), (*Queries).DeleteExpiredInvitations, DeleteExpiredInvitationsParams{Region: region, Uids: uids})
+		queueExec(q.deferred(), (*Queries).StartGrace, StartGraceParams{Region: region, Uids: uids})
+		return nil
+	})
+	if err != nil {
+		return 0, classify(err)
+	}
+	return n, nil
+}
+
+// lobbyLogKept is how long replicas with members of a room can read a row of its log. Those that are further behind send snapshots.
+const lobbyLogKept = time.Minute
+
+// PruneLobbyLog deletes up to batch rows of logs that are older than a minute, the oldest first. It starts at a time: the zero time, or that of the
+// newest row that the former call deleted, which it returns with their number. A call without it would read all deleted rows again, which takes
+// longer and longer while an old snapshot keeps vacuum from removing them. Errors: Unavailable.
+func (s *Store) PruneLobbyLog(ctx context.Context, region string, since time.Time, batch int) (int, time.Time, error) {
+	row, err := s.q.PruneLobbyLog(ctx, PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept, Most: int32(batch)})
+	if err != nil {
+		return 0, since, classify(err)
+	}
+	return int(row.Rows), row.Last, nil
+}

@@ -1,0 +1,118 @@
+package db
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// crowdedLobbies is a region with 10,000 rooms of three members each, of which some close soon, and a minute of their logs.
+const crowdedLobbies = `
+INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner)
+	SELECT 'eu', 's' || n, 'p', 'player' || n, true, '30 s', gen_random_uuid() FROM generate_series(1, 30000) n;
+INSERT INTO lobbies (region, uid, project, id, type, pos, state, members, joins, max_members, private, grace, closes_at)
+	SELECT 'eu', md5('r' || n)::uuid, 'p' || n % 2, 'chat:' || n, 'chat', 3, '{}', 3, 3, 10, n % 10 = 0, '1 min',
+	       CASE WHEN n % 100 = 0 THEN now() + n * interval '1 ms' END FROM generate_series(1, 10000) n;
+INSERT INTO lobby_members (region, lobby, session, player, state, join_order)
+	SELECT 'eu', md5('r' || (1 + n / 3))::uuid, 's' || n, 'player' || n, 'joined', 1 + n % 3 FROM generate_series(0, 29999) n;
+INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
+	SELECT 'eu', md5('r' || n)::uuid, 'invited' || n, 'player' || n, 'invited', now() + n * interval '1 s' FROM generate_series(1, 1000) n;
+INSERT INTO lobby_log (region, lobby, pos, at, body)
+	SELECT 'eu', md5('r' || (1 + n / 3))::uuid, 1 + n % 3, now() - n * interval '2 ms', '{"e":[]}' FROM generate_series(0, 29999) n;
+ANALYZE;`
+
+func TestPlansOfLobbies(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, crowdedLobbies)
+	one := []uuid.UUID{uuid.New()}
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
+		"LockLobbySessions": func(ctx context.Context, q *Queries) error {
+			return second(q.LockLobbySessions(ctx, LockLobbySessionsParams{Region: "eu", Ids: []string{"s1"}}))
+		},
+		"LockLobbies": func(ctx context.Context, q *Queries) error {
+			return second(q.LockLobbies(ctx, LockLobbiesParams{Region: "eu", Uids: one}))
+		},
+		"LobbyMembers": func(ctx context.Context, q *Queries) error {
+			return second(q.LobbyMembers(ctx, LobbyMembersParams{Region: "eu", Uids: one}))
+		},
+		"PutLobbies": func(ctx context.Context, q *Queries) error {
+			return q.PutLobbies(ctx, PutLobbiesParams{Region: "eu", Uids: one})
+		},
+		"DeleteLobbies": func(ctx context.Context, q *Queries) error {
+			return q.DeleteLobbies(ctx, DeleteLobbiesParams{Region: "eu", Uids: one})
+		},
+		"DeleteMembersOfLobbies": func(ctx context.Context, q *Queries) error {
+			return q.DeleteMembersOfLobbies(ctx, DeleteMembersOfLobbiesParams{Region: "eu", Uids: one})
+		},
+		"DeleteLobbyMembers": func(ctx context.Context, q *Queries) error {
+			return q.DeleteLobbyMembers(ctx, DeleteLobbyMembersParams{Region: "eu", Lobbies: one})
+		},
+		"InvitePlayers": func(ctx context.Context, q *Queries) error {
+			return second(q.InvitePlayers(ctx, InvitePlayersParams{Region: "eu", Lobbies: one}))
+		},
+		"LobbyLog": func(ctx context.Context, q *Queries) error {
+			return second(q.LobbyLog(ctx, LobbyLogParams{Region: "eu", Lobbies: one}))
+		},
+		"LobbyPositions": func(ctx context.Context, q *Queries) error {
+			return second(q.LobbyPositions(ctx, LobbyPositionsParams{Region: "eu", Uids: one}))
+		},
+		"LobbySnapshots": func(ctx context.Context, q *Queries) error {
+			return second(q.LobbySnapshots(ctx, LobbySnapshotsParams{Region: "eu", Uids: one}))
+		},
+		"ListLobbies": func(ctx context.Context, q *Queries) error {
+			return second(q.ListLobbies(ctx, ListLobbiesParams{Region: "eu", Project: "p1"}))
+		},
+		"LobbiesToClose": func(ctx context.Context, q *Queries) error {
+			return second(q.LobbiesToClose(ctx, LobbiesToCloseParams{Region: "eu", Most: 100}))
+		},
+		"CloseLobbies": func(ctx context.Context, q *Queries) error {
+			return second(q.CloseLobbies(ctx, CloseLobbiesParams{Region: "eu", Uids: one}))
+		},
+		"KeepLobbies": func(ctx context.Context, q *Queries) error {
+			return q.KeepLobbies(ctx, KeepLobbiesParams{Region: "eu", Uids: one})
+		},
+		"LobbiesWithExpiredInvitations": func(ctx context.Context, q *Queries) error {
+			return second(q.LobbiesWithExpiredInvitations(ctx, LobbiesWithExpiredInvitationsParams{Region: "eu", Most: 100}))
+		},
+		"DeleteExpiredInvitations": func(ctx context.Context, q *Queries) error {
+			return q.DeleteExpiredInvitations(ctx, DeleteExpiredInvitationsParams{Region: "eu", Uids: one})
+		},
+		"StartGrace": func(ctx context.Context, q *Queries) error {
+			return q.StartGrace(ctx, StartGraceParams{Region: "eu", Uids: one})
+		},
+		"PruneLobbyLog": func(ctx context.Context, q *Queries) error {
+			return second(q.PruneLobbyLog(ctx, PruneLobbyLogParams{Region: "eu", Most: 100}))
+		},
+	})
+}
+
+// Pins a pruner that reads the rows that it has deleted again and again while an old snapshot keeps them from vacuum.
+func TestPruningStartsAtItsMark(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, crowdedLobbies)
+	old, err := pgx.Connect(t.Context(), store.pool.Config().ConnString())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, old.Close(context.WithoutCancel(t.Context()))) }()
+	_, err = old.Exec(t.Context(), "BEGIN ISOLATION LEVEL REPEATABLE READ")
+	require.NoError(t, err)
+	_, err = old.Exec(t.Context(), "SELECT count(*) FROM lobby_log")
+	require.NoError(t, err)
+	_, err = store.pool.Exec(t.Context(), "UPDATE lobby_log SET at = at - interval '2 minutes'")
+	require.NoError(t, err)
+	var mark time.Time
+	total := 0
+	for {
+		n, last, err := store.PruneLobbyLog(t.Context(), "eu", mark, 1000)
+		require.NoError(t, err)
+		require.False(t, last.Before(mark))
+		mark, total = last, total+n
+		if n < 1000 {
+			break
+		}
+	}
+	require.Equal(t, 30_000, total)
+}

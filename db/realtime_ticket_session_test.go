@@ -1,0 +1,142 @@
+package db_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+func (n *nexis) say(o db.OpenedRealtime, room, kind, data string) {
+	n.t.Helper()
+	_, err := n.actAs(o, room, chats(n.t).Message(rooms.Message{Session: o.ID, Player: o.Player, Type: kind, Data: json.RawMessage(data)}))
+	require.NoError(n.t, err)
+}
+
+// queuedParty is a party of sessions whose room waits for a match, and its ticket.
+func (n *nexis) queuedParty(members ...db.OpenedRealtime) (ticket string) {
+	n.t.Helper()
+	n.join(members[0], "party", "party:1")
+	for _, o := range members[1:] {
+		n.say(members[0], "party:1", "invite", `{"player":"`+o.Player+`"}`)
+		n.join(o, "party", "party:1")
+	}
+	n.say(members[0], "party:1", "queue", `{"room_type":"duel","size":4}`)
+	return one[string](n.bundle, "SELECT DISTINCT ticket FROM realtime_tickets")
+}
+
+// Pins players that are matched with a client that is gone: its replica was killed, so that nobody suspended the session.
+func TestTheTicketsOfADeadReplicaArePaused(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	heir := n.beginReplica(n.Store)
+	ada := n.open(n.client("ada"))
+	k := n.enqueue(wants(ada, "duel", 2))
+	n.silent(n.replica)
+	n.steady(heir)
+	require.Equal(t, 1, n.endExpiredReplicas())
+	require.Equal(t, "queued", n.state(k.Ticket))
+	suspended, err := n.SuspendDeadReplicas(t.Context(), lobbyRegion)
+	require.NoError(t, err)
+	require.Equal(t, 1, suspended)
+	require.Equal(t, "paused", n.state(k.Ticket))
+	back := n.open(n.client("ada", resuming(ada), at(heir)))
+	require.Equal(t, k.Ticket, back.Ticket)
+	require.Equal(t, "queued", n.state(k.Ticket))
+	n.requireInvariants()
+}
+
+// A drain does not let rooms know at once, but no match takes a client that is away.
+func TestADrainPausesTicketsAtOnce(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	n.steady(n.replica)
+	ada := n.open(n.client("ada"))
+	k := n.enqueue(wants(ada, "duel", 2))
+	n.suspend(false, ada)
+	require.Equal(t, "paused", n.state(k.Ticket))
+	n.age(ada, 6*time.Second)
+	announced, err := n.AnnounceSuspended(t.Context(), lobbyRegion)
+	require.NoError(t, err)
+	require.Equal(t, 1, announced)
+	require.Equal(t, "paused", n.state(k.Ticket))
+	n.open(n.client("ada", resuming(ada)))
+	require.Equal(t, "queued", n.state(k.Ticket))
+	n.requireInvariants()
+}
+
+func TestATakeoverKeepsTheTicketInTheQueue(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada := n.open(n.client("ada"))
+	k := n.enqueue(wants(ada, "duel", 2))
+	back := n.open(n.client("ada", resuming(ada)))
+	require.True(t, back.TookOver)
+	require.Equal(t, k.Ticket, back.Ticket)
+	n.suspend(true, ada)
+	require.Equal(t, "queued", n.state(k.Ticket), "the former connection closes late")
+	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM ticket_events"))
+}
+
+// Pins a party that is matched while one of its members is away, since another one came back.
+func TestATicketOfAPartyWaitsForAllItsMembers(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
+	ticket := n.queuedParty(ada, bo)
+	n.suspend(true, ada)
+	require.Equal(t, "paused", n.state(ticket))
+	n.suspend(true, bo)
+	n.open(n.client("ada", resuming(ada), withBack(t)))
+	require.Equal(t, "paused", n.state(ticket), "bo is away")
+	n.open(n.client("bo", resuming(bo), withBack(t)))
+	require.Equal(t, "queued", n.state(ticket))
+	n.requireInvariants()
+}
+
+func withBack(t *testing.T) func(*db.OpenRealtime) {
+	t.Helper()
+	return func(o *db.OpenRealtime) { o.Back = chats(t).Back }
+}
+
+// Pins a party that waits for ever with a ticket that it no longer has.
+func TestAPartyLeavesTheQueueWithAMemberThatEnds(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	n.steady(n.replica)
+	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
+	ticket := n.queuedParty(ada, bo)
+	n.suspend(true, bo)
+	n.age(bo, time.Hour)
+	require.Equal(t, 1, n.endExpired())
+	require.Contains(t, n.state(ticket), "cancelled")
+	require.Equal(t, []string{"open|1"}, n.rows("SELECT state ->> 'phase', members FROM lobbies"))
+	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
+	n.requireInvariants()
+}
+
+// A ticket in a ready check is not paused with its session: the check decides first. If the ticket is in the queue again, a worker pauses it.
+func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada := n.open(n.client("ada"))
+	k := n.enqueue(wants(ada, "duel", 2))
+	n.exec("UPDATE tickets SET pending_at = now()")
+	n.suspend(true, ada)
+	require.Equal(t, "queued", n.state(k.Ticket))
+	pause := func() int {
+		t.Helper()
+		paused, err := n.PauseForgottenTickets(t.Context(), lobbyRegion, 10)
+		require.NoError(t, err)
+		return paused
+	}
+	require.Zero(t, pause(), "it is in the check")
+	n.exec("UPDATE tickets SET pending_at = NULL")
+	require.Equal(t, 1, pause())
+	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Zero(t, pause())
+}

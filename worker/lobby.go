@@ -1,0 +1,59 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+const (
+	lobbyBatch    = 500
+	lobbyLogBatch = 5000
+)
+
+// wholeLog is the interval at which logs are pruned from their first row, instead of from the row that was pruned last: another worker may have
+// locked older rows and stopped before it deleted them.
+const wholeLog = 10 * time.Minute
+
+// lobbyCleaner closes empty rooms of the realtime lobby, deletes expired invitations, and prunes the logs of rooms. Nothing depends on when it runs:
+// an invitation counts until it expires, and replicas read logs from the positions that they know.
+type lobbyCleaner struct {
+	store *db.Store
+	marks map[string]time.Time // by region: the time of the newest row that was pruned
+	reset time.Time            // when the marks were last dropped
+}
+
+func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
+	if time.Since(c.reset) >= wholeLog {
+		c.marks, c.reset = map[string]time.Time{}, time.Now()
+	}
+	done := Done{}
+	return done, eachRegion(ctx, c.store.LobbyRegions, func(region string) error {
+		return errors.Join(c.close(ctx, region, done), c.prune(ctx, region, done))
+	})
+}
+
+// close deletes invitations first: their rooms may be empty then.
+func (c *lobbyCleaner) close(ctx context.Context, region string, done Done) error {
+	invitations := drain(1, func() (int, error) {
+		n, err := c.store.DropExpiredInvitations(ctx, region, lobbyBatch)
+		done.add("rooms_with_expired_invitations", n)
+		return n, err
+	})
+	return errors.Join(invitations, drain(lobbyBatch, func() (int, error) {
+		seen, closed, err := c.store.CloseEmptyLobbies(ctx, region, lobbyBatch)
+		done.add("rooms_closed", closed)
+		return seen, err
+	}))
+}
+
+func (c *lobbyCleaner) prune(ctx context.Context, region string, done Done) error {
+	return drain(lobbyLogBatch, func() (int, error) {
+		n, newest, err := c.store.PruneLobbyLog(ctx, region, c.marks[region], lobbyLogBatch)
+		c.marks[region] = newest
+		done.add("lobby_log_rows", n)
+		return n, err
+	})
+}

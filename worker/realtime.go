@@ -1,0 +1,34 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lattice-director/director/db"
+)
+
+// realtimeReaper suspends and ends sessions of the realtime lobby whose clients are gone.
+type realtimeReaper struct{ store *db.Store }
+
+func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	return done, eachRegion(ctx, r.store.RealtimeRegions, func(region string) error {
+		replicas, err := r.store.EndExpiredRealtimeReplicas(ctx, region)
+		done.add("realtime_replicas", replicas)
+		forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
+		done.add("replicas_forgotten", forgotten)
+		return errors.Join(err, forgetErr,
+			r.sweep(ctx, region, done, "suspended", r.store.SuspendDeadReplicas),
+			r.sweep(ctx, region, done, "announced", r.store.AnnounceSuspended),
+			r.sweep(ctx, region, done, "realtime_sessions", r.store.EndExpiredRealtime))
+	})
+}
+
+// sweep repeats a step until it finds no more sessions.
+func (r realtimeReaper) sweep(ctx context.Context, region string, done Done, what string, step func(context.Context, string) (int, error)) error {
+	return drain(1, func() (int, error) {
+		n, err := step(ctx, region)
+		done.add(what, n)
+		return n, err
+	})
+}
