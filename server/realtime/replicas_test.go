@@ -282,7 +282,10 @@ func TestJoinsAtOnceCauseFewLists(t *testing.T) {
 	}
 	lists := 0
 	for i, c := range clients {
-		c.Wait(t, fmt.Sprintf("all members at client %d", i), func(v *realtimetest.View) bool { return len(v.Room(room).Members) == n })
+		c.Wait(t, fmt.Sprintf("all members at client %d", i), func(v *realtimetest.View) bool {
+			r := v.Room(room) // nil until a frame of the room has arrived, behind the answer
+			return r != nil && len(r.Members) == n
+		})
 		for _, e := range c.Events() {
 			if e.Type == "room.members" {
 				lists++
