@@ -63,9 +63,10 @@ func (l *life) all() []*conn {
 	return slices.Collect(maps.Keys(l.conns))
 }
 
-// run renews the lease until the server stops and the last connection is closed. It returns true at once if others have ended this replica.
+// run renews the lease, each second or each tenth of a shorter one, until the server stops and the last connection is closed. It returns true at
+// once if others have ended this replica. A replica that renews late is not steady, and beside it no lease expires.
 func (l *life) run(ctx context.Context) (superseded bool) {
-	every := time.NewTicker(renewEvery)
+	every := time.NewTicker(min(renewEvery, l.store.Timing().LeaseTTL/10))
 	defer every.Stop()
 	empty := l.emptied()
 	for {
