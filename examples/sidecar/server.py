@@ -3,6 +3,7 @@ import http.client, json, os, socket, socketserver, threading, time, urllib.erro
 
 SIDECAR = os.environ.get("SIDECAR", "http://127.0.0.1:9357")
 connections = {}  # by the id of a player
+about = {"region": "local", "modes": ["duel"], "capacity": 64}  # and the endpoint, once it listens
 
 
 def call(method, path, body=None):
@@ -17,10 +18,10 @@ def call(method, path, body=None):
         return 503, {"code": "unavailable", "detail": str(e)}
 
 
-def ready(body):
+def ready():
     """The director may be away for a while: 503 says try again."""
     while True:
-        status, answer = call("POST", "/ready", body)
+        status, answer = call("POST", "/ready", about)
         if status == 200:
             return answer
         if status != 503:
@@ -57,6 +58,8 @@ def hear(name, data):
     elif name == "status" and data["state"] in ("ended", "superseded"):
         print("over:", data["state"], flush=True)
         os._exit(0)
+    elif name == "status" and data["state"] == "unhealthy":
+        ready()  # this process was frozen, and goes on
     elif name == "status" and data["unwanted"]:
         call("POST", "/shutdown")
 
@@ -89,8 +92,8 @@ class Player(socketserver.StreamRequestHandler):
 if __name__ == "__main__":
     socketserver.ThreadingTCPServer.daemon_threads = True
     with socketserver.ThreadingTCPServer(("127.0.0.1", int(os.environ.get("PORT", "0"))), Player) as server:
-        answer = ready({"endpoint": f"127.0.0.1:{server.server_address[1]}", "region": "local", "modes": ["duel"], "capacity": 64})
-        print("registered:", answer["instance_id"], flush=True)
+        about["endpoint"] = f"127.0.0.1:{server.server_address[1]}"
+        print("registered:", ready()["instance_id"], flush=True)
         threading.Thread(target=health, daemon=True).start()
         threading.Thread(target=events, daemon=True).start()
         server.serve_forever()
