@@ -46,7 +46,8 @@ const (
 )
 
 // Options of a run. Of those of package bench, Scenario is one of Scenarios of this package, URLs are the base URLs of listeners of the
-// realtime lobby, and options about players, tickets and game servers are ignored. The director must serve its conformance rooms.
+// realtime lobby, and options about players, tickets and game servers are ignored, as is WarmUp where all sessions act at once. The director must
+// serve its conformance rooms.
 type Options struct {
 	bench.Options
 
@@ -92,6 +93,9 @@ func (o *Options) Check() error {
 		return fmt.Errorf("%d sessions: there must be 0 to %d", o.Sessions, MaxSessions)
 	case s.alone && (o.Callers != 1 || o.Sessions == 0 || o.Rate > 0):
 		return fmt.Errorf("%s has one caller, which lets all sessions act at once, and no rate", o.Scenario)
+	}
+	if s.alone {
+		o.WarmUp = 0 // a turn takes seconds: it would be the only one
 	}
 	o.Turn = func(context.Context, bench.Turn) error { return nil } // replaced in Run
 	return o.Options.Check()

@@ -66,6 +66,8 @@ func TestCheck(t *testing.T) {
 	for _, scenario := range Scenarios() {
 		callers, rate, sessions := Usual(scenario)
 		o := Options{Options: bench.Options{Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: callers, Rate: rate, Duration: 1}, Sessions: sessions}
+		o.WarmUp = 1
 		require.NoError(t, o.Check(), scenario)
+		require.Equal(t, scenario == roomsJoin || scenario == roomsStorm, o.WarmUp == 0, "a warm-up that is longer than the run")
 	}
 }
