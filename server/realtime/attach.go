@@ -21,6 +21,7 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen codec, resu
 	}
 	opened, err := h.store.OpenRealtime(ctx, h.opening(who, l, resume))
 	if err != nil {
+		l.unattended.suspect(err)
 		return nil, h.refusalOf(ctx, who, err)
 	}
 	if opened.TookOver {

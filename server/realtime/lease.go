@@ -32,6 +32,8 @@ type life struct {
 	conns  map[*conn]struct{}
 	gone   sync.WaitGroup             // counts conns
 	late   map[string]db.SessionEpoch // sessions without a connection that could not be suspended yet, by id
+
+	unattended unattended
 }
 
 func newLife(r *region, id uuid.UUID) *life {
@@ -75,6 +77,7 @@ func (l *life) run(ctx context.Context) (superseded bool) {
 			return true
 		}
 		l.trouble.Report(ctx, "renew lease", err)
+		l.trouble.Report(ctx, "find sessions without a connection", l.findUnattended(ctx, time.Now()))
 		l.trouble.Report(ctx, "suspend", l.suspendLate(ctx))
 		select {
 		case <-every.C:

@@ -82,6 +82,7 @@ type timing struct {
 	close     time.Duration // until the client has closed, too
 	ping      time.Duration // between pings
 	pong      time.Duration // until the answer
+	look      time.Duration // between two looks at sessions without a connection; longer than call
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -113,6 +114,7 @@ func (t timing) withDefaults() timing {
 	return timing{
 		handshake: cmp.Or(t.handshake, 10*time.Second), hold: cmp.Or(t.hold, 30*time.Millisecond), call: cmp.Or(t.call, 10*time.Second),
 		write: cmp.Or(t.write, 10*time.Second), close: cmp.Or(t.close, 5*time.Second), ping: cmp.Or(t.ping, 20*time.Second), pong: cmp.Or(t.pong, 10*time.Second),
+		look: cmp.Or(t.look, 15*time.Second),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -102,4 +103,20 @@ func TestAResumeWhoseCommitIsUnknownMayBeRepeated(t *testing.T) {
 	require.True(t, c.Resumed())
 	require.Equal(t, id, c.Session())
 	c.Must(t, "room.message", room, map[string]any{"type": "say", "data": "back"})
+}
+
+// The client gives up. Its session would be this replica's for as long as it runs.
+func TestASessionOfAnUnknownCommitIsSuspended(t *testing.T) {
+	t.Parallel()
+	v, commits := serveWithCutter(t, func(o *Options) { o.timing.look = 10 * time.Millisecond })
+	stays := v.client()
+	room := stays.Join(t, "chat", "", nil)
+	gone := realtimetest.Dial(t, realtimetest.Options{URL: v.address(), Project: "p1"})
+	gone.Join(t, "chat", "", nil)
+	commits.cut(1)
+	_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: v.address(), Project: "p1", Session: gone.Session()})
+	require.Error(t, err)
+	stays.Wait(t, "its room to hear of it", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
+	require.Zero(t, stays.CloseStatus(), "sessions with a connection stay")
+	stays.Must(t, "room.message", room, map[string]any{"type": "say", "data": "here"})
 }
