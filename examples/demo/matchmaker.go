@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,7 @@ var ranked []byte
 const (
 	profileName = "ranked"
 	rankedMode  = "teams"
-	firstWorker = "worker-1" // it owns the profile until it is killed
+	firstWorker = "worker-1" // it owns the profile first; workers that have less to decide about take profiles over
 )
 
 // startMatchmaker applies the profile and starts the workers, the first one alone, so that it owns the profile.
@@ -39,6 +40,25 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 		return "", err
 	}
 	return fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker, profileName), c.run(c.command("director", "worker-2", c.env, "work"))
+}
+
+// ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new at each start.
+func (c *cluster) ownerOf(ctx context.Context) (name string, err error) {
+	var epoch int64
+	if err := c.db.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`, profileName).Scan(&epoch); err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("profile=%s epoch=%d\n", profileName, epoch)
+	for _, p := range c.processes("worker-") {
+		log, err := os.ReadFile(filepath.Join(c.logs(), p.Name()+".log"))
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(string(log), line) {
+			return p.Name(), nil
+		}
+	}
+	return "", fmt.Errorf("no log of a worker says that it decides for %s", profileName)
 }
 
 // ownedSince returns when the current owner of the profile took it; false if no owner has a valid lease.

@@ -197,6 +197,7 @@ func (c *cluster) startPool(ctx context.Context) error {
 		return err
 	}
 	env := slices.Concat(c.env, []string{
+		"DIRECTOR_LOOP=false", // they only start servers, so that the death of one affects no match
 		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=" + c.urls[0], "DIRECTOR_PROVISION_TIMEOUT=1s", "DIRECTOR_PROCESS_DIR=" + c.servers(),
 		"DIRECTOR_PROCESS_COMMANDS=" + fmt.Sprintf("arena=%s server --heartbeat-every %s --grace 2s --empty-for 1s", filepath.Join(c.bin(), "arena"), heartbeatEvery),
 	})

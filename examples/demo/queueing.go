@@ -40,11 +40,15 @@ func (c *chaos) openArena(ctx context.Context) error {
 
 // killWorker kills the worker that decides for the profile.
 func (c *chaos) killWorker(ctx context.Context) error {
-	c.cluster.process(firstWorker).Kill()
+	owner, err := c.cluster.ownerOf(ctx)
+	if err != nil {
+		return err
+	}
+	c.cluster.process(owner).Kill()
 	if err := c.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.workerKilledAt); err != nil {
 		return err
 	}
-	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", firstWorker, profileName)
+	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", owner, profileName)
 	return nil
 }
 
@@ -61,7 +65,7 @@ func (c *chaos) takenOver(ctx context.Context) bool {
 }
 
 func (c *chaos) reportTakeover(context.Context) error {
-	c.screen.eventf("✓", "worker-2 decides for it, %.1f s later", c.takenOverAt.Sub(c.workerKilledAt).Seconds())
+	c.screen.eventf("✓", "another worker decides for it, %.1f s later", c.takenOverAt.Sub(c.workerKilledAt).Seconds())
 	return nil
 }
 
@@ -82,7 +86,7 @@ func (j *judge) waitersSeated(ctx context.Context) proof {
 func (j *judge) matchingWentOn(ctx context.Context) proof {
 	return j.ask(ctx, "Matching went on without its worker", `
 		SELECT $2::timestamptz > $1::timestamptz AND count(*) FILTER (WHERE decided_at > $2) > 0 AND count(DISTINCT epoch) > 1,
-			format('%s matches before, %s after worker-2 took over within %s s', count(*) FILTER (WHERE decided_at < $1),
+			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE decided_at < $1),
 				count(*) FILTER (WHERE decided_at > $2), round(extract(epoch FROM $2 - $1), 1))
 		FROM match_history WHERE profile = $3`, j.workerKilledAt, j.takenOverAt, profileName)
 }

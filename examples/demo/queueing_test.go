@@ -82,7 +82,7 @@ func TestAStoppedQueueIsFound(t *testing.T) {
 	h.match(2, 3, eight(1500, 1500))
 	p := h.matchingWentOn(t.Context())
 	require.True(t, p.ok, p.evidence)
-	require.Equal(t, "1 matches before, 1 after worker-2 took over within 1.0 s", p.evidence)
+	require.Equal(t, "1 matches before, 1 after another took over within 1.0 s", p.evidence)
 	h.takenOverAt = time.Time{}
 	require.False(t, h.matchingWentOn(t.Context()).ok, "nobody took over")
 }
