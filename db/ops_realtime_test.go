@@ -15,17 +15,17 @@ const (
 func (d *opsDB) lobbyAtWork() {
 	d.t.Helper()
 	d.script(`
+		INSERT INTO replicas (region, id, face, steady_since) VALUES ('eu', '` + liveLobbyReplica + `', 'realtime', now() - interval '1 day');
 		INSERT INTO replicas (region, id, face, steady_since, ended_at, rows_until) VALUES
-			('eu', '` + liveLobbyReplica + `', 'realtime', now() - interval '1 day', NULL, NULL),
 			('eu', '` + deadLobbyReplica + `', 'realtime', now() - interval '1 day', now() - interval '1 minute', now());
 		INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu'), ('p2', 'quiet', 'us');
 		INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by, tokens_minted) VALUES ('p1', 'k1', 'default', '{token:mint}', '\xdead', 'kek-1', 7);
 		INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by, rotated_from, revoked_at, retires_at) VALUES
 			('p1', 'k2', 'default-rotated', '{token:mint}', '\xdead', 'kek-1', 'k0', now() - interval '1 minute', now() + interval '1 hour'),
 			('p1', 'k3', 'old', '{}', '\xdead', 'kek-1', NULL, now() - interval '1 minute', now() - interval '1 minute');
-		INSERT INTO realtime_sessions (region, id, project, player, authenticated, key_id, token_digest, ttl, owner, epoch) VALUES
-			('eu', 's-1', 'p1', 'ann', true, 'k1', '\xdead', '30 seconds', '` + liveLobbyReplica + `', 3),
-			('eu', 's-2', 'p1', 's-2', false, NULL, NULL, '30 seconds', '` + deadLobbyReplica + `', 1);
+		INSERT INTO realtime_sessions (region, id, project, player, authenticated, key_id, ttl, token_digest, owner, epoch) VALUES
+			('eu', 's-1', 'p1', 'ann', true, 'k1', '30 seconds', '\xdead', '` + liveLobbyReplica + `', 3),
+			('eu', 's-2', 'p1', 's-2', false, NULL, '30 seconds', NULL, '` + deadLobbyReplica + `', 1);
 		INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, suspended_at, expires_at) VALUES
 			('eu', 's-3', 'p1', 'cid', true, '1 hour', now(), now() + interval '1 hour'),
 			('eu', 's-4', 'p1', 'dan', true, '30 seconds', now() - interval '1 minute', now() - interval '30 seconds');
@@ -33,8 +33,8 @@ func (d *opsDB) lobbyAtWork() {
 			('eu', '00000000-0000-0000-0000-0000000000a1', 'p1', 'lobby:default', 'lobby', 9, 4, '{"a":1}', 2, 16, '1 minute');
 		INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, closes_at) VALUES
 			('eu', '00000000-0000-0000-0000-0000000000a2', 'p1', 'lobby:empty', 'lobby', '{}', 16, '1 minute', now() + interval '1 minute');
-		INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, private, locked, match_id, participants, size, game_region, session_id) VALUES
-			('eu', '00000000-0000-0000-0000-0000000000a3', 'p1', 'duel:match:7', 'duel', '{}', 2, '0', true, true, '00000000-0000-0000-0000-00000000cafe', '{s-1}', 2,
+		INSERT INTO lobbies (region, uid, project, id, type, state, max_members, private, grace, locked, match_id, participants, size, game_region, session_id) VALUES
+			('eu', '00000000-0000-0000-0000-0000000000a3', 'p1', 'duel:match:7', 'duel', '{}', 2, true, '0', true, '00000000-0000-0000-0000-00000000cafe', '{s-1}', 2,
 			 'us', '00000000-0000-0000-0000-00000000beef');
 		INSERT INTO lobby_members (region, lobby, session, player, state, join_order, away, expires_at) VALUES
 			('eu', '00000000-0000-0000-0000-0000000000a1', 's-1', 'ann', 'joined', 1, false, NULL),

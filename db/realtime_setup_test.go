@@ -112,7 +112,7 @@ func (n *nexis) row(id string) string {
 		FROM realtime_sessions WHERE id = $1), 'none')`, id)
 }
 
-// away, back and leave are what the types of rooms do, for any room.
+// away and back are what the types of rooms do, for any room.
 func away(session string) rooms.Action { return present(session, true, rooms.EntryDropped) }
 
 func back(session string) rooms.Action { return present(session, false, rooms.EntryReconnected) }
@@ -125,19 +125,6 @@ func present(session string, away bool, entry string) rooms.Action {
 		}
 		r.Members[i].Away = away
 		r.Entries = append(r.Entries, rooms.Entry{Kind: entry, Session: session})
-		return nil
-	}
-}
-
-func leave(session string) rooms.Action {
-	is := func(m rooms.Member) bool { return m.Session == session }
-	return func(r *rooms.Room) error {
-		if !slices.ContainsFunc(r.Members, is) {
-			r.Invited = slices.DeleteFunc(r.Invited, is)
-			return nil
-		}
-		r.Members = slices.DeleteFunc(r.Members, is)
-		r.Entries = append(r.Entries, rooms.Entry{Kind: rooms.EntryLeft, Session: session})
 		return nil
 	}
 }

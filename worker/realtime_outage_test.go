@@ -2,6 +2,7 @@ package worker
 
 import (
 	"crypto/sha256"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,7 +98,7 @@ func TestAWeekWithoutAWorker(t *testing.T) {
 	gone, owned := b.lobbyReplica(types, 190)
 	cutOff := b.openRealtime(tokenClient(types, gone, "ann", ""))
 	expired := b.openRealtime(tokenClient(types, live, "bob", ""))
-	away := append(owned[:90:90], db.SessionEpoch{ID: expired.ID, Epoch: expired.Epoch})
+	away := slices.Concat(owned[:90], []db.SessionEpoch{{ID: expired.ID, Epoch: expired.Epoch}})
 	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", away, types.Away, false))
 	b.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 week', expires_at = expires_at - interval '1 week' WHERE owner IS NULL")
 	b.exec("UPDATE replicas SET seen_at = now() - interval '1 week' WHERE id = $1", gone)

@@ -1,0 +1,147 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rooms"
+)
+
+// lobbyModel is a few sessions that act in two rooms through three replicas.
+type lobbyModel struct {
+	*lobbies
+
+	t        *rapid.T
+	replicas []*db.Store
+	prefix   string // of the ids of rooms, for each run another
+
+	mu   sync.Mutex
+	rows map[uuid.UUID]map[int64]db.LobbyRow // that members on the acting replica were given
+	made map[string][]uuid.UUID              // uids by room, in the order in which answers named them first
+}
+
+var lobbySessions = []string{"a", "b", "c", "d"}
+
+// Pins rows of a log that are lost, doubled or out of order, patches that do not lead to the room's state, and answers that differ from the log.
+func TestAllMembersOfARoomSeeOneOrder(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session(lobbySessions...)
+	replicas := []*db.Store{l.Store, l.replica(), l.replica()}
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		m := &lobbyModel{
+			lobbies: l, t: rt, replicas: replicas, prefix: fmt.Sprintf("run%d", runs), rows: map[uuid.UUID]map[int64]db.LobbyRow{}, made: map[string][]uuid.UUID{},
+		}
+		rt.Repeat(map[string]func(*rapid.T){"burst": m.burst, "": m.check})
+	})
+}
+
+// burst runs random actions at the same time, so that some share transactions and others compete.
+func (m *lobbyModel) burst(t *rapid.T) {
+	var all errgroup.Group
+	for range rapid.IntRange(1, 12).Draw(t, "actions") {
+		store, a := m.replicas[rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")], m.draw(t)
+		all.Go(func() error {
+			answer, err := store.ActInLobby(context.Background(), a)
+			if _, refused := errors.AsType[*rooms.Error](err); refused {
+				return nil
+			}
+			m.note(answer)
+			return err
+		})
+	}
+	require.NoError(t, all.Wait())
+}
+
+func (m *lobbyModel) draw(t *rapid.T) db.LobbyAction {
+	session := rapid.SampledFrom(lobbySessions).Draw(t, "session")
+	room := m.prefix + rapid.SampledFrom([]string{":1", ":2"}).Draw(t, "room")
+	switch rapid.IntRange(0, 9).Draw(t, "action") {
+	case 0, 1, 2:
+		return m.joining(session, room, "counter_plugin_room")
+	case 3:
+		return m.leaving(session, room)
+	case 4:
+		return actionOf(session, room, m.types.Away(session))
+	case 5:
+		return actionOf(session, room, m.types.Back(session))
+	case 6:
+		return actionOf(session, room, func(r *rooms.Room) error { _ = adding(r); return rooms.ErrLocked })
+	}
+	return m.saying(session, room, "inc")
+}
+
+func (m *lobbyModel) note(a db.LobbyAnswer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.Room == nil || a.Row == nil {
+		return
+	}
+	if m.rows[a.Lobby] == nil {
+		m.rows[a.Lobby] = map[int64]db.LobbyRow{}
+		m.made[a.Room.ID] = append(m.made[a.Room.ID], a.Lobby)
+	}
+	m.rows[a.Lobby][a.Row.Pos] = *a.Row
+}
+
+// check replays the log of each room from its first row, and compares the result with the room and with what the answers said.
+func (m *lobbyModel) check(t *rapid.T) {
+	ctx := context.Background()
+	for _, uids := range m.made {
+		for _, uid := range uids {
+			rows, _, err := m.LobbyLog(ctx, "eu", []db.LobbyPos{{Lobby: uid}})
+			require.NoError(t, err)
+			if len(rows) == 0 {
+				require.Len(t, m.rows[uid], 1, "a room that ends in the transaction that makes it has no log")
+				continue
+			}
+			require.Len(t, m.rows[uid], len(rows), "each row is in the answers of its transaction")
+			copied := &memberCopy{state: rooms.State{"counter": []byte("0")}, members: map[string]bool{}, seq: 1}
+			for _, row := range rows {
+				copied.apply(t, row)
+				said := m.rows[uid][row.Pos]
+				require.Equal(t, said.Patch, row.Patch)
+				require.Equal(t, said.Entries, row.Entries)
+				require.Equal(t, said.Seq, row.Seq)
+				require.Equal(t, copied.names(), namesOf(said.Members))
+			}
+			snapshots, err := m.LobbySnapshots(ctx, "eu", []uuid.UUID{uid})
+			require.NoError(t, err)
+			if len(snapshots) == 0 {
+				require.Empty(t, copied.members, "a room ends with its last member")
+				continue
+			}
+			copied.requireEqual(t, snapshots[0].Snapshot)
+		}
+	}
+}
+
+func (f *memberCopy) names() []string {
+	names := []string{}
+	for name := range f.members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func namesOf(members []rooms.Member) []string {
+	names := []string{}
+	for _, m := range members {
+		names = append(names, m.Session)
+	}
+	slices.Sort(names)
+	return names
+}
