@@ -66,7 +66,7 @@ type scenario struct {
 
 var scenarios = map[string]scenario{
 	roomsPatch: {clients: 2, turn: (*load).patch, callers: 200, rate: 500},
-	roomsHot:   {clients: 1, turn: (*load).change, callers: 64},
+	roomsHot:   {clients: 1, turn: (*load).change, callers: 32}, // each change is an event for each, and a session may send 100 frames a second
 	roomsMatch: {clients: 2, turn: (*load).match, callers: 64, rate: 50},
 	roomsJoin:  {turn: (*load).join, callers: 1, sessions: 1000, alone: true},
 	roomsStorm: {turn: (*load).storm, callers: 1, sessions: 5000, alone: true},
