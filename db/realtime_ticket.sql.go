@@ -18,10 +18,10 @@ WITH old AS (
         SELECT k.region, k.session FROM realtime_expired k WHERE k.region = $1 AND k.session = ANY ($3::text[]) ORDER BY k.session FOR UPDATE) h
     WHERE o.region = h.region AND o.session = h.session
 )
-INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size, lobby)
+INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size, lobby, queued_at)
 SELECT $1, n.session, $2, n.ticket, n.place, n.project, n.player, n.sub, n.room_type, n.size,
-       nullif(n.lobby, '00000000-0000-0000-0000-000000000000')
-FROM (SELECT unnest($3::text[]) COLLATE "C" AS session, unnest($4::text[]) AS ticket, unnest($5::int[]) AS place,
+       nullif(n.lobby, '00000000-0000-0000-0000-000000000000'), statement_timestamp() + n.i * interval '1 microsecond'
+FROM (SELECT generate_subscripts($3::text[], 1) AS i, unnest($3::text[]) COLLATE "C" AS session, unnest($4::text[]) AS ticket, unnest($5::int[]) AS place,
              unnest($6::text[]) AS project, unnest($7::text[]) AS player, unnest($8::text[]) AS sub,
              unnest($9::text[]) AS room_type, unnest($10::int[]) AS size, unnest($11::uuid[]) AS lobby) n
 ORDER BY n.session
@@ -42,6 +42,7 @@ type AddWaitingParams struct {
 }
 
 // The statement fails if a session waits by now: the transaction is then tried again. What became of an earlier ticket is no news any more.
+// Sessions of one call are in the queue in its order, whatever the order of their ids is.
 func (q *Queries) AddWaiting(ctx context.Context, arg AddWaitingParams) error {
 	_, err := q.db.Exec(ctx, addWaiting,
 		arg.Region,

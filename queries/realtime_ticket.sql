@@ -47,15 +47,16 @@ ON CONFLICT (region, lobby, ticket) DO NOTHING;
 
 -- name: AddWaiting :exec
 -- The statement fails if a session waits by now: the transaction is then tried again. What became of an earlier ticket is no news any more.
+-- Sessions of one call are in the queue in its order, whatever the order of their ids is.
 WITH old AS (
     DELETE FROM realtime_expired o USING (
         SELECT k.region, k.session FROM realtime_expired k WHERE k.region = @region AND k.session = ANY (@sessions::text[]) ORDER BY k.session FOR UPDATE) h
     WHERE o.region = h.region AND o.session = h.session
 )
-INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size, lobby)
+INSERT INTO realtime_tickets (region, session, ticket_region, ticket, place, project, player, sub, room_type, size, lobby, queued_at)
 SELECT @region, n.session, @ticket_region, n.ticket, n.place, n.project, n.player, n.sub, n.room_type, n.size,
-       nullif(n.lobby, '00000000-0000-0000-0000-000000000000')
-FROM (SELECT unnest(@sessions::text[]) COLLATE "C" AS session, unnest(@tickets::text[]) AS ticket, unnest(@places::int[]) AS place,
+       nullif(n.lobby, '00000000-0000-0000-0000-000000000000'), statement_timestamp() + n.i * interval '1 microsecond'
+FROM (SELECT generate_subscripts(@sessions::text[], 1) AS i, unnest(@sessions::text[]) COLLATE "C" AS session, unnest(@tickets::text[]) AS ticket, unnest(@places::int[]) AS place,
              unnest(@projects::text[]) AS project, unnest(@players::text[]) AS player, unnest(@subs::text[]) AS sub,
              unnest(@room_types::text[]) AS room_type, unnest(@sizes::int[]) AS size, unnest(@lobbies::uuid[]) AS lobby) n
 ORDER BY n.session;

@@ -16,17 +16,19 @@ import (
 // friends are the members of a party, and the match for which it queues.
 type friends struct {
 	room    string
-	size    int // of the match
+	kind    string // of the match's room
+	size    int    // of the match
 	members []*realtimetest.Client
 }
 
-// crowds are parties of one to three whose players fill matches of four to six, 100 players in all.
+// crowds are parties of one to three whose players fill matches of four to six, 100 players in all. Each match has a room type of its own: of one type,
+// parties might be left that fill none, such as three and three for a match of four.
 func crowds() (all []*friends) {
-	for _, size := range slices.Concat(slices.Repeat([]int{4, 5, 6}, 6), []int{4, 6}) {
+	for i, size := range slices.Concat(slices.Repeat([]int{4, 5, 6}, 6), []int{4, 6}) {
 		for open := size; open > 0; {
 			n := min(1+rand.IntN(3), open)
 			open -= n
-			all = append(all, &friends{room: fmt.Sprint("party:", len(all)), size: size, members: make([]*realtimetest.Client, n)})
+			all = append(all, &friends{room: fmt.Sprint("party:", len(all)), kind: fmt.Sprint("crowd", i), size: size, members: make([]*realtimetest.Client, n)})
 		}
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -44,7 +46,7 @@ func (k *friends) gather(t *testing.T) {
 func (k *friends) queue(t *testing.T) {
 	t.Helper()
 	k.members[0].Must(t, "room.message", k.room, map[string]any{
-		"type": "queue", "data": map[string]any{"room_type": "crowd", "size": float64(k.size)},
+		"type": "queue", "data": map[string]any{"room_type": k.kind, "size": float64(k.size)},
 	})
 }
 
@@ -98,7 +100,7 @@ func (v *served) requireCrowd(t *testing.T, all []*friends) {
 			room, p := found(t, c)
 			require.Len(t, p["participants"], k.size)
 			require.Contains(t, p["participants"], c.Session())
-			c.Join(t, "crowd", room, nil)
+			c.Join(t, k.kind, room, nil)
 		}
 	}
 	for _, k := range all {

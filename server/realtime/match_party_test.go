@@ -20,7 +20,7 @@ func TestAPartyWaitsForItsMember(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
 	ada, bo, cy := a.client(), b.client(), b.client()
-	party := friends{room: "party:1", size: 3, members: []*realtimetest.Client{ada, bo}}
+	party := friends{room: "party:1", kind: "crowd", size: 3, members: []*realtimetest.Client{ada, bo}}
 	party.gather(t)
 	party.queue(t)
 	bo.Drop()
