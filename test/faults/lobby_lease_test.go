@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -12,6 +13,52 @@ import (
 )
 
 const closeSuperseded = websocket.StatusCode(4409)
+
+// A replica is killed with its connections. The clients that reconnect to other replicas resume their sessions; members that stay see one sequence,
+// and each session that comes back once. Sessions that stay away are dropped after a lease and leave after their TTL.
+func TestSessionsSurviveTheirReplica(t *testing.T) {
+	t.Parallel()
+	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=20s")
+	stays, dies, other := r.replica("--work"), r.replica(), r.replica()
+	const rooms, movers = 4, 6
+	c := r.newCrowd(stays.lobby, other.lobby)
+	watchers, absent := map[string]*realtimetest.Client{}, map[string]*realtimetest.Client{}
+	for n := range rooms {
+		room := fmt.Sprintf("%s:%d", counterRoom, n)
+		watchers[room], absent[room] = r.connect(stays, fmt.Sprint("watcher-", n)), r.connect(dies, fmt.Sprint("absent-", n))
+		watchers[room].Join(t, counterRoom, room, nil)
+		absent[room].Join(t, counterRoom, room, nil)
+		for range movers {
+			c.add(dies, room)
+		}
+	}
+	c.await(5, c.guests...)
+	dies.Kill()
+	c.await(5, c.guests...)
+
+	for room, watcher := range watchers { // the guests still count
+		gone := absent[room].Session()
+		require.Eventually(t, func() bool { return presence(watcher, "room.left", room, gone) == 1 }, 60*time.Second, 50*time.Millisecond, "%s leaves", gone)
+		require.Equal(t, 1, presence(watcher, "room.dropped", room, gone))
+	}
+	c.end()
+	for room, watcher := range watchers {
+		c.requireConverged(room, append(c.clients(room), watcher)...)
+		values := heard(watcher, room)
+		require.Len(t, values, c.counted(room))
+		requireOnce(t, values, 0, "the watcher")
+		require.Equal(t, 1, values[0])
+	}
+	for _, g := range c.guests {
+		require.EqualValues(t, 1, g.resumes.Load())
+		requireOnce(t, heard(g.Client, g.room), 1, g.sub)
+		require.Equal(t, 1, presence(watchers[g.room], "room.reconnected", g.room, g.Session()))
+		require.Zero(t, presence(watchers[g.room], "room.left", g.room, g.Session()))
+		require.LessOrEqual(t, presence(watchers[g.room], "room.dropped", g.room, g.Session()), 1, "only on a slow machine")
+		require.Zero(t, g.Resyncs())
+	}
+	r.requireInvariants()
+}
 
 // A replica freezes in the middle of a transaction, for longer than its lease. Clients on other replicas wait for the end of its transaction only.
 // When it continues, nothing that it still does for its sessions has an effect, and it closes their connections.

@@ -156,8 +156,12 @@ func (c *Client) Begin(ctx context.Context, kind, room string, p map[string]any)
 	c.mu.Lock()
 	c.nextRID++
 	rid = "rpc-" + strconv.Itoa(c.nextRID)
-	c.pending[rid] = &call{kind, room, answer}
 	l := c.link
+	if l.closed { // the kernel may still take a frame
+		c.mu.Unlock()
+		return rid, func() (Response, error) { return nil, errClosed }
+	}
+	c.pending[rid] = &call{kind, room, answer}
 	c.mu.Unlock()
 	err := c.write(ctx, l, Event{Type: kind, RID: rid, Room: room, P: p})
 	return rid, func() (Response, error) {
