@@ -65,7 +65,7 @@ var changes = map[string]func(*partyRace) error{
 		if err != nil {
 			return err
 		}
-		_, err = r.other.EndExpiredRealtime(r.t.Context(), region, r.types.Leave)
+		_, err = r.other.EndExpiredRealtime(r.t.Context(), region)
 		return err
 	},
 }
