@@ -206,7 +206,7 @@ func TestFleetIsEverywhere(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
 	o := options(d, matchmake)
-	o.Instances, o.Regions, o.Modes, o.HotShare = 1, 3, 2, 0.5
+	o.Instances, o.Regions, o.Modes, o.HotShare, o.Duration = 1, 3, 2, 0.5, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Instances)

@@ -235,7 +235,7 @@ func TestErrorsHaveTheProtocolsTexts(t *testing.T) {
 				b := setup(t)
 				options := []func(*cycle.Options){
 					window(time.Second),
-					func(o *cycle.Options) { o.Collection, o.Evaluation = 300*time.Millisecond, 300*time.Millisecond },
+					func(o *cycle.Options) { o.Collection, o.Evaluation = time.Second, time.Second },
 				}
 				if c.evaluator != nil {
 					options = append(options, by(c.evaluator))

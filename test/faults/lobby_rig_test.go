@@ -144,6 +144,10 @@ func (g *guest) increment() (realtimetest.Response, error) {
 
 // reconnect connects to the replicas in turn until one accepts the guest. Its session has to be resumed.
 func (g *guest) reconnect() {
+	// A write may fail before the close frame is read.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.crowd.ctx), 5*time.Second)
+	_ = g.Await(ctx, "the close", func(v *realtimetest.View) bool { return v.Closed() != 0 })
+	cancel()
 	g.mu.Lock()
 	g.closes, g.closed = append(g.closes, g.CloseStatus()), append(g.closed, time.Now())
 	g.mu.Unlock()
