@@ -194,12 +194,11 @@ func (q *Queries) ConfirmRooms(ctx context.Context, arg ConfirmRoomsParams) erro
 }
 
 const deleteSettledCommands = `-- name: DeleteSettledCommands :execrows
-DELETE FROM commands c USING (
+DELETE FROM commands c WHERE c.region = $1 AND c.id = ANY (ARRAY(
     SELECT d.id FROM commands d
     WHERE d.region = $1 AND d.settled_at < statement_timestamp() - interval '1 minute'
       AND (d.state NOT IN ('timed_out', 'done_late') OR d.settled_at < statement_timestamp() - interval '10 minutes')
-    ORDER BY d.settled_at LIMIT $2 FOR UPDATE SKIP LOCKED
-) d WHERE c.region = $1 AND c.id = d.id
+    ORDER BY d.settled_at LIMIT $2 FOR UPDATE SKIP LOCKED))
 `
 
 type DeleteSettledCommandsParams struct {

@@ -190,12 +190,11 @@ ORDER BY c.deadline LIMIT @batch;
 
 -- name: DeleteSettledCommands :execrows
 -- Deletes commands that were settled a minute ago, or ten minutes ago if the agent may still answer late.
-DELETE FROM commands c USING (
+DELETE FROM commands c WHERE c.region = @region AND c.id = ANY (ARRAY(
     SELECT d.id FROM commands d
     WHERE d.region = @region AND d.settled_at < statement_timestamp() - interval '1 minute'
       AND (d.state NOT IN ('timed_out', 'done_late') OR d.settled_at < statement_timestamp() - interval '10 minutes')
-    ORDER BY d.settled_at LIMIT @batch FOR UPDATE SKIP LOCKED
-) d WHERE c.region = @region AND c.id = d.id;
+    ORDER BY d.settled_at LIMIT @batch FOR UPDATE SKIP LOCKED));
 
 -- name: CommandAnswers :many
 -- Returns the outcomes of commands. The agent of a created room is the one that has the room now, even if the command was sent to another agent.

@@ -48,9 +48,10 @@ WITH due AS (
     FROM netcode_tokens t WHERE t.region = @region AND t.expires_at <= now()
     ORDER BY t.expires_at LIMIT @batch FOR UPDATE OF t SKIP LOCKED
 ), kept AS (
-    UPDATE netcode_tokens t SET expires_at = now() + interval '10 minutes' FROM due d WHERE t.region = @region AND t.client_id = d.client_id AND d.connected
+    UPDATE netcode_tokens t SET expires_at = now() + interval '10 minutes'
+    WHERE t.region = @region AND t.client_id = ANY (ARRAY(SELECT d.client_id FROM due d WHERE d.connected))
 ), gone AS (
-    DELETE FROM netcode_tokens t USING due d WHERE t.region = @region AND t.client_id = d.client_id AND NOT d.connected
+    DELETE FROM netcode_tokens t WHERE t.region = @region AND t.client_id = ANY (ARRAY(SELECT d.client_id FROM due d WHERE NOT d.connected))
 )
 SELECT count(*) AS seen, count(*) FILTER (WHERE NOT d.connected) AS deleted FROM due d;
 
