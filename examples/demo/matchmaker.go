@@ -33,7 +33,7 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	if err := c.run(c.command("director", firstWorker, c.env, "work")); err != nil {
 		return "", err
 	}
-	if !await(ctx, func() bool { _, ok := c.ownedSince(ctx); return ok || c.unexpectedExit() != nil }) {
+	if !await(ctx, func() bool { _, ok := c.ownedSince(ctx, 0); return ok || c.unexpectedExit() != nil }) {
 		return "", fmt.Errorf("no worker decides for the profile: %w", ctx.Err())
 	}
 	if err := c.unexpectedExit(); err != nil {
@@ -43,28 +43,27 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 }
 
 // ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new at each start.
-func (c *cluster) ownerOf(ctx context.Context) (name string, err error) {
-	var epoch int64
+func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err error) {
 	if err := c.db.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`, profileName).Scan(&epoch); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	line := fmt.Sprintf("profile=%s epoch=%d\n", profileName, epoch)
 	for _, p := range c.processes("worker-") {
 		log, err := os.ReadFile(filepath.Join(c.logs(), p.Name()+".log"))
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
 		if strings.Contains(string(log), line) {
-			return p.Name(), nil
+			return p.Name(), epoch, nil
 		}
 	}
-	return "", fmt.Errorf("no log of a worker says that it decides for %s", profileName)
+	return "", 0, fmt.Errorf("no log of a worker says that it decides for %s", profileName)
 }
 
-// ownedSince returns when the current owner of the profile took it; false if no owner has a valid lease.
-func (c *cluster) ownedSince(ctx context.Context) (since time.Time, ok bool) {
+// ownedSince returns when the current owner of the profile took it; false if no owner of a later epoch has a valid lease.
+func (c *cluster) ownedSince(ctx context.Context, epoch int64) (since time.Time, ok bool) {
 	err := c.db.QueryRow(ctx, `
 		SELECT o.owned_at FROM profile_owners o JOIN loop_workers w ON w.id = o.worker
-		WHERE o.profile = $1 AND w.lease_until > clock_timestamp()`, profileName).Scan(&since)
+		WHERE o.profile = $1 AND o.epoch > $2 AND w.lease_until > clock_timestamp()`, profileName, epoch).Scan(&since)
 	return since, err == nil
 }

@@ -11,6 +11,7 @@ import (
 type queueing struct {
 	serversStartAt time.Time
 	workerKilledAt time.Time
+	epochKilled    int64 // of the profile's owner when it was killed; each later owner has a higher one
 	takenOverAt    time.Time
 }
 
@@ -40,24 +41,26 @@ func (c *chaos) openArena(ctx context.Context) error {
 
 // killWorker kills the worker that decides for the profile.
 func (c *chaos) killWorker(ctx context.Context) error {
-	owner, err := c.cluster.ownerOf(ctx)
+	owner, epoch, err := c.cluster.ownerOf(ctx)
 	if err != nil {
 		return err
 	}
-	c.cluster.process(owner).Kill()
 	if err := c.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.workerKilledAt); err != nil {
 		return err
 	}
+	c.cluster.process(owner).Kill()
+	c.epochKilled = epoch
 	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", owner, profileName)
 	return nil
 }
 
-// takenOver reports whether another worker has made a match of the profile since the kill.
+// takenOver reports whether another worker has made a match of the profile. It compares epochs, not times: the killed worker may have
+// handed the profile over in the moment before.
 func (c *chaos) takenOver(ctx context.Context) bool {
-	since, ok := c.cluster.ownedSince(ctx)
+	since, ok := c.cluster.ownedSince(ctx, c.epochKilled)
 	var matches int
-	err := c.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND decided_at > $2`, profileName, c.workerKilledAt).Scan(&matches)
-	if !ok || err != nil || matches == 0 || since.Before(c.workerKilledAt) {
+	err := c.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`, profileName, c.epochKilled).Scan(&matches)
+	if !ok || err != nil || matches == 0 {
 		return false
 	}
 	c.takenOverAt = since
@@ -84,11 +87,13 @@ func (j *judge) waitersSeated(ctx context.Context) proof {
 
 // matchingWentOn proves that another worker made matches after the first one was killed.
 func (j *judge) matchingWentOn(ctx context.Context) proof {
-	return j.ask(ctx, "Matching went on without its worker", `
-		SELECT $2::timestamptz > $1::timestamptz AND count(*) FILTER (WHERE decided_at > $2) > 0 AND count(DISTINCT epoch) > 1,
-			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE decided_at < $1),
-				count(*) FILTER (WHERE decided_at > $2), round(extract(epoch FROM $2 - $1), 1))
-		FROM match_history WHERE profile = $3`, j.workerKilledAt, j.takenOverAt, profileName)
+	p := j.ask(ctx, "Matching went on without its worker", `
+		SELECT count(*) FILTER (WHERE m.epoch > $3) > 0 AND count(*) FILTER (WHERE m.epoch <= $3) > 0,
+			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE m.epoch <= $3),
+				count(*) FILTER (WHERE m.epoch > $3), round(extract(epoch FROM greatest($2::timestamptz - $1::timestamptz, '0')), 1))
+		FROM match_history m WHERE profile = $4`, j.workerKilledAt, j.takenOverAt, j.epochKilled, profileName)
+	p.ok = p.ok && !j.takenOverAt.IsZero()
+	return p
 }
 
 // oneSeatEach proves that every player of a match had a seat in its session, and in no other one of that match.

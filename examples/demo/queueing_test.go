@@ -76,13 +76,17 @@ func TestBrokenRulesAreFound(t *testing.T) {
 func TestAStoppedQueueIsFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.workerKilledAt, h.takenOverAt = after(0), after(1)
+	h.workerKilledAt, h.takenOverAt, h.epochKilled = after(0), after(1), 1
 	h.match(1, -5, eight(1500, 1500))
 	h.broken(h.matchingWentOn(t.Context()), "1 matches before, 0 after")
 	h.match(2, 3, eight(1500, 1500))
 	p := h.matchingWentOn(t.Context())
 	require.True(t, p.ok, p.evidence)
 	require.Equal(t, "1 matches before, 1 after another took over within 1.0 s", p.evidence)
+	h.takenOverAt = after(-1) // handed over in the moment before the kill
+	p = h.matchingWentOn(t.Context())
+	require.True(t, p.ok, p.evidence)
+	require.Contains(t, p.evidence, "1 after another took over within 0.0 s")
 	h.takenOverAt = time.Time{}
 	require.False(t, h.matchingWentOn(t.Context()).ok, "nobody took over")
 }
