@@ -16,6 +16,13 @@ TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
+# Packages whose tests hold real processes to promises of seconds. They run after all others, one package at a time, so that a machine
+# with two CPUs is busy with them alone.
+ALONE        := /(test/.*|examples/demo)$$
+# Of at most three tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
+GOTESTSUM     = $(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg \
+                --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+GOTEST        = -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
 FUZZTIME     ?= 20s
 BENCHTIME    ?= 1s
 # Postgres does not run as root, so root's copy must be in a directory that another user can read. A home directory or a
@@ -42,7 +49,10 @@ demo: postgres ## Run game servers and players, start servers where players come
 .PHONY: test
 test: postgres compiler python node $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
 	@echo "building and running every test: some minutes, and two more the first time"
-	@$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg -- -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKGS)
+	@all=$$(go list $(PKGS)); \
+	alone=$$(grep -E '$(ALONE)' <<<"$$all" || true); others=$$(grep -vE '$(ALONE)' <<<"$$all" || true); \
+	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
+	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 $(GOTEST); fi
 
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
