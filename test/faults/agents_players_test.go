@@ -27,7 +27,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 
 	var seat fields
 	require.Eventually(t, func() bool {
-		status, answer, _ := r.post(second.url, "/matchmake", r.player("ann"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		status, answer, _ := r.Post(second.URL, "/matchmake", r.player("ann"), fields{"region": "eu", "mode": "duel", "max_players": 2})
 		seat = answer
 		return status == http.StatusOK
 	}, 20*time.Second, 100*time.Millisecond)
@@ -35,16 +35,16 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	var status int
 	var answer fields
 	require.Eventually(t, func() bool { // a slow machine answers unavailable first
-		status, answer, _ = r.post(second.url, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
+		status, answer, _ = r.Post(second.URL, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
 		require.Equal(t, http.StatusServiceUnavailable, status, answer)
 		return answer["code"] == "room_pending"
 	}, 20*time.Second, 50*time.Millisecond)
 	first.Kill()
-	r.address.remove(first.orchestrator)
+	r.address.Remove(first.orchestrator)
 	quiet.over.Store(true)
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		status, answer, _ = r.post(second.url, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
+		status, answer, _ = r.Post(second.URL, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
 		return status == http.StatusOK
 	}, 20*time.Second, 50*time.Millisecond)
 	t.Logf("resolved %s after the replica was killed", time.Since(began))
@@ -52,12 +52,12 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	require.Equal(t, []string{roomOf(seat)}, roomsOf(game))
 
 	require.Eventually(t, func() bool {
-		status, answer, _ = r.post(second.url, "/matchmake", r.player("bob"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		status, answer, _ = r.Post(second.URL, "/matchmake", r.player("bob"), fields{"region": "eu", "mode": "duel", "max_players": 2})
 		return status == http.StatusOK
 	}, 10*time.Second, 100*time.Millisecond)
 	require.Equal(t, seat["session_id"], answer["session_id"], "a second player joins the room")
 	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM sessions"))
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // The director loop places a match on the process of an agent. The match, its seats and the command that creates the room are one commit.
@@ -75,7 +75,7 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM commands"))
 	handle := one[string](r.rig, "SELECT handle FROM sessions")
 	for _, sub := range []string{"ann", "bob"} {
-		answer, err := r.playUntilOK(t.Context(), sub, "/resolve", fields{"session_handle": handle})
+		answer, err := r.PlayUntilOK(t.Context(), sub, "/resolve", fields{"session_handle": handle})
 		require.NoError(t, err)
 		require.Equal(t, "wss://eu1.example.com", answer["endpoint"])
 	}
@@ -84,11 +84,11 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return one[int](r.rig, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'") == 1
 	}, 20*time.Second, 50*time.Millisecond)
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 func (r *rig) player(sub string) http.Header {
-	return http.Header{"Authorization": {"Bearer " + r.accessToken(sub)}}
+	return http.Header{"Authorization": {"Bearer " + r.AccessToken(sub)}}
 }
 
 // roomOf returns the room of a session.

@@ -5,17 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 const (
@@ -27,7 +25,7 @@ const (
 // agentRig is an installation with replicas for Rivalis game servers behind one address.
 type agentRig struct {
 	*rig
-	address *balancer
+	address *rigtest.Balancer
 
 	mu     sync.Mutex
 	agents []*agents.Agent
@@ -44,21 +42,21 @@ func newAgentRig(t *testing.T, settings ...string) *agentRig {
 	r := newRig(t, append([]string{
 		"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + agentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + adminKey, "DIRECTOR_ORCHESTRATOR_HEARTBEAT=" + agentBeat.String(),
 	}, settings...)...)
-	return &agentRig{rig: r, address: newBalancer(t)}
+	return &agentRig{rig: r, address: rigtest.NewBalancer(t)}
 }
 
 // replica starts a replica and adds it to the replicas behind the address.
 func (r *agentRig) replica(args ...string) *replicaOfAgents {
-	r.t.Helper()
-	addr := freeAddr(r.t)
-	p := &replicaOfAgents{r.serve(append([]string{"--orchestrator-addr", addr}, args...)...), addr}
-	r.address.add(addr)
+	r.T.Helper()
+	addr := rigtest.FreeAddr(r.T)
+	p := &replicaOfAgents{r.Serve(append([]string{"--orchestrator-addr", addr}, args...)...), addr}
+	r.address.Add(addr)
 	return p
 }
 
 // attach runs a simulated game server until the test ends.
 func (r *agentRig) attach(name string, change ...func(*agents.Config)) *agents.Agent {
-	r.t.Helper()
+	r.T.Helper()
 	a := r.newAgent(name, change...)
 	r.runAgent(a)
 	r.mu.Lock()
@@ -69,13 +67,13 @@ func (r *agentRig) attach(name string, change ...func(*agents.Config)) *agents.A
 
 // attachUntil runs a simulated game server until cut is called, as if it were killed then.
 func (r *agentRig) attachUntil(name string, change ...func(*agents.Config)) (cut func()) {
-	r.t.Helper()
+	r.T.Helper()
 	return r.runAgent(r.newAgent(name, change...))
 }
 
 func (r *agentRig) newAgent(name string, change ...func(*agents.Config)) *agents.Agent {
 	c := agents.Config{
-		URL: "ws://" + r.address.addr(), Key: agentKey, Name: name, EndpointURL: "wss://" + name + ".example.com", RoomTypes: []string{"duel"},
+		URL: "ws://" + r.address.Addr(), Key: agentKey, Name: name, EndpointURL: "wss://" + name + ".example.com", RoomTypes: []string{"duel"},
 		Random: func() float64 { return 0.1 }, // connects again soon
 	}
 	for _, f := range change {
@@ -86,20 +84,20 @@ func (r *agentRig) newAgent(name string, change ...func(*agents.Config)) *agents
 
 // runAgent runs an agent until the test ends or the returned function is called. A frame that the protocol does not allow ends it before.
 func (r *agentRig) runAgent(a *agents.Agent) (cut func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.T.Context()))
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
 	cut = sync.OnceFunc(func() {
 		cancel()
-		require.ErrorIs(r.t, <-done, context.Canceled)
+		require.ErrorIs(r.T, <-done, context.Canceled)
 	})
-	r.t.Cleanup(cut)
+	r.T.Cleanup(cut)
 	return cut
 }
 
 // call calls the REST API behind the address. Without an answer the status is 0.
 func (r *agentRig) call(ctx context.Context, method, path string, body any) (status int, cause string, data json.RawMessage) {
-	return r.callAt(ctx, r.address.addr(), method, path, body)
+	return r.callAt(ctx, r.address.Addr(), method, path, body)
 }
 
 // callAt calls the REST API at an address.
@@ -111,7 +109,7 @@ func (r *agentRig) callAt(ctx context.Context, addr, method, path string, body a
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(text))
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	req.Header.Set("Authorization", "Bearer "+adminKey)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -136,7 +134,7 @@ func (r *agentRig) callAt(ctx context.Context, addr, method, path string, body a
 
 // listed returns the number of agents that a replica lists; -1 without an answer.
 func (r *agentRig) listed() int {
-	_, _, data := r.call(r.t.Context(), http.MethodGet, "/v1/stats", nil)
+	_, _, data := r.call(r.T.Context(), http.MethodGet, "/v1/stats", nil)
 	var stats struct {
 		Instances int `json:"instances"`
 	}
@@ -148,14 +146,14 @@ func (r *agentRig) listed() int {
 
 // awaitReplicas waits until the given number of replicas hold agents, and returns the id of the newest one.
 func (r *agentRig) awaitReplicas(n int) (newest string) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool { return one[int](r.rig, "SELECT count(*) FROM replicas") == n }, 30*time.Second, 20*time.Millisecond)
+	r.T.Helper()
+	require.Eventually(r.T, func() bool { return one[int](r.rig, "SELECT count(*) FROM replicas") == n }, 30*time.Second, 20*time.Millisecond)
 	return one[string](r.rig, "SELECT id::text FROM replicas ORDER BY steady_since DESC LIMIT 1")
 }
 
 func (r *agentRig) awaitListed(n int) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.listed() == n }, 30*time.Second, 50*time.Millisecond, "%d agents", n)
+	r.T.Helper()
+	require.Eventually(r.T, func() bool { return r.listed() == n }, 30*time.Second, 50*time.Millisecond, "%d agents", n)
 }
 
 // create creates a room as callers should: it repeats the call until it gets an answer, and treats ROOM_EXISTS as success.
@@ -171,77 +169,4 @@ func (r *agentRig) create(ctx context.Context, id string) bool {
 		pause(ctx, 50*time.Millisecond)
 	}
 	return false
-}
-
-// balancer is the one address of several replicas: each connection goes to the next one that accepts it.
-type balancer struct {
-	listener net.Listener
-	next     atomic.Int64
-
-	mu    sync.Mutex
-	addrs []string
-}
-
-func newBalancer(t *testing.T) *balancer {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	b := &balancer{listener: l}
-	t.Cleanup(func() { _ = l.Close() })
-	go b.serve()
-	return b
-}
-
-func (b *balancer) addr() string { return b.listener.Addr().String() }
-
-func (b *balancer) add(addr string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.addrs = append(b.addrs, addr)
-}
-
-// remove removes a replica, as a load balancer does after a failed health check.
-func (b *balancer) remove(addr string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.addrs = slices.DeleteFunc(slices.Clone(b.addrs), func(a string) bool { return a == addr })
-}
-
-func (b *balancer) serve() {
-	for {
-		client, err := b.listener.Accept()
-		if err != nil {
-			return
-		}
-		go b.forward(client)
-	}
-}
-
-func (b *balancer) forward(client net.Conn) {
-	defer func() { _ = client.Close() }()
-	replica := b.dial()
-	if replica == nil {
-		return
-	}
-	defer func() { _ = replica.Close() }()
-	go func() {
-		_, _ = io.Copy(replica, client)
-		_ = replica.Close()
-		_ = client.Close()
-	}()
-	_, _ = io.Copy(client, replica)
-}
-
-// dial connects to the next replica that accepts; nil if none does.
-func (b *balancer) dial() net.Conn {
-	b.mu.Lock()
-	addrs := slices.Clone(b.addrs)
-	b.mu.Unlock()
-	first := int(b.next.Add(1))
-	for n := range addrs {
-		if replica, err := net.DialTimeout("tcp", addrs[(first+n)%len(addrs)], time.Second); err == nil {
-			return replica
-		}
-	}
-	return nil
 }

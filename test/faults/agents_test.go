@@ -49,7 +49,7 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 			break
 		}
 		replicas[n].Kill()
-		r.address.remove(replicas[n].orchestrator)
+		r.address.Remove(replicas[n].orchestrator)
 		replicas[n] = r.replica()
 	}
 	creating.Wait()
@@ -74,7 +74,7 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 	})
 	require.Greater(t, count, 50)
 	t.Logf("%d rooms on %d game servers", count, servers)
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // While a replica is frozen, the others answer. When it continues, its agents are connected to other replicas.
@@ -91,7 +91,7 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 	require.Positive(t, one[int](r.rig, "SELECT count(DISTINCT replica) - 1 FROM agent_states WHERE left_at IS NULL"), "both replicas have agents")
 
 	require.NoError(t, frozen.Signal(syscall.SIGSTOP))
-	r.address.remove(frozen.orchestrator)
+	r.address.Remove(frozen.orchestrator)
 	var slowest time.Duration
 	for n := range 20 {
 		began := time.Now()
@@ -104,12 +104,12 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 	t.Logf("slowest list and create: %s", slowest)
 	require.Less(t, slowest, 6*time.Second, "a lease, after which the commands for the frozen replica's agents end, and a second for others")
 	require.NoError(t, frozen.Signal(syscall.SIGCONT))
-	r.address.add(frozen.orchestrator)
+	r.address.Add(frozen.orchestrator)
 	r.awaitListed(servers)
 	require.Eventually(t, func() bool {
 		return one[int](r.rig, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == servers
 	}, 20*time.Second, 100*time.Millisecond)
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // While Postgres does not answer, agents stay connected and lists are served. When it is back, no agent has left.
@@ -125,14 +125,14 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 	r.awaitListed(servers)
 	require.True(t, r.create(t.Context(), "before"))
 
-	require.NoError(t, r.cluster.StopImmediate())
+	require.NoError(t, r.Cluster.StopImmediate())
 	pause(t.Context(), 8*time.Second) // longer than a lease
 	status, _, data := r.call(t.Context(), http.MethodGet, "/v1/instances", nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, string(data), "eu3")
 	status, cause, _ := r.call(t.Context(), http.MethodPost, "/v1/rooms", fields{"type": "duel"})
 	require.Equal(t, http.StatusServiceUnavailable, status, cause)
-	require.NoError(t, r.cluster.Start(t.Context()))
+	require.NoError(t, r.Cluster.Start(t.Context()))
 
 	require.True(t, r.create(t.Context(), "after"))
 	r.awaitListed(servers)
@@ -142,7 +142,7 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 	})
 	status, _, _ = r.call(t.Context(), http.MethodGet, "/v1/rooms/before", nil)
 	require.Equal(t, http.StatusOK, status)
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // The replica of a third of a large fleet is killed, and the other replicas list these agents again within seconds. DIRECTOR_TEST_AGENTS sets the
@@ -165,14 +165,14 @@ func TestManyAgentsAreListedAgain(t *testing.T) {
 	r.awaitListed(servers)
 
 	killed.Kill()
-	r.address.remove(killed.orchestrator)
+	r.address.Remove(killed.orchestrator)
 	began := time.Now()
 	joined := "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted AND replica <> $1"
 	require.Eventually(t, func() bool { return one[int](r.rig, joined, lost) == servers }, 30*time.Second, 20*time.Millisecond)
 	t.Logf("%d game servers are with living replicas %s after the third replica was killed", servers, time.Since(began))
 	r.awaitListed(servers)
 	t.Logf("all are listed after %s", time.Since(began))
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // silence is a game server that executes commands and says nothing from the first one on, until it is over.
@@ -214,7 +214,7 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 	}()
 	<-quiet.begins
 	first.Kill()
-	r.address.remove(first.orchestrator)
+	r.address.Remove(first.orchestrator)
 	quiet.over.Store(true)
 	var room struct {
 		ID         string `json:"id"`
@@ -225,7 +225,7 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 	require.Equal(t, "finale", room.ID)
 	require.NotEqual(t, before, room.InstanceID, "it is a new connection")
 	require.Len(t, game.Snapshot().Rooms, 1)
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // A game server that dies with a command in flight ends the call at once.
@@ -245,5 +245,5 @@ func TestACallEndsWithItsGameServer(t *testing.T) {
 	cut()
 	require.Equal(t, "502 INSTANCE_DISCONNECTED", <-answered)
 	r.awaitListed(0)
-	r.requireInvariants()
+	r.RequireInvariants()
 }

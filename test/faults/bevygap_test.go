@@ -32,31 +32,31 @@ type bevygapRig struct {
 func newBevygapRig(t *testing.T) *bevygapRig {
 	t.Helper()
 	r := &bevygapRig{newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000", "DIRECTOR_BEVYGAP_WAIT=5m", "DIRECTOR_LEASE_TTL=5m"), netcode.NewKey()}
-	r.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
-	r.exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
-	r.exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
+	r.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
+	r.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
 	return r
 }
 
 // startServer registers a server of the pool, as a worker and the server do together.
 func (r *bevygapRig) startServer(url string, capacity int) {
-	r.t.Helper()
+	r.T.Helper()
 	id := uuid.New()
 	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	sealed, by := sealer.SealSecret(token.PurposeNetcode, "eu", id.String(), r.key.Secret())
-	status, answer, err := r.post(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
+	status, answer, err := r.Post(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
 		"instance_id": id.String(), "endpoint": "192.0.2.7:31504", "region": "eu", "modes": []string{"other"}, "capacity": capacity,
 	})
-	require.NoError(r.t, err)
-	require.Equal(r.t, http.StatusOK, status, "%v", answer)
-	r.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation, next_at)
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	r.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation, next_at)
 		VALUES ('eu', $1, 'my game', '1', 'manual', left($1::uuid::text, 20), 'ready', now(), $1::uuid::text, '192.0.2.7',
 			'{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}', '192.0.2.7:31504', $2, $3, 'aa:bb', $4, NULL)`,
 		id, sealed, by, answer["incarnation"])
-	r.exec(`UPDATE instances SET deployment_id = $1, modes = '{duel}' WHERE id = $1::uuid::text`, id)
-	r.exec(`UPDATE instance_modes SET mode = 'duel' WHERE instance_id = $1::uuid::text`, id)
+	r.Exec(`UPDATE instances SET deployment_id = $1, modes = '{duel}' WHERE id = $1::uuid::text`, id)
+	r.Exec(`UPDATE instance_modes SET mode = 'duel' WHERE instance_id = $1::uuid::text`, id)
 }
 
 // bevygapClient is a client, as far as the wire shows it.
@@ -68,15 +68,15 @@ type bevygapClient struct {
 
 // ask connects and sends what bevygap's client sends.
 func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
-	ws, response, err := websocket.Dial(r.t.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil)
+	ws, response, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil)
 	if err != nil {
 		return nil, err
 	}
 	if response.Body != nil {
 		defer func() { _ = response.Body.Close() }()
 	}
-	r.t.Cleanup(func() { _ = ws.CloseNow() })
-	return &bevygapClient{ws: ws}, ws.Write(r.t.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
+	r.T.Cleanup(func() { _ = ws.CloseNow() })
+	return &bevygapClient{ws: ws}, ws.Write(r.T.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
 }
 
 // listen reads until the connection ends.
@@ -92,7 +92,7 @@ func (c *bevygapClient) listen(ctx context.Context) {
 }
 
 func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
-	r.t.Helper()
+	r.T.Helper()
 	clients = make([]*bevygapClient, n)
 	errs := make([]error, n)
 	var asking sync.WaitGroup
@@ -101,15 +101,15 @@ func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
 	}
 	asking.Wait()
 	for _, err := range errs {
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 	}
 	return clients
 }
 
 // awaitDemand waits until so many players wait.
 func (r *bevygapRig) awaitDemand(players int) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool {
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
 		return one[int](r.rig, "SELECT coalesce(sum(players), 0) FROM ops.demand WHERE expires_at > now()") == players
 	}, bevygapPatience, 20*time.Millisecond, "%d players wait", players)
 }
@@ -121,21 +121,21 @@ var (
 
 // requireReady asserts that the frames of a client are those of bevygap, to the byte, and returns the id of its token.
 func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (clientID string) {
-	r.t.Helper()
-	require.NotEmpty(r.t, c.frames)
+	r.T.Helper()
+	require.NotEmpty(r.T, c.frames)
 	before, last := c.frames[:len(c.frames)-1], c.frames[len(c.frames)-1]
-	require.Regexp(r.t, bevygapWaits, strings.Join(before, "\n")+"\n")
+	require.Regexp(r.T, bevygapWaits, strings.Join(before, "\n")+"\n")
 	parts := bevygapReady.FindStringSubmatch(last)
-	require.NotNil(r.t, parts, "%.200s", last)
+	require.NotNil(r.T, parts, "%.200s", last)
 	var closed websocket.CloseError
-	require.ErrorAs(r.t, c.err, &closed)
-	require.Equal(r.t, websocket.CloseError{Code: websocket.StatusNormalClosure, Reason: "Goodbye"}, closed)
+	require.ErrorAs(r.T, c.err, &closed)
+	require.Equal(r.T, websocket.CloseError{Code: websocket.StatusNormalClosure, Reason: "Goodbye"}, closed)
 	raw, err := base64.StdEncoding.DecodeString(parts[1])
-	require.NoError(r.t, err)
-	require.Len(r.t, parts[1], 2732)
+	require.NoError(r.T, err)
+	require.Len(r.T, parts[1], 2732)
 	claims, err := minter.Open(raw, 7, time.Now())
-	require.NoError(r.t, err)
-	require.Equal(r.t, parts[2], fmt.Sprint(claims.ClientID))
+	require.NoError(r.T, err)
+	require.Equal(r.T, parts[2], fmt.Sprint(claims.ClientID))
 	return parts[2]
 }
 
@@ -144,8 +144,8 @@ func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (cli
 func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	t.Parallel()
 	r := newBevygapRig(t)
-	stays, dies := r.serve(), r.serve()
-	patient, killed := r.askAll(stays.url, 100), r.askAll(dies.url, 100)
+	stays, dies := r.Serve(), r.Serve()
+	patient, killed := r.askAll(stays.URL, 100), r.askAll(dies.URL, 100)
 	r.awaitDemand(200)
 
 	leavers, patient := patient[:20], patient[20:]
@@ -158,15 +158,15 @@ func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 		c.listen(t.Context())
 		require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(c.err), "no frame of a dead replica")
 	}
-	patient = append(patient, r.askAll(stays.url, 100)...)
+	patient = append(patient, r.askAll(stays.URL, 100)...)
 	r.awaitDemand(180) // of which 100 ask again: that of the dead replica lapses
 
 	var listening sync.WaitGroup
 	for _, c := range patient {
 		listening.Go(func() { c.listen(t.Context()) })
 	}
-	r.startServer(stays.url, 100)
-	r.startServer(stays.url, 80)
+	r.startServer(stays.URL, 100)
+	r.startServer(stays.URL, 80)
 	listening.Wait()
 
 	minter, err := netcode.NewMinter(netcode.LightyearLE, r.key)
@@ -179,5 +179,5 @@ func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	require.Equal(t, 180, one[int](r.rig, "SELECT count(DISTINCT sub) FROM seats"))
 	require.Equal(t, 180, one[int](r.rig, "SELECT count(*) FROM netcode_tokens"))
 	r.awaitDemand(0)
-	r.requireInvariants()
+	r.RequireInvariants()
 }

@@ -18,15 +18,15 @@ import (
 func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
-	replica := r.serve()
-	r.keepAlive(time.Second, "a", "b", "c")
-	session, err := r.playUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	replica := r.Serve()
+	r.KeepAlive(time.Second, "a", "b", "c")
+	session, err := r.PlayUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	require.NoError(t, err)
 	l := r.load(4)
 	l.await(20)
 	before := r.backends()
 	abort(t, replica, 4000, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
-	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.accessToken("ann")))
+	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.AccessToken("ann")))
 	opened := r.backends() - before
 	t.Logf("%d backends opened", opened)
 	l.await(20)
@@ -37,7 +37,7 @@ func TestAbortedCallsOpenNoBackends(t *testing.T) {
 
 // backends is the number of backends that Postgres has started so far.
 func (r *rig) backends() int {
-	r.t.Helper()
+	r.T.Helper()
 	return one[int](r, "SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
 }
 
@@ -48,7 +48,7 @@ func abort(t *testing.T, p *process, n int, request string) {
 	for range 32 {
 		callers.Go(func() {
 			for range n / 32 {
-				conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+				conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
 				if err != nil {
 					t.Error(err)
 					return
@@ -68,16 +68,16 @@ func abort(t *testing.T, p *process, n int, request string) {
 func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_MAX_IN_FLIGHT=48")
-	replica := r.serve()
-	r.keepAlive(time.Second, "a")
+	replica := r.Serve()
+	r.KeepAlive(time.Second, "a")
 	body := `{"region":"eu","mode":"duel"}`
 	var slow []net.Conn
 	for _, sub := range []string{"ann", "ben", "cat"} {
 		for range 50 {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.url, "http://"))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.URL, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = conn.Close() })
-			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.accessToken(sub), len(body))
+			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.AccessToken(sub), len(body))
 			require.NoError(t, err)
 			slow = append(slow, conn)
 		}
@@ -86,10 +86,10 @@ func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 		for _, conn := range slow {
 			_, _ = conn.Write([]byte{body[i]}) // the replica may have closed some
 		}
-		status, answer, err := r.play(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
+		status, answer, err := r.Play(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, "%v", answer)
-		status, answer, err = r.fleet("/fleet/heartbeat", fields{"instance_id": "a"})
+		status, answer, err = r.Fleet("/fleet/heartbeat", fields{"instance_id": "a"})
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, "%v", answer)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/telemetry"
+	"github.com/lattice-director/director/test/rigtest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -42,12 +42,12 @@ func embed(t *testing.T) *embedded {
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	r := &embedded{url: dbtest.New(t), trap: &trap{}, log: &logtest.Buffer{}}
-	r.rig = &rig{t: t, login: private, client: &http.Client{Timeout: time.Minute}}
+	r.rig = &rig{rigtest.Embedded(t, private, time.Minute)}
 	r.metrics, err = telemetry.New(prometheus.NewRegistry(), "test")
 	require.NoError(t, err)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
 	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = r.trap, r.metrics, log })
-	r.pool = store.Pool()
+	r.Pool = store.Pool()
 	s, err := server.New(r.options(store, public, log))
 	require.NoError(t, err)
 	r.runServer(s)
@@ -56,14 +56,14 @@ func embed(t *testing.T) *embedded {
 
 // options have long timeouts, because a machine that runs all tests at once is slow.
 func (r *embedded) options(store *db.Store, login ed25519.PublicKey, log *slog.Logger) server.Options {
-	r.t.Helper()
+	r.T.Helper()
 	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	keys := keyring.New(store, sealer, token.AlgEdDSA, keyring.Schedule{})
-	require.NoError(r.t, store.ReadClock(r.t.Context()))
-	require.NoError(r.t, keys.Refresh(r.t.Context()))
-	source, err := token.NewKeySource(keySet(login), token.SourceOptions{})
-	require.NoError(r.t, err)
+	require.NoError(r.T, store.ReadClock(r.T.Context()))
+	require.NoError(r.T, keys.Refresh(r.T.Context()))
+	source, err := token.NewKeySource(rigtest.KeySet(login), token.SourceOptions{})
+	require.NoError(r.T, err)
 	return server.Options{
 		Store: store, Keys: keys, Access: token.AccessConfig{Keys: source}, FleetTokens: []string{fleetToken}, Addr: "127.0.0.1:0",
 		OpenMatch:   &openmatch.Options{Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute},
@@ -73,18 +73,18 @@ func (r *embedded) options(store *db.Store, login ed25519.PublicKey, log *slog.L
 
 // runServer runs the replica until the test ends.
 func (r *embedded) runServer(s *server.Server) {
-	r.t.Helper()
-	require.NoError(r.t, s.Listen(r.t.Context()))
+	r.T.Helper()
+	require.NoError(r.T, s.Listen(r.T.Context()))
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
-	r.t.Cleanup(func() {
+	r.T.Cleanup(func() {
 		stop()
-		require.NoError(r.t, <-stopped)
+		require.NoError(r.T, <-stopped)
 	})
-	r.urls = []string{"http://" + s.Addr().String()}
+	r.SetURLs("http://" + s.Addr().String())
 	conn, err := grpc.NewClient(s.GRPCAddrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { require.NoError(r.t, conn.Close()) })
+	require.NoError(r.T, err)
+	r.T.Cleanup(func() { require.NoError(r.T, conn.Close()) })
 	r.conn = conn
 }

@@ -28,19 +28,19 @@ type load struct {
 }
 
 func (r *rig) load(callers int) *load {
-	ctx, stop := context.WithCancel(r.t.Context())
+	ctx, stop := context.WithCancel(r.T.Context())
 	l := &load{rig: r, ctx: ctx, stop: stop}
-	r.t.Cleanup(l.end)
+	r.T.Cleanup(l.end)
 	for c := range callers {
 		l.wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				sub := fmt.Sprintf("p-%d-%d", c, n)
-				answer, err := r.playUntilOK(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
+				answer, err := r.PlayUntilOK(ctx, sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
 				if err == nil {
 					l.acked.Store(sub, answer["session_id"])
 					l.count.Add(1)
 				} else if ctx.Err() == nil {
-					r.t.Errorf("%s: %v", sub, err)
+					r.T.Errorf("%s: %v", sub, err)
 				}
 			}
 		})
@@ -52,36 +52,36 @@ func (l *load) end() { l.stop(); l.wg.Wait() }
 
 // await waits for n more acknowledged placements, and returns how long that took.
 func (l *load) await(n int64) time.Duration {
-	l.t.Helper()
+	l.T.Helper()
 	start, want := time.Now(), l.count.Load()+n
-	require.Eventually(l.t, func() bool { return l.count.Load() >= want }, 60*time.Second, 5*time.Millisecond)
+	require.Eventually(l.T, func() bool { return l.count.Load() >= want }, 60*time.Second, 5*time.Millisecond)
 	return time.Since(start)
 }
 
 // requireAcknowledged compares the answers with the database: every acknowledged seat exists, and no player has two.
 func (l *load) requireAcknowledged() {
-	l.t.Helper()
+	l.T.Helper()
 	var subs, sessions []string
 	l.acked.Range(func(sub, session any) bool {
 		subs, sessions = append(subs, sub.(string)), append(sessions, session.(string))
 		return true
 	})
-	require.Zero(l.t, one[int](l.rig, `
+	require.Zero(l.T, one[int](l.rig, `
 		SELECT count(*) FROM unnest($1::text[], $2::text[]) AS acked(sub, session)
 		WHERE NOT EXISTS (SELECT 1 FROM seats st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)`, subs, sessions),
 		"acknowledged seats that do not exist")
-	require.Zero(l.t, one[int](l.rig, "SELECT count(*) FROM (SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1) twice"), "players seated twice")
-	l.requireInvariants()
-	l.t.Logf("%d placements acknowledged", len(subs))
+	require.Zero(l.T, one[int](l.rig, "SELECT count(*) FROM (SELECT sub FROM seats GROUP BY sub HAVING count(*) > 1) twice"), "players seated twice")
+	l.RequireInvariants()
+	l.T.Logf("%d placements acknowledged", len(subs))
 }
 
 // A replica is killed in the middle of its batches: every acknowledged seat exists, and other calls can be retried.
 func TestKilledReplicaLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	victim := r.serve()
-	r.serve()
-	r.keepAlive(time.Second, "a", "b", "c")
+	victim := r.Serve()
+	r.Serve()
+	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	l.await(100)
 	require.NoError(t, victim.Signal(syscall.SIGKILL))
@@ -95,19 +95,19 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 func TestPostgresCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.serve()
-	r.serve("--work")
-	r.keepAlive(time.Second, "a", "b", "c")
+	r.Serve()
+	r.Serve("--work")
+	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	for range 2 {
 		l.await(50)
-		require.NoError(t, r.cluster.StopImmediate())
-		require.NoError(t, r.cluster.Start(t.Context()))
+		require.NoError(t, r.Cluster.StopImmediate())
+		require.NoError(t, r.Cluster.Start(t.Context()))
 		require.Less(t, l.await(1), 5*time.Second)
 	}
 	l.await(50)
 	l.end()
-	r.pool.Reset()
+	r.Pool.Reset()
 	l.requireAcknowledged()
 }
 
@@ -116,12 +116,14 @@ func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for range 2 {
-		r.serve()
+		r.Serve()
 	}
-	for i, u := range r.urls {
-		r.urls[i] = losingProxy(t, u)
+	var proxies []string
+	for _, u := range r.URLs() {
+		proxies = append(proxies, losingProxy(t, u))
 	}
-	r.keepAlive(time.Second, "a", "b", "c")
+	r.SetURLs(proxies...)
+	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	l.await(400)
 	l.end()
@@ -152,8 +154,8 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second
 	r := newRig(t, "DIRECTOR_LEASE_TTL="+lease.String(), "DIRECTOR_SEAT_TTL=10m")
-	r.serve("--work")
-	r.keepAlive(lease/3, "a", "b", "c")
+	r.Serve("--work")
+	r.KeepAlive(lease/3, "a", "b", "c")
 	l := r.load(16)
 	l.await(64)
 	l.end()
@@ -162,10 +164,10 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	// During the amnesty of a new installation no lease expires, so the test waits for its end.
 	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 30*time.Second, 50*time.Millisecond)
 
-	require.NoError(t, r.cluster.Stop(t.Context()))
+	require.NoError(t, r.Cluster.Stop(t.Context()))
 	pause(t.Context(), 4*lease)
-	require.NoError(t, r.cluster.Start(t.Context()))
-	r.pool.Reset()
+	require.NoError(t, r.Cluster.Start(t.Context()))
+	r.Pool.Reset()
 	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 60*time.Second, 50*time.Millisecond)
 	require.Equal(t, sessions, one[int](r, "SELECT count(*) FROM sessions"), "open sessions")
 	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"), "no instance had to register again")
@@ -177,25 +179,25 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 func TestFrozenGameServerIsFenced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_LEASE_TTL=1s")
-	r.serve("--work")
+	r.Serve("--work")
 	registration := fields{"instance_id": "sleeper", "endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64, "boot_id": "one"}
-	status, first, err := r.fleet("/fleet/register", registration)
+	status, first, err := r.Fleet("/fleet/register", registration)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
-	seat, err := r.playUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+	seat, err := r.PlayUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*) FROM sessions") == 0 }, 30*time.Second, 20*time.Millisecond)
 
 	call := func(path string, more fields) int {
 		body := fields{"instance_id": "sleeper", "incarnation": first["incarnation"]}
 		maps.Copy(body, more)
-		status, _, err := r.fleet(path, body)
+		status, _, err := r.Fleet(path, body)
 		require.NoError(t, err)
 		return status
 	}
 	require.Equal(t, http.StatusNotFound, call("/fleet/heartbeat", nil), "its lease has expired: it may register again")
 	registration["boot_id"] = "two"
-	status, _, err = r.fleet("/fleet/register", registration)
+	status, _, err = r.Fleet("/fleet/register", registration)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 	joined := []fields{{"sub": "ann", "jti": "j1"}}
@@ -204,5 +206,5 @@ func TestFrozenGameServerIsFenced(t *testing.T) {
 	require.Equal(t, http.StatusConflict, call("/fleet/drain", fields{"drain": true}))
 	require.Equal(t, http.StatusConflict, call("/fleet/deregister", nil))
 	require.Equal(t, "ready", one[string](r, "SELECT status FROM instances"))
-	r.requireInvariants()
+	r.RequireInvariants()
 }

@@ -63,17 +63,17 @@ func named(t *testing.T, databaseURL, name string) string {
 
 // serveFreezable starts a site whose process freezes.
 func (r *rig) serveFreezable(name string) *site {
-	s := &site{process: r.serve("--database-url", named(r.t, r.cluster.URL("postgres"), name)), name: name, placements: map[string]*placements{}}
-	s.freeze = func() { require.NoError(r.t, s.Signal(syscall.SIGSTOP)) }
-	s.resume = func() { require.NoError(r.t, s.Signal(syscall.SIGCONT)) }
+	s := &site{process: r.Serve("--database-url", named(r.T, r.Cluster.URL("postgres"), name)), name: name, placements: map[string]*placements{}}
+	s.freeze = func() { require.NoError(r.T, s.Signal(syscall.SIGSTOP)) }
+	s.resume = func() { require.NoError(r.T, s.Signal(syscall.SIGCONT)) }
 	return s
 }
 
 // serveBehindProxy starts a site whose process keeps running while its network to Postgres delivers nothing: neither side
 // sees an error.
 func (r *rig) serveBehindProxy(name string) *site {
-	w := dbtest.NewProxy(r.t, r.cluster.URL("postgres"), nil)
-	s := &site{process: r.serve("--database-url", named(r.t, w.URL, name)), name: name, placements: map[string]*placements{}}
+	w := dbtest.NewProxy(r.T, r.Cluster.URL("postgres"), nil)
+	s := &site{process: r.Serve("--database-url", named(r.T, w.URL, name)), name: name, placements: map[string]*placements{}}
 	s.freeze, s.resume = w.Pause, w.Resume
 	return s
 }
@@ -88,7 +88,7 @@ func (l *load) addPlayers(s *site, callers int, regions ...string) {
 				for turn := 0; l.ctx.Err() == nil; turn++ {
 					sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, n, turn)
 					// Two players a session, so that placements keep opening sessions.
-					status, answer, err := l.post(s.url, "/matchmake", http.Header{"Authorization": {"Bearer " + l.accessToken(sub)}},
+					status, answer, err := l.Post(s.URL, "/matchmake", http.Header{"Authorization": {"Bearer " + l.AccessToken(sub)}},
 						fields{"region": region, "mode": "duel", "max_players": 2})
 					if err == nil && status == http.StatusOK {
 						l.acked.Store(sub, answer["session_id"])
@@ -110,18 +110,18 @@ func (r *rig) inTransaction(name string) bool {
 
 // freezeInTransaction freezes a site at random moments until one is in the middle of a transaction, and returns that moment.
 func (r *rig) freezeInTransaction(s *site) time.Time {
-	r.t.Helper()
+	r.T.Helper()
 	for range 500 {
-		pause(r.t.Context(), rand.N(20*time.Millisecond))
+		pause(r.T.Context(), rand.N(20*time.Millisecond))
 		at := time.Now()
 		s.freeze()
-		pause(r.t.Context(), 30*time.Millisecond) // Postgres finishes statements that it has already received
+		pause(r.T.Context(), 30*time.Millisecond) // Postgres finishes statements that it has already received
 		if r.inTransaction(s.name) {
 			return at
 		}
 		s.resume()
 	}
-	require.Fail(r.t, s.name+" was never in the middle of a transaction")
+	require.Fail(r.T, s.name+" was never in the middle of a transaction")
 	return time.Time{}
 }
 
@@ -153,7 +153,7 @@ func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 				sites = append(sites, open(r, fmt.Sprintf("replica-%d", n)))
 			}
 			for _, region := range regions {
-				r.keepAliveIn(region, time.Second, region+"-a", region+"-b", region+"-c")
+				r.KeepAliveIn(region, time.Second, region+"-a", region+"-b", region+"-c")
 			}
 			l := r.load(0)
 			for _, s := range sites {
@@ -184,8 +184,8 @@ func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 	t.Parallel()
 	const dead = 256
 	r := newRig(t, "DIRECTOR_LEASE_TTL=2s", "DIRECTOR_SEAT_TTL=10m", "DIRECTOR_PLAYER_RATE=0")
-	r.serve()
-	r.keepAlive(300*time.Millisecond, "a", "b", "c")
+	r.Serve()
+	r.KeepAlive(300*time.Millisecond, "a", "b", "c")
 	r.addExpiredServers(dead)
 	frozen := &site{name: "worker"}
 	frozen.process = r.startWorker(frozen.name)
@@ -207,12 +207,12 @@ func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 		return false
 	}, 60*time.Second, time.Millisecond, "it was never in the middle of ending servers")
 	require.Positive(t, left())
-	r.start("work")
+	r.Start("work")
 	require.Eventually(t, func() bool { return left() == 0 }, 10*time.Second, 20*time.Millisecond)
 	require.Zero(t, one[int](r, "SELECT count(*) FROM sessions WHERE instance_id LIKE 'dead-%'"))
 	frozen.resume()
 	pause(t.Context(), time.Second)
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // writing reports whether a process has a transaction open that has written.
@@ -222,29 +222,29 @@ func (r *rig) writing(name string) bool {
 
 // startWorker starts a worker whose connections have this application_name.
 func (r *rig) startWorker(name string) *process {
-	return r.start("work", "--database-url", named(r.t, r.cluster.URL("postgres"), name))
+	return r.Start("work", "--database-url", named(r.T, r.Cluster.URL("postgres"), name))
 }
 
 // addExpiredServers registers n game servers with a session each that send no heartbeats.
 func (r *rig) addExpiredServers(n int) {
-	r.t.Helper()
+	r.T.Helper()
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
 			id := fmt.Sprintf("dead-%d", i)
 			mode := []string{id}
-			status, answer, err := r.fleet("/fleet/register", fields{"instance_id": id, "endpoint": id + ":1", "region": "eu", "modes": mode, "capacity": 2, "boot_id": id})
+			status, answer, err := r.Fleet("/fleet/register", fields{"instance_id": id, "endpoint": id + ":1", "region": "eu", "modes": mode, "capacity": 2, "boot_id": id})
 			if err != nil || status != http.StatusOK {
-				r.t.Errorf("register: %d %v %v", status, answer, err)
+				r.T.Errorf("register: %d %v %v", status, answer, err)
 				return
 			}
-			if _, err := r.playUntilOK(r.t.Context(), "player-of-"+id, "/matchmake", fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
-				r.t.Error(err)
+			if _, err := r.PlayUntilOK(r.T.Context(), "player-of-"+id, "/matchmake", fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
+				r.T.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	require.False(r.t, r.t.Failed())
+	require.False(r.T, r.T.Failed())
 }
 
 // Pins a replica that freezes while it accepts the matches of a cycle: it has locked the tickets, and the cycle, for which
@@ -265,8 +265,8 @@ func freezesWhileAccepting(t *testing.T) bool {
 	t.Helper()
 	const players = 400
 	l := newOMRig(t, 2)
-	frozen := l.serve("--grpc-addr", l.grpcAddrs[0], "--database-url", named(t, l.cluster.URL("postgres"), "frozen"))
-	l.serve("--work", "--grpc-addr", l.grpcAddrs[1])
+	frozen := l.Serve("--grpc-addr", l.grpcAddrs[0], "--database-url", named(t, l.Cluster.URL("postgres"), "frozen"))
+	l.Serve("--work", "--grpc-addr", l.grpcAddrs[1])
 	victim := l.conns[0]
 	l.conns = l.conns[1:] // all directors but the first call the other replica
 	l.queue(t.Context(), players)
@@ -307,25 +307,25 @@ func freezesWhileAccepting(t *testing.T) bool {
 // freezeWhileAccepting locks all tickets, freezes a replica while its acceptance of matches waits for them, and then unlocks
 // them. It returns whether the replica's transaction stands still then.
 func (l *omRig) freezeWhileAccepting(p *process) bool {
-	l.t.Helper()
-	tx, err := l.pool.Begin(l.t.Context())
-	require.NoError(l.t, err)
-	held, err := tx.Exec(l.t.Context(), "SELECT FROM tickets FOR UPDATE")
-	require.NoError(l.t, err)
-	require.Positive(l.t, held.RowsAffected())
-	require.Eventually(l.t, func() bool {
+	l.T.Helper()
+	tx, err := l.Pool.Begin(l.T.Context())
+	require.NoError(l.T, err)
+	held, err := tx.Exec(l.T.Context(), "SELECT FROM tickets FOR UPDATE")
+	require.NoError(l.T, err)
+	require.Positive(l.T, held.RowsAffected())
+	require.Eventually(l.T, func() bool {
 		return one[bool](l.rig, `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE application_name = 'frozen' AND wait_event_type = 'Lock' AND query LIKE '%FreeTickets%')`)
 	}, 20*time.Second, time.Millisecond)
-	require.NoError(l.t, p.Signal(syscall.SIGSTOP))
-	require.NoError(l.t, tx.Rollback(l.t.Context()))
+	require.NoError(l.T, p.Signal(syscall.SIGSTOP))
+	require.NoError(l.T, tx.Rollback(l.T.Context()))
 	for range 500 {
 		if one[bool](l.rig, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'frozen' AND state = 'idle in transaction')") {
 			return true
 		}
-		pause(l.t.Context(), 2*time.Millisecond)
+		pause(l.T.Context(), 2*time.Millisecond)
 	}
-	l.t.Logf("not idle in a transaction: %s", one[string](l.rig, `SELECT coalesce(string_agg(concat_ws(' ', state, wait_event, xact_start, left(query, 60)), '; '), '')
+	l.T.Logf("not idle in a transaction: %s", one[string](l.rig, `SELECT coalesce(string_agg(concat_ws(' ', state, wait_event, xact_start, left(query, 60)), '; '), '')
 		FROM pg_stat_activity WHERE application_name = 'frozen'`))
 	return false
 }

@@ -18,11 +18,11 @@ const assignedWithin = 20 * time.Second
 func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 	t.Parallel()
 	l := newOMRig(t, 1)
-	l.env = append(l.env, "DIRECTOR_OM_FUNCTIONS=127.0.0.1", "DIRECTOR_OM_PENDING_FOR=120s")
-	l.serve("--grpc-addr", l.grpcAddrs[0])
+	l.Env = append(l.Env, "DIRECTOR_OM_FUNCTIONS=127.0.0.1", "DIRECTOR_OM_PENDING_FOR=120s")
+	l.Serve("--grpc-addr", l.grpcAddrs[0])
 	l.applyProfile(fmt.Sprintf("name: pairs\nmode: duel\nfunction: {host: 127.0.0.1, port: %d, type: grpc, every: 100ms}\n", l.function.GetPort()))
 
-	worker := l.rig.start("work")
+	worker := l.rig.Start("work")
 	for n := range 20 {
 		l.queueFor(fmt.Sprint("early-", n), "pairs")
 	}
@@ -30,7 +30,7 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 	l.awaitCount(20, "SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL")
 	worker.Kill()
 	l.gameServer()
-	worker = l.rig.start("work")
+	worker = l.rig.Start("work")
 	l.awaitCount(20, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 
 	var players sync.WaitGroup
@@ -43,39 +43,39 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 	for range 6 {
 		pause(t.Context(), 2*time.Second) // it takes the profile over, and is in the middle of its matches
 		worker.Kill()
-		worker = l.rig.start("work")
+		worker = l.rig.Start("work")
 	}
 	players.Wait()
 	l.awaitCount(220, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Equal(t, 220, one[int](l.rig, "SELECT count(DISTINCT sub) FROM seats"))
 	require.Equal(t, 220, one[int](l.rig, "SELECT count(*) FROM seats"), "nobody has two seats")
 	require.Equal(t, 110, one[int](l.rig, "SELECT count(*) FROM match_history"))
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // gameServer registers a game server, and sends heartbeats until the test ends.
 func (l *omRig) gameServer() {
-	l.t.Helper()
+	l.T.Helper()
 	register := func() {
-		status, answer, err := l.fleet("/fleet/register", fields{
+		status, answer, err := l.Fleet("/fleet/register", fields{
 			"instance_id": "a", "endpoint": "a:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 1000, "boot_id": "1",
 		})
-		require.NoError(l.t, err)
-		require.Equal(l.t, http.StatusOK, status, "%v", answer)
+		require.NoError(l.T, err)
+		require.Equal(l.T, http.StatusOK, status, "%v", answer)
 	}
 	register()
 	var beats sync.WaitGroup
 	beats.Go(func() {
-		for l.t.Context().Err() == nil {
-			pause(l.t.Context(), time.Second)
-			_, _, _ = l.fleet("/fleet/heartbeat", fields{"instance_id": "a"})
+		for l.T.Context().Err() == nil {
+			pause(l.T.Context(), time.Second)
+			_, _, _ = l.Fleet("/fleet/heartbeat", fields{"instance_id": "a"})
 		}
 	})
-	l.t.Cleanup(beats.Wait)
+	l.T.Cleanup(beats.Wait)
 }
 
 // awaitCount waits until a query counts n.
 func (l *omRig) awaitCount(n int, query string) {
-	l.t.Helper()
-	require.Eventually(l.t, func() bool { return one[int](l.rig, query) == n }, assignedWithin, 50*time.Millisecond, "%s: want %d, have %d", query, n, one[int](l.rig, query))
+	l.T.Helper()
+	require.Eventually(l.T, func() bool { return one[int](l.rig, query) == n }, assignedWithin, 50*time.Millisecond, "%s: want %d, have %d", query, n, one[int](l.rig, query))
 }

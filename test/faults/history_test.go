@@ -13,14 +13,14 @@ import (
 // simulateDaysWithoutWorker puts the history tables into the state days after the last worker ended: no partition of today
 // exists, and the rows of the last days are in the default partitions.
 func (r *rig) simulateDaysWithoutWorker(events int) {
-	r.t.Helper()
-	r.exec(`
+	r.T.Helper()
+	r.Exec(`
 		DO $$ DECLARE part text; BEGIN
 			FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('events'::regclass, 'seat_history'::regclass, 'session_history'::regclass)
 				AND inhrelid::regclass::text !~ 'default'
 			LOOP EXECUTE 'DROP TABLE ' || part; END LOOP;
 		END $$`)
-	r.exec("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
+	r.Exec("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
 }
 
 // A worker starts after days without one, while players are placed. It moves the rows of the default partitions into
@@ -29,15 +29,15 @@ func TestDaysWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	const old = 200_000
 	r := newRig(t)
-	r.serve()
-	r.keepAlive(time.Second, "a", "b", "c")
+	r.Serve()
+	r.KeepAlive(time.Second, "a", "b", "c")
 	r.simulateDaysWithoutWorker(old)
 	f := r.follow()
 	l := r.load(16)
 	l.await(50)
 
 	inserted := r.insertUntil(func() {
-		r.start("work")
+		r.Start("work")
 		require.Eventually(t, func() bool {
 			return one[int](r, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead >= 7 AND default_bytes = 0") == 3
 		}, 60*time.Second, 50*time.Millisecond, "rows are left in a default partition")
@@ -54,18 +54,18 @@ func TestDaysWithoutAWorker(t *testing.T) {
 // insertUntil writes events as placements do, until fn has returned, and returns how many. The test fails when an INSERT
 // waits longer for a lock than a call may take.
 func (r *rig) insertUntil(fn func()) (n int) {
-	r.t.Helper()
-	conn, err := pgx.Connect(r.t.Context(), r.cluster.URL("postgres"))
-	require.NoError(r.t, err)
+	r.T.Helper()
+	conn, err := pgx.Connect(r.T.Context(), r.Cluster.URL("postgres"))
+	require.NoError(r.T, err)
 	defer func() { _ = conn.Close(context.Background()) }()
-	_, err = conn.Exec(r.t.Context(), "SET lock_timeout = '900ms'")
-	require.NoError(r.t, err)
-	ctx, stop := context.WithCancel(r.t.Context())
+	_, err = conn.Exec(r.T.Context(), "SET lock_timeout = '900ms'")
+	require.NoError(r.T, err)
+	ctx, stop := context.WithCancel(r.T.Context())
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for ctx.Err() == nil {
 			if _, err := conn.Exec(context.WithoutCancel(ctx), "INSERT INTO events (kind) VALUES ('new')"); err != nil {
-				r.t.Error(err)
+				r.T.Error(err)
 				return
 			}
 			n++
@@ -90,7 +90,7 @@ type follower struct {
 
 // follow reads the feed until stop.
 func (r *rig) follow() *follower {
-	ctx, end := context.WithCancel(r.t.Context())
+	ctx, end := context.WithCancel(r.T.Context())
 	f := &follower{rig: r, tx: "0", id: "00000000-0000-0000-0000-000000000000", seen: map[string]int{}, end: end}
 	f.wg.Go(func() {
 		for ctx.Err() == nil {
@@ -103,11 +103,11 @@ func (r *rig) follow() *follower {
 
 // stop waits until the feed has been read to its end.
 func (f *follower) stop() {
-	f.t.Helper()
+	f.T.Helper()
 	f.end()
 	f.wg.Wait()
 	end := one[string](f.rig, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
-	require.Eventually(f.t, func() bool {
+	require.Eventually(f.T, func() bool {
 		f.read()
 		return one[bool](f.rig, "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8", end)
 	}, 30*time.Second, 10*time.Millisecond)
@@ -117,15 +117,15 @@ func (f *follower) stop() {
 func (f *follower) read() {
 	for {
 		// The aliases differ from the column names: otherwise ORDER BY would sort by the texts.
-		rows, err := f.pool.Query(context.WithoutCancel(f.t.Context()),
+		rows, err := f.Pool.Query(context.WithoutCancel(f.T.Context()),
 			"SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 10000", f.tx, f.id)
 		if err != nil {
-			f.t.Error(err)
+			f.T.Error(err)
 			return
 		}
 		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ TX, ID, Kind string }])
 		if err != nil {
-			f.t.Error(err)
+			f.T.Error(err)
 			return
 		}
 		for _, e := range page {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 const closeSuperseded = websocket.StatusCode(4409)
@@ -21,43 +22,43 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=20s")
 	stays, dies, other := r.replica("--work"), r.replica(), r.replica()
 	const rooms, movers = 4, 6
-	c := r.newCrowd(stays.lobby, other.lobby)
+	c := r.NewCrowd(stays.lobby, other.lobby)
 	watchers, absent := map[string]*realtimetest.Client{}, map[string]*realtimetest.Client{}
 	for n := range rooms {
-		room := fmt.Sprintf("%s:%d", counterRoom, n)
+		room := fmt.Sprintf("%s:%d", rigtest.CounterRoom, n)
 		watchers[room], absent[room] = r.connect(stays, fmt.Sprint("watcher-", n)), r.connect(dies, fmt.Sprint("absent-", n))
-		watchers[room].Join(t, counterRoom, room, nil)
-		absent[room].Join(t, counterRoom, room, nil)
+		watchers[room].Join(t, rigtest.CounterRoom, room, nil)
+		absent[room].Join(t, rigtest.CounterRoom, room, nil)
 		for range movers {
-			c.add(dies, room)
+			c.Add(dies.lobby, room)
 		}
 	}
-	c.await(5, c.guests...)
+	c.Await(5, c.Guests...)
 	dies.Kill()
-	c.await(5, c.guests...)
+	c.Await(5, c.Guests...)
 
 	for room, watcher := range watchers { // the guests still count
 		gone := absent[room].Session()
 		require.Eventually(t, func() bool { return presence(watcher, "room.left", room, gone) == 1 }, 60*time.Second, 50*time.Millisecond, "%s leaves", gone)
 		require.Equal(t, 1, presence(watcher, "room.dropped", room, gone))
 	}
-	c.end()
+	c.End()
 	for room, watcher := range watchers {
-		c.requireConverged(room, append(c.clients(room), watcher)...)
+		c.RequireConverged(room, append(c.Clients(room), watcher)...)
 		values := heard(watcher, room)
-		require.Len(t, values, c.counted(room))
+		require.Len(t, values, c.Counted(room))
 		requireOnce(t, values, 0, "the watcher")
 		require.Equal(t, 1, values[0])
 	}
-	for _, g := range c.guests {
-		require.EqualValues(t, 1, g.resumes.Load())
-		requireOnce(t, heard(g.Client, g.room), 1, g.sub)
-		require.Equal(t, 1, presence(watchers[g.room], "room.reconnected", g.room, g.Session()))
-		require.Zero(t, presence(watchers[g.room], "room.left", g.room, g.Session()))
-		require.LessOrEqual(t, presence(watchers[g.room], "room.dropped", g.room, g.Session()), 1, "only on a slow machine")
+	for _, g := range c.Guests {
+		require.EqualValues(t, 1, g.Resumes.Load())
+		requireOnce(t, heard(g.Client, g.Room), 1, g.Sub)
+		require.Equal(t, 1, presence(watchers[g.Room], "room.reconnected", g.Room, g.Session()))
+		require.Zero(t, presence(watchers[g.Room], "room.left", g.Room, g.Session()))
+		require.LessOrEqual(t, presence(watchers[g.Room], "room.dropped", g.Room, g.Session()), 1, "only on a slow machine")
 		require.Zero(t, g.Resyncs())
 	}
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // A replica freezes in the middle of a transaction, for longer than its lease. Clients on other replicas wait for the end of its transaction only.
@@ -66,31 +67,31 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
 	stays := r.replica("--work")
-	frozen := r.replica("--database-url", named(t, r.cluster.URL("postgres"), "frozen"))
-	const room = counterRoom + ":default"
-	c := r.newCrowd(stays.lobby)
-	near := c.add(stays, room)
-	var moving []*guest
+	frozen := r.replica("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))
+	const room = rigtest.CounterRoom + ":default"
+	c := r.NewCrowd(stays.lobby)
+	near := c.Add(stays.lobby, room)
+	var moving []*rigtest.Guest
 	for range 8 {
-		moving = append(moving, c.add(frozen, room))
+		moving = append(moving, c.Add(frozen.lobby, room))
 	}
 	waits := r.connect(frozen, "waits")
-	waits.Join(t, counterRoom, room, nil)
-	c.await(3, c.guests...)
+	waits.Join(t, rigtest.CounterRoom, room, nil)
+	c.Await(3, c.Guests...)
 
 	s := &site{process: frozen.process, name: "frozen"}
 	s.freeze = func() { require.NoError(t, frozen.Signal(syscall.SIGSTOP)) }
 	s.resume = func() { require.NoError(t, frozen.Signal(syscall.SIGCONT)) }
 	at := r.freezeInTransaction(s)
-	c.await(1, near)
+	c.Await(1, near)
 	require.Less(t, time.Since(at), 10*time.Second, "Postgres ends the transaction of the frozen replica")
 	for _, g := range moving {
 		g.Drop() // its reconnect takes the session over
 	}
-	c.await(3, c.guests...)
+	c.Await(3, c.Guests...)
 	require.Eventually(t, func() bool { return presence(near.Client, "room.dropped", room, waits.Session()) == 1 }, 60*time.Second, 50*time.Millisecond)
-	c.end()
-	before := c.counted(room)
+	c.End()
+	before := c.Counted(room)
 	waits.Tell(t, room, "inc", map[string]any{}) // into the buffer of a connection whose replica is frozen
 	s.resume()
 
@@ -99,14 +100,14 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	require.Eventually(t, func() bool { return waits.Reconnect(t.Context(), frozen.lobby) == nil }, 30*time.Second, 50*time.Millisecond,
 		"the replica has another lease soon")
 	require.True(t, waits.Resumed())
-	require.Equal(t, before, c.counted(room), "a frame that the frozen replica read too late has no effect")
+	require.Equal(t, before, c.Counted(room), "a frame that the frozen replica read too late has no effect")
 	require.True(t, waits.Ask(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}}).OK())
 	near.Wait(t, "the increment", func(v *realtimetest.View) bool { return v.Room(room).State["counter"] == float64(before+1) })
 	requireOnce(t, heard(near.Client, room), 0, "a member on the other replica")
 	for _, g := range moving {
-		require.EqualValues(t, 1, g.resumes.Load())
+		require.EqualValues(t, 1, g.Resumes.Load())
 		require.LessOrEqual(t, presence(near.Client, "room.reconnected", room, g.Session()), 1)
 	}
 	require.Equal(t, 2, one[int](r.rig, "SELECT count(*)::int FROM replicas WHERE face = 'realtime' AND ended_at IS NULL"), "each process has one lease")
-	r.requireInvariants()
+	r.RequireInvariants()
 }

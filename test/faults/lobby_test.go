@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // Postgres crashes, and starts again after the TTL of sessions: the logs of rooms are empty. Connections stay open, a session without one can still
@@ -17,41 +18,41 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t)
 	first, second := r.replica("--work"), r.replica()
-	c := r.newCrowd(first.lobby, second.lobby)
-	const room = counterRoom + ":default"
+	c := r.NewCrowd(first.lobby, second.lobby)
+	const room = rigtest.CounterRoom + ":default"
 	for _, at := range []*replicaOfLobby{first, second, first, second} {
-		c.add(at, room)
+		c.Add(at.lobby, room)
 	}
 	away := r.connect(second, "away")
-	away.Join(t, counterRoom, room, nil)
+	away.Join(t, rigtest.CounterRoom, room, nil)
 	away.Drop()
-	watcher := c.guests[0].Client
+	watcher := c.Guests[0].Client
 	require.Eventually(t, func() bool { return presence(watcher, "room.dropped", room, away.Session()) == 1 }, 30*time.Second, 10*time.Millisecond)
-	c.await(5, c.guests...)
+	c.Await(5, c.Guests...)
 
-	require.NoError(t, r.cluster.StopImmediate())
+	require.NoError(t, r.Cluster.StopImmediate())
 	for _, at := range []*replicaOfLobby{first, second} {
-		_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: at.lobby, Token: lobbyToken("late")})
+		_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: at.lobby, Token: rigtest.LobbyToken("late")})
 		var refused *realtimetest.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, websocket.StatusTryAgainLater, refused.Status)
 	}
 	pause(t.Context(), 7*time.Second) // longer than a lease and a session
-	require.NoError(t, r.cluster.Start(t.Context()))
+	require.NoError(t, r.Cluster.Start(t.Context()))
 
-	c.await(5, c.guests...)
+	c.Await(5, c.Guests...)
 	require.NoError(t, away.Reconnect(t.Context(), first.lobby))
 	require.True(t, away.Resumed(), "its TTL stood still")
-	c.end()
-	c.requireConverged(room, append(c.clients(room), away)...)
-	for _, g := range c.guests {
-		require.Zero(t, g.resumes.Load(), "%s kept its connection", g.sub)
-		require.Positive(t, g.unknown.Load())
-		requireOnce(t, heard(g.Client, room), 3, g.sub)
+	c.End()
+	c.RequireConverged(room, append(c.Clients(room), away)...)
+	for _, g := range c.Guests {
+		require.Zero(t, g.Resumes.Load(), "%s kept its connection", g.Sub)
+		require.Positive(t, g.Unknown.Load())
+		requireOnce(t, heard(g.Client, room), 3, g.Sub)
 		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
 	}
 	require.Zero(t, presence(watcher, "room.left", room, away.Session()))
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // A replica that stops closes its connections evenly. The clients continue on another one, and nobody hears of it.
@@ -59,44 +60,44 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t)
 	stays, stops := r.replica("--work"), r.replica("--shutdown-timeout", "12s") // closes within half of it
-	c := r.newCrowd(stays.lobby)
-	const room, guests = counterRoom + ":default", 40
+	c := r.NewCrowd(stays.lobby)
+	const room, guests = rigtest.CounterRoom + ":default", 40
 	watcher := r.connect(stays, "watcher")
-	watcher.Join(t, counterRoom, room, nil)
+	watcher.Join(t, rigtest.CounterRoom, room, nil)
 	for range guests {
-		c.add(stops, room)
+		c.Add(stops.lobby, room)
 	}
-	c.await(2, c.guests...)
+	c.Await(2, c.Guests...)
 	require.NoError(t, stops.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool {
-		for _, g := range c.guests {
-			if g.resumes.Load() == 0 {
+		for _, g := range c.Guests {
+			if g.Resumes.Load() == 0 {
 				return false
 			}
 		}
 		return true
 	}, 60*time.Second, 20*time.Millisecond)
-	c.await(2, c.guests...)
-	c.end()
-	c.requireConverged(room, append(c.clients(room), watcher)...)
+	c.Await(2, c.Guests...)
+	c.End()
+	c.RequireConverged(room, append(c.Clients(room), watcher)...)
 	var perSecond [64]int
 	first := time.Now()
-	for _, g := range c.guests {
-		require.Equal(t, []websocket.StatusCode{websocket.StatusServiceRestart}, g.closes)
-		if g.closed[0].Before(first) {
-			first = g.closed[0]
+	for _, g := range c.Guests {
+		require.Equal(t, []websocket.StatusCode{websocket.StatusServiceRestart}, g.Closes)
+		if g.Closed[0].Before(first) {
+			first = g.Closed[0]
 		}
 	}
-	for _, g := range c.guests {
+	for _, g := range c.Guests {
 		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
 		require.Equal(t, 1, presence(watcher, "room.reconnected", room, g.Session()))
-		perSecond[int(g.closed[0].Sub(first)/time.Second)]++
+		perSecond[int(g.Closed[0].Sub(first)/time.Second)]++
 	}
 	for _, n := range perSecond {
 		require.Less(t, n, guests/2, "closes per second: %v", perSecond)
 	}
 	requireOnce(t, heard(watcher, room), 0, "the watcher")
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // The replica of two sessions is killed while they wait for a match, which is made before they come back: another replica tells them of it.
@@ -109,7 +110,7 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 		require.Equal(t, true, c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "size": 2})["queued"])
 	}
 	dies.Kill()
-	r.start("work")
+	r.Start("work")
 	require.Eventually(t, func() bool {
 		return one[int](r.rig, "SELECT count(*)::int FROM lobby_members WHERE state = 'invited'") == 2
 	}, 60*time.Second, 20*time.Millisecond)
@@ -132,7 +133,7 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 		})
 		require.Len(t, found(c), 1, "whoever has joined is told no more")
 	}
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 func found(c *realtimetest.Client) (rooms []string) {

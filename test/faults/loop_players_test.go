@@ -74,7 +74,7 @@ func (l *loopRig) enqueue(ctx context.Context, w *waiter) bool {
 		"profiles": names[:1+rand.IntN(2)], "party": w.party, "attributes": fields{"skill": 1000 + rand.IntN(1000)}, "latencies": fields{"eu": 20},
 	}
 	for ctx.Err() == nil {
-		status, answer, err := l.play(w.party[0], "/tickets", body)
+		status, answer, err := l.Play(w.party[0], "/tickets", body)
 		switch {
 		case err == nil && (status == http.StatusCreated || status == http.StatusOK):
 			w.id, w.last = answer["ticket_id"].(string), answer
@@ -83,7 +83,7 @@ func (l *loopRig) enqueue(ctx context.Context, w *waiter) bool {
 			l.mu.Unlock()
 			return true
 		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
-			l.t.Errorf("POST /tickets answered %d: %v", status, answer)
+			l.T.Errorf("POST /tickets answered %d: %v", status, answer)
 			return false
 		}
 		pause(ctx, 20*time.Millisecond)
@@ -112,7 +112,7 @@ func (l *loopRig) follow(ctx context.Context, w *waiter, until time.Time) {
 		case err == nil && status == http.StatusOK:
 			w.last = answer
 		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
-			l.t.Errorf("GET /tickets/%s answered %d: %v", w.id, status, answer)
+			l.T.Errorf("GET /tickets/%s answered %d: %v", w.id, status, answer)
 			return
 		default:
 			pause(ctx, 50*time.Millisecond)
@@ -130,7 +130,7 @@ func (l *loopRig) answer(ctx context.Context, w *waiter) {
 		case 1:
 			continue
 		}
-		_, _, _ = l.play(sub, "/tickets/"+w.id+path, nil)
+		_, _, _ = l.Play(sub, "/tickets/"+w.id+path, nil)
 		pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
 	}
 }
@@ -150,11 +150,11 @@ func (l *loopRig) leave(ctx context.Context, w *waiter) {
 		}
 		pause(ctx, 50*time.Millisecond)
 	default:
-		l.t.Errorf("DELETE /tickets/%s answered %d: %v", w.id, status, answer)
+		l.T.Errorf("DELETE /tickets/%s answered %d: %v", w.id, status, answer)
 	}
 }
 
 func (l *loopRig) askFor(ctx context.Context, w *waiter, method, query string) (int, fields, error) {
-	header := http.Header{"Authorization": {"Bearer " + l.accessToken(w.party[rand.IntN(len(w.party))])}}
-	return l.call(ctx, method, l.nextReplica()+"/tickets/"+w.id+query, header, nil)
+	header := http.Header{"Authorization": {"Bearer " + l.AccessToken(w.party[rand.IntN(len(w.party))])}}
+	return l.Call(ctx, method, l.NextReplica()+"/tickets/"+w.id+query, header, nil)
 }

@@ -42,7 +42,7 @@ func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	faults.Wait()
 	stop()
 	others.Wait()
-	l.pool.Reset()
+	l.Pool.Reset()
 	l.requireDecided()
 	t.Logf("faults: %v", l.faults)
 }
@@ -63,10 +63,10 @@ func newLoopRig(t *testing.T) *loopSoak {
 }
 
 func (r *rig) applyProfile(document string) {
-	r.t.Helper()
-	file := filepath.Join(r.t.TempDir(), "profile.yaml")
-	require.NoError(r.t, os.WriteFile(file, []byte(document), 0o600))
-	r.run("profiles", "apply", "-f", file)
+	r.T.Helper()
+	file := filepath.Join(r.T.TempDir(), "profile.yaml")
+	require.NoError(r.T, os.WriteFile(file, []byte(document), 0o600))
+	r.Run("profiles", "apply", "-f", file)
 }
 
 // queueOfFrontends queues tickets through Open Match's API, some with a player, which the loop may match as well.
@@ -83,7 +83,7 @@ func (l *loopSoak) queueOfFrontends(ctx context.Context) {
 
 // requireDecided compares what players were told with what the database has.
 func (l *loopSoak) requireDecided() {
-	l.t.Helper()
+	l.T.Helper()
 	var assigned, cancelled, told []string
 	states := map[string]int{}
 	for id, w := range l.players.tickets {
@@ -99,46 +99,46 @@ func (l *loopSoak) requireDecided() {
 			cancelled = append(cancelled, id)
 		}
 	}
-	require.Empty(l.t, one[[]string](l.rig, `
+	require.Empty(l.T, one[[]string](l.rig, `
 		SELECT coalesce(array_agg(t.told), '{}') FROM unnest($1::text[]) AS t(told)
 		WHERE NOT EXISTS (SELECT FROM ticket_events e WHERE e.ticket_id || ' ' || e.state = t.told)`, told), "states that players were told and that nobody recorded")
-	require.Empty(l.t, one[[]string](l.rig, `
+	require.Empty(l.T, one[[]string](l.rig, `
 		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
 			SELECT ticket_id AS ticket FROM ticket_events WHERE state IN ('assigned', 'declined', 'cancelled', 'expired')
 			GROUP BY ticket_id HAVING count(*) > 1) x`), "tickets that ended twice")
-	require.Empty(l.t, one[[]string](l.rig, `
+	require.Empty(l.T, one[[]string](l.rig, `
 		SELECT coalesce(array_agg(x.ticket), '{}') FROM (
 			SELECT unnest(tickets) AS ticket FROM match_history GROUP BY 1 HAVING count(*) > 1) x`), "tickets in two matches")
-	require.Empty(l.t, one[[]string](l.rig, `
+	require.Empty(l.T, one[[]string](l.rig, `
 		SELECT coalesce(array_agg(c.ticket), '{}') FROM unnest($1::text[]) AS c(ticket)
 		WHERE EXISTS (SELECT FROM match_history m WHERE c.ticket = ANY (m.tickets))`, cancelled), "cancelled tickets in a match")
-	require.Empty(l.t, one[[]string](l.rig, `
+	require.Empty(l.T, one[[]string](l.rig, `
 		WITH held AS (SELECT match_id, sub, session_id FROM seats UNION SELECT match_id, sub, session_id FROM seat_history)
 		SELECT coalesce(array_agg(a.ticket || ' ' || a.sub), '{}') FROM (
 			SELECT split_part(x, ' ', 1) AS ticket, split_part(x, ' ', 2) AS sub FROM unnest($1::text[]) AS x) a
 		WHERE (SELECT count(*) FROM match_history m JOIN held h ON h.match_id = m.id AND h.sub = a.sub WHERE a.ticket = ANY (m.tickets)) <> 1`, assigned),
 		"players who were assigned and did not have one seat")
 	l.requireNotMatchedByBoth()
-	l.requireInvariants()
-	require.Zero(l.t, states["queued"]+states["paused"]+states["waiting_for_server"], "%v", states)
-	require.Greater(l.t, states["assigned"], len(l.players.tickets)/2, "%v", states)
-	require.NotEmpty(l.t, cancelled)
-	l.t.Logf("%d tickets of our API (%v), %d players assigned, %d matches, %d of them of tickets of Open Match's frontends",
+	l.RequireInvariants()
+	require.Zero(l.T, states["queued"]+states["paused"]+states["waiting_for_server"], "%v", states)
+	require.Greater(l.T, states["assigned"], len(l.players.tickets)/2, "%v", states)
+	require.NotEmpty(l.T, cancelled)
+	l.T.Logf("%d tickets of our API (%v), %d players assigned, %d matches, %d of them of tickets of Open Match's frontends",
 		len(l.players.tickets), states, len(assigned), one[int](l.rig, "SELECT count(*) FROM match_history"),
 		one[int](l.rig, "SELECT count(*) FROM match_history WHERE profile = 'open'"))
 }
 
 // requireNotMatchedByBoth compares the matches of the Open Match director with those of the loop.
 func (l *loopSoak) requireNotMatchedByBoth() {
-	l.t.Helper()
+	l.T.Helper()
 	var settled []string
 	for _, m := range l.matches {
 		if m.settled {
 			settled = append(settled, m.tickets...)
 		}
 	}
-	require.Empty(l.t, one[[]string](l.rig, `
+	require.Empty(l.T, one[[]string](l.rig, `
 		SELECT coalesce(array_agg(o.ticket), '{}') FROM unnest($1::text[]) AS o(ticket)
 		WHERE EXISTS (SELECT FROM match_history m WHERE o.ticket = ANY (m.tickets))`, settled), "tickets matched by the loop and by an Open Match director")
-	require.NotEmpty(l.t, strings.Join(settled, ""), "the Open Match director matched nothing")
+	require.NotEmpty(l.T, strings.Join(settled, ""), "the Open Match director matched nothing")
 }

@@ -13,16 +13,16 @@ import (
 
 // limitMemory makes directors run within that much memory: in a cgroup where the machine permits one, else with GOMEMLIMIT.
 func (r *rig) limitMemory(limit int64) {
-	group, err := memoryGroup(r.t, limit)
+	group, err := memoryGroup(r.T, limit)
 	if err != nil {
-		r.t.Logf("no cgroup: %v", err)
-		r.env = append(r.env, fmt.Sprintf("GOMEMLIMIT=%d", limit/10*9))
+		r.T.Logf("no cgroup: %v", err)
+		r.Env = append(r.Env, fmt.Sprintf("GOMEMLIMIT=%d", limit/10*9))
 		return
 	}
-	script := filepath.Join(r.t.TempDir(), "director")
-	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, r.bin)
-	require.NoError(r.t, os.WriteFile(script, []byte(text), 0o700))
-	r.bin = script
+	script := filepath.Join(r.T.TempDir(), "director")
+	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, r.Bin)
+	require.NoError(r.T, os.WriteFile(script, []byte(text), 0o700))
+	r.Bin = script
 }
 
 // memoryGroup makes a cgroup of version 2 or 1, and removes it after the test.

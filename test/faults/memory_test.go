@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // overload is the load on a replica, and how long it lasts.
@@ -49,8 +50,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	r := newRig(t, "DIRECTOR_OM_COLLECTION=3s")
 	r.applyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n") // the worker keeps the queue in memory
 	r.limitMemory(s.limit)
-	addr := freeAddr(t)
-	p := r.serve("--work", "--grpc-addr", addr)
+	addr := rigtest.FreeAddr(t)
+	p := r.Serve("--work", "--grpc-addr", addr)
 	b := &overloaded{rig: r, addr: addr, overload: s}
 	b.fill()
 
@@ -112,21 +113,21 @@ func (b *overloaded) measure(ctx context.Context, p *process) {
 // dial makes a connection whose client buffers at most 64 KiB of unread answers.
 func (b *overloaded) dial() *grpc.ClientConn {
 	conn, err := grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
 // fill queues the tickets that the unread queries match, of 300 bytes each.
 func (b *overloaded) fill() {
 	extensions, err := proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}})
-	require.NoError(b.t, err)
-	_, err = b.pool.Exec(b.t.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+	require.NoError(b.T, err)
+	_, err = b.Pool.Exec(b.T.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 		SELECT 'global', id, 1, '{}', '{}', '{}', '\x0a14'::bytea || convert_to(id, 'UTF8') || $2
 		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, extensions)
-	require.NoError(b.t, err)
-	_, err = b.pool.Exec(b.t.Context(), "ANALYZE tickets")
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
+	_, err = b.Pool.Exec(b.T.Context(), "ANALYZE tickets")
+	require.NoError(b.T, err)
 }
 
 // queryUnread queries all tickets every few seconds, and reads only the first page.
@@ -198,7 +199,7 @@ func (b *overloaded) endlessREST() *pb.FunctionConfig {
 			_, err = io.WriteString(w, strings.Repeat("x", 64<<10))
 		}
 	}))
-	b.t.Cleanup(server.Close)
+	b.T.Cleanup(server.Close)
 	return configOf(server.Listener, pb.FunctionConfig_REST)
 }
 
@@ -220,11 +221,11 @@ func (endlessMatches) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb
 
 func (b *overloaded) endlessGRPC() *pb.FunctionConfig {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, endlessMatches{})
 	go func() { _ = server.Serve(listener) }()
-	b.t.Cleanup(server.Stop)
+	b.T.Cleanup(server.Stop)
 	return configOf(listener, pb.FunctionConfig_GRPC)
 }
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // omRig is an installation with players, directors and a match function of Open Match, and the answers that each got.
@@ -42,7 +43,7 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 		told: map[string]string{}, matches: map[string]*delivered{},
 	}
 	for range replicas {
-		addr := freeAddr(t)
+		addr := rigtest.FreeAddr(t)
 		l.grpcAddrs = append(l.grpcAddrs, addr)
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
@@ -55,8 +56,8 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 }
 
 func (l *omRig) start(n int) *process {
-	l.t.Helper()
-	return l.serve("--work", "--grpc-addr", l.grpcAddrs[n])
+	l.T.Helper()
+	return l.Serve("--work", "--grpc-addr", l.grpcAddrs[n])
 }
 
 func (l *omRig) conn() *grpc.ClientConn { return l.conns[int(l.turn.Add(1))%len(l.conns)] }
@@ -116,12 +117,12 @@ func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer
 }
 
 func (l *omRig) serveFunction() {
-	l.t.Helper()
+	l.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(l.t, err)
+	require.NoError(l.T, err)
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, &functionServer{omRig: l})
 	go func() { _ = server.Serve(listener) }()
-	l.t.Cleanup(server.Stop)
+	l.T.Cleanup(server.Stop)
 	l.function = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port), Type: pb.FunctionConfig_GRPC}
 }

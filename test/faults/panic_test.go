@@ -90,13 +90,13 @@ func (p listenerTrap) Handle(ctx context.Context, r slog.Record) error {
 
 // panicked returns how many batches of a group have panicked, as an operator reads it.
 func (r *embedded) panicked(group string) (n int) {
-	r.t.Helper()
+	r.T.Helper()
 	page := httptest.NewRecorder()
 	r.metrics.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for line := range strings.Lines(page.Body.String()) {
 		if count, ok := strings.CutPrefix(line, fmt.Sprintf("director_group_panics_total{group=%q} ", group)); ok {
 			_, err := fmt.Sscan(count, &n)
-			require.NoError(r.t, err)
+			require.NoError(r.T, err)
 		}
 	}
 	return n
@@ -120,22 +120,22 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 	t.Parallel()
 	r := embed(t)
 	instance := fields{"instance_id": "eu-1", "endpoint": "eu-1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8, "boot_id": "b"}
-	require.NoError(t, refusal(r.fleet("/fleet/register", instance)))
+	require.NoError(t, refusal(r.Fleet("/fleet/register", instance)))
 	var seat fields
 	for _, c := range []struct {
 		group, statement, says string
 		call                   func() error
 	}{
 		{"heartbeat", "Heartbeats", internalProblem, func() error {
-			return refusal(r.fleet("/fleet/heartbeat", fields{"instance_id": "eu-1"}))
+			return refusal(r.Fleet("/fleet/heartbeat", fields{"instance_id": "eu-1"}))
 		}},
 		{"placement", "TakeSeats", internalProblem, func() error { // It holds locks when it panics.
-			status, answer, err := r.play("ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+			status, answer, err := r.Play("ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 			seat = answer
 			return refusal(status, answer, err)
 		}},
 		{"resolve", "ResolveSeats", internalProblem, func() error {
-			return refusal(r.play("ann", "/resolve", fields{"session_handle": seat["session_handle"]}))
+			return refusal(r.Play("ann", "/resolve", fields{"session_handle": seat["session_handle"]}))
 		}},
 		{"ticket", "CreatePlainTickets", internalStatus, func() error {
 			_, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
@@ -148,7 +148,7 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 		require.Contains(t, r.log.String(), `"error":"panic: a trap at `+c.statement+`","stack":"`, c.group)
 		require.NoError(t, c.call(), "the next %s", c.group)
 	}
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // Pins a replica that no longer hears the others, or that they no longer hear, after one panic.
@@ -180,11 +180,11 @@ func await(t *testing.T, wake <-chan struct{}) {
 
 // assignOne assigns a new ticket, of which a replica notifies the others.
 func (r *embedded) assignOne() {
-	r.t.Helper()
-	made, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(r.t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
-	require.NoError(r.t, err)
-	_, err = pb.NewBackendServiceClient(r.conn).AssignTickets(r.t.Context(), &pb.AssignTicketsRequest{
+	r.T.Helper()
+	made, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(r.T.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+	require.NoError(r.T, err)
+	_, err = pb.NewBackendServiceClient(r.conn).AssignTickets(r.T.Context(), &pb.AssignTicketsRequest{
 		Assignments: []*pb.AssignmentGroup{{TicketIds: []string{made.GetId()}, Assignment: &pb.Assignment{Connection: "eu-1:7777"}}},
 	})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 }

@@ -20,13 +20,13 @@ import (
 func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, second := r.serve(), r.serve()
-	r.start("work")
+	first, second := r.Serve(), r.Serve()
+	r.Start("work")
 	profile := filepath.Join(t.TempDir(), "asked.yaml")
 	require.NoError(t, os.WriteFile(profile, []byte("name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 20s}\n"), 0o600))
-	r.run("profiles", "apply", "-f", profile)
+	r.Run("profiles", "apply", "-f", profile)
 
-	client, err := sdk.New(sdk.Options{URLs: []string{first.url, second.url}})
+	client, err := sdk.New(sdk.Options{URLs: []string{first.URL, second.URL}})
 	require.NoError(t, err)
 	defer client.Close()
 	server, err := sdk.Start(t.Context(), client, sdk.ServerOptions{
@@ -42,9 +42,7 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	require.Equal(t, "queued 1", <-events)
 	first.Kill()
 	require.Empty(t, <-events, "cut off")
-	r.mu.Lock()
-	r.urls = []string{second.url}
-	r.mu.Unlock()
+	r.SetURLs(second.URL)
 
 	bo := r.queueFor("bo", "asked")
 	r.answer("ada", ada, "accept")
@@ -73,39 +71,39 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		require.Fail(t, "the game server was not told of the match")
 	}
-	r.requireInvariants()
+	r.RequireInvariants()
 }
 
 // queueFor puts a player into the queue of a profile, and returns the ticket's id.
 func (r *rig) queueFor(sub, profile string) string {
-	r.t.Helper()
-	status, ticket, err := r.play(sub, "/tickets", fields{"profiles": []string{profile}})
-	require.NoError(r.t, err)
-	require.Equal(r.t, http.StatusCreated, status, "%v", ticket)
+	r.T.Helper()
+	status, ticket, err := r.Play(sub, "/tickets", fields{"profiles": []string{profile}})
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusCreated, status, "%v", ticket)
 	return ticket["ticket_id"].(string)
 }
 
 // answer answers the ready check of a ticket, as soon as there is one.
 func (r *rig) answer(sub, ticket, answer string) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool {
-		status, _, err := r.play(sub, "/tickets/"+ticket+"/"+answer, nil)
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
+		status, _, err := r.Play(sub, "/tickets/"+ticket+"/"+answer, nil)
 		return err == nil && status == http.StatusOK
 	}, 30*time.Second, 100*time.Millisecond, "%s: %s", sub, answer)
 }
 
 // streamEvents follows a ticket at a replica: the name and the id of each event, "" when the stream has ended.
 func (r *rig) streamEvents(at *process, sub, ticket, last string) <-chan string {
-	r.t.Helper()
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, at.url+"/tickets/"+ticket+"/events", nil)
-	require.NoError(r.t, err)
-	req.Header = http.Header{"Authorization": {"Bearer " + r.accessToken(sub)}}
+	r.T.Helper()
+	req, err := http.NewRequestWithContext(r.T.Context(), http.MethodGet, at.URL+"/tickets/"+ticket+"/events", nil)
+	require.NoError(r.T, err)
+	req.Header = http.Header{"Authorization": {"Bearer " + r.AccessToken(sub)}}
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
 	res, err := (&http.Client{}).Do(req) //nolint:bodyclose // the reader below closes it
-	require.NoError(r.t, err)
-	require.Equal(r.t, http.StatusOK, res.StatusCode)
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusOK, res.StatusCode)
 	out := make(chan string, 100)
 	go func() {
 		defer close(out)

@@ -33,18 +33,18 @@ func newEdgegapRig(t *testing.T) *edgegapRig {
 	r := &edgegapRig{fake: fake, rig: newRig(t,
 		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=faults", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:9", "DIRECTOR_PROVISION_TIMEOUT=2s",
 		"DIRECTOR_EDGEGAP_TOKEN=edgegap-test-key", "DIRECTOR_EDGEGAP_URL="+srv.URL, "DIRECTOR_SWEEP_INTERVAL=10s")}
-	r.exec(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within)
+	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within)
 	        VALUES ('arena', '1.0', 'edgegap', 'arena', '1.0', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8, '1 hour')`)
-	r.exec("INSERT INTO pools (region, app, version, max_servers, latitude, longitude) VALUES ('eu', 'arena', '1.0', 0, 50, 8)")
-	r.store = storetest.Open(t, r.cluster.URL("postgres"))
+	r.Exec("INSERT INTO pools (region, app, version, max_servers, latitude, longitude) VALUES ('eu', 'arena', '1.0', 0, 50, 8)")
+	r.store = storetest.Open(t, r.Cluster.URL("postgres"))
 	return r
 }
 
 // want inserts deployments.
 func (r *edgegapRig) want(n int) {
-	r.t.Helper()
+	r.T.Helper()
 	for range n {
-		require.NoError(r.t, r.store.StartDeployment(r.t.Context(), "eu", db.NewDeployment{
+		require.NoError(r.T, r.store.StartDeployment(r.T.Context(), "eu", db.NewDeployment{
 			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(), Origin: db.OriginOperator,
 		}))
 	}
@@ -69,13 +69,13 @@ func (r *edgegapRig) lose(calls int) {
 
 // joinAll registers the servers of all deployments that run, as their processes do.
 func (r *edgegapRig) joinAll() {
-	r.t.Helper()
+	r.T.Helper()
 	for _, text := range one[[]string](r.rig, "SELECT coalesce(array_agg(id::text), '{}') FROM deployments WHERE phase = 'starting' AND registered_at IS NULL") {
 		id := uuid.MustParse(text)
-		_, err := r.store.Register(r.t.Context(), db.Registration{
+		_, err := r.store.Register(r.T.Context(), db.Registration{
 			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 		})
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 	}
 }
 
@@ -87,13 +87,13 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	r := newEdgegapRig(t)
 	r.lose(2000)
 	r.want(servers)
-	workers := []*process{r.start("work"), r.start("work")}
+	workers := []*process{r.Start("work"), r.Start("work")}
 	for i := range 15 {
 		pause(t.Context(), time.Second)
 		victim := i % len(workers)
 		require.NoError(t, workers[victim].Signal(syscall.SIGKILL))
 		<-workers[victim].Done()
-		workers[victim] = r.start("work")
+		workers[victim] = r.Start("work")
 		r.joinAll()
 	}
 	r.fake.Drain()
@@ -115,6 +115,6 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	calls := r.fake.Calls("deploy") + r.fake.Calls("get") + r.fake.Calls("list") + r.fake.Calls("stop")
 	require.LessOrEqual(t, r.fake.Violations(), calls/100, "calls over the provider's limits: a busy machine may delay some that were granted before")
 	require.Less(t, r.fake.Calls("deploy"), 2*servers)
-	r.requireInvariants()
+	r.RequireInvariants()
 	t.Logf("calls: deploy %d, get %d, list %d, stop %d", r.fake.Calls("deploy"), r.fake.Calls("get"), r.fake.Calls("list"), r.fake.Calls("stop"))
 }

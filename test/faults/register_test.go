@@ -20,12 +20,12 @@ import (
 func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	frozen, running := r.serve(), r.serve()
+	frozen, running := r.Serve(), r.Serve()
 	base := fields{"endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64}
 	register := func(id, boot string, replaces any) (int, fields) {
 		body := maps.Clone(base)
 		maps.Copy(body, fields{"instance_id": id, "boot_id": boot, "replaces": replaces})
-		status, answer, err := r.post(running.url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, body)
+		status, answer, err := r.Post(running.URL, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, body)
 		require.NoError(t, err)
 		return status, answer
 	}
@@ -47,7 +47,7 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 		// 503: Postgres has closed the idle connection of the frozen replica.
 		require.Contains(t, []int{http.StatusConflict, http.StatusServiceUnavailable}, answer(), name)
 		heartbeat := fields{"instance_id": name, "incarnation": now["incarnation"]}
-		status, _, err := r.post(running.url, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}}, heartbeat)
+		status, _, err := r.Post(running.URL, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}}, heartbeat)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, name)
 	}
@@ -56,21 +56,21 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 // send writes a call into a replica's socket, which a frozen replica does not read yet. The function that it returns waits
 // for the status of the answer.
 func (r *rig) send(p *process, path string, body fields) (answer func() int) {
-	r.t.Helper()
+	r.T.Helper()
 	text, err := json.Marshal(body)
-	require.NoError(r.t, err)
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, p.url+path, bytes.NewReader(text))
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
+	req, err := http.NewRequestWithContext(r.T.Context(), http.MethodPost, p.URL+path, bytes.NewReader(text))
+	require.NoError(r.T, err)
 	req.Header = http.Header{"X-Fleet-Token": {fleetToken}, "Content-Type": {"application/json"}}
-	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(r.t, req.Write(conn))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
+	require.NoError(r.T, err)
+	r.T.Cleanup(func() { _ = conn.Close() })
+	require.NoError(r.T, req.Write(conn))
 	return func() int {
-		r.t.Helper()
-		require.NoError(r.t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+		r.T.Helper()
+		require.NoError(r.T, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
 		res, err := http.ReadResponse(bufio.NewReader(conn), req)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		_ = res.Body.Close()
 		return res.StatusCode
 	}

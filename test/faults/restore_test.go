@@ -17,6 +17,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // A dump is restored into a new server, whose transaction ids start again. No replica becomes ready until 'migrate up' has
@@ -25,33 +26,33 @@ import (
 func TestRestoredDump(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.exec(`
+	r.Exec(`
 		CREATE PROCEDURE write_history() LANGUAGE plpgsql AS $$ BEGIN
 			FOR i IN 1..20000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; -- more ids than the other server has used
 			FOR i IN 1..1500 LOOP INSERT INTO events (kind) VALUES ('old ' || i), ('beside old ' || i); COMMIT; END LOOP;
 			FOR i IN 1..300 LOOP INSERT INTO settled_tickets (region, id, settled_at) VALUES ('om', 'old' || i, now() - interval '1 hour'); COMMIT; END LOOP;
 		END $$`)
-	r.exec("CALL write_history()")
+	r.Exec("CALL write_history()")
 	before := r.eventFeed()
 	require.Len(t, before, 3000)
 
 	r.useCluster(r.restored())
 	require.Empty(t, r.eventFeed(), "the feed shows no event with an id in the future")
-	addr := freeAddr(t)
-	replica := r.startReplica(addr, "--work")
+	addr := rigtest.FreeAddr(t)
+	replica := r.StartReplica(addr, "--work")
 	require.Eventually(t, func() bool { return strings.Contains(r.get("http://"+addr+"/readyz"), "run 'director migrate up'") },
 		60*time.Second, 20*time.Millisecond)
-	r.run("migrate", "up")
-	r.awaitReady(replica)
+	r.Run("migrate", "up")
+	r.AwaitReady(replica)
 
 	after := r.eventFeed()
 	require.GreaterOrEqual(t, len(after), len(before))
 	require.Equal(t, before, ofKind(after, "old "), "in the former order, once each")
 	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*)::int FROM settled_tickets") == 0 }, 30*time.Second, 50*time.Millisecond,
 		"settled tickets are kept for ten minutes; these are an hour old")
-	r.exec("INSERT INTO events (kind) VALUES ('new')")
+	r.Exec("INSERT INTO events (kind) VALUES ('new')")
 	require.Eventually(t, func() bool { all := r.eventFeed(); return all[len(all)-1] == "new" }, 30*time.Second, 20*time.Millisecond)
-	r.run("migrate", "up")
+	r.Run("migrate", "up")
 	require.Equal(t, before, ofKind(r.eventFeed(), "old "), "the second run changes nothing")
 }
 
@@ -66,12 +67,12 @@ func ofKind(kinds []string, part string) (found []string) {
 
 // eventFeed returns the kinds of all events that a new reader of the event feed reads.
 func (r *rig) eventFeed() []string {
-	r.t.Helper()
+	r.T.Helper()
 	return one[[]string](r, "SELECT coalesce(array_agg(kind), '{}') FROM ops.event_feed")
 }
 
 func (r *rig) get(url string) string {
-	res, err := r.client.Get(url)
+	res, err := r.Client.Get(url)
 	if err != nil {
 		return ""
 	}
@@ -83,52 +84,52 @@ func (r *rig) get(url string) string {
 
 // useCluster makes everything that starts from now on use another cluster.
 func (r *rig) useCluster(cluster *pglocal.Cluster) {
-	r.t.Helper()
-	pool, err := pgxpool.New(r.t.Context(), cluster.URL("postgres"))
-	require.NoError(r.t, err)
-	r.t.Cleanup(pool.Close)
-	r.cluster, r.pool = cluster, pool
-	r.env = append(r.env, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
+	r.T.Helper()
+	pool, err := pgxpool.New(r.T.Context(), cluster.URL("postgres"))
+	require.NoError(r.T, err)
+	r.T.Cleanup(pool.Close)
+	r.Cluster, r.Pool = cluster, pool
+	r.Env = append(r.Env, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
 }
 
 // restored returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row by row
 // into the same schema.
 func (r *rig) restored() *pglocal.Cluster {
-	r.t.Helper()
-	to := dbtest.NewCluster(r.t, pglocal.Options{Durable: true})
+	r.T.Helper()
+	to := dbtest.NewCluster(r.T, pglocal.Options{Durable: true})
 	binaries, err := pglocal.Find()
-	require.NoError(r.t, err)
-	dump := exec.Command(filepath.Join(binaries.Dir, "pg_dump"), "--format=custom", "--dbname="+r.cluster.URL("postgres"))
+	require.NoError(r.T, err)
+	dump := exec.Command(filepath.Join(binaries.Dir, "pg_dump"), "--format=custom", "--dbname="+r.Cluster.URL("postgres"))
 	data, err := dump.Output()
 	if errors.Is(err, fs.ErrNotExist) {
 		r.copyTo(to)
 		return to
 	}
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	restore := exec.Command(filepath.Join(binaries.Dir, "pg_restore"), "--exit-on-error", "--dbname="+to.URL("postgres"))
 	restore.Stdin = bytes.NewReader(data)
 	out, err := restore.CombinedOutput()
-	require.NoError(r.t, err, "%s", out)
+	require.NoError(r.T, err, "%s", out)
 	return to
 }
 
 func (r *rig) copyTo(to *pglocal.Cluster) {
-	r.t.Helper()
-	env := r.env
-	r.env = append(r.env, "DATABASE_URL="+to.URL("postgres"))
-	r.run("migrate", "up")
-	r.env = env
-	from, err := pgx.Connect(r.t.Context(), r.cluster.URL("postgres"))
-	require.NoError(r.t, err)
-	defer func() { _ = from.Close(r.t.Context()) }()
-	into, err := pgx.Connect(r.t.Context(), to.URL("postgres"))
-	require.NoError(r.t, err)
-	defer func() { _ = into.Close(r.t.Context()) }()
+	r.T.Helper()
+	env := r.Env
+	r.Env = append(r.Env, "DATABASE_URL="+to.URL("postgres"))
+	r.Run("migrate", "up")
+	r.Env = env
+	from, err := pgx.Connect(r.T.Context(), r.Cluster.URL("postgres"))
+	require.NoError(r.T, err)
+	defer func() { _ = from.Close(r.T.Context()) }()
+	into, err := pgx.Connect(r.T.Context(), to.URL("postgres"))
+	require.NoError(r.T, err)
+	defer func() { _ = into.Close(r.T.Context()) }()
 	for _, table := range []string{"events", "settled_tickets", "replicas", "realtime_sessions", "lobbies", "lobby_members", "lobby_log"} {
 		var rows bytes.Buffer
-		_, err := from.PgConn().CopyTo(r.t.Context(), &rows, "COPY (SELECT * FROM "+table+") TO STDOUT")
-		require.NoError(r.t, err)
-		_, err = into.PgConn().CopyFrom(r.t.Context(), &rows, "COPY "+table+" FROM STDIN")
-		require.NoError(r.t, err)
+		_, err := from.PgConn().CopyTo(r.T.Context(), &rows, "COPY (SELECT * FROM "+table+") TO STDOUT")
+		require.NoError(r.T, err)
+		_, err = into.PgConn().CopyFrom(r.T.Context(), &rows, "COPY "+table+" FROM STDIN")
+		require.NoError(r.T, err)
 	}
 }

@@ -17,13 +17,13 @@ import (
 
 // leaveTransactionOpen opens a transaction in a database of the cluster, writes in it, and leaves it open until the test ends.
 func (r *rig) leaveTransactionOpen(database string) {
-	r.t.Helper()
-	conn, err := pgx.Connect(r.t.Context(), r.cluster.URL(database))
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	r.T.Helper()
+	conn, err := pgx.Connect(r.T.Context(), r.Cluster.URL(database))
+	require.NoError(r.T, err)
+	r.T.Cleanup(func() { _ = conn.Close(context.Background()) })
 	for _, sql := range []string{"BEGIN", "CREATE TEMPORARY TABLE forgotten (n int)"} {
-		_, err = conn.Exec(r.t.Context(), sql)
-		require.NoError(r.t, err)
+		_, err = conn.Exec(r.T.Context(), sql)
+		require.NoError(r.T, err)
 	}
 }
 
@@ -44,7 +44,7 @@ func (l *omRig) createTickets(ctx context.Context, n int) (ids []string) {
 					return err
 				})
 				if err != nil {
-					l.t.Error(err)
+					l.T.Error(err)
 				}
 			}
 		})
@@ -74,7 +74,7 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	l.leaveTransactionOpen("postgres")
-	_, err := l.pool.Exec(ctx, "CREATE DATABASE another")
+	_, err := l.Pool.Exec(ctx, "CREATE DATABASE another")
 	require.NoError(t, err)
 	l.leaveTransactionOpen("another")
 	ids := l.createTickets(ctx, tickets)

@@ -68,27 +68,27 @@ func (s *soak) cutReplica(ctx context.Context) {
 func (s *soak) killWorker(ctx context.Context) {
 	s.workers[0].Kill()
 	pause(ctx, time.Second)
-	s.workers[0] = s.rig.start("work")
+	s.workers[0] = s.rig.Start("work")
 }
 
 func (s *soak) freezeWorker(ctx context.Context) { freeze(ctx, s.workers[1]) }
 
 func (s *soak) crashPostgres(ctx context.Context) {
-	if err := s.cluster.StopImmediate(); err != nil {
-		s.t.Errorf("stop Postgres: %v", err)
+	if err := s.Cluster.StopImmediate(); err != nil {
+		s.T.Errorf("stop Postgres: %v", err)
 	}
-	if err := s.cluster.Start(context.WithoutCancel(ctx)); err != nil {
-		s.t.Errorf("start Postgres: %v", err)
+	if err := s.Cluster.Start(context.WithoutCancel(ctx)); err != nil {
+		s.T.Errorf("start Postgres: %v", err)
 	}
 }
 
 func (s *soak) endConnections(context.Context) {
-	_, _ = s.pool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	_, _ = s.Pool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name = 'director' AND random() < 0.3`)
 }
 
 func (s *soak) abortCalls(context.Context) {
-	abort(s.t, s.replicas[2], 320, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
+	abort(s.T, s.replicas[2], 320, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
 }
 
 // sendBodiesSlowly keeps connections busy with bodies that do not end.
@@ -104,7 +104,7 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 			}
 			defer func() { _ = conn.Close() }()
 			_, _ = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 60\r\nAuthorization: Bearer %s\r\n\r\n{",
-				s.accessToken(fmt.Sprintf("slow-%d", n)))
+				s.AccessToken(fmt.Sprintf("slow-%d", n)))
 			go func() { _, _ = bufio.NewReader(conn).ReadString(0) }()
 			for ctx.Err() == nil {
 				pause(ctx, 100*time.Millisecond)
@@ -118,7 +118,7 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 }
 
 func (s *soak) leaveTransactionOpenForAWhile(ctx context.Context) {
-	conn, err := pgx.Connect(ctx, s.cluster.URL("template1"))
+	conn, err := pgx.Connect(ctx, s.Cluster.URL("template1"))
 	if err != nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // All faults at once, for ten seconds or the duration in DIRECTOR_SOAK (such as 30m). Players, parties, tickets, directors and
@@ -72,23 +73,23 @@ type soak struct {
 func newSoak(t *testing.T, workers int, settings ...string) *soak {
 	t.Helper()
 	s := &soak{omRig: newOMRig(t, soakReplicas), faults: map[string]int{}}
-	s.env = append(s.env, settings...)
-	s.env = append(s.env, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
+	s.Env = append(s.Env, settings...)
+	s.Env = append(s.Env, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
 	for n := range soakReplicas {
-		s.addrs = append(s.addrs, freeAddr(t))
-		s.proxies = append(s.proxies, dbtest.NewProxy(t, s.cluster.URL("postgres"), nil))
+		s.addrs = append(s.addrs, rigtest.FreeAddr(t))
+		s.proxies = append(s.proxies, dbtest.NewProxy(t, s.Cluster.URL("postgres"), nil))
 		s.replicas = append(s.replicas, s.launch(n))
-		s.awaitReady(s.replicas[n])
-		s.urls = append(s.urls, "http://"+s.addrs[n])
+		s.AwaitReady(s.replicas[n])
+		s.SetURLs(append(s.URLs(), "http://"+s.addrs[n])...)
 	}
 	for range workers {
-		s.workers = append(s.workers, s.rig.start("work"))
+		s.workers = append(s.workers, s.rig.Start("work"))
 	}
 	return s
 }
 
 func (s *soak) launch(n int) *process {
-	return s.startReplica(s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.proxies[n].URL)
+	return s.StartReplica(s.addrs[n], "--grpc-addr", s.grpcAddrs[n], "--database-url", s.proxies[n].URL)
 }
 
 // gameServer sends heartbeats, and now and then freezes past its lease.
@@ -104,7 +105,7 @@ func (s *soak) gameServer(ctx context.Context, n int) {
 		if registered {
 			path, body = "/fleet/heartbeat", fields{"instance_id": id}
 		}
-		if status, _, err := s.fleet(path, body); err == nil {
+		if status, _, err := s.Fleet(path, body); err == nil {
 			registered = status == http.StatusOK || registered && status != http.StatusNotFound
 		}
 		pause(ctx, 500*time.Millisecond)
@@ -125,10 +126,10 @@ func (s *soak) players(ctx context.Context, caller int) {
 		}
 		mode := []string{"duel", "race"}[rand.IntN(2)]
 		body := fields{"region": "eu", "mode": mode, "party": party, "max_players": []int{4, 8}[rand.IntN(2)]}
-		status, seat, err := s.play(party[0], "/matchmake", body)
+		status, seat, err := s.Play(party[0], "/matchmake", body)
 		if err != nil || status != http.StatusOK {
 			if err == nil && status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusBadRequest || status == http.StatusUnauthorized {
-				s.t.Errorf("/matchmake answered %d: %v", status, seat)
+				s.T.Errorf("/matchmake answered %d: %v", status, seat)
 			}
 			pause(ctx, 20*time.Millisecond)
 			continue
@@ -142,7 +143,7 @@ func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	instance := strings.TrimSuffix(seat["endpoint"].(string), ":7777")
 	var joined []fields
 	for _, sub := range party {
-		status, _, err := s.play(sub, "/resolve", fields{"session_handle": seat["session_handle"]})
+		status, _, err := s.Play(sub, "/resolve", fields{"session_handle": seat["session_handle"]})
 		if err != nil || status != http.StatusOK {
 			continue
 		}
@@ -154,14 +155,14 @@ func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	}
 	report := fields{"instance_id": instance, "session_id": seat["session_id"]}
 	report["joined"] = joined
-	if status, _, _ := s.fleet("/fleet/seats", report); status != http.StatusOK {
+	if status, _, _ := s.Fleet("/fleet/seats", report); status != http.StatusOK {
 		s.endedSessions.Add(1)
 	}
 	pause(ctx, time.Duration(rand.IntN(500))*time.Millisecond)
 	delete(report, "joined")
 	report["left"] = party
-	if status, answer, err := s.fleet("/fleet/seats", report); err == nil && status == http.StatusInternalServerError {
-		s.t.Errorf("/fleet/seats answered %d: %v", status, answer)
+	if status, answer, err := s.Fleet("/fleet/seats", report); err == nil && status == http.StatusInternalServerError {
+		s.T.Errorf("/fleet/seats answered %d: %v", status, answer)
 	}
 }
 
@@ -175,7 +176,7 @@ func (s *soak) requireSeats(ctx context.Context, session string, party []string)
 		return
 	}
 	if found != len(party) {
-		s.t.Errorf("%v got seats in %s: the database has %d of them", party, session, found)
+		s.T.Errorf("%v got seats in %s: the database has %d of them", party, session, found)
 	}
 	s.seated.Add(int64(len(party)))
 }
@@ -183,7 +184,7 @@ func (s *soak) requireSeats(ctx context.Context, session string, party []string)
 // query queries the database, and retries while Postgres restarts.
 func (s *soak) query(ctx context.Context, sql string, into any, args ...any) error {
 	for {
-		err := s.pool.QueryRow(context.WithoutCancel(ctx), sql, args...).Scan(into)
+		err := s.Pool.QueryRow(context.WithoutCancel(ctx), sql, args...).Scan(into)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -206,12 +207,12 @@ func (s *soak) checkInvariants(ctx context.Context) {
 		var violations []string
 		err := s.query(ctx, "SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0", &violations)
 		if err == nil && len(violations) > 0 {
-			s.t.Errorf("broken: %v", violations)
+			s.T.Errorf("broken: %v", violations)
 		}
 		var overfull int
 		err = s.query(ctx, "SELECT count(*)::int FROM sessions s WHERE s.player_count > s.max_players", &overfull)
 		if err == nil && overfull > 0 {
-			s.t.Errorf("%d sessions over capacity", overfull)
+			s.T.Errorf("%d sessions over capacity", overfull)
 		}
 		s.checks.Add(1)
 	}
@@ -219,20 +220,20 @@ func (s *soak) checkInvariants(ctx context.Context) {
 
 // finish waits until all tickets are matched, and compares all answers with the database.
 func (s *soak) finish() {
-	s.pool.Reset()
+	s.Pool.Reset()
 	for _, replica := range s.replicas {
-		s.awaitReady(replica)
+		s.AwaitReady(replica)
 	}
-	directing, stop := context.WithCancel(s.t.Context())
+	directing, stop := context.WithCancel(s.T.Context())
 	var all sync.WaitGroup
 	all.Go(func() { s.runDirector(directing, profiles()[0]) })
 	waiting := func() int { return one[int](s.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
-	require.Eventually(s.t, func() bool { return waiting() <= 1 }, 3*time.Minute, 200*time.Millisecond)
+	require.Eventually(s.T, func() bool { return waiting() <= 1 }, 3*time.Minute, 200*time.Millisecond)
 	stop()
 	all.Wait()
-	s.requireConsistent(s.t.Context())
-	s.t.Logf("%d seats acknowledged and found, %d reports about sessions that had ended, %d tickets, %d matches, %d checks of all invariants",
+	s.requireConsistent(s.T.Context())
+	s.T.Logf("%d seats acknowledged and found, %d reports about sessions that had ended, %d tickets, %d matches, %d checks of all invariants",
 		s.seated.Load(), s.endedSessions.Load(), len(s.created), len(s.matches), s.checks.Load())
-	s.t.Logf("faults: %v", s.faults)
-	require.Positive(s.t, s.seated.Load())
+	s.T.Logf("faults: %v", s.faults)
+	require.Positive(s.T, s.seated.Load())
 }

@@ -74,7 +74,7 @@ func (l *omRig) create(ctx context.Context, f *pb.SearchFields) (id string, err 
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			l.t.Errorf("create: %v", err)
+			l.T.Errorf("create: %v", err)
 		}
 		return "", err
 	}
@@ -173,7 +173,7 @@ func (l *omRig) assignmentOf(ctx context.Context, id string) (where string, gone
 		return "", true
 	}
 	if err != nil {
-		l.t.Errorf("get: %v", err)
+		l.T.Errorf("get: %v", err)
 	}
 	return where, false
 }
@@ -253,7 +253,7 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 
 // requireConsistent compares the answers that players and directors got with each other and with the states of the tickets.
 func (l *omRig) requireConsistent(ctx context.Context) {
-	l.t.Helper()
+	l.T.Helper()
 	matchesOf := map[string][]string{}
 	for where, m := range l.matches {
 		for _, id := range m.tickets {
@@ -266,25 +266,25 @@ func (l *omRig) requireConsistent(ctx context.Context) {
 	for _, id := range l.created {
 		where, gone := ticketStates[id].where, ticketStates[id].gone
 		settled := matchesOf[id]
-		require.LessOrEqual(l.t, len(settled), 1, "%s was assigned for two matches: %v", id, settled)
+		require.LessOrEqual(l.T, len(settled), 1, "%s was assigned for two matches: %v", id, settled)
 		switch {
 		case gone:
-			require.Contains(l.t, []string{cancelled, noAnswer}, l.told[id], "%s is lost", id)
-			require.Empty(l.t, settled, "%s is gone, and yet its match was assigned", id)
+			require.Contains(l.T, []string{cancelled, noAnswer}, l.told[id], "%s is lost", id)
+			require.Empty(l.T, settled, "%s is gone, and yet its match was assigned", id)
 			cancels++
 		case where == "":
 			waiting++
-			require.Empty(l.t, settled)
+			require.Empty(l.T, settled)
 		default:
-			require.NotEqual(l.t, cancelled, l.told[id], "%s was cancelled, and yet is assigned", id)
-			require.Contains(l.t, l.matches, where)
-			require.Contains(l.t, l.matches[where].tickets, id, "assigned to a match that it is not in")
+			require.NotEqual(l.T, cancelled, l.told[id], "%s was cancelled, and yet is assigned", id)
+			require.Contains(l.T, l.matches, where)
+			require.Contains(l.T, l.matches[where].tickets, id, "assigned to a match that it is not in")
 			if len(settled) > 0 {
-				require.Equal(l.t, settled[0], where, "assigned to another match")
+				require.Equal(l.T, settled[0], where, "assigned to another match")
 			}
 		}
 	}
-	require.LessOrEqual(l.t, waiting, 1)
-	require.Positive(l.t, cancels)
-	l.requireInvariants()
+	require.LessOrEqual(l.T, waiting, 1)
+	require.Positive(l.T, cancels)
+	l.RequireInvariants()
 }

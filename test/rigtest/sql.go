@@ -1,0 +1,27 @@
+package rigtest
+
+import (
+	"context"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Exec runs a statement.
+func (r *Rig) Exec(sql string, args ...any) {
+	r.T.Helper()
+	_, err := r.Pool.Exec(r.T.Context(), sql, args...)
+	require.NoError(r.T, err)
+}
+
+// One returns the one value of a query.
+func One[V any](r *Rig, sql string, args ...any) (v V) {
+	r.T.Helper()
+	require.NoError(r.T, r.Pool.QueryRow(context.WithoutCancel(r.T.Context()), sql, args...).Scan(&v), sql)
+	return v
+}
+
+// RequireInvariants asserts that no invariant is violated.
+func (r *Rig) RequireInvariants() {
+	r.T.Helper()
+	require.Empty(r.T, One[[]string](r, "SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0"))
+}
