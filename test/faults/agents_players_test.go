@@ -65,7 +65,7 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 	t.Parallel()
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu")
 	r.replica("--work")
-	r.applyProfile("name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
+	r.ApplyProfile("name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
 	game := r.attach("eu1", func(c *agents.Config) { c.Labels = map[string]string{"matchmaking": "true"} })
 	for _, sub := range []string{"ann", "bob"} {
 		r.queueFor(sub, "duel")

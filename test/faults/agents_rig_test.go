@@ -1,11 +1,10 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,11 +15,7 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-const (
-	agentKey  = "an-agent-key-of-tests-0000000000000000"
-	adminKey  = "an-admin-key-of-tests-0000000000000000"
-	agentBeat = 500 * time.Millisecond
-)
+const agentBeat = 500 * time.Millisecond
 
 // agentRig is an installation with replicas for Rivalis game servers behind one address.
 type agentRig struct {
@@ -39,9 +34,7 @@ type replicaOfAgents struct {
 
 func newAgentRig(t *testing.T, settings ...string) *agentRig {
 	t.Helper()
-	r := newRig(t, append([]string{
-		"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + agentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + adminKey, "DIRECTOR_ORCHESTRATOR_HEARTBEAT=" + agentBeat.String(),
-	}, settings...)...)
+	r := newRig(t, slices.Concat(rigtest.OrchestratorSettings(), []string{"DIRECTOR_ORCHESTRATOR_HEARTBEAT=" + agentBeat.String()}, settings)...)
 	return &agentRig{rig: r, address: rigtest.NewBalancer(t)}
 }
 
@@ -72,14 +65,7 @@ func (r *agentRig) attachUntil(name string, change ...func(*agents.Config)) (cut
 }
 
 func (r *agentRig) newAgent(name string, change ...func(*agents.Config)) *agents.Agent {
-	c := agents.Config{
-		URL: "ws://" + r.address.Addr(), Key: agentKey, Name: name, EndpointURL: "wss://" + name + ".example.com", RoomTypes: []string{"duel"},
-		Random: func() float64 { return 0.1 }, // connects again soon
-	}
-	for _, f := range change {
-		f(&c)
-	}
-	return agents.New(c)
+	return rigtest.NewAgent(r.address.Addr(), name, change...)
 }
 
 // runAgent runs an agent until the test ends or the returned function is called. A frame that the protocol does not allow ends it before.
@@ -97,39 +83,7 @@ func (r *agentRig) runAgent(a *agents.Agent) (cut func()) {
 
 // call calls the REST API behind the address. Without an answer the status is 0.
 func (r *agentRig) call(ctx context.Context, method, path string, body any) (status int, cause string, data json.RawMessage) {
-	return r.callAt(ctx, r.address.Addr(), method, path, body)
-}
-
-// callAt calls the REST API at an address.
-func (r *agentRig) callAt(ctx context.Context, addr, method, path string, body any) (status int, cause string, data json.RawMessage) {
-	var text []byte
-	if body != nil {
-		text, _ = json.Marshal(body)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(text))
-	require.NoError(r.T, err)
-	req.Header.Set("Authorization", "Bearer "+adminKey)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	req.Close = true // each call may reach another replica
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", nil
-	}
-	defer func() { _ = res.Body.Close() }()
-	var answer struct {
-		Cause string          `json:"cause"`
-		Data  json.RawMessage `json:"data"`
-	}
-	all, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, "", nil
-	}
-	_ = json.Unmarshal(all, &answer)
-	return res.StatusCode, answer.Cause, answer.Data
+	return r.Orchestrator(ctx, r.address.Addr(), method, path, body)
 }
 
 // listed returns the number of agents that a replica lists; -1 without an answer.

@@ -20,7 +20,7 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 	l := newOMRig(t, 1)
 	l.Env = append(l.Env, "DIRECTOR_OM_FUNCTIONS=127.0.0.1", "DIRECTOR_OM_PENDING_FOR=120s")
 	l.Serve("--grpc-addr", l.grpcAddrs[0])
-	l.applyProfile(fmt.Sprintf("name: pairs\nmode: duel\nfunction: {host: 127.0.0.1, port: %d, type: grpc, every: 100ms}\n", l.function.GetPort()))
+	l.ApplyProfile(fmt.Sprintf("name: pairs\nmode: duel\nfunction: {host: 127.0.0.1, port: %d, type: grpc, every: 100ms}\n", l.function.GetPort()))
 
 	worker := l.rig.Start("work")
 	for n := range 20 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -57,16 +56,9 @@ func newLoopRig(t *testing.T) *loopSoak {
 	t.Helper()
 	s := newSoak(t, 3, "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_OM_PENDING_FOR=20s", "DIRECTOR_TICKET_LEASE=30s")
 	for name, document := range loopProfiles {
-		s.applyProfile(fmt.Sprintf("name: %s\nmode: duel\nattributes: {skill: {type: number, default: 1500}}\n%s", name, document))
+		s.ApplyProfile(fmt.Sprintf("name: %s\nmode: duel\nattributes: {skill: {type: number, default: 1500}}\n%s", name, document))
 	}
 	return &loopSoak{soak: s, players: &loopRig{omRig: s.omRig, tickets: map[string]*waiter{}}}
-}
-
-func (r *rig) applyProfile(document string) {
-	r.T.Helper()
-	file := filepath.Join(r.T.TempDir(), "profile.yaml")
-	require.NoError(r.T, os.WriteFile(file, []byte(document), 0o600))
-	r.Run("profiles", "apply", "-f", file)
 }
 
 // queueOfFrontends queues tickets through Open Match's API, some with a player, which the loop may match as well.

@@ -48,7 +48,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		s = overload{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, duration: 90 * time.Second}
 	}
 	r := newRig(t, "DIRECTOR_OM_COLLECTION=3s")
-	r.applyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n") // the worker keeps the queue in memory
+	r.ApplyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n") // the worker keeps the queue in memory
 	r.limitMemory(s.limit)
 	addr := rigtest.FreeAddr(t)
 	p := r.Serve("--work", "--grpc-addr", addr)

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,13 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/test/rigtest"
@@ -26,8 +21,7 @@ import (
 type omRig struct {
 	*rig
 	grpcAddrs []string
-	conns     []*grpc.ClientConn
-	turn      atomic.Int64
+	conns     *rigtest.Conns
 	function  *pb.FunctionConfig
 
 	mu      sync.Mutex
@@ -43,14 +37,9 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 		told: map[string]string{}, matches: map[string]*delivered{},
 	}
 	for range replicas {
-		addr := rigtest.FreeAddr(t)
-		l.grpcAddrs = append(l.grpcAddrs, addr)
-		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		l.conns = append(l.conns, conn)
+		l.grpcAddrs = append(l.grpcAddrs, rigtest.FreeAddr(t))
 	}
+	l.conns = rigtest.Dial(t, l.grpcAddrs...)
 	l.serveFunction()
 	return l
 }
@@ -58,26 +47,6 @@ func newOMRig(t *testing.T, replicas int) *omRig {
 func (l *omRig) start(n int) *process {
 	l.T.Helper()
 	return l.Serve("--work", "--grpc-addr", l.grpcAddrs[n])
-}
-
-func (l *omRig) conn() *grpc.ClientConn { return l.conns[int(l.turn.Add(1))%len(l.conns)] }
-
-// retry calls one replica after the other while they are unavailable or refuse because of load.
-func (l *omRig) retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
-	for {
-		call, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := ask(call, l.conn())
-		cancel()
-		switch status.Code(err) {
-		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
-		default:
-			return err
-		}
-		if ctx.Err() != nil {
-			return err
-		}
-		pause(ctx, 10*time.Millisecond)
-	}
 }
 
 // functionServer is a match function that pairs tickets of one pool in the order of the query.
@@ -92,7 +61,7 @@ const mostPairs = 500
 // Run implements pb.MatchFunctionServer.
 func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
 	var waiting []*pb.Ticket
-	query, err := pb.NewQueryServiceClient(f.conn()).QueryTickets(stream.Context(), &pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
+	query, err := pb.NewQueryServiceClient(f.conns.Next()).QueryTickets(stream.Context(), &pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
 	for err == nil {
 		var page *pb.QueryTicketsResponse
 		if page, err = query.Recv(); err == nil {

@@ -34,7 +34,7 @@ func (l *omRig) createTickets(ctx context.Context, n int) (ids []string) {
 	for range 50 {
 		creating.Go(func() {
 			for range n / 50 {
-				err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+				err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 					made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 					if err == nil {
 						mu.Lock()
@@ -81,13 +81,13 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	var watchers []func() error
 	for i, id := range ids {
 		if i%(tickets/watched) == 0 {
-			receive, err := l.watch(ctx, id, l.conns[len(watchers)%replicas])
+			receive, err := l.watch(ctx, id, l.conns.All[len(watchers)%replicas])
 			require.NoError(t, err)
 			watchers = append(watchers, receive)
 		}
 	}
 	for n, some := range slices.Collect(slices.Chunk(ids, together)) {
-		err := l.retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+		err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 			_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
 				Assignments: []*pb.AssignmentGroup{{TicketIds: some, Assignment: &pb.Assignment{Connection: fmt.Sprint(n)}}},
 			})

@@ -91,6 +91,14 @@ func (r *Rig) Run(args ...string) {
 	require.NoError(r.T, r.command(args...).Run(r.T.Context()))
 }
 
+// ApplyProfile applies a profile, in YAML.
+func (r *Rig) ApplyProfile(document string) {
+	r.T.Helper()
+	file := filepath.Join(r.T.TempDir(), "profile.yaml")
+	require.NoError(r.T, os.WriteFile(file, []byte(document), 0o600))
+	r.Run("profiles", "apply", "-f", file)
+}
+
 // Process is a running director.
 type Process struct {
 	*subprocess.Process

@@ -1,0 +1,54 @@
+package rigtest
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// Conns are connections to the Open Match API of some replicas.
+type Conns struct {
+	All  []*grpc.ClientConn
+	turn atomic.Int64
+}
+
+// Dial returns connections to addresses, host:port, that are closed when the test ends.
+func Dial(t *testing.T, addrs ...string) *Conns {
+	t.Helper()
+	c := &Conns{}
+	for _, addr := range addrs {
+		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		c.All = append(c.All, conn)
+	}
+	return c
+}
+
+// Next returns the connection whose turn it is. Safe for concurrent use.
+func (c *Conns) Next() *grpc.ClientConn { return c.All[int(c.turn.Add(1))%len(c.All)] }
+
+// Retry calls one replica after the other while they are unavailable or refuse because of load. Safe for concurrent use.
+func (c *Conns) Retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
+	for {
+		call, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := ask(call, c.Next())
+		cancel()
+		switch status.Code(err) {
+		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
+		default:
+			return err
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		Pause(ctx, 10*time.Millisecond)
+	}
+}

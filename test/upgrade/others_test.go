@@ -1,0 +1,123 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+// frontends queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry what
+// docs/openmatch.md says.
+func (l *load) frontends(addrs ...string) {
+	conns := rigtest.Dial(l.T, addrs...)
+	for n := range 2 {
+		l.loop(fmt.Sprint("frontend-", n), func(ctx context.Context, sub string) error { return l.frontendOnce(ctx, conns, sub) })
+	}
+}
+
+func (l *load) frontendOnce(ctx context.Context, conns *rigtest.Conns, sub string) error {
+	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"red"}, StringArgs: map[string]string{"player": sub}}}
+	err := conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) (err error) {
+		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
+		if err == nil {
+			ticket = made
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	for ticket.GetAssignment().GetConnection() == "" && l.ctx.Err() == nil {
+		rigtest.Pause(ctx, pollEvery)
+		err := conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+			found, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: ticket.GetId()})
+			if err == nil {
+				ticket = found
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("ticket %s: %w", ticket.GetId(), err)
+		}
+	}
+	return nil
+}
+
+// rivalis is Rivalis game servers behind one address, and callers that create rooms there.
+type rivalis struct {
+	*load
+
+	address *rigtest.Balancer
+	agents  []*agents.Agent
+}
+
+func (l *load) rivalis(addrs ...string) *rivalis {
+	r := &rivalis{load: l, address: rigtest.NewBalancer(l.T)}
+	for _, addr := range addrs {
+		r.address.Add(addr)
+	}
+	for n := range 2 {
+		agent := rigtest.NewAgent(r.address.Addr(), fmt.Sprint("agent-", n))
+		r.agents = append(r.agents, agent)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(l.T.Context()))
+		done := make(chan error, 1)
+		go func() { done <- agent.Run(ctx) }()
+		l.T.Cleanup(func() {
+			cancel()
+			require.ErrorIs(l.T, <-done, context.Canceled, "a frame that the protocol does not allow")
+		})
+	}
+	l.loop("rooms", r.roomOnce)
+	return r
+}
+
+// roomOnce creates a room as docs/rivalis.md says, and closes it.
+func (r *rivalis) roomOnce(ctx context.Context, id string) error {
+	for ctx.Err() == nil {
+		status, cause, _ := r.Orchestrator(ctx, r.address.Addr(), http.MethodPost, "/v1/rooms", rigtest.Fields{"type": "duel", "roomId": id})
+		if cause == "ROOM_EXISTS" { // 404 while the first call still runs
+			status, cause, _ = r.Orchestrator(ctx, r.address.Addr(), http.MethodGet, "/v1/rooms/"+id, nil)
+		}
+		switch {
+		case status == http.StatusCreated || status == http.StatusOK:
+			return r.closeRoom(id)
+		case status == 0, status >= http.StatusBadGateway, cause == "ROOM_NOT_FOUND",
+			cause == "NO_CANDIDATE": // the agents of a replica that stops are reconnecting
+			r.judge.count(fmt.Sprintf("room %d %s", status, cause))
+		default:
+			return fmt.Errorf("POST /v1/rooms answered %d %s", status, cause)
+		}
+		rigtest.Pause(ctx, pollEvery)
+	}
+	return errors.New("no room in time")
+}
+
+// closeRoom closes a room in the process that runs it, which has to be one.
+func (r *rivalis) closeRoom(id string) error {
+	closed := 0
+	for _, agent := range r.agents {
+		if agent.CloseRoom(id) {
+			closed++
+		}
+	}
+	if closed != 1 {
+		return fmt.Errorf("room %s ran in %d processes", id, closed)
+	}
+	return nil
+}
+
+func (r *rivalis) requireListed(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return rigtest.One[int](r.Rig, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == len(r.agents)
+	}, callTimeout, pollEvery, "every Rivalis game server is attached")
+}

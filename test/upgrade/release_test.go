@@ -1,0 +1,155 @@
+package upgrade
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// release is a version of the director in a repository's history.
+type release struct {
+	version string // X.Y.Z
+	commit  string
+	same    bool // the working tree's own commit is that release, and there is none before it
+}
+
+// repository is a git repository, by any of its directories.
+type repository string
+
+func (r repository) git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", string(r)}, args...)...).Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(failed.Stderr)))
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+var heading = regexp.MustCompile(`(?m)^## \[(\d+\.\d+\.\d+)\]`)
+
+const fetch = "the upgrade test builds the last release from the history: run 'git fetch --tags --unshallow' (or clone without --depth)"
+
+// lastRelease returns the release before HEAD: of the versions in HEAD's CHANGELOG.md the newest whose commit is not HEAD
+// itself, or HEAD if it is the first release. The commit is that of the tag; in a clone without tags it is the one that
+// added the version's heading.
+func (r repository) lastRelease(ctx context.Context) (last release, err error) {
+	head, err := r.git(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return release{}, fmt.Errorf("%w: %s", err, fetch)
+	}
+	changelog, err := r.git(ctx, "show", "HEAD:./CHANGELOG.md")
+	if err != nil {
+		return release{}, err
+	}
+	for _, m := range heading.FindAllStringSubmatch(changelog, -1) {
+		commit, err := r.commitOf(ctx, m[1])
+		if err != nil {
+			return release{}, err
+		}
+		last = release{version: m[1], commit: commit, same: commit == head}
+		if !last.same {
+			return last, nil
+		}
+	}
+	if last.version == "" {
+		return release{}, errors.New("CHANGELOG.md has no released version")
+	}
+	return last, nil
+}
+
+func (r repository) commitOf(ctx context.Context, version string) (string, error) {
+	if commit, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/tags/v"+version+"^{commit}"); err == nil {
+		return commit, nil
+	}
+	// The oldest commit of a shallow clone seems to add every line.
+	if shallow, err := r.git(ctx, "rev-parse", "--is-shallow-repository"); err != nil || shallow == "true" {
+		return "", errors.Join(fmt.Errorf("release %s is not in this shallow clone: %s", version, fetch), err)
+	}
+	found, err := r.git(ctx, "log", "--format=%H", "--reverse", "-S## ["+version+"]", "HEAD", "--", "CHANGELOG.md")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(found, "\n")
+	if first == "" {
+		return "", fmt.Errorf("no commit adds the heading of release %s to CHANGELOG.md: %s", version, fetch)
+	}
+	return first, nil
+}
+
+// binary returns the director of a release, and builds it unless this checkout has it: .bin keeps it under its commit.
+func (r repository) binary(ctx context.Context, last release) (string, error) {
+	bin := filepath.Join(string(r), ".bin", "releases", "director-"+last.commit)
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(bin), 0o755); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "director-release-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := r.extract(ctx, last.commit, dir); err != nil {
+		return "", err
+	}
+	// With the flags of the other tests' builds, so that all dependencies come from Go's cache.
+	fresh := fmt.Sprint(bin, ".", os.Getpid())
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X main.version=v"+last.version, "-o", fresh, "./cmd/director")
+	build.Dir = filepath.Join(dir, "source")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build release %s: %w: %s", last.version, err, out)
+	}
+	return bin, os.Rename(fresh, bin) // another run may do the same
+}
+
+// extract writes the source of a commit to dir/source.
+func (r repository) extract(ctx context.Context, commit, dir string) error {
+	archive := filepath.Join(dir, "source.zip")
+	if _, err := r.git(ctx, "archive", "--format=zip", "--output="+archive, commit); err != nil {
+		return err
+	}
+	files, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = files.Close() }()
+	return os.CopyFS(filepath.Join(dir, "source"), files)
+}
+
+var built = sync.OnceValues(func() (bin string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	top, err := repository(".").git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, fetch)
+	}
+	last, err := repository(top).lastRelease(ctx)
+	if err != nil {
+		return "", err
+	}
+	note := ""
+	if last.same {
+		note = ", which is HEAD: both sides run the same version"
+	}
+	fmt.Fprintf(os.Stderr, "upgrade: the last release is v%s, commit %.12s%s\n", last.version, last.commit, note)
+	return repository(top).binary(ctx, last)
+})
+
+// buildRelease builds the last release, once in a test process, and returns the path of its binary.
+func buildRelease(t *testing.T) string {
+	t.Helper()
+	bin, err := built()
+	require.NoError(t, err)
+	return bin
+}

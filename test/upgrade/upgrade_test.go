@@ -1,0 +1,196 @@
+package upgrade
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+const (
+	pollEvery   = 100 * time.Millisecond
+	counterRoom = rigtest.CounterRoom + ":default"
+)
+
+// profiles are what the loop matches by: players' own tickets, and those of Open Match's frontends.
+var profiles = []string{
+	"name: duel\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n",
+	"name: open\nmode: duel\npool: {tags: [red]}\nteams: [{name: all, players: 2}]\n",
+}
+
+// The working tree's release replaces the last one under load, step by step as docs/how-to/upgrade.md says, and back, and again. No
+// request needs more than the documented retries, and nothing that was acknowledged is lost.
+func TestReleasesRunSideBySide(t *testing.T) {
+	t.Parallel()
+	before, after := buildRelease(t), clitest.BuildDirector(t)
+	s := newSite(t, before)
+	l := newLoad(s.Rig)
+	l.run()
+	l.frontends(s.addrs("--grpc-addr")...)
+	rooms := l.rivalis(s.addrs("--orchestrator-addr")...)
+	guests := s.NewCrowd(s.lobbies()...)
+	for n := range 4 {
+		guests.Add(s.lobbies()[n%len(s.replicas)], counterRoom)
+	}
+	progress := func() {
+		l.await(2)
+		guests.Await(2, guests.Guests...)
+	}
+	checked := s.checkInvariants(l.ctx, l.judge)
+	progress()
+
+	old := s.schemaVersion()
+	s.Bin = after
+	s.Run("migrate", "up")
+	for _, replica := range s.replicas {
+		s.AwaitReady(replica.Process)
+	}
+	t.Logf("the schema went from version %d to %d", old, s.schemaVersion())
+	progress()
+	for _, bin := range []string{after, before, after} {
+		s.Bin = bin
+		for n := range s.replicas {
+			s.replace(n)
+			progress()
+		}
+		s.replaceWorker()
+		progress()
+	}
+
+	guests.End()
+	guests.RequireConverged(counterRoom, guests.Clients(counterRoom)...)
+	rooms.requireListed(t)
+	l.end()
+	checked.Wait()
+	l.requireKept(t)
+	s.RequireInvariants()
+}
+
+// A schema that the last release cannot use has to fail the test above.
+func TestABreakingMigrationIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, buildRelease(t))
+	l := newLoad(s.Rig)
+	l.run()
+	l.await(1)
+	require.Empty(t, l.judge.failed())
+	s.Exec("ALTER TABLE seats RENAME COLUMN party TO parties")
+	require.Eventually(t, func() bool { return len(l.judge.failed()) > 0 }, callTimeout, pollEvery, "%v", l.judge)
+	s.Exec("ALTER TABLE seats RENAME COLUMN parties TO party")
+}
+
+// site is an installation of two replicas, each with an address for every kind of caller, and a worker.
+type site struct {
+	*rigtest.Rig
+
+	replicas []*replica
+	worker   *rigtest.Process
+}
+
+// replica is a place for a process: what replaces it listens at the same addresses.
+type replica struct {
+	*rigtest.Process
+
+	addr  string
+	faces []string // flags, name and value
+}
+
+// newSite is an installation of one release.
+func newSite(t *testing.T, bin string) *site {
+	t.Helper()
+	s := &site{Rig: rigtest.New(t, bin, slices.Concat(rigtest.LobbySettings(), rigtest.OrchestratorSettings(), []string{
+		"DIRECTOR_ORCHESTRATOR_HEARTBEAT=500ms", "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_PLAYER_RATE=0",
+		"DIRECTOR_SHUTDOWN_TIMEOUT=6s", // within half of it lobby connections are closed
+	})...)}
+	for n := range 2 {
+		r := &replica{addr: rigtest.FreeAddr(t)}
+		for _, flag := range []string{"--grpc-addr", "--orchestrator-addr", "--realtime-addr"} {
+			r.faces = append(r.faces, flag, rigtest.FreeAddr(t))
+		}
+		s.replicas = append(s.replicas, r)
+		s.launch(n)
+		s.SetURLs(append(s.URLs(), r.URL)...)
+	}
+	s.worker = s.Start("work")
+	for _, document := range profiles {
+		s.ApplyProfile(document)
+	}
+	return s
+}
+
+func (s *site) launch(n int) {
+	s.T.Helper()
+	r := s.replicas[n]
+	r.Process = s.StartReplica(r.addr, r.faces...)
+	s.AwaitReady(r.Process)
+}
+
+// replace stops a replica as a service manager does, and starts the current binary in its place.
+func (s *site) replace(n int) {
+	s.T.Helper()
+	s.stop(s.replicas[n].Process)
+	s.launch(n)
+}
+
+func (s *site) replaceWorker() {
+	s.T.Helper()
+	s.stop(s.worker)
+	s.worker = s.Start("work")
+}
+
+// stop sends SIGTERM; the process has to drain and to end without an error.
+func (s *site) stop(p *rigtest.Process) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), callTimeout)
+	defer cancel()
+	require.NoError(s.T, p.Stop(ctx))
+}
+
+// addrs returns the addresses of a face.
+func (s *site) addrs(flag string) (addrs []string) {
+	for _, r := range s.replicas {
+		addrs = append(addrs, r.faces[slices.Index(r.faces, flag)+1])
+	}
+	return addrs
+}
+
+func (s *site) lobbies() (urls []string) {
+	for _, addr := range s.addrs("--realtime-addr") {
+		urls = append(urls, "ws://"+addr)
+	}
+	return urls
+}
+
+func (s *site) schemaVersion() int64 {
+	s.T.Helper()
+	return rigtest.One[int64](s.Rig, "SELECT max(version_id) FROM goose_db_version WHERE is_applied")
+}
+
+// checkInvariants checks all invariants until ctx ends.
+func (s *site) checkInvariants(ctx context.Context, j *judge) *sync.WaitGroup {
+	var checking sync.WaitGroup
+	checking.Go(func() {
+		for ctx.Err() == nil {
+			for _, violated := range s.violations() {
+				j.fail("%s", violated)
+			}
+			rigtest.Pause(ctx, time.Second)
+		}
+	})
+	return &checking
+}
+
+func (s *site) violations() (found []string) {
+	err := s.Pool.QueryRow(context.WithoutCancel(s.T.Context()),
+		"SELECT coalesce(array_agg('invariant ' || name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0").Scan(&found)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return found
+}
