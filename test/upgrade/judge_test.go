@@ -25,7 +25,7 @@ type judge struct {
 	mu       sync.Mutex
 	calls    int
 	retries  map[string]int // by what was answered
-	failures []string
+	failures []string       // the first ones
 }
 
 func newJudge() *judge {
@@ -68,7 +68,7 @@ func (j *judge) RoundTrip(req *http.Request) (*http.Response, error) {
 	case req.Method == http.MethodDelete && slices.Contains(tooLate, problem.Code):
 		j.count("")
 	default:
-		j.fail("%s %s answered %d: %s", req.Method, req.URL.Path, res.StatusCode, body)
+		j.failf("%s %s answered %d: %s", req.Method, req.URL.Path, res.StatusCode, body)
 	}
 	return res, nil
 }
@@ -83,14 +83,16 @@ func (j *judge) count(retry string) {
 	}
 }
 
-// fail records a failure that no documented retry mends.
-func (j *judge) fail(format string, args ...any) {
+// failf records a failure that no documented retry mends.
+func (j *judge) failf(format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.failures = append(j.failures, fmt.Sprintf(format, args...))
+	if len(j.failures) < 20 {
+		j.failures = append(j.failures, fmt.Sprintf(format, args...))
+	}
 }
 
-// failed returns the failures so far.
+// failed returns the first failures.
 func (j *judge) failed() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -104,7 +106,7 @@ func (j *judge) String() string {
 	for _, reason := range slices.Sorted(maps.Keys(j.retries)) {
 		retries = append(retries, fmt.Sprintf("%d %s", j.retries[reason], reason))
 	}
-	return fmt.Sprintf("%d calls; retried after: %s; %d failures", j.calls, strings.Join(retries, ", "), len(j.failures))
+	return fmt.Sprintf("%d calls; retried after: %s", j.calls, strings.Join(retries, ", "))
 }
 
 // An answer that no documentation promises a retry for is a failure, and others are not.

@@ -96,15 +96,15 @@ func (l *load) run() {
 func (l *load) loop(name string, round func(ctx context.Context, sub string) error) {
 	l.completed(name).Store(0)
 	l.wg.Go(func() {
-		for n := 0; l.ctx.Err() == nil; n++ {
+		for n := 0; !l.ended(); n++ {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), callTimeout)
 			if err := round(ctx, fmt.Sprintf("%s-%d", name, n)); err != nil {
-				l.judge.fail("%s, round %d: %v", name, n, err)
+				l.judge.failf("%s, round %d: %v", name, n, err)
 			} else {
 				l.completed(name)
 			}
 			cancel()
-			rigtest.Pause(l.ctx, 20*time.Millisecond)
+			rigtest.Pause(l.ctx, 50*time.Millisecond)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func (l *load) queueOnce(ctx context.Context, sub string) error {
 		return fmt.Errorf("ticket %s: %w", queued.ID(), err)
 	case status.State == sdk.QueueAssigned:
 		return l.join(ctx, player, sub, status.Handle)
-	case status.State == sdk.QueueCancelled && l.ctx.Err() != nil:
+	case status.State == sdk.QueueCancelled && l.ended():
 		return nil
 	default:
 		return fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
@@ -158,7 +158,7 @@ func (l *load) queueOnce(ctx context.Context, sub string) error {
 
 // next waits for the next state of a ticket, by long polls; when the load ends, it cancels the ticket.
 func (l *load) next(ctx context.Context, queued *sdk.Queued) (sdk.QueueStatus, error) {
-	if l.ctx.Err() != nil {
+	if l.ended() {
 		status, err := queued.Cancel(ctx)
 		if errors.Is(err, sdk.ErrAssigned) || errors.Is(err, sdk.ErrMatched) {
 			return queued.Next(ctx)
@@ -168,11 +168,10 @@ func (l *load) next(ctx context.Context, queued *sdk.Queued) (sdk.QueueStatus, e
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	status, err := queued.Next(wait)
-	if err != nil && l.ctx.Err() != nil && ctx.Err() == nil {
-		return queued.Status(), nil
+	if status, err := queued.Next(wait); err == nil || !l.ended() || ctx.Err() != nil {
+		return status, err
 	}
-	return status, err
+	return queued.Status(), nil // the load has ended, and the ticket still waits
 }
 
 // join resolves a handle and connects to the game server, which verifies the session token and reports the join.
@@ -200,26 +199,37 @@ func (l *load) got(sub, session string) {
 	l.acked = append(l.acked, seat{sub, session})
 }
 
-// await waits until every caller has completed n more rounds.
+// await waits until every caller has completed n more rounds. It fails at the first failure of any of them.
 func (l *load) await(n int64) {
 	l.T.Helper()
-	before := map[string]int64{}
-	l.rounds.Range(func(name, counter any) bool {
-		before[name.(string)] = counter.(*atomic.Int64).Load()
-		return true
-	})
+	target := map[string]int64{}
+	for name, rounds := range l.counts() {
+		target[name] = rounds + n
+	}
 	var behind []string
 	require.Eventually(l.T, func() bool {
 		behind = nil
-		l.rounds.Range(func(name, counter any) bool {
-			if counter.(*atomic.Int64).Load() < before[name.(string)]+n {
-				behind = append(behind, name.(string))
+		for name, rounds := range l.counts() {
+			if rounds < target[name] {
+				behind = append(behind, name)
 			}
-			return true
-		})
-		return len(behind) == 0
-	}, 60*time.Second, 20*time.Millisecond, "callers that make no progress: %v; %v; %v", &behind, l.judge, l.judge.failed())
+		}
+		return len(behind) == 0 || len(l.judge.failed()) > 0
+	}, 2*callTimeout, 20*time.Millisecond, "callers that make no progress: %v; %v", &behind, l.judge)
+	require.Empty(l.T, l.judge.failed())
 }
+
+// counts returns how many rounds each caller has completed.
+func (l *load) counts() map[string]int64 {
+	all := map[string]int64{}
+	l.rounds.Range(func(name, counter any) bool {
+		all[name.(string)] = counter.(*atomic.Int64).Load()
+		return true
+	})
+	return all
+}
+
+func (l *load) ended() bool { return l.ctx.Err() != nil }
 
 // end ends the callers after their rounds.
 func (l *load) end() {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench/agents"
@@ -26,30 +28,36 @@ func (l *load) frontends(addrs ...string) {
 
 func (l *load) frontendOnce(ctx context.Context, conns *rigtest.Conns, sub string) error {
 	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"red"}, StringArgs: map[string]string{"player": sub}}}
-	err := conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) (err error) {
-		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
-		if err == nil {
-			ticket = made
+	err := l.ask(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
+		return c.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
+	})
+	for err == nil && ticket.GetAssignment().GetConnection() == "" && !l.ended() {
+		rigtest.Pause(ctx, pollEvery)
+		err = l.ask(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
+			return c.GetTicket(ctx, &pb.GetTicketRequest{TicketId: ticket.GetId()})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("ticket %s: %w", ticket.GetId(), err)
+	}
+	return nil
+}
+
+// ask makes a call of a frontend until it is answered.
+func (l *load) ask(ctx context.Context, conns *rigtest.Conns, into **pb.Ticket, call func(context.Context, pb.FrontendServiceClient) (*pb.Ticket, error)) error {
+	return conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+		answer, err := call(ctx, pb.NewFrontendServiceClient(conn))
+		switch code := status.Code(err); code {
+		case codes.OK:
+			*into = answer
+			l.judge.count("")
+		case codes.Unavailable, codes.DeadlineExceeded:
+			l.judge.count(code.String())
+		default:
+			l.judge.failf("Open Match: %v", err)
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("create: %w", err)
-	}
-	for ticket.GetAssignment().GetConnection() == "" && l.ctx.Err() == nil {
-		rigtest.Pause(ctx, pollEvery)
-		err := conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
-			found, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: ticket.GetId()})
-			if err == nil {
-				ticket = found
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("ticket %s: %w", ticket.GetId(), err)
-		}
-	}
-	return nil
 }
 
 // rivalis is Rivalis game servers behind one address, and callers that create rooms there.
@@ -83,18 +91,18 @@ func (l *load) rivalis(addrs ...string) *rivalis {
 // roomOnce creates a room as docs/rivalis.md says, and closes it.
 func (r *rivalis) roomOnce(ctx context.Context, id string) error {
 	for ctx.Err() == nil {
-		status, cause, _ := r.Orchestrator(ctx, r.address.Addr(), http.MethodPost, "/v1/rooms", rigtest.Fields{"type": "duel", "roomId": id})
+		code, cause, _ := r.Orchestrator(ctx, r.address.Addr(), http.MethodPost, "/v1/rooms", rigtest.Fields{"type": "duel", "roomId": id})
 		if cause == "ROOM_EXISTS" { // 404 while the first call still runs
-			status, cause, _ = r.Orchestrator(ctx, r.address.Addr(), http.MethodGet, "/v1/rooms/"+id, nil)
+			code, cause, _ = r.Orchestrator(ctx, r.address.Addr(), http.MethodGet, "/v1/rooms/"+id, nil)
 		}
 		switch {
-		case status == http.StatusCreated || status == http.StatusOK:
+		case code == http.StatusCreated || code == http.StatusOK:
 			return r.closeRoom(id)
-		case status == 0, status >= http.StatusBadGateway, cause == "ROOM_NOT_FOUND",
+		case code == 0, code >= http.StatusBadGateway, cause == "ROOM_NOT_FOUND",
 			cause == "NO_CANDIDATE": // the agents of a replica that stops are reconnecting
-			r.judge.count(fmt.Sprintf("room %d %s", status, cause))
+			r.judge.count(fmt.Sprintf("room %d %s", code, cause))
 		default:
-			return fmt.Errorf("POST /v1/rooms answered %d %s", status, cause)
+			return fmt.Errorf("POST /v1/rooms answered %d %s", code, cause)
 		}
 		rigtest.Pause(ctx, pollEvery)
 	}

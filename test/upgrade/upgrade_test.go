@@ -48,13 +48,16 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	old := s.schemaVersion()
 	s.Bin = after
 	s.Run("migrate", "up")
+	migrated := s.schemaVersion()
 	for _, replica := range s.replicas {
 		s.AwaitReady(replica.Process)
 	}
-	t.Logf("the schema went from version %d to %d", old, s.schemaVersion())
+	t.Logf("the schema went from version %d to %d", old, migrated)
 	progress()
 	for _, bin := range []string{after, before, after} {
 		s.Bin = bin
+		s.Run("migrate", "up") // as a deployment of either release does
+		require.Equal(t, migrated, s.schemaVersion())
 		for n := range s.replicas {
 			s.replace(n)
 			progress()
@@ -178,7 +181,7 @@ func (s *site) checkInvariants(ctx context.Context, j *judge) *sync.WaitGroup {
 	checking.Go(func() {
 		for ctx.Err() == nil {
 			for _, violated := range s.violations() {
-				j.fail("%s", violated)
+				j.failf("%s", violated)
 			}
 			rigtest.Pause(ctx, time.Second)
 		}
