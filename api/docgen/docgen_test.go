@@ -55,7 +55,7 @@ func TestMarkdown(t *testing.T) {
 		"[to **it**](#there)":                `<p><a href="#there">to <strong>it</strong></a></p>`,
 		"- a\n  b\n- c":                      "<ul>\n<li>a b</li>\n<li>c</li>\n</ul>",
 		"1. a\n2. b":                         "<ol>\n<li>a</li>\n<li>b</li>\n</ol>",
-		"| Code | M |\n|--|--|\n| `x` | y |": `<div class="scroll"><table><thead><tr><th>Code</th><th>M</th></tr></thead><tbody>` + "\n" + `<tr id="x"><td><code>x</code></td><td>y</td></tr>` + "\n</tbody></table></div>",
+		"| Code | M |\n|--|--|\n| `x` | y |": `<div class="scroll"><table class="codes"><thead><tr><th>Code</th><th>M</th></tr></thead><tbody>` + "\n" + `<tr id="x"><td data-head="Code"><code>x</code></td><td data-head="M">y</td></tr>` + "\n</tbody></table></div>",
 	} {
 		require.Equal(t, want, strings.TrimSpace(string(markdown(text))))
 	}

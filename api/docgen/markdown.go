@@ -75,29 +75,48 @@ func list(lines []string) string {
 	return "<" + tag + ">\n" + out.String() + "</" + tag + ">\n"
 }
 
-// table gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem.
+// table gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names its column, which a
+// narrow screen shows in front of it.
 func table(lines []string) string {
 	var out strings.Builder
-	anchored := strings.HasPrefix(lines[0], "| Code ")
+	class, heads := "", cells(lines[0])
+	anchored := heads[0] == "Code"
+	if anchored {
+		class = ` class="codes"`
+	}
 	for i, line := range lines {
-		cells := strings.Split(strings.Trim(line, "| "), "|")
+		id := ""
 		switch {
 		case i == 0:
-			out.WriteString("<tr>" + row("th", cells) + "</tr></thead><tbody>\n")
+			out.WriteString("<tr>" + row("th", heads, nil) + "</tr></thead><tbody>\n")
+			continue
 		case i == 1: // the separator line below the head
+			continue
 		case anchored:
-			out.WriteString(`<tr id="` + html.EscapeString(strings.Trim(cells[0], "` ")) + `">` + row("td", cells) + "</tr>\n")
-		default:
-			out.WriteString("<tr>" + row("td", cells) + "</tr>\n")
+			id = ` id="` + html.EscapeString(strings.Trim(cells(line)[0], "`")) + `"`
 		}
+		out.WriteString("<tr" + id + ">" + row("td", cells(line), heads) + "</tr>\n")
 	}
-	return `<div class="scroll"><table><thead>` + out.String() + "</tbody></table></div>\n"
+	return `<div class="scroll"><table` + class + `><thead>` + out.String() + "</tbody></table></div>\n"
 }
 
-func row(tag string, cells []string) string {
+// cells returns the texts between the bars of a line.
+func cells(line string) []string {
+	list := strings.Split(strings.Trim(line, "| "), "|")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return list
+}
+
+func row(tag string, cells, heads []string) string {
 	var out strings.Builder
-	for _, cell := range cells {
-		out.WriteString("<" + tag + ">" + inline(strings.TrimSpace(cell)) + "</" + tag + ">")
+	for i, cell := range cells {
+		out.WriteString("<" + tag)
+		if i < len(heads) {
+			out.WriteString(` data-head="` + html.EscapeString(heads[i]) + `"`)
+		}
+		out.WriteString(">" + inline(cell) + "</" + tag + ">")
 	}
 	return out.String()
 }

@@ -65,6 +65,15 @@ func (n Node) Items() []Node {
 	return list
 }
 
+// Strings returns the items of an array of texts.
+func (n Node) Strings() []string {
+	var list []string
+	for _, item := range n.Items() {
+		list = append(list, item.String())
+	}
+	return list
+}
+
 // Exists returns whether the contract has a value here.
 func (n Node) Exists() bool { return n.value != nil }
 
