@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +95,34 @@ func TestDocuments(t *testing.T) {
 	require.Equal(t, "application/yaml", contract.header.Get("Content-Type"))
 	require.Equal(t, string(api.Docs()), string(page.body))
 	require.Equal(t, "text/html; charset=utf-8", page.header.Get("Content-Type"))
+	require.Regexp(t, `^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; `, page.header.Get("Content-Security-Policy"))
+}
+
+// The reader loads nothing from elsewhere, and runs no script that is not a file of this replica. All that its page names is there, for
+// callers with and without gzip.
+func TestTheReader(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	page := b.get("/docs/try")
+	require.Equal(t, http.StatusOK, page.status)
+	require.Regexp(t, `^default-src 'none'; script-src 'self'; style-src 'self';`, page.header.Get("Content-Security-Policy"))
+	require.NotRegexp(t, `<script>|<style|style=|https?:`, string(page.body))
+	files := regexp.MustCompile(`(?:src|href)="(try/[^"]*)"`).FindAllStringSubmatch(string(page.body), -1)
+	require.Len(t, files, 4)
+	for _, file := range files {
+		path := "/docs/" + file[1]
+		plain := b.get(path)
+		require.Equal(t, http.StatusOK, plain.status, path)
+		require.NotEmpty(t, plain.body)
+		req := b.request(http.MethodGet, path, nil)
+		req.Header.Set("Accept-Encoding", "gzip") // so that the client leaves it packed
+		packed := b.call(req)
+		require.Equal(t, "gzip", packed.header.Get("Content-Encoding"), path)
+		require.Less(t, len(packed.body), len(plain.body), path)
+		req.Header.Set("If-None-Match", packed.header.Get("ETag"))
+		require.Equal(t, http.StatusNotModified, b.call(req).status, path)
+	}
+	require.Equal(t, string(api.Nexis()), string(b.get("/nexis.yaml").body))
 }
 
 // A replica without the right key-encryption key reports what is missing and signs no tokens; other calls still work.

@@ -1,5 +1,5 @@
 // Package infra is the face without authentication, as specified in api/openapi.yaml: the key set that verifies session
-// tokens, liveness, readiness, and the API's contract as YAML and as a page. Metrics and profiles have a listener of their
+// tokens, liveness, readiness, and the API's contract as YAML, as a manual, and in a reader that searches and tries it. Metrics and profiles have a listener of their
 // own, in server.
 package infra
 
@@ -36,7 +36,8 @@ func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) 
 	serve("/healthz", rest.Handle(http.StatusOK, health))
 	serve("/readyz", rest.Handle(http.StatusOK, p.answer))
 	serve("/openapi.yaml", document("application/yaml", api.OpenAPI()))
-	serve("/docs", document("text/html; charset=utf-8", api.Docs()))
+	serve("/docs", page(manualPolicy(api.Docs()), api.Docs()))
+	mountReader(r)
 	r.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") }) // for people who open the address in a browser
 	r.GET("/favicon.ico", document("image/svg+xml", []byte(icon)))
 	return p.ready
