@@ -1,0 +1,19 @@
+/** Client of the Lattice Director for players: ask for a match, queue with a ticket, and get what is needed to connect. */
+export { Player, type CallOptions, type SeatOptions } from './player.js';
+export { QueuedTicket } from './queued.js';
+export type { PlayerOptions, Retry } from './client.js';
+export type { TokenSource } from './token.js';
+export { DirectorError, UnreachableError, UnreadableError } from './errors.js';
+export {
+  isFinal,
+  type Connection,
+  type FieldError,
+  type Match,
+  type MatchRequest,
+  type Problem,
+  type ProblemCode,
+  type Seat,
+  type Ticket,
+  type TicketRequest,
+  type TicketState,
+} from './types.js';

@@ -1,0 +1,102 @@
+import { Client, type PlayerOptions } from './client.js';
+import { DirectorError } from './errors.js';
+import type { Call } from './http.js';
+import { checkTicket, QueuedTicket } from './queued.js';
+import type { Connection, Match, MatchRequest, Seat, TicketRequest } from './types.js';
+
+/** Options of one call. */
+export interface CallOptions {
+  /** Ends the call, which then rejects with the signal's reason. Without a signal a call retries until the director decides. */
+  signal?: AbortSignal;
+}
+
+/** Options of `Player.seat`. */
+export interface SeatOptions extends CallOptions {
+  /** Also wait for the first game server of a mode, in place of throwing `mode_unknown` or `region_unknown`. */
+  awaitServers?: boolean;
+}
+
+/** Makes the calls of one player. Calls may run at the same time. */
+export class Player {
+  private readonly client: Client;
+
+  /** Throws TypeError for options that cannot work. It does not connect. */
+  constructor(options: PlayerOptions) {
+    this.client = new Client(options);
+  }
+
+  /**
+   * Takes seats and returns their session. A repeated call before the player connects returns the same seats; a player who lost the
+   * connection gets the running session back. All attempts of one call have the same Idempotency-Key. Throws DirectorError:
+   * `no_capacity`, `mode_unknown`, `region_unknown`, `party_conflict`, `invalid_request`, `unauthorized`.
+   */
+  matchmake(request: MatchRequest, options: CallOptions = {}): Promise<Match> {
+    return this.client.call({ method: 'POST', path: '/matchmake', headers: idempotent(), body: request }, options.signal);
+  }
+
+  /**
+   * Exchanges a session handle for what the caller needs to connect. Each member of a party calls it with the handle that `matchmake`
+   * returned to one of them. Throws DirectorError: `no_seat`, `session_unknown`, `session_closed`.
+   */
+  resolve(handle: string, options: CallOptions = {}): Promise<Connection> {
+    return this.client.call({ method: 'POST', path: '/resolve', body: { session_handle: handle } }, options.signal);
+  }
+
+  /** Returns a session's current state. Throws DirectorError: `session_unknown`, `session_closed`. */
+  session(id: string, options: CallOptions = {}): Promise<Match> {
+    return this.client.call({ method: 'GET', path: `/sessions/${encodeURIComponent(id)}` }, options.signal);
+  }
+
+  /**
+   * Calls `matchmake` and then `resolve`. It starts again when the session closes or the seat expires between the two, and waits while
+   * there is no capacity; while the director starts servers, as long as it asks for. Give it a signal, such as
+   * `AbortSignal.timeout(60_000)`: nothing else ends that.
+   */
+  async seat(request: MatchRequest, options: SeatOptions = {}): Promise<Seat> {
+    const pacer = this.client.pacer();
+    for (;;) {
+      try {
+        const match = await this.matchmake(request, options);
+        // What resolve returns is newer than the match, which may be a stored answer.
+        return { ...match, ...(await this.resolve(match.session_handle, options)) };
+      } catch (err) {
+        if (!(err instanceof DirectorError) || !startsAgain(err, options)) throw err;
+        if (err.serversStarting !== undefined) pacer.reset(); // the director forgets players who ask too late
+        await this.client.pause(seatCall, pacer, err, options.signal);
+      }
+    }
+  }
+
+  /**
+   * Puts the caller, or a party, into the queue. The same request again, by any member of the party, returns the same ticket. All
+   * attempts of one call have the same Idempotency-Key. Throws DirectorError: `profile_unknown`, `ticket_exists`, `party_conflict`,
+   * `party_too_large`, `invalid_request`, `unauthorized`.
+   */
+  async queue(request: TicketRequest, options: CallOptions = {}): Promise<QueuedTicket> {
+    const answer = await this.client.call({ method: 'POST', path: '/tickets', headers: idempotent(), body: request }, options.signal);
+    const ticket = checkTicket(answer, undefined);
+    return new QueuedTicket(this.client, ticket.ticket_id, ticket);
+  }
+
+  /** Returns the ticket with an id, for a member of the party that did not create it, or a page that was loaded again. */
+  ticket(id: string): QueuedTicket {
+    return new QueuedTicket(this.client, id);
+  }
+}
+
+const seatCall: Call = { method: 'POST', path: '/matchmake' };
+
+function startsAgain(err: DirectorError, options: SeatOptions): boolean {
+  const notOffered = err.code === 'mode_unknown' || err.code === 'region_unknown';
+  return ['no_capacity', 'no_seat', 'session_unknown', 'session_closed'].includes(err.code) || (notOffered && options.awaitServers === true);
+}
+
+/**
+ * Returns a new key. It must differ from the caller's other keys and need not be secret: Node.js 18 has no global `crypto`, and pages of
+ * insecure origins have no `crypto.randomUUID`.
+ */
+function idempotent(): Record<string, string> {
+  const bytes = new Uint8Array(16).map(() => Math.random() * 256);
+  globalThis.crypto?.getRandomValues(bytes);
+  return { 'Idempotency-Key': Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('') };
+}
