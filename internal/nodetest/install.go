@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -24,7 +25,7 @@ var (
 )
 
 // install returns the directory of the pinned packages. The first call on a machine installs them with npm.
-func install(ctx context.Context) (string, error) {
+func install(ctx context.Context, manifest, lock []byte) (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", err
 	}
@@ -32,13 +33,13 @@ func install(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	digest := sha256.Sum256(append(manifest, lock...))
+	digest := sha256.Sum256(slices.Concat(manifest, lock))
 	dir := filepath.Join(cache, "node-"+hex.EncodeToString(digest[:6]))
 	installed := filepath.Join(dir, "node_modules")
 	if _, err := os.Stat(installed); err == nil {
 		return installed, nil
 	}
-	return installed, fill(ctx, cache, dir)
+	return installed, fill(ctx, cache, dir, manifest, lock)
 }
 
 // cacheDir returns where downloads are kept between runs, beside the Postgres of ops/install-postgres.sh.
@@ -51,7 +52,7 @@ func cacheDir() (string, error) {
 }
 
 // fill installs the packages beside dir, which appears once it is complete. Other processes may do the same.
-func fill(ctx context.Context, cache, dir string) error {
+func fill(ctx context.Context, cache, dir string, manifest, lock []byte) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}

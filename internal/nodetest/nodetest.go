@@ -6,15 +6,19 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/leaveout"
 )
 
 // locale decides what localeCompare does.
@@ -25,28 +29,28 @@ var modules string
 
 // Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it says so on stderr and
 // leaves out the tests that need them; in CI it ends the process.
-func Prepare() {
-	flag.Parse()
-	var err error
-	if modules, err = install(context.Background()); err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		fmt.Fprintln(os.Stderr, "tests with Node.js:", err)
+func Prepare() { prepare(manifest, lock) }
+
+// PrepareFor is like Prepare, with the packages of a folder that has a package.json and a package-lock.json.
+func PrepareFor(dir string) {
+	manifest, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	lock, errLock := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err = errors.Join(err, errLock); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Fprintln(os.Stderr, "NOT TESTED: what needs Node.js (run ops/install-node.sh):", err)
-	leaveOut("^TestNode")
+	prepare(manifest, lock)
 }
 
-// leaveOut excludes tests as the flag -skip does.
-func leaveOut(pattern string) {
-	skip := flag.Lookup("test.skip")
-	if old := skip.Value.String(); old != "" {
-		pattern = old + "|" + pattern
-	}
-	_ = skip.Value.Set(pattern) // a string
+func prepare(manifest, lock []byte) {
+	flag.Parse()
+	var err error
+	modules, err = install(context.Background(), manifest, lock)
+	leaveout.Unless(err, "^TestNode", "Node.js (run ops/install-node.sh)")
 }
+
+// Modules returns the directory of the packages that Prepare installed.
+func Modules() string { return modules }
 
 // Script is a running script that answers each line of JSON with one.
 type Script struct {

@@ -1,0 +1,26 @@
+// Package leaveout excludes tests that need a program which a machine does not have.
+package leaveout
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+// Unless excludes the tests whose names match a pattern of the flag -skip if err is not nil: it says on stderr what is not tested. In CI it ends
+// the process instead. A TestMain calls it after flag.Parse.
+func Unless(err error, pattern, what string) {
+	if err == nil {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		fmt.Fprintf(os.Stderr, "tests with %s: %v\n", what, err)
+		os.Exit(1)
+	}
+	fmt.Fprintf(os.Stderr, "NOT TESTED: what needs %s: %v\n", what, err)
+	skip := flag.Lookup("test.skip")
+	if old := skip.Value.String(); old != "" {
+		pattern = old + "|" + pattern
+	}
+	_ = skip.Value.Set(pattern) // a string
+}

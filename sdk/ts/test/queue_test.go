@@ -1,0 +1,157 @@
+package sdkts_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type ticket struct {
+	ID      string `json:"ticket_id"`
+	State   string
+	Version int
+	Party   []string
+	Place   int
+	Handle  string `json:"session_handle"`
+	Team    string
+	Reason  string
+}
+
+func texts(states []ticket) (seen []string) {
+	for _, s := range states {
+		seen = append(seen, fmt.Sprintf("%s %d", s.State, s.Version))
+	}
+	return seen
+}
+
+// queue puts a player into the queue and follows the ticket.
+func (r *rig) queue(sub string, request object) ticket {
+	r.Helper()
+	t := ask[ticket](r, "queue", object{"player": sub, "request": request})
+	require.Equal(r, "queued", t.State)
+	ask[any](r, "watch", object{"player": sub})
+	return t
+}
+
+// awaits waits until a player has seen a state n times.
+func (r *rig) awaits(sub, state string, n int) []ticket {
+	r.Helper()
+	return ask[[]ticket](r, "states", object{"player": sub, "state": state, "count": n})
+}
+
+// answer calls accept, decline, cancel, read or next of the player's ticket.
+func (r *rig) answer(sub, method string) ticket {
+	r.Helper()
+	return ask[ticket](r, "ticketCall", object{"player": sub, "method": method})
+}
+
+const asked = "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 45s}\n"
+
+// The replica of a stream is killed. While ada's client reconnects her ticket goes through three states, of which she misses none and sees none twice.
+func survivesReplica(r *rig) {
+	a, b := r.serve("a"), r.serve("b")
+	r.applyProfile(asked)
+	r.gameServer(a, b)
+	request := object{"profiles": []string{"asked"}}
+	r.player("ada", a, b)
+	r.queue("ada", request)
+	require.Equal(r, 1, r.awaits("ada", "queued", 1)[0].Place, "her place in line")
+	require.Equal(r, "queued", r.answer("ada", "read").State)
+
+	type stream struct{ Base, Resumed string }
+	dies, stays := a, b
+	if ask[[]stream](r, "streams", object{"player": "ada"})[0].Base == b.url {
+		dies, stays = b, a
+	}
+	dies.Kill()
+	for _, sub := range []string{"bo", "cy"} {
+		r.player(sub, stays)
+	}
+	r.queue("bo", request)
+	r.awaits("bo", "accepting", 1)
+	r.answer("bo", "decline")
+	r.awaits("bo", "declined", 1)
+	r.queue("cy", request)
+	r.awaits("cy", "accepting", 1)
+	r.awaits("ada", "accepting", 2)
+	r.answer("ada", "accept")
+	r.answer("cy", "accept")
+	states := r.awaits("ada", "assigned", 1)
+	require.Equal(r, []string{"queued 1", "accepting 2", "queued 3", "accepting 4", "assigned 5"}, texts(states))
+	streams := ask[[]stream](r, "streams", object{"player": "ada"})
+	require.Equal(r, stays.url, streams[len(streams)-1].Base)
+	ask[any](r, "watched", object{"player": "ada"})
+	last := states[4]
+	require.NotEqual(r, r.awaits("cy", "assigned", 1)[2].Team, last.Team)
+	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "ada", "handle": last.Handle}).Token)
+	_, failed := try[ticket](r, "ticketCall", object{"player": "ada", "method": "cancel"})
+	require.Equal(r, "assigned", failed.Code)
+	require.Equal(r, "assigned", r.answer("ada", "next").State, "a final state again")
+}
+
+func queuesParty(r *rig) {
+	a, b := r.serve("a"), r.serve("b")
+	r.applyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
+	r.gameServer(a, b)
+	party := object{"profiles": []string{"pairs"}, "party": []string{"ada", "bo"}}
+	r.player("ada", a, b)
+	r.player("bo", b)
+	t := r.queue("ada", party)
+	require.Equal(r, t.ID, ask[ticket](r, "queue", object{"player": "bo", "request": party}).ID, "the same request returns the same ticket")
+	ask[any](r, "ticket", object{"player": "bo", "id": t.ID})
+	require.Equal(r, t.ID, r.answer("bo", "next").ID)
+	_, failed := try[ticket](r, "queue", object{"player": "bo", "request": object{"profiles": []string{"pairs"}}})
+	require.Equal(r, "party_conflict", failed.Code)
+	require.Equal(r, "cancelled", r.answer("bo", "cancel").State)
+	require.Equal(r, "cancelled_by_member", r.awaits("ada", "cancelled", 1)[1].Reason)
+	ask[any](r, "watched", object{"player": "ada"})
+
+	r.queue("ada", party)
+	other := object{"profiles": []string{"pairs"}, "party": []string{"cy", "di"}}
+	r.player("cy", a, b)
+	r.queue("cy", other)
+	handle := r.awaits("ada", "assigned", 1)[1].Handle
+	require.Equal(r, handle, r.awaits("cy", "assigned", 1)[1].Handle)
+	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "bo", "handle": handle}).Token)
+	_, failed = try[ticket](r, "queue", object{"player": "ada", "request": object{"profiles": []string{"pears"}}})
+	require.Equal(r, "profile_unknown", failed.Code)
+}
+
+func replacesToken(r *rig) {
+	a := r.serve("a")
+	r.applyProfile(asked)
+	r.gameServer(a)
+	expired := r.token("ada", -2*time.Minute)
+	r.playerWith("ada", []string{expired, r.token("ada", time.Hour)}, a)
+	require.NotEmpty(r, ask[match](r, "matchmake", object{"player": "ada", "request": duel}).Handle)
+	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "ada"}))
+	r.playerWith("bo", []string{expired, expired, expired}, a)
+	_, failed := try[match](r, "matchmake", object{"player": "bo", "request": duel})
+	require.Equal(r, "unauthorized", failed.Code)
+	require.NotContains(r, failed.Message, expired)
+	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "bo"}))
+
+	r.queue("ada", object{"profiles": []string{"asked"}})
+	r.playerWith("ada2", []string{expired, r.token("ada", time.Hour)}, a)
+	ask[any](r, "ticket", object{"player": "ada2", "id": r.awaits("ada", "queued", 1)[0].ID})
+	ask[any](r, "watch", object{"player": "ada2"})
+	r.awaits("ada2", "queued", 1)
+	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "ada2"}), "for a stream")
+}
+
+func aborts(r *rig) {
+	a := r.serve("a")
+	r.applyProfile(asked)
+	r.player("ada", a)
+	ask[any](r, "begin", object{"id": "seat", "step": "seat", "args": object{"player": "ada", "request": duel, "awaitServers": true}})
+	ask[any](r, "retries", object{"player": "ada", "n": 1})
+	r.queue("ada", object{"profiles": []string{"asked"}})
+	r.awaits("ada", "queued", 1)
+	ask[any](r, "abort", object{"player": "ada"})
+	for step, args := range map[string]object{"end": {"id": "seat"}, "watched": {"player": "ada"}, "matchmake": {"player": "ada", "request": duel}} {
+		_, failed := try[any](r, step, args)
+		require.NotNil(r, failed, step)
+		require.Equal(r, "AbortError", failed.Name, step)
+	}
+}

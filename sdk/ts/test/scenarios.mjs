@@ -1,0 +1,95 @@
+// The steps of the tests that scenarios_test.go runs, in Node.js and in Chromium, against real replicas. Each call is one step.
+import * as sdk from '../sdk/index.js';
+
+const players = new Map();
+const running = new Map();
+const patience = 60_000;
+
+async function until(what, found) {
+  for (const end = Date.now() + patience; ; ) {
+    const value = found();
+    if (value !== undefined) return value;
+    if (Date.now() > end) throw new Error(`no ${what()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** What the tests see of an error. */
+function describe(err) {
+  const { name, message, call, status, code, retryAfter } = err;
+  return err instanceof sdk.DirectorError ? { name, message, call, status, code, retryAfter } : { name, message };
+}
+
+const steps = {
+  /** Makes a player. The first of the tokens is the current one; a refresh drops it. */
+  player({ player, urls, tokens }) {
+    const controller = new AbortController();
+    const p = { tokens: [...tokens], refreshed: 0, retries: [], streams: [], states: [], options: { signal: controller.signal }, controller };
+    const token = ({ refresh }) => {
+      if (refresh) (p.refreshed++, p.tokens.shift());
+      return p.tokens[0];
+    };
+    const fetch = (url, init) => {
+      if (url.endsWith('/events')) p.streams.push({ base: new URL(url).origin, resumed: init.headers['Last-Event-ID'] });
+      return globalThis.fetch(url, init);
+    };
+    p.sdk = new sdk.Player({ urls, token, fetch, maxBackoff: 1000, onRetry: ({ call, error }) => p.retries.push({ ...describe(error), call }) });
+    players.set(player, p);
+  },
+
+  matchmake: ({ player, request }) => players.get(player).sdk.matchmake(request, players.get(player).options),
+  seat: ({ player, request, ...options }) => players.get(player).sdk.seat(request, { ...players.get(player).options, ...options }),
+  resolve: ({ player, handle }) => players.get(player).sdk.resolve(handle, players.get(player).options),
+  session: ({ player, session }) => players.get(player).sdk.session(session, players.get(player).options),
+
+  async queue({ player, request }) {
+    const p = players.get(player);
+    p.ticket = await p.sdk.queue(request, p.options);
+    return p.ticket.status;
+  },
+  ticket({ player, id }) {
+    players.get(player).ticket = players.get(player).sdk.ticket(id);
+  },
+  /** Calls next, read, accept, decline or cancel of the player's ticket. */
+  ticketCall: ({ player, method }) => players.get(player).ticket[method](players.get(player).options),
+
+  /** Collects the states of the player's ticket in the background. */
+  watch({ player }) {
+    const p = players.get(player);
+    p.states = [];
+    p.watch = (async () => {
+      for await (const state of p.ticket.watch(p.options)) p.states.push(state);
+    })();
+    p.watch.catch(() => {});
+  },
+  /** Waits for a state, and returns all so far. */
+  states({ player, state, count = 1 }) {
+    const p = players.get(player);
+    const seen = () => p.states.map((s) => `${s.state} ${s.version}`);
+    return until(() => `${state} of ${player}: ${seen()}, ${JSON.stringify(p.retries)}`, () => (p.states.filter((s) => s.state === state).length >= count ? p.states : undefined));
+  },
+  /** Waits for the end of the watch. */
+  watched: ({ player }) => players.get(player).watch,
+  /** The streams that the player has opened. */
+  streams: ({ player }) => players.get(player).streams,
+  refreshed: ({ player }) => players.get(player).refreshed,
+  /** Waits for n failed attempts, and returns all so far. */
+  retries: ({ player, n }) => until(() => `${n} retries`, () => (players.get(player).retries.length >= n ? players.get(player).retries : undefined)),
+  abort: ({ player }) => players.get(player).controller.abort(),
+
+  /** Runs a step in the background; end waits for it. */
+  begin({ id, step, args }) {
+    const work = steps[step](args);
+    work.catch(() => {});
+    running.set(id, work);
+  },
+  end: ({ id }) => running.get(id),
+};
+
+export async function call({ step, args }) {
+  try {
+    return { value: (await steps[step](args)) ?? null };
+  } catch (err) {
+    return { error: describe(err) };
+  }
+}
