@@ -34,10 +34,17 @@ func (r *rig) queue(sub string, request object) ticket {
 	return t
 }
 
-// awaits waits until a player has seen a state n times.
+// awaits waits until a player has seen a state n times, and returns all that it has seen. A state that is over when the watch begins is not among them.
 func (r *rig) awaits(sub, state string, n int) []ticket {
 	r.Helper()
 	return ask[[]ticket](r, "states", object{"player": sub, "state": state, "count": n})
+}
+
+// ends waits until a player has seen a final state, and returns it.
+func (r *rig) ends(sub, state string) ticket {
+	r.Helper()
+	states := r.awaits(sub, state, 1)
+	return states[len(states)-1]
 }
 
 // answer calls accept, decline, cancel, read or next of the player's ticket.
@@ -71,7 +78,7 @@ func survivesReplica(r *rig) {
 	r.queue("bo", request)
 	r.awaits("bo", "accepting", 1)
 	r.answer("bo", "decline")
-	r.awaits("bo", "declined", 1)
+	r.ends("bo", "declined")
 	r.queue("cy", request)
 	r.awaits("cy", "accepting", 1)
 	r.awaits("ada", "accepting", 2)
@@ -83,7 +90,7 @@ func survivesReplica(r *rig) {
 	require.Equal(r, stays.url, streams[len(streams)-1].Base)
 	ask[any](r, "watched", object{"player": "ada"})
 	last := states[4]
-	require.NotEqual(r, r.awaits("cy", "assigned", 1)[2].Team, last.Team)
+	require.NotEqual(r, r.ends("cy", "assigned").Team, last.Team)
 	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "ada", "handle": last.Handle}).Token)
 	_, failed := try[ticket](r, "ticketCall", object{"player": "ada", "method": "cancel"})
 	require.Equal(r, "assigned", failed.Code)
@@ -104,15 +111,15 @@ func queuesParty(r *rig) {
 	_, failed := try[ticket](r, "queue", object{"player": "bo", "request": object{"profiles": []string{"pairs"}}})
 	require.Equal(r, "party_conflict", failed.Code)
 	require.Equal(r, "cancelled", r.answer("bo", "cancel").State)
-	require.Equal(r, "cancelled_by_member", r.awaits("ada", "cancelled", 1)[1].Reason)
+	require.Equal(r, "cancelled_by_member", r.ends("ada", "cancelled").Reason)
 	ask[any](r, "watched", object{"player": "ada"})
 
 	r.queue("ada", party)
 	other := object{"profiles": []string{"pairs"}, "party": []string{"cy", "di"}}
 	r.player("cy", a, b)
 	r.queue("cy", other)
-	handle := r.awaits("ada", "assigned", 1)[1].Handle
-	require.Equal(r, handle, r.awaits("cy", "assigned", 1)[1].Handle)
+	handle := r.ends("ada", "assigned").Handle
+	require.Equal(r, handle, r.ends("cy", "assigned").Handle)
 	require.NotEmpty(r, ask[match](r, "resolve", object{"player": "bo", "handle": handle}).Token)
 	_, failed = try[ticket](r, "queue", object{"player": "ada", "request": object{"profiles": []string{"pears"}}})
 	require.Equal(r, "profile_unknown", failed.Code)
