@@ -9,6 +9,7 @@ SHELL       := bash
 .DELETE_ON_ERROR:
 
 BIN          := .bin
+SDK_TS       := sdk/ts
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
 # Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 36 MB instead of 42.
@@ -47,7 +48,7 @@ demo: postgres ## Run game servers and players, start servers where players come
 	@go run ./examples/demo
 
 .PHONY: test
-test: postgres compiler python node $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
+test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
 	@echo "building and running every test: some minutes, and two more the first time"
 	@all=$$(go list $(PKGS)); \
 	alone=$$(grep -E '$(ALONE)' <<<"$$all" || true); others=$$(grep -vE '$(ALONE)' <<<"$$all" || true); \
@@ -57,6 +58,12 @@ test: postgres compiler python node $(BIN)/gotestsum ## Run every test on a real
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
 	@exec $(BIN)/director dev $(ARGS)
+
+.PHONY: browser
+browser: build sdk-ts ## Serve a page on which you queue and play, beside `make dev` (DATA=<its data directory>; ARGS="--help" for its flags)
+	@test -n '$(DATA)' || { echo "say where the director keeps its data, as make dev prints it: make browser DATA=DIRECTORY" >&2; exit 1; }
+	@$(BIN)/director profiles apply --data '$(DATA)' -f examples/browser/profile.yaml
+	@go run ./examples/browser --issuer-key '$(DATA)/issuer.jwk' $(ARGS)
 
 ##@ Work on it
 
@@ -70,21 +77,23 @@ lint: $(BIN)/golangci-lint ## Check style and the direction of imports
 	@$(BIN)/golangci-lint run $(PKGS)
 
 .PHONY: generate
-generate: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, and api/docs.html
+generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts
 	@$(BIN)/sqlc generate
 	@go run ./db/dbtest/dumpschema db/schema.sql
 	@api/openmatch/generate.sh api/openmatch/pb
 	@api/ticket/generate.sh api/ticket/pb
 	@go generate ./...
+	@npm --prefix $(SDK_TS) run --silent generate
 
 .PHONY: reference
 reference: postgres ## Generate docs/reference/ and the tables of docs/configuration.md (tests check that they are current)
 	@go test ./cmd/director -run '^(TestReference|TestConfigurationPage)' -count=1 -update
 
 .PHONY: generate-check
-generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) ## Fail when generated code is not current (a test checks api/docs.html)
+generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Fail when generated code is not current (a test checks api/docs.html)
 	@$(BIN)/sqlc diff
 	@go run ./db/dbtest/dumpschema -check db/schema.sql
+	@npm --prefix $(SDK_TS) run --silent generate -- --check || { echo "$(SDK_TS)/src/api.ts is not current: make generate" >&2; exit 1; }
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; \
 	for protocol in openmatch ticket; do \
 	  mkdir "$$fresh/$$protocol"; api/$$protocol/generate.sh "$$fresh/$$protocol"; \
@@ -119,6 +128,10 @@ vuln: ## Check the dependencies against the Go vulnerability database (needs the
 
 ##@ Ship it
 
+.PHONY: sdk-ts
+sdk-ts: $(SDK_TS)/node_modules ## Build the TypeScript client into sdk/ts/dist/ (needs npm)
+	@npm --prefix $(SDK_TS) run --silent build
+
 .PHONY: docker
 docker: ## Build the images lattice-director and lattice-arena
 	docker build --build-arg VERSION=$(VERSION) --target director -t lattice-director:$(VERSION) -t lattice-director:latest .
@@ -145,13 +158,21 @@ python: ## Install Python with the module cryptography, which a test needs, when
 node: ## Install Node.js with npm, which tests of JavaScript clients need, if they are missing
 	@ops/install-node.sh
 
+.PHONY: chromium
+chromium: ## Install Chromium, in which tests open pages, if it is missing
+	@ops/install-chromium.sh
+
 .PHONY: protoc
 protoc: ## Install the compiler of .proto files if it is missing
 	@ops/install-protoc.sh
 
 .PHONY: clean
-clean: ## Remove .bin/
-	rm -rf $(BIN)
+clean: ## Remove .bin/, and what npm installed and built
+	rm -rf $(BIN) $(SDK_TS)/node_modules $(SDK_TS)/dist
+
+$(SDK_TS)/node_modules: $(SDK_TS)/package.json $(SDK_TS)/package-lock.json | node
+	@npm --prefix $(SDK_TS) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 $(BIN)/sqlc: tools/go.mod tools/go.sum | compiler
 	@echo "building sqlc into $(BIN)/: once, a minute or two"

@@ -157,11 +157,17 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	}
 	d.prepareRealtime(ctx)
 	d.prepareProviders()
+	if d.conf.from("cors-origins") == fromDefault {
+		d.conf.CORSOrigins = pageOrigins
+	}
 	if d.conf.from("bevygap") == fromDefault {
 		d.conf.Bevygap = "guests"
 	}
 	return d.conf.checkServe()
 }
+
+// pageOrigins are where examples/browser serves its page, and usual servers of pages in development do.
+var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}
 
 // applyPools declares the pools of the settings.
 func (d *devRun) applyPools(ctx context.Context) error {

@@ -47,12 +47,12 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
     for (const frame of [{codecs: ["json"], token: process.argv[1]}, {t: "room.join_or_create", rid: "1", p: {roomType: "lobby"}}])
       ws.send(JSON.stringify({v: 1, ...frame})) }' "$ada"
 
-List the game servers: %s    Ctrl-C stops everything%s
+%sList the game servers: %s    Ctrl-C stops everything%s
 
 `, buildVersion().Version, api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(),
 		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
-		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.command("fleet list"), d.kept())
+		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.kept())
 }
 
 // rivalisKeys prints keys only in the run that makes them.
@@ -97,6 +97,18 @@ func (d *devRun) login() string {
 		return "alice=…  # an access token that " + string(d.conf.from("auth-jwks")) + " verifies"
 	}
 	return "alice=$(" + d.command("token mint --sub alice") + ")"
+}
+
+// browser says how to play in a browser, if the page's players can log in here and its origin is allowed.
+func (d *devRun) browser(api string) string {
+	if d.conf.from("auth-jwks") != fromDefault || d.private == nil || !slices.Contains(d.conf.CORSOrigins, pageOrigins[0]) {
+		return ""
+	}
+	command := "make browser DATA=" + quote(string(d.data))
+	if api != "http://127.0.0.1:8080" {
+		command += " DIRECTOR_URL=" + api
+	}
+	return "Play in a browser, from the source tree (needs npm): " + command + "\n\n"
 }
 
 // lobbyToken returns the shell command that prints a token for the lobby. Commands know the secrets of `dev` only where they find it by its data.

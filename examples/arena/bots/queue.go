@@ -43,12 +43,15 @@ func (p *party) ticket() sdk.TicketRequest {
 	return req
 }
 
-// final waits until the ticket has left the queue.
+// final waits until the ticket has left the queue, and accepts matches meanwhile.
 func final(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
 	for {
 		status, err := q.Next(ctx)
 		if err != nil || status.State.Final() {
 			return status, err
+		}
+		if status.State == sdk.QueueAccepting {
+			_, _ = q.Accept(ctx) // too late: the next state says so
 		}
 	}
 }

@@ -63,8 +63,8 @@ func survivesReplica(r *rig) {
 	request := object{"profiles": []string{"asked"}}
 	r.player("ada", a, b)
 	r.queue("ada", request)
-	require.Equal(r, 1, r.awaits("ada", "queued", 1)[0].Place, "her place in line")
-	require.Equal(r, "queued", r.answer("ada", "read").State)
+	r.awaits("ada", "queued", 1)
+	require.Eventually(r, func() bool { return r.answer("ada", "read").Place == 1 }, 30*time.Second, 100*time.Millisecond, "her place in line")
 
 	type stream struct{ Base, Resumed string }
 	dies, stays := a, b

@@ -1,0 +1,113 @@
+// Command browser serves a page on which players queue, see their place in line, and play the arena: the client of sdk/ts in a browser. It
+// also runs a game server of the arena and some bots to play with, and is the login of its players. It is for one machine and a
+// `director dev`; docs/how-to/browser.md says how to run it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/examples/arena/server"
+	"github.com/lattice-director/director/sdk"
+)
+
+const (
+	region  = "local"
+	mode    = "ffa"
+	profile = "browser" // of profile.yaml
+)
+
+// options are the flags of the program.
+type options struct {
+	director, listen, issuerKey, sdk string
+	bots                             int
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.director, "director", cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"), "base URLs of the director's replicas, comma-separated")
+	flag.StringVar(&o.listen, "listen", "127.0.0.1:5173", "address of the page; the director must allow its origin (DIRECTOR_CORS_ORIGINS)")
+	flag.StringVar(&o.issuerKey, "issuer-key", os.Getenv("ARENA_ISSUER_KEY"), "file with the Ed25519 private key (JWK) that signs access tokens, which the director must trust")
+	flag.StringVar(&o.sdk, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
+	flag.IntVar(&o.bots, "bots", 3, "how many bots play")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "browser:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves the page, the game server and the bots until ctx ends.
+func run(ctx context.Context, o options) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	issuer, err := bots.LoadIssuer(o.issuerKey)
+	if err != nil {
+		return fmt.Errorf("--issuer-key: %w", err)
+	}
+	urls := strings.Split(o.director, ",")
+	director, err := sdk.New(sdk.Options{URLs: urls, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer director.Close()
+	page, err := newPage(urls, o.sdk, issuer)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	game, err := startGame(ctx, director, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	web := &http.Server{Handler: page, ReadHeaderTimeout: 5 * time.Second}
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = web.Serve(listener) }) // returns after Close
+	parts.Go(func() { runBots(ctx, o.bots, director, issuer, log) })
+	fmt.Printf("open http://%s, also in a second tab with another name; Ctrl-C stops it\n", listener.Addr())
+	err = game.Run(ctx, time.Second)
+	_ = web.Close()
+	parts.Wait()
+	return err
+}
+
+// startGame starts a game server on any free port.
+func startGame(ctx context.Context, director *sdk.Client, log *slog.Logger) (*server.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return server.Start(ctx, server.Config{
+		Director: director, FleetToken: os.Getenv("FLEET_TOKEN"), InstanceID: "browser-arena", Region: region, Modes: []string{mode}, Capacity: 64, Logger: log,
+	})
+}
+
+func runBots(ctx context.Context, count int, director *sdk.Client, issuer *bots.Issuer, log *slog.Logger) {
+	if count <= 0 {
+		return
+	}
+	swarm, err := bots.New(bots.Config{
+		Director: director, AccessToken: issuer.AccessToken, Count: count, Region: region, Modes: []string{mode},
+		Profiles: map[string]string{mode: profile}, PlayFor: bots.Span{Min: 20 * time.Second, Max: 40 * time.Second}, Logger: log,
+	})
+	if err != nil {
+		log.Error("no bots", slog.Any("error", err))
+		return
+	}
+	swarm.Run(ctx)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/lattice-director/director/examples/arena/bots"
+)
+
+//go:embed page
+var files embed.FS
+
+// settings are what the page has to know.
+type settings struct {
+	URLs    []string `json:"urls"`
+	Region  string   `json:"region"`
+	Mode    string   `json:"mode"`
+	Profile string   `json:"profile"`
+}
+
+// newPage returns the handler of the page, of the built client and of the login.
+func newPage(urls []string, client string, issuer *bots.Issuer) (http.Handler, error) {
+	if _, err := os.Stat(filepath.Join(client, "index.js")); err != nil {
+		return nil, fmt.Errorf("--sdk: no built client (run make sdk-ts): %w", err)
+	}
+	page, err := fs.Sub(files, "page")
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(page))
+	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(client))))
+	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile})
+	})
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { login(w, r, issuer.AccessToken) })
+	return secured(mux), nil
+}
+
+// secured lets the page run its own scripts only, and call directors and game servers wherever they are.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; connect-src 'self' http: https: ws: wss:; frame-ancestors 'none'")
+		w.Header().Set("Cache-Control", "no-cache") // a new build is seen at once
+		next.ServeHTTP(w, r)
+	})
+}
+
+var playerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// login returns an access token for any name. A real login asks for more.
+func login(w http.ResponseWriter, r *http.Request, mint func(context.Context, string) (string, error)) {
+	name := r.FormValue("name")
+	if !playerName.MatchString(name) {
+		http.Error(w, "a name has 1 to 32 of A-Z a-z 0-9 _ -", http.StatusBadRequest)
+		return
+	}
+	token, err := mint(r.Context(), name)
+	if err != nil {
+		http.Error(w, "no token", http.StatusInternalServerError)
+		return
+	}
+	answer(w, map[string]string{"token": token})
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // fails if the browser is gone
+}
