@@ -46,15 +46,14 @@ function seatNow(player) {
 /** Waits with a ticket. Returns the way to the game server, or undefined if the ticket left the queue in another way. */
 async function queue(player) {
   const ticket = await player.queue({ profiles: [settings.profile] }, { signal: leave.signal });
-  const refresh = setInterval(() => ticket.read({ signal: leave.signal }).then(showLine, () => {}), 3000); // places change without a new state
+  const refresh = setInterval(() => ticket.read({ signal: leave.signal }).then(showNumbers, () => {}), 3000); // the place changes without a new state
   $('accept').onclick = () => answer(ticket, 'accept');
   $('decline').onclick = () => answer(ticket, 'decline');
   try {
     for await (const status of ticket.watch({ signal: leave.signal })) {
       say({ queued: 'You wait for a match.', accepting: 'Accept the match.', waiting_for_server: 'The match waits for a game server.' }[status.state] ?? status.state);
-      showLine(status);
+      showNumbers(status);
       show({ ready: status.state === 'accepting' });
-      if (status.accept) $('accepted').textContent = `${status.accept.accepted} of ${status.accept.players} have accepted.`;
       if (status.state === 'assigned') return player.resolve(status.session_handle, { signal: leave.signal });
       if (status.reason) say(`${status.state}: ${status.reason}`);
     }
@@ -76,10 +75,11 @@ async function answer(ticket, method) {
   }
 }
 
-function showLine(status) {
+function showNumbers(status) {
   show({ line: status.state === 'queued' });
   $('place').textContent = status.place ?? '…';
-  $('estimate').textContent = status.estimate ? `about ${Math.round(status.estimate.p50)} s` : 'for an unknown time';
+  $('estimate').textContent = status.estimate ? `about ${Math.round(status.estimate.p50)} s` : 'not known yet';
+  if (status.accept) $('accepted').textContent = `${status.accept.accepted} of ${status.accept.players} have accepted.`;
 }
 
 async function playUntilTheEnd(seat) {

@@ -36,3 +36,26 @@ func TestNodeTypesAreCurrent(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, string(want) == string(have), "sdk/ts/src/api.ts is not current: make generate")
 }
+
+// Pins an example of the documentation that does not compile, and a package whose types programs cannot find.
+func TestNodeExampleCompiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "node_modules", "@lattice-director", "sdk")
+	require.NoError(t, os.MkdirAll(pkg, 0o750))
+	require.NoError(t, os.CopyFS(filepath.Join(pkg, "dist"), os.DirFS(filepath.Join(built(t), "sdk"))))
+	for from, to := range map[string]string{"../package.json": filepath.Join(pkg, "package.json"), "example.ts": filepath.Join(dir, "example.ts")} {
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(to, text, 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600))
+	for _, kind := range []string{"nodenext", "bundler"} {
+		target := map[string]string{"nodenext": "nodenext", "bundler": "es2022"}[kind]
+		tsc := exec.CommandContext(t.Context(), "node", module("typescript/bin/tsc"), "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", target,
+			"--moduleResolution", kind, "--target", "es2022", "--lib", "es2022,dom", "--moduleDetection", "force", "example.ts")
+		tsc.Dir = dir
+		out, err := tsc.CombinedOutput()
+		require.NoError(t, err, "%s: %s", kind, out)
+	}
+}
