@@ -157,8 +157,7 @@ func (c *Config) processSettings() []setting {
 		{flag: "trusted-proxies", section: sectionListeners, by: byServers, value: networks(&c.TrustedProxies),
 			help: "The proxies whose X-Forwarded-For is trusted. Set it to your load balancer's addresses; otherwise all callers share the balancer's address"},
 		{flag: "cors-origins", section: sectionListeners, by: byServers, value: list(&c.CORSOrigins, "origins such as https://play.example, or *"),
-			help: "The origins of web pages that may call the player routes from a browser. Not set: none, except that `director dev` allows " +
-				"port 5173 of this machine, where examples/browser serves its page"},
+			help: "The origins of web pages that may call the player routes from a browser. Not set: none; `director dev` allows port 5173 of its machine"},
 		{flag: "drain-delay", section: sectionListeners, def: "0s", by: byServers, value: duration(&c.DrainDelay, 0, 10*time.Minute),
 			help: "How long the replica continues to serve after SIGTERM while /readyz answers 503. Set it longer than the load balancer needs to notice"},
 		{flag: "shutdown-timeout", section: sectionListeners, def: "20s", by: byServers, value: duration(&c.ShutdownBudget, time.Second, 10*time.Minute),

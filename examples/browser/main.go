@@ -44,16 +44,16 @@ func main() {
 	flag.StringVar(&o.sdk, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
 	flag.IntVar(&o.bots, "bots", 3, "how many bots play")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "browser:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves the page, the game server and the bots until ctx ends.
+// run serves the page, the game server and the bots until Ctrl-C.
 func run(ctx context.Context, o options) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	issuer, err := bots.LoadIssuer(o.issuerKey)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/leaveout"
+	"github.com/lattice-director/director/internal/toolstest"
 )
 
 // Prepare is what a TestMain calls first. Where Chromium is missing, it says so on stderr and leaves out the tests that need it; in CI it
 // ends the process.
 func Prepare() {
 	flag.Parse()
-	leaveout.Unless(find(), "^TestChromium", "Chromium (run ops/install-chromium.sh)")
+	toolstest.LeaveOut(find(), "^TestChromium", "Chromium (run ops/install-chromium.sh)")
 }
 
 // find looks where chromedp looks.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/leaveout"
+	"github.com/lattice-director/director/internal/toolstest"
 )
 
 // locale decides what localeCompare does.
@@ -46,7 +46,7 @@ func prepare(manifest, lock []byte) {
 	flag.Parse()
 	var err error
 	modules, err = install(context.Background(), manifest, lock)
-	leaveout.Unless(err, "^TestNode", "Node.js (run ops/install-node.sh)")
+	toolstest.LeaveOut(err, "^TestNode", "Node.js (run ops/install-node.sh)")
 }
 
 // Modules returns the directory of the packages that Prepare installed.

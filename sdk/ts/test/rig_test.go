@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func (r *rig) serve(name string, settings ...string) *replica {
 	addrs, err := subprocess.FreeAddrs(r.Context(), 1)
 	require.NoError(r, err)
 	command := r.command(name, "serve", "--work", "--addr", addrs[0])
-	command.Env = append(command.Env[:len(command.Env):len(command.Env)], settings...)
+	command.Env = append(slices.Clip(command.Env), settings...)
 	p, err := command.Start()
 	require.NoError(r, err)
 	r.Cleanup(func() {

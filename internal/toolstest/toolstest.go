@@ -1,5 +1,5 @@
-// Package leaveout excludes tests that need a program which a machine does not have.
-package leaveout
+// Package toolstest excludes tests that need a program which a machine does not have.
+package toolstest
 
 import (
 	"flag"
@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// Unless excludes the tests whose names match a pattern of the flag -skip if err is not nil: it says on stderr what is not tested. In CI it ends
+// LeaveOut excludes the tests whose names match a pattern of the flag -skip if err is not nil: it says on stderr what is not tested. In CI it ends
 // the process instead. A TestMain calls it after flag.Parse.
-func Unless(err error, pattern, what string) {
+func LeaveOut(err error, pattern, what string) {
 	if err == nil {
 		return
 	}
