@@ -142,6 +142,9 @@ func TestDev(t *testing.T) {
 	status, body = clitest.Post(t, api+"/resolve", alice, object{"session_handle": clitest.Field(t, body, "session_handle")})
 	require.Equal(t, http.StatusOK, status, body)
 	verifies(t, api, clitest.Field(t, body, "session_token"), session)
+	require.Contains(t, first.stdout.wait(t, "Play in a browser"), "make browser DATA="+data+" DIRECTOR_URL="+api)
+	require.Equal(t, pageOrigins[0], allowedOrigin(t, api, pageOrigins[0]))
+	require.Empty(t, allowedOrigin(t, api, "https://evil.example"))
 	status, _ = clitest.Get(t, api+"/readyz")
 	require.Equal(t, http.StatusOK, status)
 	status, _ = clitest.Get(t, strings.Fields(first.stdout.wait(t, "  Metrics "))[1])
@@ -175,6 +178,18 @@ func TestDev(t *testing.T) {
 	require.Len(t, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data), 1)
 	afterCrash.interrupt()
 	postgresGone(t, data)
+}
+
+// allowedOrigin asks as a browser does whether a page may call matchmake, and returns the origin that may.
+func allowedOrigin(t *testing.T, api, page string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, api+"/matchmake", nil)
+	require.NoError(t, err)
+	req.Header = http.Header{"Origin": {page}, "Access-Control-Request-Method": {http.MethodPost}}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp.Header.Get("Access-Control-Allow-Origin")
 }
 
 // servesTheLobby joins a room, with the address and the token command of the welcome text.

@@ -22,6 +22,7 @@ var scenarios = map[string]func(*rig){
 	"a party waits with one ticket":            queuesParty,
 	"an expired access token is replaced":      replacesToken,
 	"an aborted call and an aborted watch end": aborts,
+	"hostile answers are bounded":              boundsAnswers,
 }
 
 type node struct{ *nodetest.Script }
