@@ -114,7 +114,6 @@ export class Client {
       if (!response.ok) throw refusalOf(call, response, await reached(deadline, () => readText(response)));
       const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream') && response.body;
       if (!isStream) throw new UnreachableError('the answer is no stream of events');
-      deadline.pause();
       return new EventStream(response.body, deadline);
     } catch (err) {
       deadline.end();

@@ -83,6 +83,18 @@ test('seat waits a second for capacity without Retry-After, and returns a misspe
   assert.ok(director.requests[1].at - director.requests[0].at >= 1000);
 });
 
+// Pins pauses that grow until the director no longer counts the player as waiting.
+test('seat asks as often as a director that starts servers wants', async (t) => {
+  const director = await serve(t, (req, res, n) => {
+    if (n <= 5) return refuse(res, 409, 'no_capacity', { 'Retry-After': '0' }, { servers_starting: 1 });
+    return answer(res, 200, req.url === '/matchmake' ? match : { session_id: 'eu.s1', endpoint: 'e:1', session_token: 'a.b.c' });
+  });
+  const pauses = [];
+  await player(director.url, { firstBackoff: 4, maxBackoff: 1000, onRetry: ({ pause }) => pauses.push(pause) }).seat(duel);
+  assert.equal(pauses.length, 5);
+  for (const pause of pauses) assert.ok(pause <= 6, `${pauses}`);
+});
+
 test('seat waits for the first server if asked to', async (t) => {
   const director = await serve(t, (req, res, n) => {
     if (n === 1) return refuse(res, 409, 'mode_unknown');

@@ -33,6 +33,13 @@ test('a token that stays refused is not replaced for ever', async (t) => {
   assert.equal(director.requests.length, 3);
 });
 
+test('a call gets one new token, also if it is repeated', async (t) => {
+  const director = await serve(t, (req, res, n) => (n === 2 ? refuse(res, 503, 'unavailable') : refuse(res, 401, 'unauthorized')));
+  let refreshed = 0;
+  await assert.rejects(player(director.url, { token: ({ refresh }) => ((refreshed += refresh), 'x') }).matchmake(duel), { status: 401 });
+  assert.deepEqual([refreshed, director.requests.length], [1, 3]);
+});
+
 test('a stream gets a new token as well', async (t) => {
   const director = await serve(t, wants('new', (req, res) => (stream(res, text(ticket(1, 'assigned'))), res.end())));
   const states = player(director.url, { token: ({ refresh }) => (refresh ? 'new' : 'old') }).ticket('t1').watch();
