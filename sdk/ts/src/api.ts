@@ -797,7 +797,8 @@ export interface paths {
         };
         /**
          * This contract, for people
-         * @description This page. It loads nothing from other servers.
+         * @description This page. It loads nothing from other servers. The page `/docs/try` beside it searches this contract and makes the calls; it
+         *     shows the contract of the realtime lobby's control API, too (`/nexis.yaml`).
          */
         get: operations["getDocs"];
         put?: never;
