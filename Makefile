@@ -104,6 +104,10 @@ generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ##
 tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum
 	@go mod tidy -diff
 
+.PHONY: helm-check
+helm-check: ## Render the Helm chart with many values, and check the objects with the API server's own code (some minutes, once)
+	@cd ops/helm/test && go test -mod=readonly -count=1 ./...
+
 .PHONY: test-pg18
 test-pg18: ## Run the tests on Postgres 18 (needs npm)
 	@bindir=$$(ops/install-postgres.sh npm 18 $(PG18_DIR)); \

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pins a secret of the program that the Helm chart would take as a value, and so write into a ConfigMap.
+func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
+	t.Parallel()
+	refused := refusedByTheChart(t)
+	for _, s := range new(Config).settings() {
+		if s.secret {
+			for _, name := range slices.Concat([]string{s.variable()}, s.aliases) {
+				require.Contains(t, refused, name)
+			}
+		}
+	}
+}
+
+// Pins a listener's address that the Helm chart takes as a setting: the replica would listen where no Service and no probe looks.
+func TestTheHelmChartOwnsTheAddressesOfListeners(t *testing.T) {
+	t.Parallel()
+	refused := refusedByTheChart(t)
+	for _, name := range []string{"DIRECTOR_ADDR", "DIRECTOR_METRICS_ADDR", "DIRECTOR_GRPC_ADDR", "DIRECTOR_ORCHESTRATOR_ADDR", "DIRECTOR_REALTIME_ADDR",
+		"DIRECTOR_REALTIME_CONTROL_ADDR"} {
+		require.Contains(t, refused, name)
+		require.Empty(t, newEnvironment([]string{name + "=:1"}).unknownVariables())
+	}
+}
+
+// refusedByTheChart returns the variables that values.settings of the Helm chart must not have.
+func refusedByTheChart(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../ops/helm/lattice-director/values.schema.json")
+	require.NoError(t, err)
+	var schema struct {
+		Defs struct {
+			Settings struct {
+				PropertyNames struct {
+					Not struct{ Enum []string }
+				}
+			}
+		} `json:"$defs"`
+	}
+	require.NoError(t, json.Unmarshal(text, &schema))
+	return schema.Defs.Settings.PropertyNames.Not.Enum
+}

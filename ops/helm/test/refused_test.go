@@ -1,0 +1,53 @@
+package helm_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pins a value with a typing error that is ignored, or that fails later, in the cluster, without the name of its field.
+func TestBadValuesAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	for values, named := range map[string]string{
+		"replica: {count: 3}":                                             "replica",
+		"replicas: {count: three}":                                        "/replicas/count",
+		"replicas: {count: 0}":                                            "/replicas/count",
+		"replicas: {replicas: 3}":                                         "/replicas",
+		"existingSecret: ''":                                              "/existingSecret",
+		"existingSecret: {name: director}":                                "/existingSecret",
+		"image: {repository: ''}":                                         "/image/repository",
+		"image: {digest: abc}":                                            "/image/digest",
+		"image: {pullPolicy: Sometimes}":                                  "/image/pullPolicy",
+		"listeners: {api: {port: 80}}":                                    "/listeners/api/port",
+		"listeners: {api: {enabled: false}}":                              "/listeners/api",
+		"listeners: {lobby: {enabled: true}}":                             "/listeners",
+		"listeners: {realtimeControl: {ingress: {enabled: true}}}":        "/listeners/realtimeControl",
+		"listeners: {metrics: {ingress: {enabled: true}}}":                "/listeners/metrics",
+		"listeners: {api: {ingress: {enabled: true}}}":                    "/listeners/api/ingress/host",
+		"listeners: {api: {from: [everybody]}}":                           "/listeners/api/from/0",
+		"settings: {DIRECTOR_FLEET_TOKEN: a-secret-in-values}":            "DIRECTOR_FLEET_TOKEN",
+		"settings: {DATABASE_URL: 'postgres://u:p@h/d'}":                  "DATABASE_URL",
+		"settings: {DIRECTOR_ADDR: ':80'}":                                "DIRECTOR_ADDR",
+		"settings: {DIRECTOR_DRAIN_DELAY: 5s}":                            "DIRECTOR_DRAIN_DELAY",
+		"settings: {DIRECTOR_REALTIME_ROOMS: {town: {}}}":                 "/settings/DIRECTOR_REALTIME_ROOMS",
+		"workers: {settings: {DIRECTOR_EDGEGAP_TOKEN: secret-in-values}}": "DIRECTOR_EDGEGAP_TOKEN",
+		"secretEnv: {DIRECTOR_OPS_TOKENS: the-secret-itself}":             "/secretEnv/DIRECTOR_OPS_TOKENS",
+		"secretEnv: {DIRECTOR_OPS_TOKENS: {value: the-secret-itself}}":    "/secretEnv/DIRECTOR_OPS_TOKENS",
+		"secretEnv: {DATABASE_URL: null}":                                 "/secretEnv",
+		"drainDelay: 10s":                                                 "/drainDelay",
+		"podSecurityContext: {runAsNonRoot: false}":                       "/podSecurityContext/runAsNonRoot",
+		"podSecurityContext: {seccompProfile: null}":                      "/podSecurityContext",
+		"networkPolicy: {egressPorts: [postgres]}":                        "/networkPolicy/egressPorts/0",
+		"serviceMonitor: {interval: fast}":                                "/serviceMonitor/interval",
+		"replicas: {podDisruptionBudget: {maxUnavailable: 0}}":            "/replicas/podDisruptionBudget/maxUnavailable",
+		"workers: {resources: {request: {cpu: 1}}}":                       "/workers/resources",
+	} {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			_, err := renderValues(t, values)
+			require.ErrorContains(t, err, named)
+			require.NotContains(t, err.Error(), "the-secret-itself")
+		})
+	}
+}
