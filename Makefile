@@ -104,9 +104,10 @@ generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ##
 tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum
 	@go mod tidy -diff
 
-.PHONY: helm-check
-helm-check: ## Render the Helm chart with many values, and check the objects with the API server's own code (some minutes, once)
-	@cd ops/helm/test && go test -mod=readonly -count=1 ./...
+.PHONY: ops-check
+ops-check: ## Check the Helm chart and the manifests with the code of Kubernetes' API server, and compose.yaml with that of Docker Compose
+	@echo "building the checks: four minutes the first time, seconds after that"
+	@cd ops/test && go test -mod=readonly -count=1 ./...
 
 .PHONY: test-pg18
 test-pg18: ## Run the tests on Postgres 18 (needs npm)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const chartDir = "../lattice-director"
+const chartDir = "../../helm/lattice-director"
 
 // loaded returns the chart, which rendering does not change.
 var loaded = sync.OnceValues(func() (*chart.Chart, error) { return loader.Load(chartDir) })
