@@ -30,6 +30,9 @@ BENCHTIME    ?= 1s
 # checkout may not be readable.
 PG18_DIR     ?= $(if $(filter 0,$(shell id -u)),/var/cache/director/postgres-18,$(BIN)/postgres-18)
 GOVULNCHECK  := v1.8.0
+GORELEASER   := v2.16.0
+SYFT         := v1.57.0
+RELEASE_FLAGS ?= --snapshot --clean --skip=docker
 # The plugins of protoc that generate Go code.
 PLUGINS      := $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen-grpc-gateway
 
@@ -142,6 +145,14 @@ docker: ## Build the images lattice-director and lattice-arena
 	docker build --build-arg VERSION=$(VERSION) --target director -t lattice-director:$(VERSION) -t lattice-director:latest .
 	docker build --build-arg VERSION=$(VERSION) --target arena -t lattice-arena:$(VERSION) -t lattice-arena:latest .
 
+.PHONY: docker-check
+docker-check: ## Build both images on a real engine, and run the director's until SIGTERM (needs an engine, best one of your own)
+	@ops/docker-check.sh
+
+.PHONY: release
+release: $(BIN)/goreleaser $(BIN)/syft ## Build binaries, archives, packages, checksums and SBOMs into .bin/release/; publishes nothing without RELEASE_FLAGS
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/goreleaser release $(RELEASE_FLAGS)
+
 ##@ Installed by the targets above
 
 .PHONY: tools
@@ -197,3 +208,11 @@ $(BIN)/gotestsum: tools/go.mod tools/go.sum
 $(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	@echo "building golangci-lint into $(BIN)/: once, a minute or two"
 	@go build -modfile=tools/lint/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/goreleaser:
+	@echo "building goreleaser into $(BIN)/: once, many minutes"
+	@GOBIN=$(CURDIR)/$(BIN) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+
+$(BIN)/syft:
+	@echo "building syft into $(BIN)/: once, many minutes"
+	@GOBIN=$(CURDIR)/$(BIN) go install github.com/anchore/syft/cmd/syft@$(SYFT)
