@@ -87,7 +87,7 @@ for _ in $(seq 100); do "$bin/pg_isready" --quiet --host 127.0.0.1 --port "$port
 
 # The options are the restrictions of the Helm chart.
 run=(docker run --network host --read-only --cap-drop ALL --security-opt no-new-privileges
-	--env "DATABASE_URL=postgres://director@127.0.0.1:$port/postgres" --env DIRECTOR_ADDR=127.0.0.1:$((port + 1))
+	--env DIRECTOR_LOG_LEVEL=warn --env "DATABASE_URL=postgres://director@127.0.0.1:$port/postgres" --env DIRECTOR_ADDR=127.0.0.1:$((port + 1))
 	--env DIRECTOR_KEY_ENCRYPTION_KEY="$(openssl rand -base64 32)" --env DIRECTOR_FLEET_TOKEN="$(openssl rand -hex 24)"
 	--env 'DIRECTOR_AUTH_JWKS={"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"check","x":"n4RVW18EC8kHb91qHgTFp0MPFOHfo5mn6Qb8niWI5fw"}]}')
 say 'director migrate up'
@@ -101,7 +101,7 @@ for _ in $(seq 100); do
 done
 [[ $status == 200 ]] || { docker logs "$name" >&2; fail "/readyz answers $status"; }
 say "/readyz answers $status"
-[[ $(docker top "$name" -eo uid | tail -1 | tr -d ' ') == 65532 ]] || fail 'the process does not run as 65532'
+[[ $(docker top "$name" -eo pid,uid | awk 'END { print $2 }') == 65532 ]] || fail 'the process does not run as 65532'
 
 say 'SIGTERM'
 started=$SECONDS
