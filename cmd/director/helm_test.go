@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -41,12 +42,10 @@ func refusedByTheChart(t *testing.T) []string {
 	var schema struct {
 		Defs struct {
 			Settings struct {
-				PropertyNames struct {
-					Not struct{ Enum []string }
-				}
+				Properties map[string]any // each refers to what is set instead
 			}
 		} `json:"$defs"`
 	}
 	require.NoError(t, json.Unmarshal(text, &schema))
-	return schema.Defs.Settings.PropertyNames.Not.Enum
+	return slices.Collect(maps.Keys(schema.Defs.Settings.Properties))
 }

@@ -26,12 +26,12 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		"listeners: {metrics: {ingress: {enabled: true}}}":                "/listeners/metrics",
 		"listeners: {api: {ingress: {enabled: true}}}":                    "/listeners/api/ingress/host",
 		"listeners: {api: {from: [everybody]}}":                           "/listeners/api/from/0",
-		"settings: {DIRECTOR_FLEET_TOKEN: a-secret-in-values}":            "DIRECTOR_FLEET_TOKEN",
-		"settings: {DATABASE_URL: 'postgres://u:p@h/d'}":                  "DATABASE_URL",
-		"settings: {DIRECTOR_ADDR: ':80'}":                                "DIRECTOR_ADDR",
-		"settings: {DIRECTOR_DRAIN_DELAY: 5s}":                            "DIRECTOR_DRAIN_DELAY",
+		"settings: {DIRECTOR_FLEET_TOKEN: a-secret-in-values}":            "/settings/DIRECTOR_FLEET_TOKEN",
+		"settings: {DATABASE_URL: 'postgres://u:p@h/d'}":                  "/settings/DATABASE_URL",
+		"settings: {DIRECTOR_ADDR: ':80'}":                                "/settings/DIRECTOR_ADDR",
+		"settings: {DIRECTOR_DRAIN_DELAY: 5s}":                            "/settings/DIRECTOR_DRAIN_DELAY",
 		"settings: {DIRECTOR_REALTIME_ROOMS: {town: {}}}":                 "/settings/DIRECTOR_REALTIME_ROOMS",
-		"workers: {settings: {DIRECTOR_EDGEGAP_TOKEN: secret-in-values}}": "DIRECTOR_EDGEGAP_TOKEN",
+		"workers: {settings: {DIRECTOR_EDGEGAP_TOKEN: secret-in-values}}": "/workers/settings/DIRECTOR_EDGEGAP_TOKEN",
 		"secretEnv: {DIRECTOR_OPS_TOKENS: the-secret-itself}":             "/secretEnv/DIRECTOR_OPS_TOKENS",
 		"secretEnv: {DIRECTOR_OPS_TOKENS: {value: the-secret-itself}}":    "/secretEnv/DIRECTOR_OPS_TOKENS",
 		"secretEnv: {DATABASE_URL: null}":                                 "/secretEnv",
@@ -48,6 +48,7 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 			_, err := renderValues(t, values)
 			require.ErrorContains(t, err, named)
 			require.NotContains(t, err.Error(), "the-secret-itself")
+			require.NotContains(t, err.Error(), "-in-values")
 		})
 	}
 }
