@@ -213,3 +213,24 @@ func TestOddProjectsAreRefused(t *testing.T) {
 		require.Equal(t, "token verification failed: invalid project id", frames[0].P["reason"])
 	}
 }
+
+// Pins two clients that take one session from each other without end.
+func TestTooManyTakeoversAreRefused(t *testing.T) {
+	t.Parallel()
+	v := serve(t)
+	first := v.client()
+	options := realtimetest.Options{URL: v.address(), Project: "p1", Session: first.Session()}
+	var refused *realtimetest.RefusedError
+	for range 12 {
+		c, err := realtimetest.Connect(t.Context(), options)
+		if err != nil {
+			require.ErrorAs(t, err, &refused)
+			break
+		}
+		t.Cleanup(c.Drop)
+		require.True(t, c.Resumed())
+	}
+	require.NotNil(t, refused)
+	require.Equal(t, closeSuperseded, refused.Status)
+	require.Equal(t, refuseTakeovers.reason, refused.Reason)
+}

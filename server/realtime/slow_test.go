@@ -151,3 +151,18 @@ func TestAReaderThatStopsIsCut(t *testing.T) {
 	}
 	owner.Wait(t, "the drop", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
 }
+
+// Pins sessions that stay connected for ever after their client vanished without a close frame.
+func TestASilentClientIsCut(t *testing.T) {
+	t.Parallel()
+	v := serve(t, func(o *Options) { o.timing.ping, o.timing.pong = 200*time.Millisecond, 3*time.Second })
+	reads := new(valve)
+	watcher, silent := v.client(), v.client(func(o *realtimetest.Options) { o.Wrap = reads.wrap })
+	room := watcher.Join(t, "chat", "", nil)
+	silent.Join(t, "chat", "", nil)
+	reads.shut.Lock() // it answers no ping any more
+	watcher.Wait(t, "the drop", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
+	reads.shut.Unlock()
+	require.Equal(t, silent.Session(), last(watcher, "room.dropped").Text("client_id"))
+	require.Zero(t, watcher.CloseStatus(), "whoever answers stays")
+}
