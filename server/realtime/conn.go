@@ -66,6 +66,9 @@ func (c *conn) ref() db.SessionEpoch { return c.session }
 // push implements receiver.
 func (c *conn) push(class pushClass, room string, frames ...*shared) {
 	p := parcel{class: class, room: room, frames: make([][]byte, 0, len(frames))}
+	if len(frames) > 0 {
+		p.decided = frames[0].decided
+	}
 	for _, f := range frames {
 		encoded := f.frame(c.codec)
 		p.frames, p.bytes = append(p.frames, encoded), p.bytes+len(encoded)

@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type hubMetrics struct {
 	rows      *prometheus.CounterVec
 	snapshots *prometheus.CounterVec
+	delivery  prometheus.Histogram
 }
 
 func newHubMetrics() *hubMetrics {
@@ -19,11 +20,17 @@ func newHubMetrics() *hubMetrics {
 			Help: "Snapshots of rooms that were due besides those of joins, by cause: resync and ack (the client differs), overflow (its outbox dropped patches), " +
 				"held (it acks too late for the patches that come), gap (rows of the log were gone).",
 		}, []string{"cause"}),
+		delivery: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "director_realtime_delivery_seconds",
+			Help: "Time from the transaction that changes a room until a member on this replica is written the patch or the messages, its commit included. " +
+				"A patch behind a snapshot waits until the client has acknowledged that, for up to two seconds.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}),
 	}
 }
 
 func (m *hubMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.rows, m.snapshots}
+	return []prometheus.Collector{m.rows, m.snapshots, m.delivery}
 }
 
 // applied counts a row. An answer comes with the room after it, the log without.

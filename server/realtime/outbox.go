@@ -1,5 +1,7 @@
 package realtime
 
+import "time"
+
 // Bounds of what waits to be written on a connection.
 const (
 	maxParcels     = 256
@@ -12,6 +14,8 @@ type parcel struct {
 	bytes  int
 	class  pushClass
 	room   string
+
+	decided time.Time // see shared; of the first frame
 }
 
 // droppable reports whether a later snapshot of the room replaces the parcel.

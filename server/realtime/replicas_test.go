@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -293,4 +295,35 @@ func TestJoinsAtOnceCauseFewLists(t *testing.T) {
 		}
 	}
 	require.Less(t, lists, n*n/4, "lists to all clients")
+}
+
+// Pins a delivery that nobody can see: how long changes take to their members is measured on both replicas, and only for changes.
+func TestDeliveryIsMeasured(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t)
+	near, far := a.client(), b.client()
+	room := near.Join(t, "counter_plugin_room", "", nil)
+	far.Join(t, "counter_plugin_room", "", nil)
+	near.Wait(t, "the other", func(v *realtimetest.View) bool { return len(v.Room(room).Members) == 2 })
+	before := a.delivered(t)
+	require.Equal(t, 1, b.delivered(t), "its own join")
+	for range 3 {
+		near.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
+	}
+	for _, c := range []*realtimetest.Client{near, far} {
+		c.Wait(t, "the changes", func(v *realtimetest.View) bool { return v.Count("room.message", room) == 3 })
+	}
+	require.Eventually(t, func() bool { return a.delivered(t) > before && b.delivered(t) > 1 }, patience, time.Millisecond)
+	near.Must(t, "echo", "", map[string]any{})
+	require.LessOrEqual(t, a.delivered(t), before+6, "a patch and a message of each change")
+}
+
+// delivered returns how many deliveries a replica has measured.
+func (v *served) delivered(t *testing.T) int {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(v.metrics.hub.delivery)
+	all, err := registry.Gather()
+	require.NoError(t, err)
+	return int(all[0].GetMetric()[0].GetHistogram().GetSampleCount())
 }

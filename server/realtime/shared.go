@@ -1,10 +1,15 @@
 package realtime
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // shared is a frame for several clients, which is encoded once per codec. Safe for concurrent use.
 type shared struct {
 	json, msgpack func() []byte
+
+	decided time.Time // of a change of a room, by the database's clock; zero for anything else
 }
 
 // newShared returns the frame of a message, which must not change any more.

@@ -82,9 +82,11 @@ func newRowFrames(room string, row db.LobbyRow) *rowFrames {
 	f := &rowFrames{pos: row.Pos, seq: row.Seq, entries: row.Entries, events: make([]*shared, len(row.Entries))}
 	if len(row.Patch) > 0 {
 		f.patch = newShared(patchMessage(room, row.Seq, row.Patch))
+		f.patch.decided = row.At
 	}
 	for i, e := range row.Entries {
 		f.events[i] = newShared(entryMessage(room, e))
+		f.events[i].decided = row.At
 		if e.Kind == rooms.EntryLeft {
 			if f.left == nil {
 				f.left = map[string]int{}

@@ -49,9 +49,17 @@ func (c *conn) writeBurst() error {
 			}
 			stalled.Reset(c.server.options.timing.write)
 		}
+		c.delivered(p)
 		c.feed()
 	}
 	return c.cork.flush()
+}
+
+// delivered observes how long a change of a room took to get here.
+func (c *conn) delivered(p parcel) {
+	if !p.decided.IsZero() {
+		c.server.metrics.hub.delivery.Observe(c.server.store.Now().Sub(p.decided).Seconds())
+	}
 }
 
 // unsent takes a parcel.
