@@ -107,7 +107,7 @@ func (h *hub) attach(c receiver, opened db.OpenedRealtime) {
 		return
 	}
 	h.news.ask(c.ref().ID) // for what happened before Watch
-	invite := after(len(opened.Rooms), func() { s.invite(opened.Invitations) })
+	invite := after(len(opened.Rooms), func() { s.inviteAlso(opened.Invitations) })
 	for _, a := range opened.Rooms {
 		h.enter(&joining{session: s, answer: a, kind: rooms.EntryReconnected, done: invite})
 	}

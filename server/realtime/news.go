@@ -170,16 +170,27 @@ func (s *attached) tell(news db.RealtimeNews, enqueued int) {
 	}
 }
 
+// inviteAlso sends invitations that the session was not sent before. Later ones may have been sent already.
+func (s *attached) inviteAlso(open []db.RealtimeInvitation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sendInvitations(open, s.told)
+}
+
+func (s *attached) sendInvitations(open []db.RealtimeInvitation, told map[uuid.UUID]bool) {
+	for _, i := range open {
+		if !told[i.Lobby] {
+			s.push(pushEvent, i.Room, newShared(invitationMessage(i)))
+		}
+		s.told[i.Lobby] = true
+	}
+}
+
 // invite sends the invitations that the session was not sent before. The others that it was sent are over.
 func (s *attached) invite(open []db.RealtimeInvitation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.told
 	s.told = make(map[uuid.UUID]bool, len(open))
-	for _, i := range open {
-		s.told[i.Lobby] = true
-		if !before[i.Lobby] {
-			s.push(pushEvent, i.Room, newShared(invitationMessage(i)))
-		}
-	}
+	s.sendInvitations(open, before)
 }

@@ -97,7 +97,7 @@ func TestPositionsReachTheMembersOnTheSameReplica(t *testing.T) {
 		}
 		sender.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 		far.Wait(t, "a later change", func(e *realtimetest.View) bool { return counter(e.Room(room)) == float64(i+1) })
-		require.Zero(t, count(far, kind))
+		require.Zero(t, countOf(far, kind))
 	}
 }
 
@@ -108,13 +108,4 @@ func last(c *realtimetest.Client, kind string) (found realtimetest.Event) {
 		}
 	}
 	return found
-}
-
-func count(c *realtimetest.Client, kind string) (n int) {
-	for _, e := range c.Events() {
-		if e.Type == kind {
-			n++
-		}
-	}
-	return n
 }
