@@ -70,10 +70,13 @@ const (
 	OriginOperator = "operator"
 )
 
-// Reasons for which a deployment fails when its server registers.
+// Reasons for which a deployment ends.
 const (
 	ReasonNoEndpoint   = "no_endpoint"    // it is not known what players would dial
 	ReasonTooManyBoots = "too_many_boots" // its process starts again and again
+	ReasonDeregistered = "deregistered"   // its server has ended in order, and has not registered again
+	// ReasonCrashed begins the reason of a server that ended by itself soon after it was ready.
+	ReasonCrashed = "crashed soon after it was ready"
 )
 
 // NewDeployment is a game server to start.

@@ -164,10 +164,10 @@ UPDATE deployments d SET
     tokens_by     = $4,
     clients_seq   = CASE WHEN had.same THEN d.clients_seq ELSE 0 END,
     lost_at       = NULL,
+    reason        = CASE WHEN had.boots > $5::int THEN 'too_many_boots' ELSE nullif(d.reason, 'deregistered') END,
     boots         = had.boots,
     boots_since   = had.boots_since,
     phase         = CASE WHEN had.boots > $5::int THEN 'failed' ELSE d.phase END,
-    reason        = CASE WHEN had.boots > $5::int THEN 'too_many_boots' ELSE d.reason END,
     generation    = CASE WHEN had.boots > $5::int THEN d.generation + 1 ELSE d.generation END,
     next_at       = CASE WHEN had.boots > $5::int OR d.phase IN ('wanted', 'deploying') THEN now() ELSE d.next_at END,
     woken_at      = CASE WHEN had.boots > $5::int OR d.phase IN ('wanted', 'deploying') THEN clock_timestamp() ELSE d.woken_at END
@@ -279,6 +279,23 @@ func (q *Queries) LockStarting(ctx context.Context, arg LockStartingParams) (Loc
 	var i LockStartingRow
 	err := row.Scan(&i.Incarnation, &i.Endpoint)
 	return i, err
+}
+
+const noteDeregistered = `-- name: NoteDeregistered :exec
+UPDATE deployments d SET reason = coalesce(d.reason, 'deregistered')
+FROM instances i
+WHERE i.region = $1 AND i.id = $2 AND d.region = $1 AND d.id = i.deployment_id AND d.desired = 'running'
+`
+
+type NoteDeregisteredParams struct {
+	Region string
+	ID     string
+}
+
+// The server of a deployment has ended by itself, and in order: that is no crash. If it registers again, it has not ended.
+func (q *Queries) NoteDeregistered(ctx context.Context, arg NoteDeregisteredParams) error {
+	_, err := q.db.Exec(ctx, noteDeregistered, arg.Region, arg.ID)
+	return err
 }
 
 const readyDeployment = `-- name: ReadyDeployment :exec

@@ -227,6 +227,60 @@ func (q *Queries) CountDeployments(ctx context.Context, regions []string) ([]Cou
 	return items, nil
 }
 
+const crashesOfVersion = `-- name: CrashesOfVersion :one
+WITH clock AS (
+    SELECT coalesce($1::timestamptz, now()) AS now
+), live AS (
+    SELECT d.ready_at, starts_with(coalesce(d.reason, ''), $2::text) OR coalesce(d.reason, '') = $3::text AS crashed,
+           d.ready_at <= c.now - $4::interval AND d.lost_at IS NULL AS survived
+    FROM deployments d CROSS JOIN clock c
+    WHERE d.region = $5 AND d.app = $6 AND d.version = $7 AND d.ready_at IS NOT NULL
+), ended AS (
+    SELECT h.ready_at, starts_with(coalesce(h.reason, ''), $2::text) OR coalesce(h.reason, '') = $3::text AS crashed,
+           coalesce(h.stop_at, h.gone_at) >= h.ready_at + $4::interval AS survived
+    FROM deployment_history h CROSS JOIN clock c
+    WHERE h.region = $5 AND h.app = $6 AND h.version = $7 AND h.ready_at IS NOT NULL AND h.gone_at > c.now - interval '1 hour'
+), servers AS (
+    SELECT ready_at, crashed, survived FROM live UNION ALL SELECT ready_at, crashed, survived FROM ended
+), last_survivor AS (
+    SELECT coalesce(max(s.ready_at), '-infinity') AS ready_at FROM servers s WHERE s.survived AND NOT s.crashed
+)
+SELECT (SELECT count(*) FROM servers s, last_survivor l WHERE s.crashed AND s.ready_at > l.ready_at)::int AS crashed,
+       (SELECT count(*) FROM live l WHERE NOT l.crashed AND NOT l.survived)::int AS young
+`
+
+type CrashesOfVersionParams struct {
+	Now          *time.Time
+	Crash        string
+	TooManyBoots string
+	Survives     time.Duration
+	Region       string
+	App          string
+	Version      string
+}
+
+type CrashesOfVersionRow struct {
+	Crashed int32
+	Young   int32
+}
+
+// Counts the servers of a version that crashed soon after they were ready, within an hour and since the last one that survived @survives; and those
+// that are ready for less than that. It reads the deployments of one pool and the history of an hour.
+func (q *Queries) CrashesOfVersion(ctx context.Context, arg CrashesOfVersionParams) (CrashesOfVersionRow, error) {
+	row := q.db.QueryRow(ctx, crashesOfVersion,
+		arg.Now,
+		arg.Crash,
+		arg.TooManyBoots,
+		arg.Survives,
+		arg.Region,
+		arg.App,
+		arg.Version,
+	)
+	var i CrashesOfVersionRow
+	err := row.Scan(&i.Crashed, &i.Young)
+	return i, err
+}
+
 const decideDeployment = `-- name: DecideDeployment :one
 UPDATE deployments d
 SET phase = $1, polls = $2, intent_at = $3, find_at = $4, generation = d.generation + 1,
@@ -324,15 +378,17 @@ func (q *Queries) EndInstanceOfDeployment(ctx context.Context, arg EndInstanceOf
 
 const failVersion = `-- name: FailVersion :one
 UPDATE app_versions v
-SET failures = v.failures + 1,
-    paused_until = CASE WHEN v.failures >= 2 THEN coalesce($1::timestamptz, now()) + least(interval '1 minute' * power(2, least(v.failures - 2, 10)), interval '30 minutes')
+SET failures = greatest(v.failures + 1, $1::int),
+    paused_until = CASE WHEN greatest(v.failures + 1, $1::int) >= 3
+                        THEN coalesce($2::timestamptz, now()) + least(interval '1 minute' * power(2, least(greatest(v.failures + 1, $1::int) - 3, 10)), interval '30 minutes')
                    ELSE v.paused_until END,
-    pause_reason = CASE WHEN v.failures >= 2 THEN $2::text ELSE v.pause_reason END
-WHERE v.app = $3 AND v.version = $4 AND (v.paused_until IS NULL OR v.paused_until <= coalesce($1::timestamptz, now()))
+    pause_reason = CASE WHEN greatest(v.failures + 1, $1::int) >= 3 THEN $3::text ELSE v.pause_reason END
+WHERE v.app = $4 AND v.version = $5 AND (v.paused_until IS NULL OR v.paused_until <= coalesce($2::timestamptz, now()))
 RETURNING (v.failures >= 3)::bool AS paused
 `
 
 type FailVersionParams struct {
+	Least   int32
 	Now     *time.Time
 	Reason  string
 	App     string
@@ -340,9 +396,10 @@ type FailVersionParams struct {
 }
 
 // Counts a failure that somebody has to repair. The third one pauses the version for a minute, further ones for twice as long each, half
-// an hour at most. A paused version counts none: its other servers fail for the same reason.
+// an hour at most. There were @least failures at least. A paused version counts none: its other servers fail for the same reason.
 func (q *Queries) FailVersion(ctx context.Context, arg FailVersionParams) (bool, error) {
 	row := q.db.QueryRow(ctx, failVersion,
+		arg.Least,
 		arg.Now,
 		arg.Reason,
 		arg.App,

@@ -83,7 +83,10 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *Queries,
 // Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded, Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 	return s.onLive(ctx, ref, func(q *Queries, region string) error {
-		return q.endInstance(ctx, region, ref.InstanceID, "deregistered")
+		if err := q.NoteDeregistered(ctx, NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
+			return err
+		}
+		return q.endInstance(ctx, region, ref.InstanceID, ReasonDeregistered)
 	})
 }
 

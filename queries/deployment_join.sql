@@ -15,10 +15,10 @@ UPDATE deployments d SET
     tokens_by     = @tokens_by,
     clients_seq   = CASE WHEN had.same THEN d.clients_seq ELSE 0 END,
     lost_at       = NULL,
+    reason        = CASE WHEN had.boots > sqlc.arg(max_boots)::int THEN 'too_many_boots' ELSE nullif(d.reason, 'deregistered') END,
     boots         = had.boots,
     boots_since   = had.boots_since,
     phase         = CASE WHEN had.boots > sqlc.arg(max_boots)::int THEN 'failed' ELSE d.phase END,
-    reason        = CASE WHEN had.boots > sqlc.arg(max_boots)::int THEN 'too_many_boots' ELSE d.reason END,
     generation    = CASE WHEN had.boots > sqlc.arg(max_boots)::int THEN d.generation + 1 ELSE d.generation END,
     next_at       = CASE WHEN had.boots > sqlc.arg(max_boots)::int OR d.phase IN ('wanted', 'deploying') THEN now() ELSE d.next_at END,
     woken_at      = CASE WHEN had.boots > sqlc.arg(max_boots)::int OR d.phase IN ('wanted', 'deploying') THEN clock_timestamp() ELSE d.woken_at END
@@ -83,6 +83,12 @@ WHERE v.app = h.app AND v.version = h.version;
 -- name: ShowInstance :exec
 -- Sets the status and the endpoint of an instance that belongs to a deployment.
 UPDATE instances SET status = @status, endpoint = @endpoint WHERE region = @region AND id = @id AND (status, endpoint) IS DISTINCT FROM (@status, @endpoint);
+
+-- name: NoteDeregistered :exec
+-- The server of a deployment has ended by itself, and in order: that is no crash. If it registers again, it has not ended.
+UPDATE deployments d SET reason = coalesce(d.reason, 'deregistered')
+FROM instances i
+WHERE i.region = @region AND i.id = @id AND d.region = @region AND d.id = i.deployment_id AND d.desired = 'running';
 
 -- name: DeployedInstance :one
 SELECT i.status, i.endpoint, d.ends_at, (d.desired = 'stopped' OR d.phase IN ('draining', 'failed', 'stopping'))::bool AS ending

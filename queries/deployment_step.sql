@@ -107,14 +107,38 @@ RETURNING instance_id;
 
 -- name: FailVersion :one
 -- Counts a failure that somebody has to repair. The third one pauses the version for a minute, further ones for twice as long each, half
--- an hour at most. A paused version counts none: its other servers fail for the same reason.
+-- an hour at most. There were @least failures at least. A paused version counts none: its other servers fail for the same reason.
 UPDATE app_versions v
-SET failures = v.failures + 1,
-    paused_until = CASE WHEN v.failures >= 2 THEN coalesce(sqlc.narg('now')::timestamptz, now()) + least(interval '1 minute' * power(2, least(v.failures - 2, 10)), interval '30 minutes')
+SET failures = greatest(v.failures + 1, @least::int),
+    paused_until = CASE WHEN greatest(v.failures + 1, @least::int) >= 3
+                        THEN coalesce(sqlc.narg('now')::timestamptz, now()) + least(interval '1 minute' * power(2, least(greatest(v.failures + 1, @least::int) - 3, 10)), interval '30 minutes')
                    ELSE v.paused_until END,
-    pause_reason = CASE WHEN v.failures >= 2 THEN @reason::text ELSE v.pause_reason END
+    pause_reason = CASE WHEN greatest(v.failures + 1, @least::int) >= 3 THEN @reason::text ELSE v.pause_reason END
 WHERE v.app = @app AND v.version = @version AND (v.paused_until IS NULL OR v.paused_until <= coalesce(sqlc.narg('now')::timestamptz, now()))
 RETURNING (v.failures >= 3)::bool AS paused;
+
+-- name: CrashesOfVersion :one
+-- Counts the servers of a version that crashed soon after they were ready, within an hour and since the last one that survived @survives; and those
+-- that are ready for less than that. It reads the deployments of one pool and the history of an hour.
+WITH clock AS (
+    SELECT coalesce(sqlc.narg('now')::timestamptz, now()) AS now
+), live AS (
+    SELECT d.ready_at, starts_with(coalesce(d.reason, ''), sqlc.arg(crash)::text) OR coalesce(d.reason, '') = sqlc.arg(too_many_boots)::text AS crashed,
+           d.ready_at <= c.now - sqlc.arg(survives)::interval AND d.lost_at IS NULL AS survived
+    FROM deployments d CROSS JOIN clock c
+    WHERE d.region = @region AND d.app = @app AND d.version = @version AND d.ready_at IS NOT NULL
+), ended AS (
+    SELECT h.ready_at, starts_with(coalesce(h.reason, ''), sqlc.arg(crash)::text) OR coalesce(h.reason, '') = sqlc.arg(too_many_boots)::text AS crashed,
+           coalesce(h.stop_at, h.gone_at) >= h.ready_at + sqlc.arg(survives)::interval AS survived
+    FROM deployment_history h CROSS JOIN clock c
+    WHERE h.region = @region AND h.app = @app AND h.version = @version AND h.ready_at IS NOT NULL AND h.gone_at > c.now - interval '1 hour'
+), servers AS (
+    SELECT * FROM live UNION ALL SELECT * FROM ended
+), last_survivor AS (
+    SELECT coalesce(max(s.ready_at), '-infinity') AS ready_at FROM servers s WHERE s.survived AND NOT s.crashed
+)
+SELECT (SELECT count(*) FROM servers s, last_survivor l WHERE s.crashed AND s.ready_at > l.ready_at)::int AS crashed,
+       (SELECT count(*) FROM live l WHERE NOT l.crashed AND NOT l.survived)::int AS young;
 
 -- name: PausePoolWithoutCapacity :exec
 -- The pool starts no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at most. An operator's pause stays.

@@ -54,6 +54,7 @@ func TestServersThatWereReadyAreNoFailures(t *testing.T) {
 	w := setupWorks(t)
 	p := w.worker()
 	id := w.ready(p)
+	w.exec("UPDATE deployments SET ready_at = $1::timestamptz - interval '2 minutes'", w.Now())
 	w.shop.end("ref-0")
 	w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now())
 	w.let(5*time.Second, p)
@@ -63,6 +64,82 @@ func TestServersThatWereReadyAreNoFailures(t *testing.T) {
 	require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "enough"))
 	w.let(20*time.Second, p)
 	require.Equal(t, "gone: enough", w.phase(id))
+	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"))
+}
+
+// crash makes servers that were ready just now end by themselves.
+func (w *works) crash(p *provisioner, ids ...uuid.UUID) {
+	w.bundle.t.Helper()
+	w.exec("UPDATE deployments SET ready_at = $1 WHERE ready_at IS NOT NULL", w.Now())
+	w.elapse(30 * time.Second)
+	for _, id := range ids {
+		w.shop.end(one[provider.Ref](w.bundle, "SELECT ref FROM deployments WHERE id = $1", id))
+		w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp() WHERE id = $2", w.Now(), id)
+		w.step(p)
+		require.Equal(w.bundle.t, "gone: crashed soon after it was ready: the server has ended", w.phase(id))
+	}
+}
+
+// Pins servers that crash as soon as players come, and are replaced for ever: each of them was ready, which ended the count of failures.
+func TestACrashLoopAfterReadyPausesTheVersion(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	for i := range 3 {
+		w.crash(p, w.ready(p))
+		require.Equal(t, i+1, one[int](w.bundle, "SELECT failures FROM app_versions"))
+	}
+	require.Equal(t, time.Minute, one[time.Duration](w.bundle, "SELECT paused_until - $1 FROM app_versions", w.Now()).Round(time.Second))
+	w.let(2*time.Minute, p)
+	w.crash(p, w.ready(p))
+	require.Equal(t, 2*time.Minute, one[time.Duration](w.bundle, "SELECT paused_until - $1 FROM app_versions", w.Now()).Round(time.Second))
+
+	w.let(3*time.Minute, p)
+	survivor := w.ready(p)
+	w.exec("UPDATE deployments SET ready_at = $1", w.Now())
+	w.let(3*time.Minute, p)
+	w.exec("UPDATE deployments SET desired = 'stopped', reason = 'surplus', stop_at = $1, next_at = $1, woken_at = clock_timestamp() WHERE id = $2", w.Now(), survivor)
+	w.let(20*time.Second, p)
+	require.Equal(t, "gone: surplus", w.phase(survivor))
+	w.crash(p, w.ready(p))
+	require.Equal(t, 1, one[int](w.bundle, "SELECT failures FROM app_versions"), "one survived in between")
+}
+
+// Pins a region that is paused because three of many servers have crashed.
+func TestAFewCrashesOfManyServersAreNoLoop(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	ids := make([]uuid.UUID, 8)
+	for i := range ids {
+		ids[i] = w.want()
+	}
+	w.step(p)
+	for _, id := range ids {
+		w.join(id)
+	}
+	w.let(30*time.Second, p)
+	w.crash(p, ids[:4]...)
+	require.Equal(t, 4, one[int](w.bundle, "SELECT failures FROM app_versions"), "half of them")
+	w.exec("UPDATE app_versions SET failures = 0, paused_until = NULL")
+	w.exec("DELETE FROM deployment_history WHERE id <> $1", ids[0])
+	w.crash(p, ids[4])
+	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"), "two crashed, three may live")
+}
+
+// A server that deregisters ends in order, however soon. If it registers again, it has not ended, and may crash.
+func TestAServerThatDeregistersIsNoCrash(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	id := w.ready(p)
+	require.NoError(t, w.Deregister(t.Context(), db.InstanceRef{InstanceID: id.String()}))
+	w.join(id)
+	require.Equal(t, 1, one[int](w.bundle, "SELECT count(*) FROM deployments WHERE reason IS NULL"))
+	require.NoError(t, w.Deregister(t.Context(), db.InstanceRef{InstanceID: id.String()}))
+	w.shop.end("ref-0")
+	w.let(10*time.Second, p)
+	require.Equal(t, "gone: deregistered", w.phase(id))
 	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"))
 }
 

@@ -30,7 +30,7 @@ func (s *step) deploy(ctx context.Context) error {
 	spec, err := s.spec(lifetime)
 	if err != nil {
 		s.d.IntentAt = before
-		return s.conclude(ctx, fail(&s.d, s.now(), "its environment could not be made", err.Error()).blaming(&s.d))
+		return s.conclude(ctx, failBlaming(&s.d, s.now(), "its environment could not be made", err.Error()))
 	}
 	var o provider.Observation
 	err = s.call(ctx, opDeploy, func(ctx context.Context) (err error) {
@@ -111,7 +111,7 @@ func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time)
 		if err := s.conclude(ctx, fail(&s.d, s.now(), "the provider refused it", s.d.LastError)); err != nil {
 			return err
 		}
-		return s.failVersion(ctx, s.d.LastError)
+		return s.failVersion(ctx, s.d.LastError, 0)
 	case provider.Capacity:
 		return s.withoutCapacity(ctx, cause, before)
 	default:
@@ -140,9 +140,22 @@ func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Ti
 	return s.retry(ctx, cause)
 }
 
-// failVersion counts a failure that an operator has to repair.
-func (s *step) failVersion(ctx context.Context, reason string) error {
-	paused, err := s.store.FailVersion(ctx, s.d.App, s.d.Version, reason)
+// blame counts a server that ended by itself as a failure of its version. A server that becomes ready ends the count of failures, so those that crashed
+// afterwards are counted from their rows, and not while more of them are ready for as short a time: of many servers, a few crash.
+func (s *step) blame(ctx context.Context, reason string) error {
+	if s.d.ReadyAt == nil {
+		return s.failVersion(ctx, reason, 0)
+	}
+	of, err := s.store.CrashesOf(ctx, &s.d.Deployment, survives)
+	if err != nil || of.Young > of.Crashed {
+		return err
+	}
+	return s.failVersion(ctx, reason, of.Crashed)
+}
+
+// failVersion counts a failure that an operator has to repair, the number least or later in a row.
+func (s *step) failVersion(ctx context.Context, reason string, least int) error {
+	paused, err := s.store.FailVersion(ctx, s.d.App, s.d.Version, reason, least)
 	if paused {
 		s.log.Warn("version paused after three failures in a row", slog.String("app", s.v.Name()), slog.String("reason", reason))
 	}

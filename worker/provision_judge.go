@@ -23,7 +23,7 @@ func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, no
 	case over(d):
 		return judgeEnding(d, now)
 	case o.Phase == provider.PhaseFailed:
-		return fail(d, now, "the provider could not run it", o.Error).blaming(d)
+		return failBlaming(d, now, "the provider could not run it", o.Error)
 	case o.Phase == provider.PhaseStopping:
 		d.Stop, d.Phase, d.Polls, d.Reason = true, db.DeploymentStopping, 0, orReason(d.Reason, "the provider ends it")
 		return verdict{next: at(now, pollPause(0))}
@@ -47,20 +47,36 @@ func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) v
 	}
 	r := verdict{gone: true, reason: reason}
 	if !over(d) {
-		r = r.blaming(d)
+		r.reason, r.blames = crashed(d, now, reason), blames(d, now)
 	}
 	if d.FindAt != nil {
-		d.Stop, d.Phase, d.Reason = true, db.DeploymentStopping, orReason(d.Reason, reason)
+		d.Stop, d.Phase, d.Reason = true, db.DeploymentStopping, orReason(d.Reason, r.reason)
 		r.gone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
 	}
 	return r
 }
 
-// blaming blames the app version unless the server was ready once. Without that, servers that end as soon as they start would be replaced
-// for ever.
-func (r verdict) blaming(d *db.ClaimedDeployment) verdict {
-	r.blames = d.ReadyAt == nil
-	return r
+// survives is how long a server has to be ready so that its end is no failure of its version.
+const survives = 2 * time.Minute
+
+// blames reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon after it was. Without that,
+// servers that end as soon as they start would be replaced for ever.
+func blames(d *db.ClaimedDeployment, now time.Time) bool { return d.ReadyAt == nil || hasCrashed(d, now) }
+
+// hasCrashed reports whether a server that has ended by itself had been ready for a short time. One that deregistered has ended in order.
+func hasCrashed(d *db.ClaimedDeployment, now time.Time) bool {
+	if d.LostAt != nil {
+		now = *d.LostAt
+	}
+	return d.ReadyAt != nil && d.Reason == "" && now.Before(d.ReadyAt.Add(survives))
+}
+
+// crashed returns the reason for which a server has ended by itself.
+func crashed(d *db.ClaimedDeployment, now time.Time, reason string) string {
+	if hasCrashed(d, now) {
+		return db.ReasonCrashed + ": " + reason
+	}
+	return reason
 }
 
 func judgeEnding(d *db.ClaimedDeployment, now time.Time) verdict {
@@ -73,7 +89,7 @@ func judgeEnding(d *db.ClaimedDeployment, now time.Time) verdict {
 
 func judgeStart(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdict {
 	if d.IntentAt != nil && now.After(d.IntentAt.Add(v.StartWithin)) {
-		return fail(d, now, "not ready within "+v.StartWithin.String(), "").blaming(d)
+		return failBlaming(d, now, "not ready within "+v.StartWithin.String(), "")
 	}
 	d.Polls++
 	return verdict{next: earliest(at(now, pollPause(d.Polls)), d.FindAt)}
@@ -95,14 +111,14 @@ func judgeSilence(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verd
 	if d.RegisteredAt != nil {
 		reason = "registered, and was not ready within " + v.RegisterWithin.String()
 	}
-	return fail(d, now, reason, "").blaming(d)
+	return failBlaming(d, now, reason, "")
 }
 
 // judgeLost judges a server whose lease has expired and which its provider calls ready: it may register again.
 func judgeLost(d *db.ClaimedDeployment, now time.Time, lease time.Duration) verdict {
 	deadline := d.LostAt.Add(leasesToRest * lease)
 	if !now.Before(deadline) {
-		return fail(d, now, "lost its lease and did not register again", "")
+		return failBlaming(d, now, "lost its lease and did not register again", "")
 	}
 	d.Polls++
 	return verdict{next: earliest(&deadline, at(now, pollPause(d.Polls)))}
@@ -115,6 +131,14 @@ func fail(d *db.ClaimedDeployment, now time.Time, reason, detail string) verdict
 		d.LastError = detail
 	}
 	return verdict{next: &now}
+}
+
+// failBlaming is fail for a server that does not work, which its version may be to blame for.
+func failBlaming(d *db.ClaimedDeployment, now time.Time, reason, detail string) verdict {
+	blamed := blames(d, now)
+	r := fail(d, now, crashed(d, now, reason), detail)
+	r.blames = blamed
+	return r
 }
 
 // orReason returns the first reason.

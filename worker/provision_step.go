@@ -115,7 +115,7 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 			slog.String("app", s.v.Name()), slog.String("reason", s.d.Reason), slog.String("error", s.d.LastError))
 	}
 	if decided && r.blames {
-		return s.failVersion(ctx, s.d.Reason)
+		return s.blame(ctx, s.d.Reason)
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (s *step) end(ctx context.Context, r verdict) error {
 			slog.String("reason", reason))
 	}
 	if ended && r.blames {
-		return s.failVersion(ctx, reason)
+		return s.blame(ctx, reason)
 	}
 	return err
 }

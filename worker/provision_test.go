@@ -239,7 +239,7 @@ func TestAProviderThatSaysGoneEndsTheInstanceDuringAnAmnesty(t *testing.T) {
 	require.Equal(t, "ready", w.phase(id))
 	w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now()) // a webhook
 	w.step(p)
-	require.Equal(t, "gone: the server has ended", w.phase(id))
+	require.Equal(t, "gone: crashed soon after it was ready: the server has ended", w.phase(id))
 	require.Equal(t, 1, one[int](w.bundle, "SELECT count(*)::int FROM session_history"))
 	w.requireInvariants()
 }
