@@ -60,6 +60,7 @@ type Options struct {
 	Metrics prometheus.Registerer // nil: none
 
 	firstWithin, callTimeout, writeTimeout time.Duration
+	pingEvery, pongWithin                  time.Duration // of a socket that waits
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -76,6 +77,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.firstWithin = cmp.Or(o.firstWithin, 10*time.Second)
 	o.callTimeout = cmp.Or(o.callTimeout, 5*time.Second)
 	o.writeTimeout = cmp.Or(o.writeTimeout, 5*time.Second)
+	o.pingEvery, o.pongWithin = cmp.Or(o.pingEvery, 5*time.Second), cmp.Or(o.pongWithin, 15*time.Second)
 	return o, nil
 }
 

@@ -197,6 +197,26 @@ func TestAClientThatLeavesTakesItsDemandAlong(t *testing.T) {
 	b.await(t, "its demand is gone", func() bool { return len(b.demand) == 0 })
 }
 
+// Pins a client that lost its network: its demand kept servers starting for as long as a request may wait.
+func TestAClientThatVanishesTakesItsDemandAlong(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) {
+		o.pingEvery, o.pongWithin, o.Wait = 50*time.Millisecond, 3*time.Second, 5*time.Minute
+	})
+	vanished, stays := b.ask(""), b.ask("")
+	require.Equal(t, `"Acknowledged"`, vanished.read()) // from here on it reads nothing, and so answers no pings
+	go func() {                                         // answers pings
+		for _, _, err := stays.ws.Read(context.Background()); err == nil; _, _, err = stays.ws.Read(context.Background()) {
+			continue
+		}
+	}()
+	b.await(t, "both wait", func() bool { return len(b.demand) == 2 })
+	b.await(t, "the demand of one is gone", func() bool { return len(b.demand) == 1 && b.face.room.Waiting() == 1 })
+	b.open(1)
+	b.await(t, "the other gets the seat", func() bool { return len(b.seated) > 0 && len(b.demand) == 0 })
+	require.NoError(t, vanished.ws.CloseNow())
+}
+
 // A client leaves while its connection is made: nobody uses the seat.
 func TestAClientThatLeavesGivesItsSeatBack(t *testing.T) {
 	t.Parallel()

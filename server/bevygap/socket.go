@@ -44,6 +44,7 @@ func (f *Face) serveSocket(c *gin.Context) {
 		defer close(reading)
 		left(f.guard.Do("bevygap reader", s.read))
 	}()
+	defer f.watch(ctx, s, left)()
 	defer func() {
 		_ = s.ws.CloseNow()
 		<-reading
