@@ -576,6 +576,28 @@ func (q *Queries) PausePool(ctx context.Context, arg PausePoolParams) error {
 	return err
 }
 
+const poolHasUndrained = `-- name: PoolHasUndrained :one
+SELECT EXISTS (
+    SELECT FROM deployments d JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.deployment_id = d.id
+    WHERE d.region = $1 AND d.app = $2 AND d.version = $3 AND i.status IN ('starting', 'ready')
+)::bool AS undrained
+`
+
+type PoolHasUndrainedParams struct {
+	Region  string
+	App     string
+	Version string
+}
+
+// Whether a server of a pool takes players: it has registered since DrainInstancesOfPool, whose snapshot does not have it. Locking it now would break the
+// order of all locks.
+func (q *Queries) PoolHasUndrained(ctx context.Context, arg PoolHasUndrainedParams) (bool, error) {
+	row := q.db.QueryRow(ctx, poolHasUndrained, arg.Region, arg.App, arg.Version)
+	var undrained bool
+	err := row.Scan(&undrained)
+	return undrained, err
+}
+
 const saveAppVersion = `-- name: SaveAppVersion :exec
 INSERT INTO app_versions AS v (app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env,
                                cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat)

@@ -95,6 +95,13 @@ func (q *Queries) drainPool(ctx context.Context, edit PoolEdit, reason string) (
 		return 0, err
 	}
 	n, err := q.DrainDeploymentsOfPool(ctx, DrainDeploymentsOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Reason: &reason})
+	if err != nil {
+		return 0, err
+	}
+	undrained, err := q.PoolHasUndrained(ctx, PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
+	if err == nil && undrained {
+		err = errRolledBack
+	}
 	return int(n), err
 }
 

@@ -121,6 +121,14 @@ UPDATE deployments d SET
     stop_at = CASE WHEN d.phase = 'ready' THEN d.stop_at ELSE coalesce(d.stop_at, now()) END
 FROM held h WHERE d.region = @region AND d.id = h.id;
 
+-- name: PoolHasUndrained :one
+-- Whether a server of a pool takes players: it has registered since DrainInstancesOfPool, whose snapshot does not have it. Locking it now would break the
+-- order of all locks.
+SELECT EXISTS (
+    SELECT FROM deployments d JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.deployment_id = d.id
+    WHERE d.region = @region AND d.app = @app AND d.version = @version AND i.status IN ('starting', 'ready')
+)::bool AS undrained;
+
 -- name: LogPool :exec
 INSERT INTO events (region, kind, actor, detail)
 VALUES (@region, @kind, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @detail);
