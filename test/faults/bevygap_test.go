@@ -61,12 +61,14 @@ func (r *bevygapRig) startServer(url string, capacity int) {
 
 // bevygapClient is a client, as far as the wire shows it.
 type bevygapClient struct {
-	ws     *websocket.Conn
+	ws    *websocket.Conn
+	ended chan struct{} // closed when the connection has ended; then the following hold
+
 	frames []string
 	err    error
 }
 
-// ask connects and sends what bevygap's client sends.
+// ask connects, sends what bevygap's client sends, and reads until the connection ends, as one that answers no pings is closed.
 func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
 	ws, response, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil)
 	if err != nil {
@@ -76,11 +78,13 @@ func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
 		defer func() { _ = response.Body.Close() }()
 	}
 	r.T.Cleanup(func() { _ = ws.CloseNow() })
-	return &bevygapClient{ws: ws}, ws.Write(r.T.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
+	c := &bevygapClient{ws: ws, ended: make(chan struct{})}
+	go c.listen(r.T.Context())
+	return c, ws.Write(r.T.Context(), websocket.MessageText, []byte(`{"game":"my game","version":"1","client_ip":null}`))
 }
 
-// listen reads until the connection ends.
 func (c *bevygapClient) listen(ctx context.Context) {
+	defer close(c.ended)
 	for {
 		_, text, err := c.ws.Read(ctx)
 		if err != nil {
@@ -109,8 +113,14 @@ func (r *bevygapRig) askAll(url string, n int) (clients []*bevygapClient) {
 // awaitDemand waits until so many players wait.
 func (r *bevygapRig) awaitDemand(players int) {
 	r.T.Helper()
+	r.awaitDemandSince(time.Time{}, players)
+}
+
+// awaitDemandSince waits until so many players wait of those that have begun at a time or later.
+func (r *bevygapRig) awaitDemandSince(begun time.Time, players int) {
+	r.T.Helper()
 	require.Eventually(r.T, func() bool {
-		return one[int](r.rig, "SELECT coalesce(sum(players), 0) FROM ops.demand WHERE expires_at > now()") == players
+		return one[int](r.rig, "SELECT coalesce(sum(players), 0) FROM ops.demand WHERE expires_at > now() AND since >= $1", begun) == players
 	}, bevygapPatience, 20*time.Millisecond, "%d players wait", players)
 }
 
@@ -155,24 +165,21 @@ func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	r.awaitDemand(180)
 	dies.Kill()
 	for _, c := range killed {
-		c.listen(t.Context())
+		<-c.ended
 		require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(c.err), "no frame of a dead replica")
 	}
+	killedAt := one[time.Time](r.rig, "SELECT clock_timestamp()")
 	patient = append(patient, r.askAll(stays.URL, 100)...)
-	r.awaitDemand(180) // of which 100 ask again: that of the dead replica lapses
-
-	var listening sync.WaitGroup
-	for _, c := range patient {
-		listening.Go(func() { c.listen(t.Context()) })
-	}
+	r.awaitDemandSince(killedAt, 100)
+	r.awaitDemand(180) // that of the dead replica lapses
 	r.startServer(stays.URL, 100)
 	r.startServer(stays.URL, 80)
-	listening.Wait()
 
 	minter, err := netcode.NewMinter(netcode.LightyearLE, r.key)
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, c := range patient {
+		<-c.ended
 		ids[r.requireReady(minter, c)] = true
 	}
 	require.Len(t, ids, 180)
