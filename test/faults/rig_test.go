@@ -15,6 +15,7 @@ const fleetToken = rigtest.FleetToken
 var errNoAnswer = rigtest.ErrNoAnswer
 
 func TestMain(m *testing.M) {
+	exitAsGame()
 	code := m.Run()
 	clitest.RemoveDirector()
 	os.Exit(code)
