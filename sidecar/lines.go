@@ -160,6 +160,9 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 	"players":  func(c *lineConn, _ context.Context, _ string) (any, error) { return playerList{c.game.list()}, nil },
 	"sessions": func(c *lineConn, _ context.Context, _ string) (any, error) { return sessionList{c.game.roster()}, nil },
 	"end": func(c *lineConn, _ context.Context, argument string) (any, error) {
+		if argument == "" {
+			return nil, refusedArgument("end", "is the id of a session")
+		}
 		return nil, c.game.endSession(argument)
 	},
 	"watch": func(c *lineConn, _ context.Context, _ string) (any, error) { return nil, c.startWatch() },

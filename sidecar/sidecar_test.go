@@ -112,6 +112,52 @@ func TestAGameServerInLines(t *testing.T) {
 	require.Contains(t, strings.Join(events, "\n"), `status {"state":"ended"`)
 }
 
+// The roster is there before a player connects, in both forms; a session ends when the game server says so.
+func TestTheRosterAndTheEndOfASession(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	r.must("POST", "/ready", nil)
+	seat := r.seat("ada")
+	say := r.talk()
+	var roster struct {
+		Sessions []sdk.SessionRoster `json:"sessions"`
+	}
+	require.Eventually(t, func() bool {
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(say("sessions"), "ok ")), &roster))
+		return len(roster.Sessions) == 1 && len(roster.Sessions[0].Players) == 1
+	}, patience, time.Millisecond)
+	require.Equal(t, []string{seat.SessionID, "ada"}, []string{roster.Sessions[0].SessionID, roster.Sessions[0].Players[0].Sub})
+	require.Len(t, r.must("GET", "/sessions", nil)["sessions"], 1)
+
+	player := r.must("POST", "/players", fields{"token": seat.SessionToken})
+	require.Contains(t, say("players"), `"id":"`+player["id"].(string)+`"`)
+	require.Contains(t, say("drain"), `ok {"state":"draining"`)
+	require.Contains(t, say("undrain"), `ok {"state":"ready"`)
+	require.Contains(t, say("status"), `"players":1,"sessions":1`)
+	require.Contains(t, say("end "), "error ")
+	require.Equal(t, "ok", say("end "+seat.SessionID))
+	require.Empty(t, r.must("GET", "/players", nil)["players"], "nobody plays in a session that is over")
+	status, refused := r.call("POST", "/players", fields{"token": seat.SessionToken})
+	require.Equal(t, http.StatusForbidden, status, "%v", refused)
+	r.must("DELETE", "/sessions/"+seat.SessionID, nil)
+}
+
+// talk opens a connection of lines, and returns a function that sends a line and returns its answer.
+func (r *rig) talk() (say func(line string) string) {
+	r.t.Helper()
+	conn, err := new(net.Dialer).DialContext(r.t.Context(), "tcp", r.lines)
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { _ = conn.Close() })
+	in := bufio.NewReader(conn)
+	return func(line string) string {
+		_, err := conn.Write([]byte(line + "\n"))
+		require.NoError(r.t, err)
+		answer, err := in.ReadString('\n')
+		require.NoError(r.t, err)
+		return strings.TrimSuffix(answer, "\n")
+	}
+}
+
 // A frozen game server must not keep its registration because its sidecar lives.
 func TestAGameServerThatSaysNothingIsNotRegistered(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,6 +94,25 @@ func TestAlertsNameMetricsThatAreServed(t *testing.T) {
 	for _, rule := range alertRules(t) {
 		requireServed(t, served, rule.Alert, rule.Expr)
 	}
+}
+
+// Pins an alert that nobody has seen fire, or an expression that Prometheus refuses. Where promtool is missing, only the names are compared.
+func TestEachAlertFiresInItsTest(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../ops/prometheus/alerts_test.yaml")
+	require.NoError(t, err)
+	for _, rule := range alertRules(t) {
+		require.Contains(t, string(text), `{alertname="`+rule.Alert+`"}`)
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "NOT TESTED: that the alerts fire (promtool is not installed)")
+		return
+	}
+	run := exec.CommandContext(t.Context(), promtool, "test", "rules", "alerts_test.yaml")
+	run.Dir = "../../ops/prometheus"
+	out, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // Pins a panel that stays empty, because it names a metric or a label that does not exist.
