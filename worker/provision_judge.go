@@ -61,7 +61,9 @@ const survives = 2 * time.Minute
 
 // blames reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon after it was. Without that,
 // servers that end as soon as they start would be replaced for ever.
-func blames(d *db.ClaimedDeployment, now time.Time) bool { return d.ReadyAt == nil || hasCrashed(d, now) }
+func blames(d *db.ClaimedDeployment, now time.Time) bool {
+	return d.ReadyAt == nil || hasCrashed(d, now)
+}
 
 // hasCrashed reports whether a server that has ended by itself had been ready for a short time. One that deregistered has ended in order.
 func hasCrashed(d *db.ClaimedDeployment, now time.Time) bool {
