@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -99,6 +101,27 @@ func TestPositionsReachTheMembersOnTheSameReplica(t *testing.T) {
 		far.Wait(t, "a later change", func(e *realtimetest.View) bool { return counter(e.Room(room)) == float64(i+1) })
 		require.Zero(t, countOf(far, kind))
 	}
+}
+
+// Pins a connection that keeps a session which others have, or whose key is revoked, for as long as its client is silent: the notices were lost.
+func TestWithoutNotificationsConnectionsHearWhoOwnsThem(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	required := func(o *Options) { o.Auth = AuthRequired }
+	a := serveStore(t, url, storetest.Open(t, url, mute), required)
+	b := serveStore(t, url, storetest.Open(t, url, mute), required)
+	signed := func(tok string) func(*realtimetest.Options) {
+		return func(o *realtimetest.Options) { o.Token = tok }
+	}
+	stolen, revoked := a.key("p1", "k1"), a.key("p2", "k2")
+	first, second := a.client(signed(stolen)), a.client(signed(revoked))
+	thief := b.client(signed(stolen), func(o *realtimetest.Options) { o.Session = first.Session() })
+	require.True(t, thief.Resumed())
+	_, err := b.store.RevokeProjectKey(t.Context(), "p2", "k2", "test")
+	require.NoError(t, err)
+	first.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == closeSuperseded })
+	second.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == closeKey })
+	require.Zero(t, thief.CloseStatus())
 }
 
 func last(c *realtimetest.Client, kind string) (found realtimetest.Event) {
