@@ -70,7 +70,18 @@ type MintFunc func(published []SigningKey) (KeyMaterial, error)
 // force brings the next key's turn forward to when verifiers know the key. RotateKeys returns the keys it made. Errors: mint's,
 // Unavailable.
 func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) (made []SigningKey, err error) {
-	if err := s.q.RaiseOverlap(ctx, policy.Overlap); err != nil {
+	return s.rotateKeys(ctx, rotation{policy, "director"}, force, mint)
+}
+
+// rotation says how keys are made, and who makes them, for their events.
+type rotation struct {
+	KeyPolicy
+
+	actor string
+}
+
+func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint MintFunc) (made []SigningKey, err error) {
+	if err := s.q.RaiseOverlap(ctx, r.Overlap); err != nil {
 		return nil, classify(err)
 	}
 	for {
@@ -78,14 +89,14 @@ func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mi
 		if err != nil {
 			return made, err
 		}
-		if _, due := dueTurn(keys, now, policy); !due && !force {
+		if _, due := dueTurn(keys, now, r.KeyPolicy); !due && !force {
 			return made, nil
 		}
 		material, err := mint(keys)
 		if err != nil {
 			return made, err
 		}
-		key, err := s.takeTurn(ctx, policy, force, material)
+		key, err := s.takeTurn(ctx, r, force, material)
 		if err != nil {
 			return made, classify(err)
 		}
@@ -97,7 +108,7 @@ func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mi
 }
 
 // takeTurn stores the material as the key that is due; it does nothing when none is due any more.
-func (s *Store) takeTurn(ctx context.Context, policy KeyPolicy, force bool, material KeyMaterial) (made *SigningKey, err error) {
+func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material KeyMaterial) (made *SigningKey, err error) {
 	err = s.inTx(ctx, func(q *Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
 			return err
@@ -116,17 +127,17 @@ func (s *Store) takeTurn(ctx context.Context, policy KeyPolicy, force bool, mate
 			}
 		}
 		if force {
-			if keys, err = q.advanceNext(ctx, keys, now, policy); err != nil {
+			if keys, err = q.advanceNext(ctx, keys, now, by); err != nil {
 				return err
 			}
 		}
-		turn, due := dueTurn(keys, now, policy)
+		turn, due := dueTurn(keys, now, by.KeyPolicy)
 		if !due {
 			return nil
 		}
 		turn.KeyMaterial = material
 		made = &turn
-		return q.insertTurn(ctx, keys, turn)
+		return q.insertTurn(ctx, keys, turn, by.actor)
 	})
 	return made, err
 }
@@ -179,7 +190,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // insertTurn inserts a key. If the turn of the key before would end earlier, it is extended until the new key signs.
-func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn SigningKey) error {
+func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn SigningKey, actor string) error {
 	if last := lastTurn(keys); last != nil && turn.Lead > 0 && last.SignUntil.Before(turn.SignFrom) {
 		if err := q.setTurn(ctx, *last, last.SignFrom, turn.SignFrom, turn.Overlap); err != nil {
 			return err
@@ -192,12 +203,12 @@ func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn Signin
 	}); err != nil {
 		return err
 	}
-	return q.logKey(ctx, "key.made", turn.KID)
+	return q.logKey(ctx, "key.made", turn.KID, actor)
 }
 
 // advanceNext ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing: RotateKeys is about
 // to make one.
-func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.Time, policy KeyPolicy) ([]SigningKey, error) {
+func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.Time, by rotation) ([]SigningKey, error) {
 	signing, next := signingTurn(keys, now), lastTurn(keys)
 	if signing == nil || !now.Before(next.SignFrom) {
 		return keys, nil
@@ -206,26 +217,26 @@ func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.T
 	if !from.Before(next.SignFrom) {
 		return keys, nil // its turn cannot be any earlier
 	}
-	if err := q.setTurn(ctx, *signing, signing.SignFrom, from, policy.Overlap); err != nil {
+	if err := q.setTurn(ctx, *signing, signing.SignFrom, from, by.Overlap); err != nil {
 		return nil, err
 	}
-	if err := q.setTurn(ctx, *next, from, from.Add(policy.Period), policy.Overlap); err != nil {
+	if err := q.setTurn(ctx, *next, from, from.Add(by.Period), by.Overlap); err != nil {
 		return nil, err
 	}
-	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(policy.Period)
-	return keys, q.logKey(ctx, "key.advanced", next.KID)
+	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.Period)
+	return keys, q.logKey(ctx, "key.advanced", next.KID, by.actor)
 }
 
 func (q *Queries) setTurn(ctx context.Context, k SigningKey, from, until time.Time, overlap time.Duration) error {
 	return q.SetSigningTimes(ctx, SetSigningTimesParams{Kid: k.KID, SignFrom: from, SignUntil: until, Overlap: overlap})
 }
 
-func (q *Queries) logKey(ctx context.Context, kind, kid string) error {
+func (q *Queries) logKey(ctx context.Context, kind, kid, actor string) error {
 	detail, err := json.Marshal(map[string]string{"kid": kid})
 	if err != nil {
 		return err
 	}
-	return q.LogKey(ctx, LogKeyParams{Kind: kind, Detail: detail})
+	return q.LogKey(ctx, LogKeyParams{Kind: kind, Actor: actor, Detail: detail})
 }
 
 // TaintKey takes a key out of use at once: no replica signs with it, and the JWKS does not list it. The next key signs as soon as

@@ -60,16 +60,17 @@ func (q *Queries) LockKeys(ctx context.Context) error {
 }
 
 const logKey = `-- name: LogKey :exec
-INSERT INTO events (kind, detail) VALUES ($1, $2)
+INSERT INTO events (kind, actor, detail) VALUES ($1, $2, $3)
 `
 
 type LogKeyParams struct {
 	Kind   string
+	Actor  string
 	Detail []byte
 }
 
 func (q *Queries) LogKey(ctx context.Context, arg LogKeyParams) error {
-	_, err := q.db.Exec(ctx, logKey, arg.Kind, arg.Detail)
+	_, err := q.db.Exec(ctx, logKey, arg.Kind, arg.Actor, arg.Detail)
 	return err
 }
 

@@ -21,7 +21,7 @@ BEGIN
     END IF;
     room := split_part(close_session.id, '.', 2);
 
-    PERFORM 1 FROM close_sessions(home, ARRAY[room], close_session.reason, 'sql:' || session_user);
+    PERFORM 1 FROM close_sessions(home, ARRAY[room], close_session.reason, acting_operator());
     IF FOUND THEN
         RETURN;
     END IF;
@@ -102,7 +102,7 @@ BEGIN
     END IF;
     UPDATE pools p SET min_servers = least_servers, max_servers = most_servers
     WHERE p.region = was.region AND p.app = was.app AND p.version = was.version;
-    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'pool.scaled', 'sql:' || session_user,
+    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'pool.scaled', acting_operator(),
         jsonb_build_object('app', was.app, 'version', was.version, 'min', least_servers, 'max', most_servers));
     RETURN true;
 END
@@ -121,7 +121,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no agent %', coalesce(quote_literal(agent), 'NULL') USING ERRCODE = 'no_data_found';
     END IF;
-    RETURN (SELECT k.changed FROM keep_drain(found_agent.region, found_agent.name, found_agent.endpoint, 'sql:' || session_user, keep) k);
+    RETURN (SELECT k.changed FROM keep_drain(found_agent.region, found_agent.name, found_agent.endpoint, acting_operator(), keep) k);
 END
 $$;
 
@@ -155,7 +155,7 @@ BEGIN
     UPDATE instances i SET status = wanted WHERE i.region = home AND i.id = instance;
     PERFORM refresh_shares(home, ARRAY[instance]);
     INSERT INTO events (region, kind, actor, instance_id)
-    VALUES (home, CASE WHEN drain THEN 'instance.drained' ELSE 'instance.undrained' END, 'sql:' || session_user, instance);
+    VALUES (home, CASE WHEN drain THEN 'instance.drained' ELSE 'instance.undrained' END, acting_operator(), instance);
     RETURN true;
 END
 $$;
@@ -195,7 +195,7 @@ BEGIN
         RAISE EXCEPTION 'there is no deployment %', coalesce(quote_literal(deployment), 'NULL')
             USING ERRCODE = 'no_data_found', HINT = 'Those that are gone are counted in ops.deployment_outcomes.';
     END IF;
-    RETURN stop_deployment(home, deployment, stop_deployment.reason, now(), 'sql:' || session_user);
+    RETURN stop_deployment(home, deployment, stop_deployment.reason, now(), acting_operator());
 END
 $$;
 
@@ -232,7 +232,7 @@ BEGIN
             RAISE WARNING 'no key is left to sign with: make one with "director keys rotate"';
         END IF;
     END IF;
-    INSERT INTO events (kind, actor, detail) VALUES ('key.tainted', 'sql:' || session_user, jsonb_strip_nulls(jsonb_build_object(
+    INSERT INTO events (kind, actor, detail) VALUES ('key.tainted', acting_operator(), jsonb_strip_nulls(jsonb_build_object(
         'kid', tainted.kid, 'next', heir.kid, 'next_signs_from', heir.sign_from)));
     RETURN true;
 END
@@ -253,6 +253,15 @@ CREATE FUNCTION ops.undrain_agent(agent text) RETURNS boolean
     AS $$SELECT ops.set_agent_draining(agent, false)$$;
 
 COMMENT ON FUNCTION ops.undrain_agent(agent text) IS 'Ends a drain of ops.drain_agent: the game server gets new rooms again. Returns whether this changed anything.';
+
+CREATE FUNCTION public.acting_operator() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE WHEN s.actor <> '' AND has_table_privilege(session_user, 'events'::regclass, 'INSERT') THEN left(s.actor, 200) ELSE 'sql:' || session_user END
+    FROM (SELECT coalesce(current_setting('director.actor', true), '') AS actor) s
+$$;
+
+COMMENT ON FUNCTION public.acting_operator() IS 'The actor of events that functions of schema ops write.';
 
 CREATE FUNCTION public.agent_regions() RETURNS SETOF text
     LANGUAGE sql STABLE
@@ -1667,7 +1676,8 @@ CREATE VIEW ops.events AS
     events.instance_id AS instance,
     ((events.region || '.'::text) || events.session_id) AS session,
     events.detail,
-    events.id
+    events.id,
+    events.tx
    FROM public.events;
 
 COMMENT ON VIEW ops.events IS 'What happened, for people. Constrain "at": the log is partitioned by day. To follow it with a program read ops.event_feed.';
@@ -1678,7 +1688,7 @@ COMMENT ON COLUMN ops.events.region IS 'Where; empty for what concerns no region
 
 COMMENT ON COLUMN ops.events.kind IS 'What, as noun.verb: instance.ended, session.closed, key.tainted, …';
 
-COMMENT ON COLUMN ops.events.actor IS 'Who: director, or ''sql:'' and the login of an operator.';
+COMMENT ON COLUMN ops.events.actor IS 'Who: director, sql: and the login of an operator, or console: and the person.';
 
 COMMENT ON COLUMN ops.events.instance IS 'The instance concerned, if any.';
 
@@ -1687,6 +1697,8 @@ COMMENT ON COLUMN ops.events.session IS 'The session concerned, region.uuid, if 
 COMMENT ON COLUMN ops.events.detail IS 'What else is to be known of it.';
 
 COMMENT ON COLUMN ops.events.id IS 'Its identity.';
+
+COMMENT ON COLUMN ops.events.tx IS 'The transaction that wrote it. Ordered by (tx, id), the latest events are found fast.';
 
 CREATE VIEW ops.fleet AS
  SELECT i.region,
@@ -1759,6 +1771,23 @@ COMMENT ON COLUMN ops.fleet.lease_age IS 'How long ago that was.';
 COMMENT ON COLUMN ops.fleet.registered_at IS 'When its present incarnation began.';
 
 COMMENT ON COLUMN ops.fleet.ended_at IS 'When it deregistered, was replaced or was given up; NULL while it runs.';
+
+CREATE TABLE public.instance_directory (
+    instance_id text NOT NULL,
+    region text NOT NULL,
+    incarnation uuid NOT NULL
+);
+
+CREATE VIEW ops.instance_regions AS
+ SELECT instance_directory.instance_id AS instance,
+    instance_directory.region
+   FROM public.instance_directory;
+
+COMMENT ON VIEW ops.instance_regions IS 'The region of every game server. Join it to find one by its id alone: the other views are fast only for a known region.';
+
+COMMENT ON COLUMN ops.instance_regions.instance IS 'The id of the game server.';
+
+COMMENT ON COLUMN ops.instance_regions.region IS 'Its region.';
 
 CREATE TABLE public.rooms (
     region text NOT NULL,
@@ -2905,6 +2934,49 @@ COMMENT ON COLUMN ops.match_cycles.failure IS 'Why it failed for all of its call
 
 COMMENT ON COLUMN ops.match_cycles.callers IS 'How many joined.';
 
+CREATE VIEW ops.match_minutes AS
+ SELECT date_bin('00:01:00'::interval, h.committed_at, '1970-01-01 00:00:00+00'::timestamp with time zone) AS minute,
+    h.region,
+    h.profile,
+    h.version,
+    q.measure,
+    count(*) AS matches,
+    avg(q.value) AS mean,
+    max(q.value) AS highest
+   FROM (public.match_history h
+     CROSS JOIN LATERAL ( SELECT 'players'::text AS measure,
+            (h.players)::double precision AS value
+        UNION ALL
+         SELECT 'latency_ms'::text,
+            ((e.value ->> 'ms'::text))::double precision AS float8
+           FROM jsonb_array_elements(COALESCE((h.why -> 'regions'::text), '[]'::jsonb)) e(value)
+          WHERE (((e.value ->> 'region'::text) = h.game_region) AND (e.value ? 'ms'::text))
+        UNION ALL
+         SELECT ('rule '::text || (e.value ->> 'rule'::text)),
+            ((e.value ->> 'value'::text))::double precision AS float8
+           FROM jsonb_array_elements(COALESCE((h.why -> 'rules'::text), '[]'::jsonb)) e(value)
+          WHERE ((e.value ->> 'rule'::text) IS NOT NULL)) q)
+  WHERE ((h.committed_at > (statement_timestamp() - '01:00:00'::interval)) AND (q.value IS NOT NULL))
+  GROUP BY (date_bin('00:01:00'::interval, h.committed_at, '1970-01-01 00:00:00+00'::timestamp with time zone)), h.region, h.profile, h.version, q.measure;
+
+COMMENT ON VIEW ops.match_minutes IS 'How good the matches of the last hour are, by profile, minute and measure.';
+
+COMMENT ON COLUMN ops.match_minutes.minute IS 'The minute in which they were committed.';
+
+COMMENT ON COLUMN ops.match_minutes.region IS 'The region that is the universe of the tickets.';
+
+COMMENT ON COLUMN ops.match_minutes.profile IS 'The profile that made them.';
+
+COMMENT ON COLUMN ops.match_minutes.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.match_minutes.measure IS 'players: the players of a match; latency_ms: of the player who is farthest from the server; or the word rule and the id of a rule, such as ''rule near skill'': the value that it compared.';
+
+COMMENT ON COLUMN ops.match_minutes.matches IS 'How many matches have this measure.';
+
+COMMENT ON COLUMN ops.match_minutes.mean IS 'Its mean.';
+
+COMMENT ON COLUMN ops.match_minutes.highest IS 'Its highest value.';
+
 CREATE TABLE public.profile_versions (
     region text NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
@@ -3170,6 +3242,242 @@ COMMENT ON COLUMN ops.partitions.days_ahead IS 'Days without a gap beyond today;
 
 COMMENT ON COLUMN ops.partitions.default_bytes IS 'Size of the default partition. Above 0 no worker made partitions for days; the next one to run puts an empty default partition in its place.';
 
+CREATE VIEW ops.past_matches AS
+ SELECT h.region,
+    h.id AS match,
+    h.profile,
+    h.version,
+    h.joined,
+    h.game_region,
+    h.mode,
+    ((h.game_region || '.'::text) || h.session_id) AS session,
+    cardinality(h.tickets) AS tickets,
+    h.players,
+    h.decided_at,
+    h.committed_at,
+    h.session_id
+   FROM public.match_history h;
+
+COMMENT ON VIEW ops.past_matches IS 'Matches that were committed, for as long as their history is kept. Constrain region and match, or region and profile, or committed_at: the history is partitioned by day.';
+
+COMMENT ON COLUMN ops.past_matches.region IS 'The region that is the universe of the tickets.';
+
+COMMENT ON COLUMN ops.past_matches.match IS 'Its id.';
+
+COMMENT ON COLUMN ops.past_matches.profile IS 'The profile that made it.';
+
+COMMENT ON COLUMN ops.past_matches.version IS 'The version of the profile.';
+
+COMMENT ON COLUMN ops.past_matches.joined IS 'Whether newcomers joined a match that was already playing.';
+
+COMMENT ON COLUMN ops.past_matches.game_region IS 'The region of its session; NULL: it has none.';
+
+COMMENT ON COLUMN ops.past_matches.mode IS 'The mode of its session.';
+
+COMMENT ON COLUMN ops.past_matches.session IS 'Its session, region.uuid.';
+
+COMMENT ON COLUMN ops.past_matches.tickets IS 'How many tickets it is made of.';
+
+COMMENT ON COLUMN ops.past_matches.players IS 'How many players.';
+
+COMMENT ON COLUMN ops.past_matches.decided_at IS 'When it was decided.';
+
+COMMENT ON COLUMN ops.past_matches.committed_at IS 'When its tickets were assigned.';
+
+COMMENT ON COLUMN ops.past_matches.session_id IS 'The second part of session.';
+
+CREATE VIEW ops.past_seats AS
+ SELECT seat_history.region,
+    ((seat_history.region || '.'::text) || seat_history.session_id) AS session,
+    seat_history.mode,
+    seat_history.sub AS player,
+    seat_history.party,
+    seat_history.reserved_by,
+    seat_history.reserved_at,
+    seat_history.resolved_at,
+    seat_history.connected_at,
+    seat_history.left_at,
+    seat_history.reason,
+    seat_history.session_id,
+    seat_history.match_id AS match,
+    seat_history.team
+   FROM public.seat_history;
+
+COMMENT ON VIEW ops.past_seats IS 'Seats that were left, for as long as their history is kept. Constrain player, or region and session_id, or left_at: the history is partitioned by day.';
+
+COMMENT ON COLUMN ops.past_seats.region IS 'The region where the session ran.';
+
+COMMENT ON COLUMN ops.past_seats.session IS 'The session, region.uuid.';
+
+COMMENT ON COLUMN ops.past_seats.mode IS 'The mode that was played.';
+
+COMMENT ON COLUMN ops.past_seats.player IS 'The player: sub of the access token.';
+
+COMMENT ON COLUMN ops.past_seats.party IS 'The same for players who asked to be seated together.';
+
+COMMENT ON COLUMN ops.past_seats.reserved_by IS 'The player who asked for the seat.';
+
+COMMENT ON COLUMN ops.past_seats.reserved_at IS 'When it was reserved.';
+
+COMMENT ON COLUMN ops.past_seats.resolved_at IS 'When its player first fetched a session token; NULL: never.';
+
+COMMENT ON COLUMN ops.past_seats.connected_at IS 'When the game server reported its player; NULL: never.';
+
+COMMENT ON COLUMN ops.past_seats.left_at IS 'When the seat was left.';
+
+COMMENT ON COLUMN ops.past_seats.reason IS 'Why it was left; ''session …'' when the whole session closed.';
+
+COMMENT ON COLUMN ops.past_seats.session_id IS 'The second part of session.';
+
+COMMENT ON COLUMN ops.past_seats.match IS 'The match that gave the player the seat; NULL: none.';
+
+COMMENT ON COLUMN ops.past_seats.team IS 'The team of the player in this match.';
+
+CREATE VIEW ops.past_sessions AS
+ SELECT session_history.region,
+    ((session_history.region || '.'::text) || session_history.id) AS session,
+    session_history.mode,
+    session_history.instance_id AS instance,
+    session_history.player_count AS players,
+    session_history.max_players,
+    session_history.opened_at,
+    session_history.closed_at,
+    session_history.reason,
+    session_history.id,
+    session_history.match_id AS match
+   FROM public.session_history;
+
+COMMENT ON VIEW ops.past_sessions IS 'Sessions that closed, for as long as their history is kept. Constrain region and id, or closed_at: the history is partitioned by day.';
+
+COMMENT ON COLUMN ops.past_sessions.region IS 'The region where it ran.';
+
+COMMENT ON COLUMN ops.past_sessions.session IS 'Its id, region.uuid.';
+
+COMMENT ON COLUMN ops.past_sessions.mode IS 'The mode that was played.';
+
+COMMENT ON COLUMN ops.past_sessions.instance IS 'The game server that hosted it.';
+
+COMMENT ON COLUMN ops.past_sessions.players IS 'Seats still taken when it closed.';
+
+COMMENT ON COLUMN ops.past_sessions.max_players IS 'Seats it held.';
+
+COMMENT ON COLUMN ops.past_sessions.opened_at IS 'When it opened.';
+
+COMMENT ON COLUMN ops.past_sessions.closed_at IS 'When it closed.';
+
+COMMENT ON COLUMN ops.past_sessions.reason IS 'Why it closed.';
+
+COMMENT ON COLUMN ops.past_sessions.id IS 'The second part of session.';
+
+COMMENT ON COLUMN ops.past_sessions.match IS 'The match that was played in it; NULL: none.';
+
+CREATE TABLE public.pool_modes (
+    region text NOT NULL,
+    mode text NOT NULL COLLATE pg_catalog."C",
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE VIEW ops.placement_outlook AS
+ WITH offers AS (
+         SELECT i.region,
+            m.mode,
+            i.status,
+            COALESCE((l.heartbeat_at > ( SELECT ops.lease_horizon() AS lease_horizon)), false) AS alive,
+            (i.capacity - i.reserved_seats) AS free,
+            ((i.open_sessions >= i.max_sessions) IS TRUE) AS slots_taken
+           FROM ((public.instances i
+             CROSS JOIN LATERAL unnest(i.modes) m(mode))
+             LEFT JOIN public.instance_leases l ON (((l.region = i.region) AND (l.instance_id = i.id))))
+        ), hosts AS (
+         SELECT o.region,
+            o.mode,
+            count(*) FILTER (WHERE o.alive) AS live,
+            count(*) FILTER (WHERE (o.alive AND (o.status = 'ready'::text))) AS ready,
+            count(*) FILTER (WHERE (o.alive AND (o.status = 'draining'::text))) AS draining,
+            count(*) FILTER (WHERE (o.status = 'starting'::text)) AS starting,
+            count(*) FILTER (WHERE ((NOT o.alive) AND (o.status <> 'gone'::text))) AS silent,
+            count(*) FILTER (WHERE (o.status = 'gone'::text)) AS ended,
+            count(*) FILTER (WHERE (o.alive AND (o.status = 'ready'::text) AND o.slots_taken AND (o.free > 0))) AS slots_taken,
+            COALESCE(GREATEST(0, max(o.free) FILTER (WHERE (o.alive AND (o.status = 'ready'::text) AND (NOT o.slots_taken)))), 0) AS largest_session
+           FROM offers o
+          GROUP BY o.region, o.mode
+        ), plays AS (
+         SELECT s.region,
+            s.mode,
+            count(*) FILTER (WHERE (s.player_count < s.max_players)) AS sessions,
+            COALESCE(max((s.max_players - s.player_count)), 0) AS largest_party
+           FROM ((public.sessions s
+             JOIN public.instances i ON (((i.region = s.region) AND (i.id = s.instance_id) AND (i.incarnation = s.incarnation) AND (i.status = 'ready'::text))))
+             JOIN public.instance_leases l ON (((l.region = i.region) AND (l.instance_id = i.id) AND (l.heartbeat_at > ( SELECT ops.lease_horizon() AS lease_horizon)))))
+          WHERE (s.match_id IS NULL)
+          GROUP BY s.region, s.mode
+        )
+ SELECT k.region,
+    k.mode,
+        CASE
+            WHEN ((p.sessions > 0) OR (h.largest_session > 0)) THEN NULL::text
+            WHEN ((h.ready > 0) AND (h.slots_taken = h.ready)) THEN 'session limit'::text
+            WHEN (h.ready > 0) THEN 'full'::text
+            WHEN (h.draining > 0) THEN 'draining'::text
+            WHEN (h.starting > 0) THEN 'starting'::text
+            WHEN (h.silent > 0) THEN 'silent'::text
+            WHEN (h.ended > 0) THEN 'ended'::text
+            ELSE 'none yet'::text
+        END AS refusal,
+    COALESCE(h.live, (0)::bigint) AS live,
+    COALESCE(h.draining, (0)::bigint) AS draining,
+    COALESCE(h.starting, (0)::bigint) AS starting,
+    COALESCE(h.silent, (0)::bigint) AS silent,
+    COALESCE(h.ended, (0)::bigint) AS ended,
+    COALESCE(p.sessions, (0)::bigint) AS sessions_with_room,
+    COALESCE(p.largest_party, 0) AS largest_party,
+    COALESCE(h.largest_session, 0) AS largest_session,
+    q.app AS pool_app,
+    q.version AS pool_version
+   FROM (((( SELECT hosts.region,
+            hosts.mode
+           FROM hosts
+        UNION
+         SELECT plays.region,
+            plays.mode
+           FROM plays
+        UNION
+         SELECT pool_modes.region,
+            pool_modes.mode
+           FROM public.pool_modes) k
+     LEFT JOIN hosts h ON (((h.region = k.region) AND (h.mode = k.mode))))
+     LEFT JOIN plays p ON (((p.region = k.region) AND (p.mode = k.mode))))
+     LEFT JOIN public.pool_modes q ON (((q.region = k.region) AND (q.mode = k.mode))));
+
+COMMENT ON VIEW ops.placement_outlook IS 'What a request for one player would be answered now, by region and mode: why it would get no seat. A request for more players needs as many seats in one session.';
+
+COMMENT ON COLUMN ops.placement_outlook.region IS 'The region.';
+
+COMMENT ON COLUMN ops.placement_outlook.mode IS 'A mode that a game server offers or offered lately, or that a pool serves.';
+
+COMMENT ON COLUMN ops.placement_outlook.refusal IS 'NULL: a player gets a seat. Otherwise why not: full: every ready game server is full; session limit: they have seats, but no more sessions; draining: all live ones drain; starting: they are not ready yet; silent: no lease holds; ended: all have ended; none yet: only a pool serves the mode, and no server of it has registered.';
+
+COMMENT ON COLUMN ops.placement_outlook.live IS 'Game servers with a live lease that offer the mode.';
+
+COMMENT ON COLUMN ops.placement_outlook.draining IS 'Those of them that are draining.';
+
+COMMENT ON COLUMN ops.placement_outlook.starting IS 'Those that have registered and are not ready.';
+
+COMMENT ON COLUMN ops.placement_outlook.silent IS 'Those whose lease has expired.';
+
+COMMENT ON COLUMN ops.placement_outlook.ended IS 'Those that ended lately.';
+
+COMMENT ON COLUMN ops.placement_outlook.sessions_with_room IS 'Open sessions that a player could join.';
+
+COMMENT ON COLUMN ops.placement_outlook.largest_party IS 'The most free seats in one of them: a larger party needs a new session.';
+
+COMMENT ON COLUMN ops.placement_outlook.largest_session IS 'The most seats that a new session could have now; 0: none can be opened.';
+
+COMMENT ON COLUMN ops.placement_outlook.pool_app IS 'The app of the pool that serves the mode; NULL: no pool does.';
+
+COMMENT ON COLUMN ops.placement_outlook.pool_version IS 'Its version.';
+
 CREATE VIEW ops.placements_per_minute AS
  SELECT date_bin('00:01:00'::interval, placed.reserved_at, '1970-01-01 00:00:00+00'::timestamp with time zone) AS minute,
     placed.region,
@@ -3198,12 +3506,48 @@ COMMENT ON COLUMN ops.placements_per_minute.mode IS 'For what.';
 
 COMMENT ON COLUMN ops.placements_per_minute.placements IS 'Seats, which is players and not requests: a party of three counts three.';
 
-CREATE TABLE public.pool_modes (
-    region text NOT NULL,
-    mode text NOT NULL COLLATE pg_catalog."C",
-    app text NOT NULL COLLATE pg_catalog."C",
-    version text NOT NULL COLLATE pg_catalog."C"
-);
+CREATE VIEW ops.player_tickets AS
+ SELECT p.region,
+    p.sub AS player,
+    p.profile,
+    p.ticket_id AS ticket,
+    p.joined_at,
+    p.seen_at,
+    e.state,
+    e.reason,
+    e.match_id AS match,
+    e.at AS changed_at
+   FROM (public.ticket_players p
+     LEFT JOIN LATERAL ( SELECT k.state,
+            k.reason,
+            k.match_id,
+            k.at
+           FROM public.ticket_events k
+          WHERE ((k.region = p.region) AND (k.ticket_id = p.ticket_id))
+          ORDER BY k.n DESC, k.at DESC
+         LIMIT 1) e ON (true));
+
+COMMENT ON VIEW ops.player_tickets IS 'The latest ticket of a player for each profile, until it is forgotten some time after it left the queue. Constrain region and player.';
+
+COMMENT ON COLUMN ops.player_tickets.region IS 'The region that is the universe of the ticket.';
+
+COMMENT ON COLUMN ops.player_tickets.player IS 'The player: sub of the access token.';
+
+COMMENT ON COLUMN ops.player_tickets.profile IS 'The profile; empty for a ticket that names none.';
+
+COMMENT ON COLUMN ops.player_tickets.ticket IS 'The id of the ticket.';
+
+COMMENT ON COLUMN ops.player_tickets.joined_at IS 'When the player queued.';
+
+COMMENT ON COLUMN ops.player_tickets.seen_at IS 'When the player last asked for the ticket, or accepted a match; NULL: never.';
+
+COMMENT ON COLUMN ops.player_tickets.state IS 'Its latest state; NULL where its states are no longer kept.';
+
+COMMENT ON COLUMN ops.player_tickets.reason IS 'Why it has this state.';
+
+COMMENT ON COLUMN ops.player_tickets.match IS 'The match of this state.';
+
+COMMENT ON COLUMN ops.player_tickets.changed_at IS 'When it got this state.';
 
 CREATE TABLE public.pools (
     region text NOT NULL,
@@ -3524,6 +3868,37 @@ COMMENT ON COLUMN ops.queue.matched IS 'How many of them are in a match: assigne
 
 COMMENT ON COLUMN ops.queue.oldest_seconds IS 'How long the oldest has waited.';
 
+CREATE VIEW ops.queue_waits AS
+ SELECT date_bin('00:01:00'::interval, h.left_at, '1970-01-01 00:00:00+00'::timestamp with time zone) AS minute,
+    h.region,
+    COALESCE(h.profile, h.profiles[1], ''::text) AS profile,
+    h.outcome,
+    count(*) AS tickets,
+    percentile_cont((0.5)::double precision) WITHIN GROUP (ORDER BY GREATEST('00:00:00'::interval, (h.left_at - h.created))) AS p50,
+    percentile_cont((0.95)::double precision) WITHIN GROUP (ORDER BY GREATEST('00:00:00'::interval, (h.left_at - h.created))) AS p95,
+    max(GREATEST('00:00:00'::interval, (h.left_at - h.created))) AS longest
+   FROM public.ticket_history h
+  WHERE (h.left_at > (statement_timestamp() - '01:00:00'::interval))
+  GROUP BY (date_bin('00:01:00'::interval, h.left_at, '1970-01-01 00:00:00+00'::timestamp with time zone)), h.region, COALESCE(h.profile, h.profiles[1], ''::text), h.outcome;
+
+COMMENT ON VIEW ops.queue_waits IS 'How long the tickets waited that left the queue in the last hour, by minute. Minutes without any have no row, and nothing has where no history is kept.';
+
+COMMENT ON COLUMN ops.queue_waits.minute IS 'The minute in which they left.';
+
+COMMENT ON COLUMN ops.queue_waits.region IS 'The region that is the universe of the tickets.';
+
+COMMENT ON COLUMN ops.queue_waits.profile IS 'The profile that matched them, or the first one that they named.';
+
+COMMENT ON COLUMN ops.queue_waits.outcome IS 'assigned, declined, cancelled or expired.';
+
+COMMENT ON COLUMN ops.queue_waits.tickets IS 'How many left.';
+
+COMMENT ON COLUMN ops.queue_waits.p50 IS 'How long half of them had waited at most.';
+
+COMMENT ON COLUMN ops.queue_waits.p95 IS 'How long 95 % of them had waited at most.';
+
+COMMENT ON COLUMN ops.queue_waits.longest IS 'How long the one that waited longest had waited.';
+
 CREATE VIEW ops.realtime AS
  SELECT g.region,
     r.replicas,
@@ -3696,6 +4071,29 @@ COMMENT ON COLUMN ops.realtime_sessions.takeovers IS 'How often it was resumed w
 
 COMMENT ON COLUMN ops.realtime_sessions.takeovers_since IS 'When the first of these happened; NULL: none has.';
 
+CREATE VIEW ops.regions AS
+ WITH RECURSIVE r AS (
+        ( SELECT instances.region
+           FROM public.instances
+          ORDER BY instances.region
+         LIMIT 1)
+        UNION ALL
+         SELECT ( SELECT n.region
+                   FROM public.instances n
+                  WHERE (n.region > r_1.region)
+                  ORDER BY n.region
+                 LIMIT 1) AS region
+           FROM r r_1
+          WHERE (r_1.region IS NOT NULL)
+        )
+ SELECT r.region
+   FROM r
+  WHERE (r.region IS NOT NULL);
+
+COMMENT ON VIEW ops.regions IS 'The regions that have game servers, those that ended lately included.';
+
+COMMENT ON COLUMN ops.regions.region IS 'The region.';
+
 CREATE VIEW ops.replicas AS
 SELECT
     NULL::text AS region,
@@ -3795,7 +4193,10 @@ CREATE VIEW ops.seats AS
     t.reserved_at,
     t.resolved_at,
     t.connected_at,
-    t.expires_at
+    t.expires_at,
+    t.session_id,
+    t.match_id AS match,
+    t.team
    FROM (public.seats t
      JOIN public.sessions s ON (((s.region = t.region) AND (s.id = t.session_id))));
 
@@ -3824,6 +4225,12 @@ COMMENT ON COLUMN ops.seats.resolved_at IS 'When its player first fetched a sess
 COMMENT ON COLUMN ops.seats.connected_at IS 'When the game server reported its player; NULL: not yet.';
 
 COMMENT ON COLUMN ops.seats.expires_at IS 'When it is freed if nobody connects.';
+
+COMMENT ON COLUMN ops.seats.session_id IS 'The second part of session. With it and the region the seats of a session are found by their key.';
+
+COMMENT ON COLUMN ops.seats.match IS 'The match that gave the player the seat; NULL: none.';
+
+COMMENT ON COLUMN ops.seats.team IS 'The team of the player in this match.';
 
 CREATE VIEW ops.session_lifetimes AS
  SELECT session_history.region,
@@ -3871,7 +4278,9 @@ CREATE VIEW ops.sessions AS
     n.connected,
     s.max_players,
     s.opened_at,
-    (statement_timestamp() - s.opened_at) AS age
+    (statement_timestamp() - s.opened_at) AS age,
+    s.id,
+    s.match_id AS match
    FROM ((public.sessions s
      LEFT JOIN public.instance_leases l ON (((l.region = s.region) AND (l.instance_id = s.instance_id))))
      LEFT JOIN LATERAL ( SELECT count(*) AS connected
@@ -3899,6 +4308,10 @@ COMMENT ON COLUMN ops.sessions.max_players IS 'Seats it holds; they count agains
 COMMENT ON COLUMN ops.sessions.opened_at IS 'When it opened.';
 
 COMMENT ON COLUMN ops.sessions.age IS 'How long it has been open.';
+
+COMMENT ON COLUMN ops.sessions.id IS 'The second part of session. With it and the region a session is found by its key.';
+
+COMMENT ON COLUMN ops.sessions.match IS 'The match that is played in it; NULL: none.';
 
 CREATE UNLOGGED TABLE public.shadow_matches (
     region text NOT NULL,
@@ -3962,6 +4375,32 @@ COMMENT ON COLUMN ops.shadow_quality.p90 IS 'What nine tenths of the matches do 
 COMMENT ON COLUMN ops.shadow_quality.since IS 'When the first of these matches was decided.';
 
 COMMENT ON COLUMN ops.shadow_quality.until IS 'When the last of these matches was decided.';
+
+CREATE VIEW ops.ticket_states AS
+ SELECT ticket_events.region,
+    ticket_events.ticket_id AS ticket,
+    ticket_events.n,
+    ticket_events.at,
+    ticket_events.state,
+    ticket_events.reason,
+    ticket_events.match_id AS match
+   FROM public.ticket_events;
+
+COMMENT ON VIEW ops.ticket_states IS 'The states of tickets, for as long as they are kept. Constrain region and ticket.';
+
+COMMENT ON COLUMN ops.ticket_states.region IS 'The region that is the universe of the ticket.';
+
+COMMENT ON COLUMN ops.ticket_states.ticket IS 'The id of the ticket.';
+
+COMMENT ON COLUMN ops.ticket_states.n IS 'The number of the state, from 1.';
+
+COMMENT ON COLUMN ops.ticket_states.at IS 'When it began.';
+
+COMMENT ON COLUMN ops.ticket_states.state IS 'queued, paused, matched, accepting, waiting_for_server, assigned, declined, cancelled or expired.';
+
+COMMENT ON COLUMN ops.ticket_states.reason IS 'Why.';
+
+COMMENT ON COLUMN ops.ticket_states.match IS 'The match of this state; NULL: none.';
 
 CREATE VIEW ops.tickets_waiting AS
 SELECT
@@ -4127,12 +4566,6 @@ CREATE TABLE public.installation (
     only_row boolean DEFAULT true NOT NULL,
     provision_owner text,
     CONSTRAINT there_is_one_installation CHECK (only_row)
-);
-
-CREATE TABLE public.instance_directory (
-    instance_id text NOT NULL,
-    region text NOT NULL,
-    incarnation uuid NOT NULL
 );
 
 CREATE TABLE public.kept_drains (
@@ -4606,6 +5039,10 @@ CREATE INDEX events_in_commit_order ON ONLY public.events USING btree (tx, id);
 
 CREATE INDEX events_default_tx_id_idx ON public.events_default USING btree (tx, id);
 
+CREATE INDEX events_of_instance ON ONLY public.events USING btree (instance_id, tx, id) WHERE (instance_id IS NOT NULL);
+
+CREATE INDEX events_of_instance_default ON public.events_default USING btree (instance_id, tx, id) WHERE (instance_id IS NOT NULL);
+
 CREATE INDEX idempotency_keys_by_expiry ON public.idempotency_keys USING btree (expires_at);
 
 CREATE INDEX instance_modes_least_loaded ON public.instance_modes USING btree (region, mode, bucket, instance_id);
@@ -4678,6 +5115,10 @@ CREATE INDEX seat_history_of_session ON ONLY public.seat_history USING btree (re
 
 CREATE INDEX seat_history_default_region_session_id_sub_idx ON public.seat_history_default USING btree (region, session_id, sub);
 
+CREATE INDEX seat_history_of_player ON ONLY public.seat_history USING btree (sub, left_at);
+
+CREATE INDEX seat_history_of_player_default ON public.seat_history_default USING btree (sub, left_at);
+
 CREATE INDEX seats_connected ON public.seats USING btree (region, sub) WHERE (state = 'connected'::text);
 
 CREATE INDEX seats_reserved_for_others ON public.seats USING btree (region, reserved_by) WHERE (reserved_by <> sub);
@@ -4702,6 +5143,10 @@ CREATE INDEX ticket_events_default_tx_idx ON public.ticket_events_default USING 
 
 CREATE INDEX ticket_history_by_creation ON ONLY public.ticket_history USING btree (region, created);
 
+CREATE INDEX ticket_history_by_time ON ONLY public.ticket_history USING brin (left_at);
+
+CREATE INDEX ticket_history_by_time_default ON public.ticket_history_default USING brin (left_at);
+
 CREATE INDEX ticket_history_default_region_created_idx ON public.ticket_history_default USING btree (region, created);
 
 CREATE INDEX tickets_by_term ON public.tickets USING gin (terms) WITH (fastupdate='on', gin_pending_list_limit='512');
@@ -4718,6 +5163,8 @@ ALTER INDEX public.events_pkey ATTACH PARTITION public.events_default_pkey;
 
 ALTER INDEX public.events_in_commit_order ATTACH PARTITION public.events_default_tx_id_idx;
 
+ALTER INDEX public.events_of_instance ATTACH PARTITION public.events_of_instance_default;
+
 ALTER INDEX public.match_history_by_time ATTACH PARTITION public.match_history_default_committed_at_idx;
 
 ALTER INDEX public.match_history_pkey ATTACH PARTITION public.match_history_default_pkey;
@@ -4728,6 +5175,8 @@ ALTER INDEX public.match_history_of_session ATTACH PARTITION public.match_histor
 
 ALTER INDEX public.seat_history_of_session ATTACH PARTITION public.seat_history_default_region_session_id_sub_idx;
 
+ALTER INDEX public.seat_history_of_player ATTACH PARTITION public.seat_history_of_player_default;
+
 ALTER INDEX public.session_history_pkey ATTACH PARTITION public.session_history_default_pkey;
 
 ALTER INDEX public.session_history_by_handle ATTACH PARTITION public.session_history_default_region_handle_idx;
@@ -4735,6 +5184,8 @@ ALTER INDEX public.session_history_by_handle ATTACH PARTITION public.session_his
 ALTER INDEX public.ticket_events_pkey ATTACH PARTITION public.ticket_events_default_pkey;
 
 ALTER INDEX public.ticket_events_in_commit_order ATTACH PARTITION public.ticket_events_default_tx_idx;
+
+ALTER INDEX public.ticket_history_by_time ATTACH PARTITION public.ticket_history_by_time_default;
 
 ALTER INDEX public.ticket_history_pkey ATTACH PARTITION public.ticket_history_default_pkey;
 

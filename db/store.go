@@ -24,12 +24,13 @@ type Store struct {
 	pooled    pooledModes
 	groups    groups
 	projects  projectCaches
+	console   chan struct{} // full while as many reads of the console run as may
 }
 
 // Open makes a Store. The database need not be up: connections are made when they are needed.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, ids: newIDMint()}
+	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, ids: newIDMint(), console: make(chan struct{}, consoleReads)}
 	if err := s.openPools(ctx); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ SELECT ops.taint_key(@kid);
 UPDATE signing_keys SET sealed_private = @sealed_private, sealed_by = @sealed_by WHERE kid = @kid AND sealed_private = @old_sealed;
 
 -- name: LogKey :exec
-INSERT INTO events (kind, detail) VALUES (@kind, @detail);
+INSERT INTO events (kind, actor, detail) VALUES (@kind, @actor, @detail);
 
 -- name: PruneKeys :execrows
 -- Deletes keys for which no valid token has existed for @keep. Until then they are kept for the record.

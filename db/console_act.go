@@ -1,0 +1,99 @@
+package db
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name. It is for one person
+// and safe for concurrent use.
+type Act struct {
+	store *Store
+	actor string
+}
+
+// As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200 characters count.
+func (s *Store) As(actor string) Act { return Act{s, actor} }
+
+// Drain lets no new players onto a game server. changed is false where it drained before. Errors: NotFound; Conflict, when it is gone,
+// starting, or its deployment ends; Unavailable.
+func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsDrain, instance)
+}
+
+// Undrain lets players onto a draining game server again. Errors as of Drain.
+func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsUndrain, instance)
+}
+
+// CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason; NotFound; Conflict when it
+// was closed before; Unavailable.
+func (a Act) CloseSession(ctx context.Context, session, reason string) error {
+	_, err := acts(ctx, a, func(q *Queries, ctx context.Context, p OpsCloseSessionParams) (bool, error) {
+		return true, q.OpsCloseSession(ctx, p)
+	}, OpsCloseSessionParams{Session: session, Reason: reason})
+	return err
+}
+
+// TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound, Unavailable.
+func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsTaintKey, kid)
+}
+
+// RotateKeys is [Store.RotateKeys] in the name of the person.
+func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) ([]SigningKey, error) {
+	return a.store.rotateKeys(ctx, rotation{policy, a.actor}, force, mint)
+}
+
+// DrainAgent keeps the game server of an agent drained. Errors: NotFound, Unavailable.
+func (a Act) DrainAgent(ctx context.Context, agent string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsDrainAgent, agent)
+}
+
+// UndrainAgent ends a drain of DrainAgent. Errors: NotFound, Unavailable.
+func (a Act) UndrainAgent(ctx context.Context, agent string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsUndrainAgent, agent)
+}
+
+// StopDeployment ends a deployment. Errors: Invalid, for a reason that has not 1 to 500 characters; NotFound; Unavailable.
+func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsStopDeployment, OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
+}
+
+// ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000; NotFound; Unavailable.
+func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsScalePool, OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
+}
+
+// acts calls a function of schema ops in a transaction that names the person.
+func acts[Arg any](ctx context.Context, a Act, call func(*Queries, context.Context, Arg) (bool, error), arg Arg) (changed bool, err error) {
+	err = a.store.inTxWithRetries(ctx, func(q *Queries) error {
+		if err := q.SetActor(ctx, a.actor); err != nil {
+			return err
+		}
+		var err error
+		changed, err = call(q, ctx, arg)
+		return err
+	})
+	return changed, refusal(err)
+}
+
+// refusal turns the refusal of a function of schema ops into an Error.
+func refusal(err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return classify(err)
+	}
+	switch pg.Code {
+	case "P0002": // no_data_found
+		return newError(NotFound, "not_found", "%s", pg.Message)
+	case "55000": // object_not_in_prerequisite_state
+		return newError(Conflict, "conflict", "%s", pg.Message)
+	case "22023": // invalid_parameter_value
+		return newError(Invalid, "invalid", "%s", pg.Message)
+	}
+	return classify(err)
+}

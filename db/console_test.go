@@ -1,0 +1,344 @@
+package db_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// console is a Store over the database of an opsDB, as the console uses it.
+type console struct {
+	*opsDB
+	*db.Store
+}
+
+func newConsole(t *testing.T) console {
+	t.Helper()
+	d := newOpsDB(t)
+	s, err := db.Open(t.Context(), db.Config{URL: d.pool.Config().ConnString(), MaxConns: 8})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return console{d, s}
+}
+
+// must returns v, and fails the test with err.
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+func TestConsoleFleetPagesAndFilters(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.instance("eu", "a1", "1 minute", "duel")
+	c.instance("eu", "a2", "2 hours", "duel", "raid")
+	c.instance("us", "b1", "1 minute", "raid")
+	c.instance("us", "b2", "1 minute", "raid")
+	c.exec(`SELECT end_instance('us', 'b2', 'deregistered')`)
+	c.session("eu", "a1", "duel", "ann")
+
+	names := func(f db.FleetFilter) (ids []string, more bool) {
+		fleet, more, err := c.ConsoleFleet(t.Context(), f)
+		require.NoError(t, err)
+		for _, i := range fleet {
+			ids = append(ids, i.Instance+" "+i.State())
+		}
+		return ids, more
+	}
+	first, more := names(db.FleetFilter{Page: 3})
+	require.Equal(t, []string{"a1 ready", "a2 silent", "b1 ready"}, first)
+	require.True(t, more)
+	second, more := names(db.FleetFilter{Page: 3, AfterRegion: "us", After: "b1"})
+	require.Equal(t, []string{"b2 gone"}, second)
+	require.False(t, more)
+	for want, f := range map[string]db.FleetFilter{
+		"a2 silent": {State: "silent"}, "b2 gone": {State: "gone"}, "a1 ready": {Region: "eu", State: "ready"}, "b1 ready": {Mode: "raid", State: "ready"},
+	} {
+		got, _ := names(f)
+		require.Equal(t, []string{want}, got)
+	}
+	got, _ := names(db.FleetFilter{Prefix: "a"})
+	require.Len(t, got, 2)
+	got, _ = names(db.FleetFilter{Prefix: "%"})
+	require.Empty(t, got, "a pattern is no prefix")
+
+	in, err := c.ConsoleInstance(t.Context(), "a1")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"rack": "7"}, in.Labels)
+	require.EqualValues(t, 1, in.Players)
+	_, err = c.ConsoleInstance(t.Context(), "zz")
+	requireKind(t, db.NotFound, "instance_unknown", err)
+
+	counts, err := c.ConsoleFleetCounts(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []db.FleetCount{
+		{"eu", "ready", 1, 16, 4, 1}, {"eu", "silent", 1, 16, 0, 0}, {"us", "gone", 1, 16, 0, 0}, {"us", "ready", 1, 16, 0, 0},
+	}, counts)
+	regions, modes, err := c.ConsoleNames(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"eu", "us"}, regions)
+	require.Equal(t, []string{"duel", "raid"}, modes)
+}
+
+func TestConsoleSessionIsKnownAfterItCloses(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.instance("eu", "a1", "1 minute", "duel")
+	played, other := c.session("eu", "a1", "duel", "ann", "bob"), c.session("eu", "a1", "duel", "cid")
+	v, err := c.ConsoleSession(t.Context(), played)
+	require.NoError(t, err)
+	require.Equal(t, played, v.Open.Session)
+	require.Equal(t, []string{"ann", "bob"}, []string{v.Seats[0].Player, v.Seats[1].Player})
+	require.Empty(t, v.Left)
+
+	region, first, err := db.ParseSessionID(min(played, other))
+	require.NoError(t, err)
+	page, more, err := c.ConsoleSessionsOfInstance(t.Context(), region, "a1", uuid.Nil, 1)
+	require.NoError(t, err)
+	require.True(t, more)
+	require.Equal(t, first, page[0].ID)
+	page, more, err = c.ConsoleSessions(t.Context(), db.SessionFilter{AfterRegion: region, After: first, Mode: "duel"})
+	require.NoError(t, err)
+	require.False(t, more)
+	require.Equal(t, max(played, other), page[0].Session)
+
+	require.NoError(t, c.As("console:ada").CloseSession(t.Context(), played, "cheating"))
+	v, err = c.ConsoleSession(t.Context(), played)
+	require.NoError(t, err)
+	require.Nil(t, v.Open)
+	require.Equal(t, "cheating", v.Past.Reason)
+	require.Equal(t, "session cheating", v.Left[0].Reason)
+	require.Len(t, v.Left, 2)
+	_, err = c.ConsoleSession(t.Context(), "eu."+uuid.NewString())
+	requireKind(t, db.NotFound, "session_unknown", err)
+	_, err = c.ConsoleSession(t.Context(), "nonsense")
+	requireKind(t, db.Invalid, "invalid", err)
+}
+
+func TestConsolePlayerHasTheirHistory(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.instance("eu", "a1", "1 minute", "duel")
+	c.instance("us", "b1", "1 minute", "raid")
+	c.session("eu", "a1", "duel", "ann", "bob")
+	c.session("us", "b1", "raid", "ann")
+	now := time.Now()
+	for i := range 3 {
+		c.leave("ann", now.Add(-time.Hour), now.Add(-time.Duration(i)*time.Minute))
+	}
+	c.leave("bob", now.Add(-time.Hour), now)
+	c.exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 't1', ''), ('global', 'bob', 'duel', 't2', '')`)
+	c.exec(`INSERT INTO ticket_events (region, ticket_id, n, state, reason, party) VALUES ('global', 't1', 1, 'queued', NULL, NULL), ('global', 't1', 2, 'expired', 'no match', '{ann}')`)
+
+	v, err := c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "ann", Universe: "global", Page: 2})
+	require.NoError(t, err)
+	require.Len(t, v.Seats, 2)
+	require.Len(t, v.Tickets, 1)
+	require.Equal(t, "t1 expired no match", v.Tickets[0].Ticket+" "+v.Tickets[0].State+" "+v.Tickets[0].Reason)
+	require.Len(t, v.Past, 2)
+	require.True(t, v.PastMore)
+	v, err = c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "ann", Universe: "global", Page: 2, Before: v.Past[1].LeftAt})
+	require.NoError(t, err)
+	require.Len(t, v.Past, 1)
+	require.False(t, v.PastMore)
+	steps, err := c.ConsoleTicketSteps(t.Context(), "global", "t1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"queued", "expired"}, []string{steps[0].State, steps[1].State})
+
+	v, err = c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "'; DROP TABLE seats", Universe: "global"})
+	require.NoError(t, err)
+	require.Equal(t, db.PlayerView{}, v)
+}
+
+// Pins a page that says "full" whatever the reason is for which requests are refused.
+func TestConsoleCapacitySaysWhyRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	for _, mode := range []string{"places", "full", "slots", "draining", "silent", "starting", "ended", "joins"} {
+		c.instance("eu", mode, map[bool]string{true: "2 hours", false: "1 minute"}[mode == "silent"], mode)
+	}
+	c.exec(`UPDATE instances SET reserved_seats = 16 WHERE id IN ('full', 'joins')`)
+	c.exec(`UPDATE instances SET max_sessions = 0 WHERE id = 'slots'`)
+	c.exec(`UPDATE instances SET status = id WHERE id IN ('draining', 'starting')`)
+	c.exec(`SELECT end_instance('eu', 'ended', 'deregistered')`)
+	c.exec(`UPDATE instances SET seat_ceiling = 99 WHERE id = 'joins'`)
+	c.session("eu", "joins", "joins", "ann", "bob")
+	c.provisioned()
+
+	all, more, err := c.ConsoleCapacity(t.Context(), db.CapacityFilter{})
+	require.NoError(t, err)
+	require.False(t, more)
+	why := map[string]string{}
+	var joins db.ConsoleCapacity
+	for _, k := range all {
+		why[k.Mode] = k.Refusal
+		if k.Mode == "joins" {
+			joins = k
+		}
+	}
+	require.Equal(t, map[string]string{
+		"places": "", "joins": "", "duet": "", "full": "full", "slots": "session limit", "draining": "draining", "silent": "silent", "starting": "starting", "ended": "ended",
+		"solo": "none yet",
+	}, why)
+	require.Empty(t, joins.RefusalText(2, 4))
+	require.NotEmpty(t, joins.RefusalText(3, 4), "a party needs its seats in one session")
+	demand, err := c.ConsoleDemand(t.Context())
+	require.NoError(t, err)
+	require.Len(t, demand, 2)
+}
+
+func TestConsoleHealthAndKeys(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.agentsAtWork()
+	c.key("old", "-3 days", "-2 days")
+	c.key("signing", "-1 minute", "1 day")
+	c.exec(`INSERT INTO worker_loops (loop, succeeded_at, every) VALUES ('reap', now() - interval '1 hour', '1 second')`)
+	v, err := c.ConsoleHealth(t.Context())
+	require.NoError(t, err)
+	require.Len(t, v.Replicas, 2)
+	require.False(t, v.Amnesty.Amnesty)
+	require.NotNil(t, v.Amnesty.LastPulse)
+	require.True(t, v.Loops[0].Late)
+	require.Len(t, v.Snapshots, 3)
+	require.GreaterOrEqual(t, v.Partitions[0].DaysAhead, int32(6))
+	counts, err := c.ConsoleInvariants(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, len(counts), 20)
+	keys, err := c.ConsoleKeys(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, keys.More)
+	require.Equal(t, "signing", keys.Keys[0].KID)
+	_, more, err := c.ConsoleProjectKeys(t.Context(), [3]string{}, 1)
+	require.NoError(t, err)
+	require.False(t, more)
+}
+
+func TestConsoleEventsPageBackAndFollow(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	for i := range 5 {
+		c.exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu', $1, $2, '{"n": 1}')`, []string{"session.opened", "session.closed"}[i%2], []string{"a1", "b1"}[i%2])
+	}
+	kinds := func(events []db.Event) (all []string) {
+		for _, e := range events {
+			all = append(all, e.Kind)
+		}
+		return all
+	}
+	p, err := c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Page: 3})
+	require.NoError(t, err)
+	require.Equal(t, []string{"session.opened", "session.closed", "session.opened"}, kinds(p.Events))
+	p, err = c.ConsoleEvents(t.Context(), *p.Next, db.EventFilter{Page: 3})
+	require.NoError(t, err)
+	require.Equal(t, []string{"session.closed", "session.opened"}, kinds(p.Events))
+	require.Nil(t, p.Next)
+	p, err = c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Kinds: "session.c", Page: 2})
+	require.NoError(t, err)
+	require.Equal(t, []string{"session.closed", "session.closed"}, kinds(p.Events))
+	require.Nil(t, p.Next)
+	p, err = c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Instance: "a1"})
+	require.NoError(t, err)
+	require.Len(t, p.Events, 3)
+
+	from, err := c.FeedCursor(t.Context())
+	require.NoError(t, err)
+	c.exec(`INSERT INTO events (region, kind) VALUES ('us', 'key.made')`)
+	var tail []db.Event
+	require.Eventually(t, func() bool { // the feed waits for the transactions of other tests
+		tail, err = c.ConsoleTail(t.Context(), from, 0)
+		return err != nil || len(tail) > 0
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, []string{"key.made"}, kinds(tail))
+	require.True(t, db.EventFilter{Kinds: "key."}.Selects(tail[0]))
+	require.False(t, db.EventFilter{Region: "eu"}.Selects(tail[0]))
+}
+
+// Pins a filter that selects nothing, for which a page reads the whole log.
+func TestConsoleEventsEndAfterSoManyRows(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.exec(`INSERT INTO events (kind) SELECT CASE n WHEN 1 THEN 'rare.event' ELSE 'common.event' END FROM generate_series(1, 6000) n`)
+	c.exec(`UPDATE events SET id = '00000000-0000-0000-0000-000000000000' WHERE kind = 'rare.event'`)
+	p, err := c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Kinds: "rare."})
+	require.NoError(t, err)
+	require.Empty(t, p.Events)
+	require.NotNil(t, p.Next)
+	p, err = c.ConsoleEvents(t.Context(), *p.Next, db.EventFilter{Kinds: "rare."})
+	require.NoError(t, err)
+	require.Len(t, p.Events, 1)
+	require.Nil(t, p.Next)
+}
+
+// Pins an action of the console in whose event the director's login stands for the person.
+func TestConsoleActsInTheNameOfAPerson(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.instance("eu", "arena", "1 minute", "duel")
+	c.key("a", "-1 day", "1 day")
+	s := c.session("eu", "arena", "duel", "ann")
+	busy := uuid.MustParse(c.provisioned())
+	c.agentsAtWork()
+	ada, ctx := c.As("console:ada"), t.Context()
+	require.True(t, must(ada.Drain(ctx, "arena"))(t))
+	require.False(t, must(ada.Drain(ctx, "arena"))(t))
+	require.True(t, must(ada.Undrain(ctx, "arena"))(t))
+	require.NoError(t, ada.CloseSession(ctx, s, "cheating"))
+	require.True(t, must(ada.TaintKey(ctx, "a"))(t))
+	require.True(t, must(ada.DrainAgent(ctx, "0000000000000001"))(t))
+	require.True(t, must(ada.UndrainAgent(ctx, "0000000000000001"))(t))
+	require.True(t, must(ada.StopDeployment(ctx, busy, "cheaters"))(t))
+	require.True(t, must(ada.ScalePool(ctx, "eu", "arena", "v1", 1, 7))(t))
+	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
+	made, err := ada.RotateKeys(ctx, policy, true, func([]db.SigningKey) (db.KeyMaterial, error) {
+		return db.KeyMaterial{KID: uuid.NewString(), Alg: "EdDSA", PublicJWK: []byte(`{}`), Sealed: []byte{1}, SealedBy: "kek-1"}, nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, made)
+	require.Equal(t, []string{
+		"deployment.stopped", "drain.ended", "drain.kept", "instance.drained", "instance.undrained", "key.made", "key.tainted", "pool.scaled", "session.closed",
+	}, c.table(`SELECT DISTINCT kind FROM ops.events WHERE actor = 'console:ada' ORDER BY 1`))
+	require.Empty(t, c.table(`SELECT kind FROM ops.events WHERE actor LIKE 'sql:%'`))
+
+	_, err = ada.Drain(ctx, "zz")
+	requireKind(t, db.NotFound, "not_found", err)
+	requireKind(t, db.Conflict, "conflict", ada.CloseSession(ctx, s, "again"))
+	requireKind(t, db.Invalid, "invalid", ada.CloseSession(ctx, s, " "))
+
+	c.exec(`SELECT ops.drain('arena')`)
+	require.Equal(t, []string{"t"}, c.table(`SELECT actor = 'sql:' || session_user FROM ops.events WHERE kind = 'instance.drained' AND actor <> 'console:ada'`),
+		"the name lasts for one transaction")
+}
+
+// Pins an operator who acts under the name of somebody else.
+func TestOperatorsCannotActAsSomebodyElse(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.instance("eu", "arena", "1 minute", "duel")
+	operator := d.roles().operator
+	_, err := operator.Exec(context.Background(), `SET director.actor = 'console:ada'`)
+	require.NoError(t, err)
+	_, err = operator.Exec(context.Background(), `SELECT ops.drain('arena')`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"sql:" + operator.Config().User}, d.table(`SELECT actor FROM ops.events`))
+}
+
+// Pins a page that can write, and one that reads on while nobody may have a snapshot for so long.
+func TestConsoleReadsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.hold(`LOCK TABLE instances`)
+	began := time.Now()
+	_, _, err := c.ConsoleFleet(t.Context(), db.FleetFilter{})
+	require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	require.Less(t, time.Since(began), 30*time.Second)
+}

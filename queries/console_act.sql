@@ -1,0 +1,33 @@
+-- What the console changes, by functions of schema ops.
+
+-- name: SetActor :exec
+-- Names the person who acts for the rest of the transaction: see acting_operator() in migrations/00031_console.sql.
+SELECT set_config('director.actor', @actor::text, true);
+
+-- name: OpsDrain :one
+SELECT ops.drain(@instance::text)::bool AS changed;
+
+-- name: OpsUndrain :one
+SELECT ops.undrain(@instance::text)::bool AS changed;
+
+-- name: OpsCloseSession :exec
+SELECT ops.close_session(@session::text, @reason::text);
+
+-- name: OpsTaintKey :one
+SELECT ops.taint_key(@kid::text)::bool AS changed;
+
+-- name: OpsDrainAgent :one
+SELECT ops.drain_agent(@agent::text)::bool AS changed;
+
+-- name: OpsUndrainAgent :one
+SELECT ops.undrain_agent(@agent::text)::bool AS changed;
+
+-- name: OpsStopDeployment :one
+SELECT ops.stop_deployment(@deployment::uuid, @reason::text)::bool AS changed;
+
+-- name: OpsScalePool :one
+SELECT ops.scale_pool(@region::text, @app::text, @version::text, @least::int, @most::int)::bool AS changed;
+
+-- name: ReadOnly :exec
+-- Refuses writes for the rest of the transaction.
+SELECT set_config('transaction_read_only', 'on', true);
