@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/doctor"
 )
 
 func TestAgentKeys(t *testing.T) {
@@ -64,7 +65,7 @@ func TestAgents(t *testing.T) {
 
 	_, found, _ := examined(t, environ)
 	require.Equal(t, "region global: 2 of 2 Rivalis game servers connected, 0 of them draining", found["agents"].Says)
-	require.Equal(t, stateOK, found["fleet"].State, "Rivalis game servers need not be instances: %s", found["fleet"].Says)
+	require.Equal(t, doctor.OK, found["fleet"].State, "Rivalis game servers need not be instances: %s", found["fleet"].Says)
 	agents := clitest.Read[[]agentLine](t, director, environ, "agents", "list")
 	require.Len(t, agents, 2)
 	require.Equal(t, "eu0", agents[0].Name)
@@ -81,7 +82,7 @@ func TestAgents(t *testing.T) {
 	require.Equal(t, "draining", agents[0].Status)
 	require.True(t, agents[0].DrainKept)
 	_, found, _ = examined(t, environ)
-	require.Equal(t, stateFail, found["agents"].State, "all drain: %s", found["agents"].Says)
+	require.Equal(t, doctor.Fail, found["agents"].State, "all drain: %s", found["agents"].Says)
 	require.Equal(t, []changeLine{{"562cfc2cbeef8cf4", true}}, clitest.Read[[]changeLine](t, director, environ, "agents", "undrain", "562cfc2cbeef8cf4"))
 	require.Equal(t, []changeLine{{"562cfc2cbeef8cf4", false}}, clitest.Read[[]changeLine](t, director, environ, "agents", "undrain", "562cfc2cbeef8cf4"))
 	require.ErrorContains(t, director.Run(t, environ, "", "agents", "drain", "0000000000000000").Err, "there is no agent")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/timetext"
 	"github.com/lattice-director/director/server/orchestrator"
 	"github.com/lattice-director/director/token"
 )
@@ -81,17 +82,8 @@ func duration(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// brief formats a duration without trailing units that are zero: 24h instead of 24h0m0s.
-func brief(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+// brief formats a duration without trailing units that are zero.
+func brief(d time.Duration) string { return timetext.Brief(d) }
 
 func choice(p *string, words ...string) value {
 	v := value{kind: "word", allowed: strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], words: words}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -27,16 +27,16 @@ FROM ops.realtime r CROSS JOIN ops.amnesty a CROSS JOIN LATERAL (
     FROM ops.realtime_sessions o WHERE o.region = r.region) s
 ORDER BY r.region`
 
-func (l operator) checkLobby(ctx context.Context) (finding, error) {
-	regions, err := rows[lobbySums](ctx, l.Store, selectLobbySums)
+func (d Doctor) checkLobby(ctx context.Context) (Finding, error) {
+	regions, err := rows[lobbySums](ctx, d, selectLobbySums)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeLobbies(regions), nil
 }
 
-// judgeLobbies returns the finding of the region in the worst state.
-func judgeLobbies(regions []lobbySums) finding {
+// judgeLobbies returns the Finding of the region in the worst state.
+func judgeLobbies(regions []lobbySums) Finding {
 	worst := good("no region has projects")
 	for i, r := range regions {
 		if found := r.judge(); i == 0 || badness(found.State) > badness(worst.State) {
@@ -49,7 +49,7 @@ func judgeLobbies(regions []lobbySums) finding {
 // sweptWithin is the time in seconds after which a worker has ended an expired session, with much to spare.
 const sweptWithin = 30
 
-func (r lobbySums) judge() finding {
+func (r lobbySums) judge() Finding {
 	says := fmt.Sprintf("region %s: %d sessions connected, %d suspended, %d rooms", r.Region, r.Connected, r.Suspended, r.Rooms)
 	served := r.Renewed != nil && *r.Renewed <= r.Lease
 	switch {

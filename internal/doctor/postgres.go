@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/internal/timetext"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -16,9 +17,18 @@ import (
 
 const oldestPostgres = 15
 
+// rows returns the rows of a query.
+func rows[T any](ctx context.Context, d Doctor, sql string, args ...any) ([]T, error) {
+	found, err := d.Store.Pool().Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(found, pgx.RowToStructByName[T])
+}
+
 // one returns the only row of a query.
-func one[T any](ctx context.Context, l operator, sql string, args ...any) (T, error) {
-	found, err := l.Pool().Query(ctx, sql, args...)
+func one[T any](ctx context.Context, d Doctor, sql string, args ...any) (T, error) {
+	found, err := d.Store.Pool().Query(ctx, sql, args...)
 	if err != nil {
 		var none T
 		return none, err
@@ -30,36 +40,36 @@ func one[T any](ctx context.Context, l operator, sql string, args ...any) (T, er
 func since(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d > time.Minute {
-		return brief(d.Round(time.Second))
+		return timetext.Brief(d.Round(time.Second))
 	}
-	return brief(d.Round(time.Millisecond))
+	return timetext.Brief(d.Round(time.Millisecond))
 }
 
-func (l operator) checkDatabase(ctx context.Context) (finding, error) {
+func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	begun := time.Now()
-	if err := l.Ping(ctx); err != nil {
+	if err := d.Store.Ping(ctx); err != nil {
 		return failure("check DATABASE_URL, and whether Postgres runs and accepts connections from this host", "does not answer: %s", oneLine(err)), nil
 	}
 	return good("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
 }
 
-func (l operator) checkVersion(ctx context.Context) (finding, error) {
+func (d Doctor) checkVersion(ctx context.Context) (Finding, error) {
 	v, err := one[struct {
 		Name  string
 		Major int
-	}](ctx, l, "SELECT current_setting('server_version') AS name, current_setting('server_version_num')::int / 10000 AS major")
+	}](ctx, d, "SELECT current_setting('server_version') AS name, current_setting('server_version_num')::int / 10000 AS major")
 	if err != nil || v.Major >= oldestPostgres {
 		return good("version %s", v.Name), err
 	}
 	return failure("upgrade Postgres", "version %s, and %d or newer is needed", v.Name, oldestPostgres), nil
 }
 
-func (l operator) checkSchema(ctx context.Context) (finding, error) {
-	version, err := l.SchemaVersion(ctx)
+func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
+	version, err := d.Store.SchemaVersion(ctx)
 	latest := migrations.Latest()
 	switch {
 	case err != nil:
-		return finding{}, err
+		return Finding{}, err
 	case version < latest:
 		return failure("director migrate up", "at version %d, and this build needs %d", version, latest), nil
 	case version > latest:
@@ -70,29 +80,29 @@ func (l operator) checkSchema(ctx context.Context) (finding, error) {
 
 // checkPooler detects a pooler, because it reports a made-up process id for the connection, and tests whether it breaks
 // prepared statements.
-func (l operator) checkPooler(ctx context.Context) (finding, error) {
-	conn, err := l.Pool().Acquire(ctx)
+func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
+	conn, err := d.Store.Pool().Acquire(ctx)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	defer conn.Release()
 	var backend uint32
 	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if backend == conn.Conn().PgConn().PID() {
-		if l.Pooler == "pgbouncer" {
+		if d.Pooler == "pgbouncer" {
 			return warning("unset DIRECTOR_POOLER: it makes statements slower", "none, but DIRECTOR_POOLER is pgbouncer"), nil
 		}
 		return good("none: a direct connection to Postgres"), nil
 	}
-	if l.Pooler != "pgbouncer" {
-		if err := l.tryPrepared(ctx, conn.Conn()); err != nil {
+	if d.Pooler != "pgbouncer" {
+		if err := d.tryPrepared(ctx, conn.Conn()); err != nil {
 			return failure("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
 				"a pooler that loses prepared statements: %s", oneLine(err)), nil
 		}
 	}
-	if l.DatabaseURLDirect == "" {
+	if !d.Direct {
 		return warning("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
 			"a pooler, and no direct connection"), nil
 	}
@@ -100,12 +110,12 @@ func (l operator) checkPooler(ctx context.Context) (finding, error) {
 }
 
 // tryPrepared prepares a statement and runs it while another transaction holds the server connection it was prepared on.
-func (l operator) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
+func (d Doctor) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
 	const name = "director_doctor"
 	if _, err := conn.Prepare(ctx, name, "SELECT 1"); err != nil {
 		return lostStatement(err)
 	}
-	other, err := l.Pool().Begin(ctx)
+	other, err := d.Store.Pool().Begin(ctx)
 	if err != nil {
 		return lostStatement(err)
 	}
@@ -127,24 +137,24 @@ func lostStatement(err error) error {
 }
 
 // checkRestored checks for a dump of another server, whose transaction ids can be in this server's future.
-func (l operator) checkRestored(ctx context.Context) (finding, error) {
-	restored, err := l.RestoredFromDump(ctx)
+func (d Doctor) checkRestored(ctx context.Context) (Finding, error) {
+	restored, err := d.Store.RestoredFromDump(ctx)
 	if err != nil || !restored {
 		return good("none, or one that was migrated since"), err
 	}
 	return failure("director migrate up", "rows have transaction ids of another server: the feeds of events and of settled tickets are wrong"), nil
 }
 
-func (l operator) checkConnections(ctx context.Context) (finding, error) {
-	v, err := one[struct{ Used, Most int }](ctx, l, `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+func (d Doctor) checkConnections(ctx context.Context) (Finding, error) {
+	v, err := one[struct{ Used, Most int }](ctx, d, `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
 		current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most`)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeConnections(v.Used, v.Most), nil
 }
 
-func judgeConnections(used, most int) finding {
+func judgeConnections(used, most int) Finding {
 	const do = "raise max_connections, or lower DIRECTOR_MAX_CONNS; SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1 shows their programs"
 	says := fmt.Sprintf("%d of %d in use", used, most)
 	switch {
@@ -156,12 +166,12 @@ func judgeConnections(used, most int) finding {
 	return good("%s", says)
 }
 
-func (l operator) checkLocks(ctx context.Context) (finding, error) {
+func (d Doctor) checkLocks(ctx context.Context) (Finding, error) {
 	v, err := one[struct {
 		Waiting int
 		Longest float64
 		Blocker *string
-	}](ctx, l, `WITH w AS (SELECT pid, extract(epoch FROM clock_timestamp() - query_start)::float8 AS seconds FROM pg_stat_activity
+	}](ctx, d, `WITH w AS (SELECT pid, extract(epoch FROM clock_timestamp() - query_start)::float8 AS seconds FROM pg_stat_activity
 			WHERE wait_event_type = 'Lock' AND datname = current_database())
 		SELECT count(*) AS waiting, coalesce(max(seconds), 0) AS longest,
 			(SELECT format('pid %s, %s, %s', a.pid, a.application_name, a.state) FROM pg_stat_activity a
@@ -171,7 +181,7 @@ func (l operator) checkLocks(ctx context.Context) (finding, error) {
 		return good("no statement has waited for a lock for 2s"), err
 	}
 	return failure("SELECT pg_terminate_backend(pid) for the blocking one, unless it is a batch of the director", "%d wait for locks, the longest for %s, blocked by %s",
-		v.Waiting, since(v.Longest), orBlank(v.Blocker)), nil
+		v.Waiting, since(v.Longest), orEmpty(v.Blocker)), nil
 }
 
 // snapshotLine is a row of ops.oldest_snapshot.
@@ -183,19 +193,19 @@ type snapshotLine struct {
 	Oldest       *string
 }
 
-func (l operator) checkSnapshots(ctx context.Context) (finding, error) {
-	held, err := rows[snapshotLine](ctx, l.Store, `SELECT kind, holders, extract(epoch FROM age)::float8 AS age, transactions::bigint AS transactions,
+func (d Doctor) checkSnapshots(ctx context.Context) (Finding, error) {
+	held, err := rows[snapshotLine](ctx, d, `SELECT kind, holders, extract(epoch FROM age)::float8 AS age, transactions::bigint AS transactions,
 		oldest FROM ops.oldest_snapshot ORDER BY transactions DESC`)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeSnapshots(held), nil
 }
 
 // judgeSnapshots measures a replication slot, which has no age, in transactions: a million takes minutes on a busy server.
-func judgeSnapshots(held []snapshotLine) finding {
+func judgeSnapshots(held []snapshotLine) Finding {
 	for _, h := range held {
-		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, orBlank(h.Oldest), since(h.Age), h.Transactions)
+		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, orEmpty(h.Oldest), since(h.Age), h.Transactions)
 		switch {
 		case h.Kind == "replication slot" && h.Transactions > 1_000_000:
 			return failure("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
@@ -210,22 +220,22 @@ func judgeSnapshots(held []snapshotLine) finding {
 
 // checkWriters checks for an old writing transaction. In any database of the server it delays the event feed and the
 // notifications about tickets.
-func (l operator) checkWriters(ctx context.Context) (finding, error) {
+func (d Doctor) checkWriters(ctx context.Context) (Finding, error) {
 	v, err := one[struct {
 		Oldest float64
 		Who    *string
 		Sees   bool
-	}](ctx, l, `SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8 AS oldest,
+	}](ctx, d, `SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8 AS oldest,
 			(array_agg(format('pid %s, %s, database %s', pid, usename, datname) ORDER BY xact_start))[1] AS who,
 			pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees
 		FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'`)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
-	return judgeWriters(v.Oldest, fmt.Sprint(orBlank(v.Who)), v.Sees), nil
+	return judgeWriters(v.Oldest, orEmpty(v.Who), v.Sees), nil
 }
 
-func judgeWriters(oldest float64, who string, sees bool) finding {
+func judgeWriters(oldest float64, who string, sees bool) Finding {
 	says := fmt.Sprintf("a transaction has been writing for %s: %s", since(oldest), who)
 	switch {
 	case oldest > 60:
@@ -238,11 +248,11 @@ func judgeWriters(oldest float64, who string, sees bool) finding {
 	return good("none for longer than 10s")
 }
 
-func (l operator) checkBloat(ctx context.Context) (finding, error) {
+func (d Doctor) checkBloat(ctx context.Context) (Finding, error) {
 	v, err := rows[struct {
 		Name       string
 		Dead, Live int64
-	}](ctx, l.Store, `SELECT relname AS name, n_dead_tup AS dead, n_live_tup AS live FROM pg_stat_user_tables
+	}](ctx, d, `SELECT relname AS name, n_dead_tup AS dead, n_live_tup AS live FROM pg_stat_user_tables
 		WHERE n_dead_tup > 20000 AND n_dead_tup > 2 * n_live_tup ORDER BY n_dead_tup DESC LIMIT 1`)
 	if err != nil || len(v) == 0 {
 		return good("no table is mostly dead rows"), err
@@ -259,17 +269,17 @@ type slotLine struct {
 	Bytes  int64
 }
 
-func (l operator) checkReplication(ctx context.Context) (finding, error) {
-	slots, err := rows[slotLine](ctx, l.Store, `SELECT slot_name::text AS name, active, coalesce(wal_status, '') AS status,
+func (d Doctor) checkReplication(ctx context.Context) (Finding, error) {
+	slots, err := rows[slotLine](ctx, d, `SELECT slot_name::text AS name, active, coalesce(wal_status, '') AS status,
 		coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0)::bigint AS bytes
 		FROM pg_replication_slots ORDER BY 4 DESC`)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeSlots(slots), nil
 }
 
-func judgeSlots(slots []slotLine) finding {
+func judgeSlots(slots []slotLine) Finding {
 	const gib = 1 << 30
 	for _, s := range slots {
 		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
@@ -286,17 +296,17 @@ func judgeSlots(slots []slotLine) finding {
 }
 
 // checkClock compares only this machine's clock. Replicas report theirs as director_clock_offset_seconds.
-func (l operator) checkClock(ctx context.Context) (finding, error) {
-	if err := l.ReadClock(ctx); err != nil {
-		return finding{}, err
+func (d Doctor) checkClock(ctx context.Context) (Finding, error) {
+	if err := d.Store.ReadClock(ctx); err != nil {
+		return Finding{}, err
 	}
-	r, _ := l.ClockReading()
+	r, _ := d.Store.ClockReading()
 	return judgeClock(r.Offset), nil
 }
 
-func judgeClock(offset time.Duration) finding {
+func judgeClock(offset time.Duration) Finding {
 	const do = "check NTP, on this machine and on the database's host"
-	says := fmt.Sprintf("this machine is %s off the database's clock", brief(offset.Abs().Round(time.Millisecond)))
+	says := fmt.Sprintf("this machine is %s off the database's clock", timetext.Brief(offset.Abs().Round(time.Millisecond)))
 	switch {
 	case offset.Abs() > 30*time.Second:
 		return failure(do, "%s", says)

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -26,10 +26,10 @@ FROM ops.pools p CROSS JOIN LATERAL (SELECT count(*)::int AS failed, max(d.last_
       AND (d.phase = 'failed' OR d.phase IN ('wanted', 'deploying', 'starting') AND d.last_error IS NOT NULL)) e
 WHERE cardinality(p.modes) > 0 ORDER BY region, app, version`
 
-func (l operator) checkPools(ctx context.Context) (finding, error) {
-	pools, err := rows[poolCheck](ctx, l.Store, selectPoolChecks)
+func (d Doctor) checkPools(ctx context.Context) (Finding, error) {
+	pools, err := rows[poolCheck](ctx, d, selectPoolChecks)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgePools(pools), nil
 }
@@ -38,7 +38,7 @@ func (l operator) checkPools(ctx context.Context) (finding, error) {
 const planLate = 60
 
 // judgePools reports the first of what keeps players waiting: no worker, a pause, errors of the provider, a pool that is full.
-func judgePools(pools []poolCheck) finding {
+func judgePools(pools []poolCheck) Finding {
 	var late, paused, failing, full []string
 	for _, p := range pools {
 		switch {

@@ -1,10 +1,12 @@
-package main
+package doctor
 
 import (
 	"context"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lattice-director/director/internal/timetext"
 )
 
 // The checks of the director's own tables, through the views of schema ops.
@@ -20,16 +22,16 @@ type amnestyLine struct {
 const selectAmnesty = `SELECT amnesty, extract(epoch FROM now() - last_pulse)::float8 AS pulse, extract(epoch FROM ends_at - now())::float8 AS ends_in,
     extract(epoch FROM lease_ttl)::float8 AS lease FROM ops.amnesty`
 
-func (l operator) checkReplicas(ctx context.Context) (finding, error) {
-	a, err := one[amnestyLine](ctx, l, selectAmnesty)
+func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
+	a, err := one[amnestyLine](ctx, d, selectAmnesty)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeReplicas(a), nil
 }
 
 // judgeReplicas uses the pulse, which every replica writes several times during a lease.
-func judgeReplicas(a amnestyLine) finding {
+func judgeReplicas(a amnestyLine) Finding {
 	const do = "start 'director serve', or check its log and /readyz"
 	switch {
 	case a.Pulse == nil:
@@ -47,15 +49,15 @@ type loopLine struct {
 	Late bool
 }
 
-func (l operator) checkWorkers(ctx context.Context) (finding, error) {
-	loops, err := rows[loopLine](ctx, l.Store, "SELECT loop, extract(epoch FROM age)::float8 AS age, late FROM ops.worker_loops ORDER BY age DESC")
+func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
+	loops, err := rows[loopLine](ctx, d, "SELECT loop, extract(epoch FROM age)::float8 AS age, late FROM ops.worker_loops ORDER BY age DESC")
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeWorkers(loops), nil
 }
 
-func judgeWorkers(loops []loopLine) finding {
+func judgeWorkers(loops []loopLine) Finding {
 	const start = "start 'director work', or 'director serve --work'"
 	if len(loops) == 0 {
 		return failure(start, "no worker has run on this database")
@@ -84,16 +86,16 @@ type keyTurn struct {
 	From, Until float64
 }
 
-func (l operator) checkKeys(ctx context.Context) (finding, error) {
-	keys, err := rows[keyTurn](ctx, l.Store, `SELECT kid, state, extract(epoch FROM sign_from - now())::float8 AS "from",
+func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
+	keys, err := rows[keyTurn](ctx, d, `SELECT kid, state, extract(epoch FROM sign_from - now())::float8 AS "from",
 		extract(epoch FROM sign_until - now())::float8 AS until FROM ops.keys WHERE state IN ('signing', 'next') ORDER BY sign_from`)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeKeys(keys), nil
 }
 
-func judgeKeys(keys []keyTurn) finding {
+func judgeKeys(keys []keyTurn) Finding {
 	var signing, next *keyTurn
 	for i, k := range keys {
 		if k.State == "signing" {
@@ -110,7 +112,7 @@ func judgeKeys(keys []keyTurn) finding {
 	case next.From > signing.Until+1:
 		return failure("director keys rotate", "between %s and %s from now no key signs", since(signing.Until), since(next.From))
 	}
-	return good("one signs for %s more, and the next is published", brief(time.Duration(signing.Until)*time.Second))
+	return good("one signs for %s more, and the next is published", timetext.Brief(time.Duration(signing.Until)*time.Second))
 }
 
 // fleetSums are sums over ops.fleet.
@@ -129,19 +131,19 @@ const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*)
     (SELECT count(*) FROM ops.pools WHERE max > 0) AS pools, (SELECT count(*) FROM ops.agents) AS agents
 FROM ops.fleet`
 
-func (l operator) checkFleet(ctx context.Context) (finding, error) {
-	f, err := one[fleetSums](ctx, l, selectFleetSums)
+func (d Doctor) checkFleet(ctx context.Context) (Finding, error) {
+	f, err := one[fleetSums](ctx, d, selectFleetSums)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
-	a, err := one[amnestyLine](ctx, l, selectAmnesty)
+	a, err := one[amnestyLine](ctx, d, selectAmnesty)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeFleet(f, a), nil
 }
 
-func judgeFleet(f fleetSums, a amnestyLine) finding {
+func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	switch {
 	case f.Alive+f.Expired == 0 && f.Pools > 0:
@@ -164,16 +166,16 @@ func judgeFleet(f fleetSums, a amnestyLine) finding {
 	return good("%s", says)
 }
 
-func (l operator) checkSeats(ctx context.Context) (finding, error) {
-	f, err := one[fleetSums](ctx, l, selectFleetSums)
+func (d Doctor) checkSeats(ctx context.Context) (Finding, error) {
+	f, err := one[fleetSums](ctx, d, selectFleetSums)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeSeats(f), nil
 }
 
 // judgeSeats reports empty reserved seats only when free seats are running out: half-empty sessions are normal.
-func judgeSeats(f fleetSums) finding {
+func judgeSeats(f fleetSums) Finding {
 	says := fmt.Sprintf("%d of %d reserved by sessions, %d players in them", f.Reserved, f.Capacity, f.Players)
 	switch {
 	case f.Reserved*100 < f.Capacity*80 || f.Capacity == 0:
@@ -186,19 +188,25 @@ func judgeSeats(f fleetSums) finding {
 	return good("%s", says)
 }
 
-func (l operator) checkViolations(ctx context.Context) (finding, error) {
-	all, err := l.checkInvariants(ctx)
+// invariantLine is a row of ops.invariants.
+type invariantLine struct {
+	Name       string
+	Violations int
+}
+
+func (d Doctor) checkViolations(ctx context.Context) (Finding, error) {
+	all, err := rows[invariantLine](ctx, d, "SELECT name, violations FROM ops.invariants ORDER BY name")
 	if err != nil {
-		return finding{}, err
-	}
-	if violated(all) == nil {
-		return good("all %d hold", len(all)), nil
+		return Finding{}, err
 	}
 	var names []string
 	for _, i := range all {
 		if i.Violations > 0 {
 			names = append(names, fmt.Sprintf("%s (%d)", i.Name, i.Violations))
 		}
+	}
+	if names == nil {
+		return good("all %d hold", len(all)), nil
 	}
 	return failure("director invariants, and again after ten seconds", "violated: %s", strings.Join(names, ", ")), nil
 }
@@ -210,16 +218,16 @@ type partitionLine struct {
 	Stray int64 // bytes in the default partition
 }
 
-func (l operator) checkPartitions(ctx context.Context) (finding, error) {
-	tables, err := rows[partitionLine](ctx, l.Store, `SELECT table_name::text AS name, days_ahead::int AS ahead, default_bytes AS stray
+func (d Doctor) checkPartitions(ctx context.Context) (Finding, error) {
+	tables, err := rows[partitionLine](ctx, d, `SELECT table_name::text AS name, days_ahead::int AS ahead, default_bytes AS stray
 		FROM ops.partitions ORDER BY days_ahead, table_name`)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgePartitions(tables), nil
 }
 
-func judgePartitions(tables []partitionLine) finding {
+func judgePartitions(tables []partitionLine) Finding {
 	const do = "start a worker, or look for \"failing\" of its loop history in its log"
 	ahead := 1 << 30
 	for _, t := range tables {

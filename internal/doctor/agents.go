@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -32,16 +32,16 @@ SELECT region, coalesce(replicas, 0)::int AS replicas, renewed, extract(epoch FR
        coalesce(connected, 0)::int AS connected, coalesce(draining, 0)::int AS draining, coalesce(timed_out, 0)::int AS timed_out
 FROM ops.amnesty CROSS JOIN (r FULL JOIN a USING (region) FULL JOIN c USING (region)) ORDER BY region`
 
-func (l operator) checkAgents(ctx context.Context) (finding, error) {
-	fleets, err := rows[agentSums](ctx, l.Store, selectAgentSums)
+func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {
+	fleets, err := rows[agentSums](ctx, d, selectAgentSums)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	return judgeAgents(fleets), nil
 }
 
-// judgeAgents returns the finding of the fleet in the worst state.
-func judgeAgents(fleets []agentSums) finding {
+// judgeAgents returns the Finding of the fleet in the worst state.
+func judgeAgents(fleets []agentSums) Finding {
 	worst := good("no replica serves Rivalis game servers")
 	for i, f := range fleets {
 		if found := f.judge(); i == 0 || badness(found.State) > badness(worst.State) {
@@ -52,7 +52,7 @@ func judgeAgents(fleets []agentSums) finding {
 }
 
 // judge uses the age of leases and not the state of replicas: without any replica no lease expires.
-func (f agentSums) judge() finding {
+func (f agentSums) judge() Finding {
 	says := fmt.Sprintf("region %s: %d of %d Rivalis game servers connected, %d of them draining", f.Region, f.Connected, f.Agents, f.Draining)
 	served := f.Renewed != nil && *f.Renewed <= f.Lease
 	const gone = `docs/operators.md, "Rivalis game servers vanish or do not answer"`
