@@ -36,6 +36,7 @@ type Sealer struct {
 	first       kek
 	byID        map[string]kek
 	deployments []deploymentKeys // in the order of the key-encryption keys
+	cookies     *Cookies
 }
 
 type kek struct {
@@ -48,7 +49,7 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 	if len(keks) == 0 {
 		return nil, errors.New("no key-encryption key")
 	}
-	s := &Sealer{byID: make(map[string]kek, len(keks))}
+	s := &Sealer{byID: make(map[string]kek, len(keks)), cookies: &Cookies{byID: make(map[string]cookieKey, len(keks))}}
 	for i, secret := range keks {
 		k, err := newKEK(secret)
 		if err != nil {
@@ -63,6 +64,14 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 			return nil, err
 		}
 		s.deployments = append(s.deployments, tokens)
+		cookie, err := newCookieKey(k.id, secret)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			s.cookies.first = cookie
+		}
+		s.cookies.byID[k.id] = cookie
 	}
 	return s, nil
 }

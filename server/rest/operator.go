@@ -3,34 +3,88 @@ package rest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"regexp"
 
 	"github.com/gin-gonic/gin"
 )
 
-// operatorToken is a configured token with the name of whoever has it.
-var operatorToken = regexp.MustCompile(`^([a-z0-9-]{1,32})=(.{16,})$`)
+// operatorToken is a configured token with the name of whoever has it, and what it may do.
+var operatorToken = regexp.MustCompile(`^([a-z0-9-]{1,32})(:viewer|:operator)?=(.{16,})$`)
 
-// Operator accepts requests that carry one of the tokens as a bearer token (RFC 6750). A token may be configured as NAME=TOKEN;
-// handlers read "operator:NAME" with [Caller], or "operator". Without tokens it accepts no request. failures limits how often an
-// address may fail; nil sets no limit.
-func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
-	hashes, names := make([][sha256.Size]byte, len(tokens)), make([]string, len(tokens))
-	for i, token := range tokens {
-		names[i] = "operator"
-		if named := operatorToken.FindStringSubmatch(token); named != nil {
-			names[i], token = "operator:"+named[1], named[2]
+// OperatorIdentity is whoever has an operator's token.
+type OperatorIdentity struct {
+	Name        string // "operator:NAME" or "operator", as events and the log name it
+	Viewer      bool   // may read, and change nothing
+	Fingerprint string // of the token; see [Fingerprint]
+}
+
+// OperatorTokens are the tokens of operators. Safe for concurrent use.
+type OperatorTokens struct {
+	hashes     [][sha256.Size]byte
+	identities []OperatorIdentity
+}
+
+// ParseOperatorTokens reads tokens in the forms TOKEN, NAME=TOKEN, NAME:viewer=TOKEN and NAME:operator=TOKEN.
+func ParseOperatorTokens(texts []string) OperatorTokens {
+	var t OperatorTokens
+	for _, text := range texts {
+		who := OperatorIdentity{Name: "operator"}
+		if named := operatorToken.FindStringSubmatch(text); named != nil {
+			who.Name, who.Viewer, text = "operator:"+named[1], named[2] == ":viewer", named[3]
 		}
-		hashes[i] = sha256.Sum256([]byte(token))
+		who.Fingerprint = Fingerprint(text)
+		t.hashes, t.identities = append(t.hashes, sha256.Sum256([]byte(text))), append(t.identities, who)
 	}
+	return t
+}
+
+// Find returns who has a token. It takes the same time whichever token it is.
+func (t OperatorTokens) Find(raw string) (who OperatorIdentity, ok bool) {
+	i := indexOf(t.hashes, raw)
+	if i < 0 {
+		return OperatorIdentity{}, false
+	}
+	return t.identities[i], true
+}
+
+// Current returns the identity whose token has a fingerprint, as it is configured now.
+func (t OperatorTokens) Current(fingerprint string) (who OperatorIdentity, ok bool) {
+	for _, who := range t.identities {
+		if who.Fingerprint == fingerprint {
+			return who, true
+		}
+	}
+	return OperatorIdentity{}, false
+}
+
+// Operator accepts requests that carry one of the tokens as a bearer token (RFC 6750), in the forms of [ParseOperatorTokens];
+// handlers read "operator:NAME" with [Caller], or "operator". Without tokens it accepts no request. The token of a viewer is only
+// good for reading. failures limits how often an address may fail; nil sets no limit.
+func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
+	all := ParseOperatorTokens(tokens)
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
 		if !ok {
 			refuse(c, failures, bearerChallenge, "An operator's token is required: Authorization: Bearer <token>.")
 			return
 		}
-		acceptNamed(c, raw, hashes, names, failures, bearerChallenge, "operator", "The operator's token is wrong.")
+		who, ok := all.Find(raw)
+		if !ok {
+			refuse(c, failures, bearerChallenge, "The operator's token is wrong.")
+			return
+		}
+		Identify(c, who.Name, "operator")
+		if who.Viewer && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+			Fail(c, &Problem{Status: http.StatusForbidden, Code: "forbidden", Title: "Forbidden", Detail: "This token is a viewer's: it may only read."})
+		}
 	}
+}
+
+// Identify states whom a middleware authenticated, for [Caller], and as what the access log names it, such as "operator".
+func Identify(c *gin.Context, caller, role string) {
+	s := scopeOf(c)
+	s.caller, s.role = caller, role
 }
 
 // Keys accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not "", as the
@@ -67,8 +121,7 @@ func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names [
 		refuse(c, failures, challenge, wrong)
 		return
 	}
-	s := scopeOf(c)
-	s.caller, s.role = names[i], role
+	Identify(c, names[i], role)
 }
 
 // Secret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's [Fingerprint] with [Caller].
