@@ -44,8 +44,8 @@ type Options struct {
 	OpenFleet bool
 	// Deployments verifies the tokens of deployments. Without it the game servers of deployments are not served.
 	Deployments *token.DeploymentTokens
-	// OpsTokens are the tokens of operators, of at least 16 bytes each, as TOKEN or NAME=TOKEN. Without them the routes of
-	// operators are not mounted.
+	// OpsTokens are the tokens of operators, of at least 16 bytes each, in the forms of rest.ParseOperatorTokens. Without them the routes
+	// of operators are not mounted.
 	OpsTokens []string
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
@@ -76,6 +76,8 @@ type Options struct {
 	Realtime *realtime.Options
 	// Projects configures the control API of the realtime lobby; nil: it is not served.
 	Projects *Projects
+	// Console configures the operators' console; nil: it is not served.
+	Console *Console
 
 	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
 	Addr     string

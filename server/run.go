@@ -37,6 +37,9 @@ func (s *Server) Listen(ctx context.Context) (err error) {
 	if err == nil {
 		err = s.listenRealtime(ctx)
 	}
+	if err == nil {
+		err = s.listenConsole(ctx)
+	}
 	if err == nil && s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
 		s.metricsListener, err = listen(ctx, s.options.MetricsListener, s.options.MetricsAddr)
 	}
@@ -89,7 +92,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.bevygap != nil {
 		running.Go(func() { s.bevygap.Run(background) })
 	}
-	failed := make(chan error, 6) // one for each server below
+	failed := make(chan error, 7) // one for each server below
 	running.Go(func() { failed <- s.serveOn(s.api, s.listener) })
 	if s.openMatch != nil {
 		running.Go(func() { s.openMatch.Run(background) })
@@ -106,13 +109,16 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.control != nil {
 		running.Go(func() { failed <- s.serveOn(s.control, s.controlListener) })
 	}
+	if s.console != nil {
+		running.Go(func() { failed <- s.serveOn(s.console.http, s.console.listener) })
+	}
 	if s.metricsListener != nil {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
 		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())), slog.String("realtime_addr", addrList(s.RealtimeAddr())),
-		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())), slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
+		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())), slog.String("console_addr", addrList(s.ConsoleAddr())), slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
 
 	var err error
 	select {
@@ -149,8 +155,8 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.openMatch != nil {
 		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
-	agents, bevygap, lobby := s.agents.stop(ctx), s.stopBevygap(ctx), s.stopRealtime(ctx)
-	err := errors.Join(s.api.Shutdown(ctx), <-agents, <-bevygap, <-lobby, <-lobby)
+	agents, bevygap, lobby, console := s.agents.stop(ctx), s.stopBevygap(ctx), s.stopRealtime(ctx), s.stopConsole(ctx)
+	err := errors.Join(s.api.Shutdown(ctx), <-agents, <-bevygap, <-lobby, <-lobby, <-console)
 	if s.openMatch != nil {
 		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}
@@ -163,6 +169,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Bool("clean", err == nil))
 	if s.control != nil {
 		err = errors.Join(err, s.control.Close())
+	}
+	if s.console != nil {
+		err = errors.Join(err, s.console.http.Close())
 	}
 	return errors.Join(err, s.api.Close(), s.metrics.Close())
 }

@@ -59,6 +59,7 @@ type Server struct {
 	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
 	realtime  *realtime.Server                // nil where the realtime lobby is not served
 	control   *http.Server                    // of the realtime lobby's projects; nil where it is not served
+	console   *consoleServer                  // nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
 	draining  atomic.Bool
@@ -91,6 +92,9 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	if err := s.mountRealtime(config); err != nil {
+		return nil, err
+	}
+	if err := s.mountConsole(config); err != nil {
 		return nil, err
 	}
 	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {

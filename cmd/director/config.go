@@ -75,6 +75,7 @@ type Config struct {
 	provisionConfig
 	bevygapConfig
 	realtimeConfig
+	consoleConfig
 	sidecarConfig
 }
 
@@ -117,6 +118,7 @@ const (
 	sectionProvision = "Provisioning"
 	sectionBevygap   = "bevygap"
 	sectionRealtime  = "Realtime lobby"
+	sectionConsole   = "Console"
 	sectionSidecar   = "Sidecar"
 	sectionLimits    = "Limits"
 	sectionWorkers   = "Workers"
@@ -127,7 +129,7 @@ const (
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
 	return slices.Concat(c.processSettings(), c.fleetSettings(), c.devSettings(), c.openMatchSettings(), c.orchestratorSettings(), c.loopSettings(), c.provisionSettings(),
-		c.bevygapSettings(), c.realtimeSettings(), c.sidecarSettings())
+		c.bevygapSettings(), c.realtimeSettings(), c.consoleSettings(), c.sidecarSettings())
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
@@ -169,9 +171,9 @@ func (c *Config) processSettings() []setting {
 				"or when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it then serves only game servers that the director starts"},
 		{flag: "allow-open-fleet", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
 			help: "Start without a fleet token: anybody who reaches the API can register game servers"},
-		{flag: "ops-tokens", section: sectionAuth, by: byServers, secret: true, value: secrets(&c.OpsTokens),
-			help: "The secrets that operators send as `authorization: Bearer …` to /ops/; NAME=SECRET names whoever has one, for events. " +
-				"Not set: these routes are not served"},
+		{flag: "ops-tokens", section: sectionAuth, by: byServers, secret: true, value: operatorTokens(&c.OpsTokens),
+			help: "The secrets with which operators log in to the console, and which they send as `authorization: Bearer …` to /ops/. NAME=SECRET names whoever " +
+				"has one, for events; NAME:viewer=SECRET is for somebody who may only read. Not set: /ops/ is not served, and nobody logs in to the console by token"},
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, by: byServers,
 			value: keySet(&c.JWKS),
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start without them, " +

@@ -24,6 +24,7 @@ import (
 //	key-encryption-key   seals the private signing keys in its database
 //	agent-key            that Rivalis agents connect with
 //	admin-key            of the callers of the API for Rivalis
+//	console-token        with which the console is opened
 //	servers/             the game servers that run as processes of this machine
 //	database-url         the database's URL for other commands, while dev runs
 type dataDir string

@@ -156,6 +156,9 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	d.prepareRealtime(ctx)
+	if err := d.prepareConsole(ctx); err != nil {
+		return err
+	}
 	d.prepareProviders()
 	if d.conf.from("cors-origins") == fromDefault {
 		d.conf.CORSOrigins = pageOrigins

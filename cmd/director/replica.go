@@ -203,7 +203,7 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 }
 
 // serversAddrs are the flags of a replica's listeners.
-const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --realtime-addr, --realtime-control-addr or --metrics-addr"
+const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --realtime-addr, --realtime-control-addr, --console-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
@@ -238,7 +238,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		lobby.Metrics = p.registry
 	}
 	return server.Options{
-		Realtime: lobby, Projects: c.projectsOptions(p.sealer),
+		Realtime: lobby, Projects: c.projectsOptions(p.sealer), Console: c.consoleOptions(p.sealer),
 		OpenMatch: tickets, Orchestrator: rivalis, Bevygap: bevygap,
 		Store: p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()), Connects: connect.New(p.sealer),
 		Access:      access,
@@ -341,6 +341,6 @@ func (c *Config) checkServe() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
 	}
-	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime())
+	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime(), c.checkConsole())
 	return errors.Join(missing...)
 }

@@ -22,6 +22,7 @@ func (d *devRun) welcome(s *server.Server) {
 	fmt.Fprintf(d.stdout, `
 Lattice Director %s, for development
 
+  Console  %s
   API      %s    documentation: %s/docs
   Rivalis  %s://%s    %s
   Lobby    %s    project: %s    control API: %s://%s    token: %s
@@ -49,7 +50,7 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 
 %sList the game servers: %s    Ctrl-C stops everything%s
 
-`, buildVersion().Version, api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(),
+`, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(),
 		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
 		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.kept())

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/lattice-director/director/server/console"
+)
+
+// Console configures the operators' console. New replaces Store, the store of Doctor, TrustedProxies, FailureRate, Log, Metrics and Tracer of its options with
+// those of the replica.
+type Console struct {
+	console.Options
+
+	Addr     string // "" means 127.0.0.1:8090. Listener, if set, is used instead.
+	Listener net.Listener
+}
+
+// consoleServer is the console on its listener.
+type consoleServer struct {
+	http     *http.Server
+	listener net.Listener // after Listen
+}
+
+// mountConsole makes the console, if the options have it, with the settings that all faces share.
+func (s *Server) mountConsole(config *tls.Config) error {
+	o := s.options
+	if o.Console == nil {
+		return nil
+	}
+	options := o.Console.Options
+	options.Store, options.Doctor.Store = o.Store, o.Store
+	options.TrustedProxies, options.FailureRate = o.TrustedProxies, o.FailureRate
+	options.Log, options.Metrics, options.Tracer = o.Log, o.Metrics.HTTP, o.Tracer
+	handler, err := console.New(options)
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	s.console = &consoleServer{http: s.httpServer(handler)}
+	s.console.http.TLSConfig = config.Clone()
+	s.console.http.ReadTimeout, s.console.http.WriteTimeout = 10*time.Second, 30*time.Second
+	s.console.http.RegisterOnShutdown(handler.Stop) // Shutdown waits for streams, which end only by this.
+	return nil
+}
+
+func (s *Server) listenConsole(ctx context.Context) (err error) {
+	if s.console == nil || s.console.listener != nil {
+		return nil
+	}
+	addr := s.options.Console.Addr
+	if addr == "" {
+		addr = "127.0.0.1:8090"
+	}
+	s.console.listener, err = listen(ctx, s.options.Console.Listener, addr)
+	return err
+}
+
+// stopConsole ends its streams and waits for its calls. The channel gets the error.
+func (s *Server) stopConsole(ctx context.Context) <-chan error {
+	stopped := make(chan error, 1)
+	if s.console == nil {
+		stopped <- nil
+	} else {
+		go func() { stopped <- s.console.http.Shutdown(ctx) }()
+	}
+	return stopped
+}
+
+// ConsoleAddr returns the address of the console, after Listen; nil when it is not served.
+func (s *Server) ConsoleAddr() net.Addr {
+	if s.console == nil || s.console.listener == nil {
+		return nil
+	}
+	return s.console.listener.Addr()
+}

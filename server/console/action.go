@@ -1,0 +1,136 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// action is something that an operator may do. GET asks, POST does it.
+type action struct {
+	path string
+	// ask says what would happen. It is also called before do, whose question it must be.
+	ask func(ctx context.Context, s Store, q query) (question, error)
+	// do does it, and returns a sentence that says what it did. Doing it twice must do no more than doing it once.
+	do func(ctx context.Context, s Store, q query, d deed) (string, error)
+}
+
+// question is the page that asks before an action.
+type question struct {
+	Title  string   // as in: Drain eu-1?
+	Says   []string // what would happen, a sentence each
+	Button string   // as in: Drain
+	Danger bool     // cannot be undone
+	Back   string   // the path to go to afterwards
+	Reason bool     // whether a reason is asked for, and required: the event has it
+	Fields []field  // further fields of the form
+}
+
+// field is a further field of the form of an action.
+type field struct {
+	Name, Label, Value, Help string
+	Number                   bool
+}
+
+// deed is who does something, and why.
+type deed struct {
+	Actor, Reason string
+	Values        map[string]string // of the fields
+}
+
+// actionView is what templates/confirm.html reads.
+type actionView struct {
+	question
+
+	Path, Error, Given string // Given is the reason that was sent
+}
+
+const maxReason = 500 // characters
+
+func (c *Console) addAction(r gin.IRoutes, gate *rest.Gate, a action) {
+	r.GET(a.path, onlyOperators, gate.Enter, func(g *gin.Context) { c.confirm(g, a) })
+	r.POST(a.path, onlyOperators, gate.Enter, func(g *gin.Context) { c.act(g, a) })
+}
+
+// onlyOperators is the middleware that refuses viewers.
+func onlyOperators(g *gin.Context) {
+	if sessionOf(g).Viewer {
+		rest.Fail(g, &rest.Problem{Status: http.StatusForbidden, Code: "forbidden", Title: "Only operators may do this", Detail: "You are logged in as a viewer."})
+	}
+}
+
+func (c *Console) confirm(g *gin.Context, a action) {
+	q := queryOf(g)
+	ctx, cancel := c.bounded(g.Request.Context())
+	defer cancel()
+	asked, err := a.ask(ctx, c.Store, q)
+	if err != nil {
+		c.fail(g, err)
+		return
+	}
+	c.write(g, http.StatusOK, c.templates.pages["confirm"], c.view(g, q, actionView{question: asked, Path: q.path}))
+}
+
+func (c *Console) act(g *gin.Context, a action) {
+	s, q := sessionOf(g), queryOf(g)
+	if !checkForm(g, s) {
+		return
+	}
+	ctx, cancel := c.bounded(g.Request.Context())
+	defer cancel()
+	asked, err := a.ask(ctx, c.Store, q)
+	if err != nil {
+		c.fail(g, err)
+		return
+	}
+	d := deed{s.Name, strings.TrimSpace(g.PostForm("reason")), map[string]string{}}
+	for i := range asked.Fields {
+		asked.Fields[i].Value = strings.TrimSpace(g.PostForm(asked.Fields[i].Name))
+		d.Values[asked.Fields[i].Name] = asked.Fields[i].Value
+	}
+	problem := checkReason(d.Reason, asked.Reason)
+	done := ""
+	if problem == "" {
+		done, err = a.do(ctx, c.Store, q, d)
+		problem = refusal(err)
+	}
+	switch {
+	case problem != "":
+		c.write(g, http.StatusUnprocessableEntity, c.templates.pages["confirm"], c.view(g, q, actionView{asked, q.path, problem, d.Reason}))
+	case err != nil:
+		c.fail(g, err)
+	default:
+		c.leaveNotice(g, done)
+		g.Redirect(http.StatusSeeOther, asked.Back)
+	}
+}
+
+// checkReason returns what is wrong with a reason, or "".
+func checkReason(reason string, required bool) string {
+	switch {
+	case required && reason == "":
+		return "Say why: events show the reason beside your name."
+	case utf8.RuneCountInString(reason) > maxReason:
+		return "The reason must have at most 500 characters."
+	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
+		return "The reason must have no control characters."
+	}
+	return ""
+}
+
+// refusal returns why the store refuses an action, "" if it does not.
+func refusal(err error) string {
+	var stored *db.Error
+	if errors.As(err, &stored) && (stored.Kind == db.Conflict || stored.Kind == db.Invalid || stored.Kind == db.Gone) {
+		return stored.Detail
+	}
+	return ""
+}

@@ -1,0 +1,59 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+//go:embed static
+var staticFiles embed.FS
+
+// assets are the files of static/, by the name under which they are served. It contains a hash of the content, so that browsers may
+// keep them for ever and two releases side by side do not mix.
+type assets struct {
+	served map[string][]byte
+	names  map[string]string // the name served, by the name of the file
+}
+
+func loadAssets() (a assets, err error) {
+	a = assets{map[string][]byte{}, map[string]string{}}
+	err = fs.WalkDir(staticFiles, "static", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := staticFiles.ReadFile(file)
+		hash := sha256.Sum256(content)
+		ext := path.Ext(file)
+		name := strings.TrimSuffix(path.Base(file), ext) + "." + hex.EncodeToString(hash[:6]) + ext
+		a.served[name], a.names[path.Base(file)] = content, "/static/"+name
+		return err
+	})
+	return a, err
+}
+
+// path returns where a file is served.
+func (a assets) path(file string) string { return a.names[file] }
+
+func (a assets) serve(g *gin.Context) {
+	name := g.Param("name")
+	content, ok := a.served[name]
+	if !ok {
+		rest.Fail(g, &rest.Problem{Status: http.StatusNotFound, Code: "not_found", Title: "Not found", Detail: "There is no such file. Reload the page."})
+		return
+	}
+	g.Header("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	g.Header("Cache-Control", "public, max-age=31536000, immutable")
+	http.ServeContent(g.Writer, g.Request, name, time.Time{}, bytes.NewReader(content))
+}

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+// Options configure the console. Store, Doctor and Cookies are required, and Tokens or OIDC, without which nobody can log in.
+type Options struct {
+	Store   Store
+	Doctor  doctor.Doctor // what the page of health says
+	Cookies *token.Cookies
+	Tokens  []string // of operators; see rest.ParseOperatorTokens
+	OIDC    *OIDC    // nil: login by token only
+	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes cookies secure also
+	// where a proxy that ends TLS does not say so.
+	URL string
+	// SessionTTL is how long a login lasts; 0 means 12 h.
+	SessionTTL time.Duration
+
+	TrustedProxies []string  // whose X-Forwarded-For and X-Forwarded-Proto are trusted; see rest.Options
+	FailureRate    rest.Rate // of failed logins from one address; zero means no limit
+	MaxStreams     int       // browsers that watch a page at a time; 0 means 256
+	Version        string    // of this build, for the foot of each page
+
+	Log     *slog.Logger         // nil: no log
+	Metrics *rest.Metrics        // nil: no metrics
+	Tracer  trace.TracerProvider // nil: no traces
+}
+
+const (
+	maxRequests = 32              // that are read or decided at a time; further ones get 503
+	callTimeout = 5 * time.Second // of one page or action
+	maxForm     = 16 << 10        // bytes of a form
+)
+
+// Console is the handler of the console. Make it with [New]; [Console.Stop] ends its streams.
+type Console struct {
+	Options
+
+	tokens    rest.OperatorTokens
+	proxies   rest.Proxies
+	failures  *rest.Limiter
+	templates templates
+	assets    assets
+	hub       *hub
+	crossSite *http.CrossOriginProtection
+	login     *oidcLogin // nil: login by token only
+	engine    *gin.Engine
+	now       func() time.Time
+}
+
+// New makes the console. Errors: a missing option, a malformed URL or proxy.
+func New(o Options) (*Console, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, 12*time.Hour), cmp.Or(o.MaxStreams, 256)
+	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate), now: time.Now, crossSite: http.NewCrossOriginProtection()}
+	var err error
+	if c.proxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("trusted proxies: %w", err)
+	}
+	if c.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if c.templates, err = parseTemplates(c.funcs()); err != nil {
+		return nil, err
+	}
+	if o.OIDC != nil {
+		c.login = newOIDCLogin(*o.OIDC, o.URL)
+	}
+	c.hub = newHub(o.MaxStreams)
+	return c, c.mount()
+}
+
+func (o Options) check() error {
+	if o.Store == nil || o.Doctor.Store == nil || o.Cookies == nil {
+		return errors.New("console: a store, a doctor and cookies are required")
+	}
+	if len(o.Tokens) == 0 && o.OIDC == nil {
+		return errors.New("console: nobody could log in: set tokens of operators or an OIDC issuer")
+	}
+	if o.URL == "" && o.OIDC == nil {
+		return nil
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("console: its URL must be like https://console.example, without a path: %q", o.URL)
+	}
+	return nil
+}
+
+func (c *Console) mount() (err error) {
+	c.engine, err = rest.New(rest.Options{
+		Log: c.Log, Metrics: c.Metrics, Tracer: c.Tracer, TrustedProxies: c.TrustedProxies, Errors: c.writeError,
+		QuietRoutes: []string{"/static/:name"}, UntracedRoutes: []string{"/static/:name"},
+	})
+	if err != nil {
+		return err
+	}
+	c.engine.UseRawPath = true // so that an id may contain an escaped slash
+	c.engine.Use(c.secure, c.sameSite)
+	c.engine.GET("/static/:name", c.assets.serve)
+	c.engine.GET("/favicon.ico", func(g *gin.Context) { g.Redirect(http.StatusMovedPermanently, c.assets.path("icon.svg")) })
+	gate := rest.NewGate(maxRequests, c.Metrics, c.Log)
+	open := c.engine.Group("", gate.Enter, rest.Deadline(callTimeout))
+	c.mountLogin(open)
+	pages := c.engine.Group("", c.authenticate)
+	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
+	pages.POST("/logout", c.logout)
+	c.mountPages(pages, gate)
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.engine.ServeHTTP(w, r) }
+
+// Stop ends the streams, whose browsers reconnect to another replica. Call it when the listener shuts down.
+func (c *Console) Stop() { c.hub.stop() }
+
+// bounded returns the context of a reading or an action.
+func (c *Console) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+// funcs are the functions of templates that need the console.
+func (c *Console) funcs() template.FuncMap {
+	return template.FuncMap{"asset": c.assets.path}
+}

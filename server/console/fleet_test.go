@@ -1,0 +1,92 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// Pins a page that says nothing while there is nothing, or does not say what to do.
+func TestFleetEmpty(t *testing.T) {
+	t.Parallel()
+	w := setup(t).as(ivyToken)
+	page := w.get("/fleet").body
+	require.Contains(t, page, "No game server is registered.")
+	require.Contains(t, page, "DIRECTOR_FLEET_TOKEN")
+	require.Contains(t, w.get("/fleet?region=eu").body, "No game server matches the filter.")
+}
+
+// Pins a page that does not show what is there, or shows what a filter leaves out.
+func TestFleetShowsAndFilters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu-1")
+	b.register("us-1", func(r *db.Registration) { r.Region, r.Modes = "us", []string{"arena"} })
+	b.place("duel", "p1", "p2")
+	w := b.as(adaToken)
+	page := w.get("/fleet").body
+	for _, text := range []string{"eu-1", "us-1", "4 of 8", `<b>2</b><span>ready</span>`, `href="/instances/eu-1"`} {
+		require.Contains(t, page, text)
+	}
+	for _, query := range []string{"region=us", "mode=arena", "id=us-", "region=us&state=ready&mode="} {
+		page := w.get("/fleet?" + query).body
+		require.Contains(t, page, `href="/instances/us-1"`, query)
+		require.NotContains(t, page, `href="/instances/eu-1"`, query)
+	}
+	require.Contains(t, w.get("/fleet?state=draining").body, "No game server matches the filter.")
+}
+
+// Pins a name that a stranger chose and that becomes markup, and an id whose page cannot be opened.
+func TestFleetHostile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	hostile := `"><script>alert(1)</script>`
+	b.register("eu-1", func(r *db.Registration) { r.Labels, r.Version = map[string]string{"name": hostile}, hostile })
+	w := b.as(adaToken)
+	for _, path := range []string{"/fleet", "/fleet?id=" + url.QueryEscape(hostile), "/fleet?region=" + url.QueryEscape(hostile), "/fleet?after=" + url.QueryEscape("~"+hostile), "/fleet?page=x"} {
+		page := w.get(path)
+		require.Equal(t, http.StatusOK, page.status, path)
+		require.NotContains(t, page.body, "<script>alert", path)
+	}
+}
+
+var nextPage = regexp.MustCompile(`<p class="more"><a href="([^"]+)">`)
+
+// Pins a page that shows thousands of rows at once, and paging that loses or repeats some.
+func TestFleetIsPaged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const many = 2*pageSize + 3
+	_, err := b.Pool().Exec(t.Context(), `WITH i AS (INSERT INTO instances (region, id, endpoint, modes, capacity, incarnation, seat_ceiling)
+		SELECT 'eu', 'eu-' || n, '192.0.2.1:1', '{duel}', 8, gen_random_uuid(), 8 FROM generate_series(1, $1) n RETURNING id, incarnation)
+		INSERT INTO instance_directory (instance_id, region, incarnation) SELECT id, 'eu', incarnation FROM i`, many)
+	require.NoError(t, err)
+	w := b.as(adaToken)
+	seen := map[string]bool{}
+	row := regexp.MustCompile(`<tr id="i-([^"]+)">`)
+	path, pages := "/fleet?region=eu", 0
+	for path != "" {
+		page := w.get(path)
+		require.Equal(t, http.StatusOK, page.status)
+		for _, match := range row.FindAllStringSubmatch(page.body, -1) {
+			require.False(t, seen[match[1]], match[1])
+			seen[match[1]] = true
+		}
+		path = ""
+		if next := nextPage.FindStringSubmatch(page.body); next != nil {
+			path = strings.ReplaceAll(next[1], "&amp;", "&")
+			require.Contains(t, path, "region=eu", "the next page keeps the filter")
+		}
+		pages++
+	}
+	require.Len(t, seen, many)
+	require.Equal(t, 3, pages)
+	require.Contains(t, w.get("/fleet?after=zz~zz").body, "No further game servers.", fmt.Sprint(pages))
+}

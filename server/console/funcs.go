@@ -1,0 +1,245 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// funcs are the functions of templates. Those that return HTML escape what they are given.
+var funcs = template.FuncMap{
+	"ago": ago, "ahead": ahead, "at": at, "span": span, "ms": milliseconds,
+	"num": num, "percent": percent, "bytes": byteSize, "load": load,
+	"state": state, "seg": url.PathEscape, "short": short, "person": person,
+	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot,
+	"list": func(all ...any) []any { return all },
+	"dict": dict,
+}
+
+// dict makes a map of names and values, for templates that take several.
+func dict(pairs ...any) (map[string]any, error) {
+	all := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok || len(pairs)%2 != 0 {
+			return nil, fmt.Errorf("dict takes names and values: %v", pairs)
+		}
+		all[name] = pairs[i+1]
+	}
+	return all, nil
+}
+
+// timeOf accepts a time or a pointer to one. A time that is not known is zero.
+func timeOf(v any) time.Time {
+	switch t := v.(type) {
+	case time.Time:
+		return t
+	case *time.Time:
+		if t != nil {
+			return *t
+		}
+	}
+	return time.Time{}
+}
+
+// ago is a time as "12 s ago" or "in 12 s", which the browser keeps current; the exact time is its title. now is the .Now of the view.
+func ago(v any, now time.Time) template.HTML {
+	t := timeOf(v)
+	if t.IsZero() || t.Unix() == 0 {
+		return `<span class="none">never</span>`
+	}
+	text := span(now.Sub(t)) + " ago"
+	if t.After(now) {
+		text = "in " + span(t.Sub(now))
+	}
+	return timeElement(t, "data-relative", text)
+}
+
+// ahead is ago for a time that may be missing because nothing is planned.
+func ahead(v any, now time.Time) template.HTML {
+	if timeOf(v).IsZero() {
+		return `<span class="none">not planned</span>`
+	}
+	return ago(v, now)
+}
+
+// at is a time as the clock shows it, in UTC.
+func at(v any) template.HTML {
+	t := timeOf(v)
+	if t.IsZero() {
+		return `<span class="none">–</span>`
+	}
+	return timeElement(t, "", t.UTC().Format("2006-01-02 15:04:05"))
+}
+
+func timeElement(t time.Time, attribute, text string) template.HTML {
+	utc := t.UTC()
+	return template.HTML(`<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` + utc.Format("2006-01-02 15:04:05 UTC") + `" ` + //nolint:gosec // G203: of digits and letters
+		attribute + `>` + text + `</time>`)
+}
+
+// span is a duration for people: two units at most. It takes durations, and seconds as a number.
+func span(v any) string {
+	d := durationOf(v).Abs()
+	switch {
+	case d < time.Second:
+		return strconv.Itoa(int(d.Milliseconds())) + " ms"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return two(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
+	case d < 24*time.Hour:
+		return two(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+	}
+	return two(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+}
+
+func two(large int, unit string, small int, smallUnit string) string {
+	text := strconv.Itoa(large) + " " + unit
+	if small > 0 {
+		text += " " + strconv.Itoa(small) + " " + smallUnit
+	}
+	return text
+}
+
+func durationOf(v any) time.Duration {
+	switch d := v.(type) {
+	case time.Duration:
+		return d
+	case *time.Duration:
+		if d != nil {
+			return *d
+		}
+	case float64:
+		return time.Duration(d * float64(time.Second))
+	}
+	return 0
+}
+
+// milliseconds is a number of milliseconds with its unit.
+func milliseconds(v float64) string { return num(math.Round(v)) + " ms" }
+
+// num is a number with spaces between thousands.
+func num(v any) string {
+	var n int64
+	switch x := v.(type) {
+	case int:
+		n = int64(x)
+	case int32:
+		n = int64(x)
+	case int64:
+		n = x
+	case uint64:
+		n = int64(min(x, math.MaxInt64))
+	case float64:
+		if x != math.Trunc(x) {
+			return strconv.FormatFloat(x, 'f', 2, 64)
+		}
+		n = int64(x)
+	case *int32:
+		if x == nil {
+			return "–"
+		}
+		n = int64(*x)
+	}
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "\u202f" + digits[i:]
+	}
+	return digits
+}
+
+func int64Of(v any) int64 {
+	switch x := v.(type) {
+	case int:
+		return int64(x)
+	case int32:
+		return int64(x)
+	case int64:
+		return x
+	case float64:
+		return int64(x)
+	}
+	return 0
+}
+
+// percent is a share of a whole.
+func percent(part, whole any) string {
+	if int64Of(whole) == 0 {
+		return "–"
+	}
+	return strconv.FormatInt(int64Of(part)*100/int64Of(whole), 10) + " %"
+}
+
+// load is what a game server reports: a share, or a count.
+func load(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*v, 'f', 2, 64)
+}
+
+func byteSize(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
+	case n >= 1<<20:
+		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
+	case n >= 1<<10:
+		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + " KiB"
+	}
+	return strconv.FormatInt(n, 10) + " bytes"
+}
+
+func plural(n any, one, many string) string {
+	if int64Of(n) == 1 {
+		return "1 " + one
+	}
+	return num(n) + " " + many
+}
+
+// short cuts a long id. Its whole text belongs into a title.
+func short(text string) string {
+	if len(text) <= 13 {
+		return text
+	}
+	return text[:8] + "…" + text[len(text)-4:]
+}
+
+// person is an actor of an event for people.
+func person(actor string) string {
+	_, name, found := strings.Cut(actor, ":")
+	if !found {
+		return actor
+	}
+	return name
+}
+
+// tones are the colours of states. A state is always written too, so that colour is never all there is.
+var tones = map[string]string{
+	"ok": "good", "ready": "good", "live": "good", "connected": "good", "signing": "good", "running": "good", "active": "good", "assigned": "good", "done": "good", "open": "good",
+	"warn": "warn", "draining": "warn", "starting": "warn", "reserved": "info", "next": "info", "retiring": "warn", "deploying": "info", "wanted": "info", "late": "bad",
+	"stale": "warn", "suspended": "warn", "paused": "warn", "full": "warn", "stopping": "warn", "pending": "info", "queued": "info", "matched": "info", "accepting": "info",
+	"waiting_for_server": "warn", "session limit": "warn",
+	"fail": "bad", "silent": "bad", "expired": "bad", "tainted": "bad", "failed": "bad", "cut off": "bad", "timed_out": "bad", "lost": "bad", "none yet": "bad",
+}
+
+// state is a state as a badge.
+func state(text string) template.HTML {
+	tone := tones[text]
+	if tone == "" {
+		tone = "plain"
+	}
+	return template.HTML(`<span class="state ` + tone + `">` + template.HTMLEscapeString(strings.ReplaceAll(text, "_", " ")) + `</span>`) //nolint:gosec // G203: escaped
+}
+
+// meter is a bar that shows a part of a whole; label says of what.
+func meter(part, whole any, label string) template.HTML {
+	p, w := int64Of(part), int64Of(whole)
+	return template.HTML(fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label="%s"></meter>`, max(w, 1), max(w, 1)*9/10, min(p, max(w, 1)), //nolint:gosec // G203: escaped
+		template.HTMLEscapeString(label)))
+}

@@ -1,0 +1,121 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// hub reads the pages that somebody watches. All browsers that watch the same address share one reading, whatever their number, and
+// few readings run at a time, so that watching costs the database little. Safe for concurrent use.
+type hub struct {
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	topics  map[string]*topic
+	streams int
+	most    int
+	reading chan struct{} // a place for each reading at a time
+}
+
+const maxReadings = 2
+
+func newHub(most int) *hub {
+	ctx, stop := context.WithCancel(context.Background())
+	return &hub{ctx: ctx, stop: stop, topics: map[string]*topic{}, most: most, reading: make(chan struct{}, maxReadings)}
+}
+
+// topic is an address that somebody watches.
+type topic struct {
+	watchers int
+	changed  chan struct{} // closed by the next reading
+	latest   reading
+}
+
+// reading is what the last reading of a topic brought.
+type reading struct {
+	data any
+	err  error
+	at   time.Time // zero: nothing was read yet
+}
+
+// errFull means that too many browsers watch.
+var errFull = errors.New("too many streams")
+
+// watch joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The returned leave
+// must be called once. Errors: errFull.
+func (h *hub) watch(key string, every time.Duration, load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.streams >= h.most {
+		return nil, nil, errFull
+	}
+	h.streams++
+	t = h.topics[key]
+	if t == nil {
+		t = &topic{changed: make(chan struct{})}
+		h.topics[key] = t
+		go h.run(key, t, every, load)
+	}
+	t.watchers++
+	return t, func() { h.leave(t) }, nil
+}
+
+func (h *hub) leave(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streams--
+	t.watchers--
+}
+
+// run reads until nobody watches.
+func (h *hub) run(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for h.wanted(key, t) {
+		h.publish(t, h.read(load))
+		select {
+		case <-ticker.C:
+		case <-h.ctx.Done():
+		}
+	}
+}
+
+// wanted reports whether somebody watches a topic, and forgets it otherwise.
+func (h *hub) wanted(key string, t *topic) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.watchers > 0 && h.ctx.Err() == nil {
+		return true
+	}
+	delete(h.topics, key)
+	return false
+}
+
+func (h *hub) read(load func(context.Context) (any, error)) reading {
+	select {
+	case h.reading <- struct{}{}:
+		defer func() { <-h.reading }()
+	case <-h.ctx.Done():
+		return reading{err: h.ctx.Err(), at: time.Now()}
+	}
+	data, err := load(h.ctx)
+	return reading{data, err, time.Now()}
+}
+
+func (h *hub) publish(t *topic, r reading) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.latest = r
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// next returns the latest reading, and a channel that is closed when there is a newer one.
+func (h *hub) next(t *topic) (reading, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return t.latest, t.changed
+}

@@ -1,0 +1,78 @@
+package console
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// loginView is what templates/login.html reads.
+type loginView struct {
+	Next   string
+	Tokens bool   // login by token is possible
+	OIDC   string // how the button of the issuer is named; empty: none
+	Error  string
+	Theme  string
+}
+
+func (c *Console) mountLogin(r gin.IRoutes) {
+	r.GET("/login", c.showLogin)
+	r.POST("/login", c.loginByToken)
+	if c.login != nil {
+		r.GET("/login/oidc", c.beginOIDC)
+		r.GET("/login/callback", c.finishOIDC)
+	}
+}
+
+func (c *Console) showLogin(g *gin.Context) {
+	next := localPath(g.Query("next"))
+	if _, ok := c.readSession(g.Request); ok {
+		g.Redirect(http.StatusSeeOther, next)
+		return
+	}
+	c.writeLogin(g, http.StatusOK, next, "")
+}
+
+func (c *Console) writeLogin(g *gin.Context, status int, next, problem string) {
+	v := loginView{Next: next, Tokens: len(c.Tokens) > 0, Error: problem, Theme: themeOf(g.Request)}
+	if c.login != nil {
+		v.OIDC = c.login.Label
+	}
+	c.write(g, status, c.templates.login, v)
+}
+
+// loginByToken answers forms of the login. Failures are counted by address, as those of the API.
+func (c *Console) loginByToken(g *gin.Context) {
+	g.Request.Body = http.MaxBytesReader(g.Writer, g.Request.Body, maxForm)
+	next := localPath(g.PostForm("next"))
+	who, ok := c.tokens.Find(g.PostForm("token"))
+	if !ok {
+		c.loginFailed(g, next, "This is not the token of an operator. Tokens are in DIRECTOR_OPS_TOKENS of the replicas.", "wrong token")
+		return
+	}
+	c.begin(g, session{Name: actorOf(who), Viewer: who.Viewer, Token: who.Fingerprint})
+	rest.AddLogAttrs(g.Request.Context(), slog.String("login", who.Name))
+	g.Redirect(http.StatusSeeOther, next)
+}
+
+// loginFailed shows the login again. An address that has failed too often has to wait.
+func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
+	rest.AddLogAttrs(g.Request.Context(), slog.String("reason", reason), slog.String("client", g.ClientIP()))
+	if wait := c.failures.Take(rest.Address(g)); wait > 0 {
+		c.writeLogin(g, http.StatusTooManyRequests, next, "Too many failed logins from your address. Wait a minute, and try again.")
+		return
+	}
+	c.writeLogin(g, http.StatusUnauthorized, next, problem)
+}
+
+func (c *Console) logout(g *gin.Context) {
+	if !checkForm(g, sessionOf(g)) {
+		return
+	}
+	c.clearCookie(g, purposeSession)
+	g.Redirect(http.StatusSeeOther, "/login?"+url.Values{"next": {"/"}}.Encode())
+}

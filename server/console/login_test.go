@@ -1,0 +1,146 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// Pins pages that answer without a login, and a login that forgets where somebody wanted to go.
+func TestLoginIsRequired(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.browser()
+	for _, path := range []string{"/", "/fleet", "/fleet?region=eu", "/instances/eu-1/drain"} {
+		got := w.get(path)
+		require.Equal(t, http.StatusSeeOther, got.status, path)
+		require.Contains(t, got.header.Get("Location"), "/login")
+	}
+	require.Equal(t, "/login?next=%2Ffleet%3Fregion%3Deu", w.get("/fleet?region=eu").header.Get("Location"))
+	require.Equal(t, http.StatusUnauthorized, w.post("/instances/eu-1/drain", nil).status)
+
+	got := w.post("/login", url.Values{"token": {adaToken}, "next": {"/fleet?region=eu"}})
+	require.Equal(t, "/fleet?region=eu", got.header.Get("Location"))
+	page := w.get("/fleet")
+	require.Equal(t, http.StatusOK, page.status)
+	require.Contains(t, page.body, "ada, operator")
+	require.Equal(t, http.StatusSeeOther, w.get("/login").status, "whoever is logged in needs no login")
+
+	require.Equal(t, http.StatusForbidden, w.post("/logout", nil).status, "a form without its token")
+	w.post("/logout", url.Values{"csrf": {csrfField.FindStringSubmatch(page.body)[1]}})
+	require.Equal(t, http.StatusSeeOther, w.get("/fleet").status)
+}
+
+// Pins a wrong token that logs in, one that is written into the page, and an address that may guess for ever.
+func TestWrongTokensAreLimited(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.FailureRate = rest.Rate{PerSecond: 1e-6, Burst: 3} })
+	w := b.browser()
+	for range 3 {
+		got := w.post("/login", url.Values{"token": {"ada=" + adaToken}})
+		require.Equal(t, http.StatusUnauthorized, got.status)
+		require.NotContains(t, got.body, adaToken)
+	}
+	require.Equal(t, http.StatusTooManyRequests, w.post("/login", url.Values{"token": {"x"}}).status)
+	require.Equal(t, http.StatusSeeOther, w.post("/login", url.Values{"token": {adaToken}}).status, "the right token is never limited")
+}
+
+// Pins a login that leads to another site.
+func TestLoginLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "evil.example", "/\t/evil.example", ""} {
+		got := b.browser().post("/login", url.Values{"token": {adaToken}, "next": {next}})
+		require.Equal(t, "/", got.header.Get("Location"), next)
+	}
+}
+
+// Pins a replica that does not know the logins of another one, and one that accepts those of another installation.
+func TestLoginCountsOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	other := func(change ...func(*Options)) *httptest.Server {
+		o := b.console.Options
+		for _, c := range change {
+			c(&o)
+		}
+		c, err := New(o)
+		require.NoError(t, err)
+		t.Cleanup(c.Stop)
+		return httptest.NewUnstartedServer(c)
+	}
+	status := func(s *httptest.Server) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/fleet", http.NoBody)
+		u, err := url.Parse(b.server.URL)
+		require.NoError(t, err)
+		for _, c := range w.http.Jar.Cookies(u) {
+			r.AddCookie(c)
+		}
+		out := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(out, r)
+		return out.Code
+	}
+	require.Equal(t, http.StatusOK, status(other()))
+	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Cookies = cookiesOf(t, 2) })), "another key-encryption key")
+	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Tokens = []string{"ivy:viewer=" + ivyToken} })), "the token was taken away")
+	late := other()
+	late.Config.Handler.(*Console).now = func() time.Time { return time.Now().Add(13 * time.Hour) }
+	require.Equal(t, http.StatusSeeOther, status(late), "the login has ended")
+}
+
+// Pins cookies that scripts can read, that other sites' forms send, or that go over plain HTTP.
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		change  func(*Options)
+		headers []string
+		secure  bool
+	}{
+		{"plain", func(*Options) {}, nil, false},
+		{"https URL", func(o *Options) { o.URL = "https://console.example" }, nil, true},
+		{"trusted proxy", func(o *Options) { o.TrustedProxies = []string{"127.0.0.1", "::1"} }, []string{"X-Forwarded-Proto", "https"}, true},
+		{"stranger", func(*Options) {}, []string{"X-Forwarded-Proto", "https"}, false},
+	} {
+		b := setup(t, c.change)
+		got := b.browser().post("/login", url.Values{"token": {adaToken}}, c.headers...)
+		cookies, err := http.ParseSetCookie(got.header.Get("Set-Cookie"))
+		require.NoError(t, err)
+		require.Equal(t, c.secure, cookies.Secure, c.name)
+		require.Equal(t, c.secure, cookies.Name == "__Host-director-session", c.name)
+		require.True(t, cookies.HttpOnly)
+		require.Equal(t, http.SameSiteLaxMode, cookies.SameSite)
+		require.Equal(t, 12*60*60, cookies.MaxAge)
+		require.Equal(t, c.secure, got.header.Get("Strict-Transport-Security") != "", c.name)
+	}
+}
+
+// Pins options with which nobody can log in, or the issuer sends browsers elsewhere.
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	good := b.console.Options
+	for name, change := range map[string]func(*Options){
+		"no store":   func(o *Options) { o.Store = nil },
+		"no cookies": func(o *Options) { o.Cookies = nil },
+		"no login":   func(o *Options) { o.Tokens = nil },
+		"OIDC, no URL": func(o *Options) {
+			o.OIDC = &OIDC{Issuer: "https://login.example", ClientID: "c", Operators: []string{"*"}}
+		},
+		"URL with a path": func(o *Options) { o.URL = "https://console.example/ops" },
+		"no URL at all":   func(o *Options) { o.URL = "console" },
+		"bad proxy":       func(o *Options) { o.TrustedProxies = []string{"x"} },
+	} {
+		o := good
+		change(&o)
+		_, err := New(o)
+		require.Error(t, err, name)
+	}
+}

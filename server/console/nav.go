@@ -1,0 +1,44 @@
+package console
+
+import "strings"
+
+// navGroup is a group of links of the navigation.
+type navGroup struct {
+	Name  string
+	Links []navLink
+}
+
+type navLink struct {
+	Path, Label string
+	Key         string // the shortcut after g, as in g f
+	Here        bool   // whether the page shown belongs to this link
+}
+
+// nav is the navigation. A page below a link (/fleet/x) or in belongs is shown as part of it.
+var nav = []navGroup{
+	{"Overview", []navLink{{Path: "/health", Label: "Health", Key: "h"}}},
+	{"Game servers", []navLink{
+		{Path: "/fleet", Label: "Fleet", Key: "f"},
+	}},
+}
+
+// belongs names the link that is marked on pages whose path does not begin with that of a link.
+var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet"}
+
+// navFor returns the navigation with the link of a path marked.
+func navFor(path string) []navGroup {
+	for prefix, link := range belongs {
+		if strings.HasPrefix(path, prefix) {
+			path = link
+		}
+	}
+	groups := make([]navGroup, len(nav))
+	for i, group := range nav {
+		groups[i] = navGroup{Name: group.Name}
+		for _, l := range group.Links {
+			l.Here = path == l.Path || strings.HasPrefix(path, l.Path+"/")
+			groups[i].Links = append(groups[i].Links, l)
+		}
+	}
+	return groups
+}

@@ -1,0 +1,249 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/gin-gonic/gin"
+	"golang.org/x/oauth2"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// OIDC configures logins with an issuer of OpenID Connect. Issuer and ClientID are required, and Operators or Viewers, without which
+// nobody may do anything.
+type OIDC struct {
+	Issuer       string // its URL, whose /.well-known/openid-configuration is read at the first login
+	ClientID     string
+	ClientSecret string   // empty: a public client, which PKCE protects
+	Scopes       []string // besides openid; empty: email and profile
+	Label        string   // of the button; empty: the host of the issuer
+	// RoleClaim is the claim of the ID token with roles or groups: a text or a list of texts. Dots lead into objects, as in
+	// realm_access.roles. Empty: groups.
+	RoleClaim string
+	// Operators and Viewers are the values of the claim that make somebody an operator or a viewer. "*" is everybody whom the issuer
+	// knows.
+	Operators, Viewers []string
+	HTTP               *http.Client // to the issuer; nil: one with a timeout
+}
+
+const (
+	issuerTimeout = 10 * time.Second // of all requests to the issuer of one login
+	loginTimeout  = 10 * time.Minute // from the button to the return from the issuer
+)
+
+// oidcLogin asks an issuer who somebody is. Safe for concurrent use.
+type oidcLogin struct {
+	OIDC
+
+	callback string // URL
+
+	mu       sync.Mutex
+	provider *oidc.Provider // nil until it could be read
+}
+
+func newOIDCLogin(o OIDC, public string) *oidcLogin {
+	o.RoleClaim = cmp.Or(o.RoleClaim, "groups")
+	o.HTTP = cmp.Or(o.HTTP, &http.Client{Timeout: issuerTimeout})
+	if len(o.Scopes) == 0 {
+		o.Scopes = []string{"email", "profile"}
+	}
+	_, host, _ := strings.Cut(o.Issuer, "://")
+	host, _, _ = strings.Cut(host, "/")
+	o.Label = cmp.Or(o.Label, host)
+	return &oidcLogin{OIDC: o, callback: strings.TrimSuffix(public, "/") + "/login/callback"}
+}
+
+// attempt is a login that has begun. The browser keeps it, sealed, until the issuer sends it back.
+type attempt struct {
+	State    string    `json:"state"`
+	Nonce    string    `json:"nonce"`
+	Verifier string    `json:"verifier"` // of PKCE
+	Next     string    `json:"next"`
+	Until    time.Time `json:"until"`
+}
+
+// read returns the issuer's description. It is read again until that succeeds, so that a replica starts without its issuer.
+func (l *oidcLogin) read(ctx context.Context) (*oidc.Provider, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.provider != nil {
+		return l.provider, nil
+	}
+	// The provider keeps the context for its later requests, so that it must not end with this one.
+	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.HTTP), l.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("the issuer %s: %w", l.Issuer, err)
+	}
+	l.provider = p
+	return p, nil
+}
+
+func (l *oidcLogin) config(p *oidc.Provider) oauth2.Config {
+	return oauth2.Config{
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: l.callback,
+		Scopes: append([]string{oidc.ScopeOpenID}, l.Scopes...),
+	}
+}
+
+// beginOIDC sends a browser to the issuer.
+func (c *Console) beginOIDC(g *gin.Context) {
+	p, err := c.login.read(g.Request.Context())
+	if err != nil {
+		c.issuerFailed(g, err)
+		return
+	}
+	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")), c.now().Add(loginTimeout)}
+	c.setCookie(g, purposeLogin, a, loginTimeout)
+	config := c.login.config(p)
+	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
+}
+
+func randomText() string {
+	random := make([]byte, 24)
+	_, _ = rand.Read(random) // never fails, by its contract
+	return base64.RawURLEncoding.EncodeToString(random)
+}
+
+// finishOIDC logs in a browser that the issuer sends back.
+func (c *Console) finishOIDC(g *gin.Context) {
+	var a attempt
+	known := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
+	c.clearCookie(g, purposeLogin)
+	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
+		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.", "oidc: unknown state")
+		return
+	}
+	if refused := g.Query("error"); refused != "" {
+		c.loginFailed(g, a.Next, "The issuer refused the login: "+limited(refused)+" "+limited(g.Query("error_description")), "oidc: "+limited(refused))
+		return
+	}
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.login.HTTP), issuerTimeout)
+	defer cancel()
+	s, err := c.login.finish(ctx, a, g.Query("code"))
+	var refused *refusedLogin
+	switch {
+	case errors.As(err, &refused):
+		c.loginFailed(g, a.Next, refused.says, "oidc: "+refused.reason)
+	case err != nil:
+		c.issuerFailed(g, err)
+	default:
+		c.begin(g, s)
+		rest.AddLogAttrs(g.Request.Context(), slog.String("login", s.Name))
+		g.Redirect(http.StatusSeeOther, a.Next)
+	}
+}
+
+// limited is a text of a stranger, for the page.
+func limited(text string) string { return text[:min(len(text), 200)] }
+
+// issuerFailed answers when the issuer cannot be asked.
+func (c *Console) issuerFailed(g *gin.Context, err error) {
+	rest.Fail(g, fmt.Errorf("%w: %w", &rest.Problem{
+		Status: http.StatusBadGateway, Code: "issuer_unavailable", Title: "The login cannot be reached",
+		Detail: "The issuer of logins does not answer as it should. The log of the replica says why. A token of an operator still logs in.",
+	}, err))
+}
+
+// refusedLogin is a login that the issuer or our rules refuse.
+type refusedLogin struct{ says, reason string }
+
+func (r *refusedLogin) Error() string { return r.reason }
+
+// finish exchanges a code for an ID token, verifies it, and returns who it is.
+func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session, error) {
+	p, err := l.read(ctx)
+	if err != nil {
+		return session{}, err
+	}
+	config := l.config(p)
+	answer, err := config.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
+		return session{}, &refusedLogin{"The issuer did not accept the login. Log in again.", "invalid_grant"}
+	} else if err != nil {
+		return session{}, err
+	}
+	raw, _ := answer.Extra("id_token").(string)
+	id, err := p.Verifier(&oidc.Config{ClientID: l.ClientID}).Verify(ctx, raw)
+	if err != nil {
+		return session{}, err
+	}
+	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
+		return session{}, &refusedLogin{"The answer of the issuer belongs to another login. Log in again.", "wrong nonce"}
+	}
+	return l.person(id)
+}
+
+// person returns who an ID token is about, and the role.
+func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
+	claims := map[string]any{}
+	if err := id.Claims(&claims); err != nil {
+		return session{}, err
+	}
+	name := id.Subject
+	// An email that the issuer has not verified may be that of somebody else.
+	if email, ok := claims["email"].(string); ok && claims["email_verified"] != false && email != "" {
+		name = email
+	}
+	name = actorPrefix + cleaned(name)
+	roles := textsAt(claims, l.RoleClaim)
+	switch {
+	case admits(l.Operators, roles):
+		return session{Name: name}, nil
+	case admits(l.Viewers, roles):
+		return session{Name: name, Viewer: true}, nil
+	}
+	return session{}, &refusedLogin{"You are logged in at the issuer, but nothing there makes you an operator or a viewer. " +
+		"The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.RoleClaim + ".", "no role: " + name}
+}
+
+// cleaned bounds a name that a stranger may have chosen.
+func cleaned(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(name, ""))
+	return name[:min(len(name), 150)]
+}
+
+func admits(allowed, roles []string) bool {
+	return slices.Contains(allowed, "*") || slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(allowed, r) })
+}
+
+// textsAt returns the texts of a claim.
+func textsAt(claims map[string]any, claim string) (texts []string) {
+	var at any = claims
+	if whole, ok := claims[claim]; ok { // names of claims may be URLs, with dots
+		at = whole
+	} else {
+		for _, part := range strings.Split(claim, ".") {
+			object, _ := at.(map[string]any)
+			at = object[part]
+		}
+	}
+	switch v := at.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, one := range v {
+			if text, ok := one.(string); ok {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
+}

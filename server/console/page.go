@@ -1,0 +1,137 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// pageSize bounds the rows of a list.
+const pageSize = 50
+
+// page is one page, whose template reads a T.
+type page[T any] struct {
+	path     string        // of its route, as in /instances/:id
+	template string        // of templates/, without .html
+	every    time.Duration // between two readings while somebody watches; 0: the page is not live
+	load     func(ctx context.Context, s Store, q query) (T, error)
+}
+
+// query is what a page is asked for. It is read only.
+type query struct {
+	path   string            // escaped
+	params map[string]string // of the path
+	values url.Values
+}
+
+// Param returns a parameter of the path, unescaped.
+func (q query) Param(name string) string { return q.params[name] }
+
+// Get returns a parameter of the query, at most 200 bytes of it, "" when there is none.
+func (q query) Get(name string) string {
+	text := strings.TrimSpace(q.values.Get(name))
+	return text[:min(len(text), 200)]
+}
+
+// afterParam is the key of the last row of the page before: lists are paged by keys, so that the last page costs no more than the first.
+const afterParam = "after"
+
+// After returns the key of the last row of the page before: two texts, empty on the first page.
+func (q query) After() (first, second string) {
+	first, second, _ = strings.Cut(q.Get(afterParam), "~")
+	return first, second
+}
+
+// Next is the address of the page after a row with this key. The first part must have no tilde.
+func (q query) Next(first, second string) string { return q.With(afterParam, first+"~"+second) }
+
+// URL is the address of what is asked for, with its known parameters only.
+func (q query) URL() string {
+	if len(q.values) == 0 {
+		return q.path
+	}
+	return q.path + "?" + q.values.Encode()
+}
+
+// Paged reports whether this is not the first page of a list.
+func (q query) Paged() bool { return q.Get(afterParam) != "" }
+
+// With is URL with a parameter changed; an empty value removes it. It leads to the first page of a list, unless it changes that.
+func (q query) With(name, value string) string {
+	values := url.Values{}
+	for key, all := range q.values {
+		values[key] = all
+	}
+	values.Del(afterParam)
+	values.Del(name)
+	if value != "" {
+		values.Set(name, value)
+	}
+	q.values = values
+	return q.URL()
+}
+
+// queryOf reads a request.
+func queryOf(g *gin.Context) query {
+	q := query{path: g.Request.URL.EscapedPath(), params: map[string]string{}, values: g.Request.URL.Query()}
+	for _, p := range g.Params {
+		q.params[p.Key] = p.Value
+	}
+	q.values.Del(sinceParam)
+	for name, all := range q.values {
+		if len(all) == 0 || all[0] == "" { // an empty field of a filter
+			q.values.Del(name)
+		}
+	}
+	return q
+}
+
+// anyPage is a page of any type.
+type anyPage struct {
+	template string
+	every    time.Duration
+	load     func(ctx context.Context, q query) (any, error)
+}
+
+// add mounts a page.
+func add[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
+	untyped := anyPage{p.template, p.every, func(ctx context.Context, q query) (any, error) {
+		ctx, cancel := c.bounded(ctx)
+		defer cancel()
+		return p.load(ctx, c.Store, q)
+	}}
+	r.GET(p.path, func(g *gin.Context) {
+		if p.every > 0 && wantsStream(g.Request) {
+			c.stream(g, untyped)
+			return
+		}
+		gate.Enter(g)
+		if !g.IsAborted() {
+			c.show(g, untyped)
+		}
+	})
+}
+
+// show answers with a whole page.
+func (c *Console) show(g *gin.Context, p anyPage) {
+	q := queryOf(g)
+	data, err := p.load(g.Request.Context(), q)
+	if err != nil {
+		c.fail(g, err)
+		return
+	}
+	v := c.view(g, q, data)
+	live, err := c.templates.live(p.template, v)
+	if err != nil {
+		rest.Fail(g, err)
+		return
+	}
+	v.Live, v.Version, v.Watched = live.html, live.version, p.every > 0
+	c.write(g, http.StatusOK, c.templates.pages[p.template], v)
+}

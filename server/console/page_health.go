@@ -1,0 +1,101 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/doctor"
+)
+
+// healthView is what templates/health.html reads.
+type healthView struct {
+	db.HealthView
+
+	Diagnosis  doctor.Diagnosis
+	ExaminedAt time.Time
+	Problems   []doctor.Finding // checks that are not ok, worst first
+	LateLoops  int
+	Keys       db.KeysView
+}
+
+// healthPage reads often what is cheap, and runs the checks of doctor rarely.
+func (c *Console) healthPage() page[healthView] {
+	checks := &checkup{examine: c.Doctor.Examine, now: c.now}
+	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second, load: func(ctx context.Context, s Store, _ query) (v healthView, err error) {
+		v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
+		if v.Diagnosis.Checks[0].State == doctor.Fail { // the database does not answer
+			return v.sorted(), nil
+		}
+		if v.HealthView, err = s.ConsoleHealth(ctx); err != nil {
+			return v, err
+		}
+		v.Keys, err = s.ConsoleKeys(ctx, 5)
+		return v.sorted(), err
+	}}
+}
+
+func (v healthView) sorted() healthView {
+	for _, state := range []string{doctor.Fail, doctor.Warn} {
+		for _, f := range v.Diagnosis.Checks {
+			if f.State == state {
+				v.Problems = append(v.Problems, f)
+			}
+		}
+	}
+	for _, l := range v.Loops {
+		if l.Late {
+			v.LateLoops++
+		}
+	}
+	return v
+}
+
+// Signing returns the key that signs now; nil: none does.
+func (v healthView) Signing() *db.ConsoleKey {
+	for i, k := range v.Keys.Keys {
+		if k.State == "signing" {
+			return &v.Keys.Keys[i]
+		}
+	}
+	return nil
+}
+
+// Oldest returns what has kept vacuum from cleaning for the longest time; nil: nothing has.
+func (v healthView) Oldest() *db.SnapshotView {
+	var oldest *db.SnapshotView
+	for i, s := range v.Snapshots {
+		if oldest == nil || s.Age > oldest.Age {
+			oldest = &v.Snapshots[i]
+		}
+	}
+	return oldest
+}
+
+// checkupEvery is how old a diagnosis may be: its checks read statistics of the whole database.
+const checkupEvery = 15 * time.Second
+
+// checkup keeps the latest diagnosis, so that all who look share one. Safe for concurrent use.
+type checkup struct {
+	examine func(context.Context) doctor.Diagnosis
+	now     func() time.Time
+
+	mu    sync.Mutex
+	found doctor.Diagnosis
+	at    time.Time
+}
+
+// latest examines if the latest diagnosis is too old. Callers that come meanwhile wait for it. It takes no context of one of them, who may
+// leave.
+func (c *checkup) latest(ctx context.Context) (doctor.Diagnosis, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Sub(c.at) >= checkupEvery {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*callTimeout)
+		defer cancel()
+		c.found = c.examine(ctx)
+		c.at = c.now()
+	}
+	return c.found, c.at
+}

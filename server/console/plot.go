@@ -1,0 +1,94 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+)
+
+// series is a line of a plot: a value for each minute, oldest first; below zero means that there is none.
+type series struct {
+	Name   string
+	Values []float64
+}
+
+// plotData is a plot of values over time.
+type plotData struct {
+	Title string
+	Unit  string // after numbers, as in " s"
+	From  time.Time
+	Until time.Time
+	Lines []series
+}
+
+const (
+	plotWidth, plotHeight = 600.0, 120.0
+	plotTop               = 8.0
+)
+
+// plot draws lines as SVG without scripts and styles of its own. Screen readers get its title and the last and highest values.
+func plot(p plotData) template.HTML {
+	highest := 0.0
+	for _, l := range p.Lines {
+		for _, v := range l.Values {
+			highest = max(highest, v)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<figure class="plot"><figcaption>%s</figcaption><svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" preserveAspectRatio="none">`,
+		template.HTMLEscapeString(p.Title), plotWidth, plotHeight, template.HTMLEscapeString(p.words(highest)))
+	fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%.0f" y1="%.0f" y2="%.0f"></line><line class="grid" x1="0" x2="%.0f" y1="%.0f" y2="%.0f"></line>`,
+		plotWidth, plotTop, plotTop, plotWidth, plotHeight-1, plotHeight-1)
+	for i, l := range p.Lines {
+		for _, d := range l.paths(highest) {
+			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%4, d)
+		}
+	}
+	b.WriteString(`</svg><div class="scale"><span>` + p.From.UTC().Format("15:04") + `</span><span>highest ` + template.HTMLEscapeString(num(highest)+p.Unit) + `</span><span>` +
+		p.Until.UTC().Format("15:04") + ` UTC</span></div>`)
+	if len(p.Lines) > 1 {
+		b.WriteString(`<ul class="legend">`)
+		for i, l := range p.Lines {
+			fmt.Fprintf(&b, `<li class="line%d">%s</li>`, i%4, template.HTMLEscapeString(l.Name))
+		}
+		b.WriteString(`</ul>`)
+	}
+	b.WriteString(`</figure>`)
+	return template.HTML(b.String()) //nolint:gosec // G203: escaped
+}
+
+// words is the plot in words.
+func (p plotData) words(highest float64) string {
+	says := []string{p.Title, "highest " + num(highest) + p.Unit}
+	for _, l := range p.Lines {
+		if n := len(l.Values); n > 0 && l.Values[n-1] >= 0 {
+			says = append(says, l.Name+" now "+num(l.Values[n-1])+p.Unit)
+		}
+	}
+	return strings.Join(says, ", ")
+}
+
+// paths returns the points of the line, a text for each part without gaps.
+func (l series) paths(highest float64) (all []string) {
+	var points []string
+	flush := func() {
+		if len(points) == 1 { // so that a lone value is seen
+			points = append(points, points[0])
+		}
+		if points != nil {
+			all, points = append(all, strings.Join(points, " ")), nil
+		}
+	}
+	for i, v := range l.Values {
+		if v < 0 {
+			flush()
+			continue
+		}
+		x := plotWidth * float64(i) / float64(max(len(l.Values)-1, 1))
+		y := plotHeight - 1 - (plotHeight-1-plotTop)*v/max(highest, 1e-9)
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
+	}
+	flush()
+	return all
+}

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"hash/fnv"
+	"html/template"
+	"io/fs"
+	"maps"
+	"net/http"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// templates are the parsed templates.
+type templates struct {
+	pages        map[string]*template.Template // by the name of the file without .html
+	login, error *template.Template            // which have a frame of their own
+}
+
+// shared are the templates that others include.
+var shared = []string{"layout.html", "parts.html"}
+
+func parseTemplates(more template.FuncMap) (t templates, err error) {
+	files, err := fs.Sub(templateFiles, "templates")
+	if err != nil {
+		return t, err
+	}
+	all := maps.Clone(funcs)
+	maps.Copy(all, more)
+	base, err := template.New("base").Funcs(all).Option("missingkey=error").ParseFS(files, shared...)
+	if err != nil {
+		return t, err
+	}
+	names, err := fs.Glob(files, "*.html")
+	if err != nil {
+		return t, err
+	}
+	t.pages = map[string]*template.Template{}
+	for _, name := range names {
+		own, err := template.Must(base.Clone()).ParseFS(files, name)
+		if err != nil {
+			return t, err
+		}
+		t.pages[strings.TrimSuffix(path.Base(name), ".html")] = own
+	}
+	t.login, t.error = t.pages["login"].Lookup("login.html"), t.pages["error"].Lookup("error.html")
+	for name, own := range t.pages {
+		t.pages[name] = own.Lookup("layout")
+	}
+	return t, nil
+}
+
+// fragment is the rendered live part of a page.
+type fragment struct {
+	html    template.HTML
+	version int // changes with the content
+}
+
+// relative is the text of a time element, which the browser keeps current.
+var relative = regexp.MustCompile(`(<time [^>]*>)[^<]*`)
+
+// live renders the live part of a page. What only the passing of time changes does not change its version.
+func (t templates) live(name string, v view) (fragment, error) {
+	v = view{Data: v.Data, Query: v.Query, Operator: v.Operator, Now: v.Now}
+	var out bytes.Buffer
+	if err := t.pages[name].ExecuteTemplate(&out, "live", v); err != nil {
+		return fragment{}, err
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write(relative.ReplaceAll(out.Bytes(), []byte("$1")))
+	return fragment{template.HTML(out.String()), int(hash.Sum32())}, nil //nolint:gosec // G203: a template has escaped it
+}
+
+// write answers with a template. It is rendered whole before it is sent, so that an error is not half a page.
+func (c *Console) write(g *gin.Context, status int, t *template.Template, data any) {
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		rest.Fail(g, err)
+		return
+	}
+	writeHTML(g.Writer, status, out.Bytes())
+}
+
+func writeHTML(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a failed write means that the browser has disconnected
+}

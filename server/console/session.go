@@ -1,0 +1,165 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// session is a login. The browser has it as a sealed cookie, so that every replica knows it without a query.
+type session struct {
+	Name   string    `json:"name"` // as events name the actor: console: and the name of the token, or the email or subject of OIDC
+	Viewer bool      `json:"viewer,omitempty"`
+	Token  string    `json:"token,omitempty"` // the fingerprint of the operator's token; empty after a login by OIDC
+	CSRF   string    `json:"csrf"`
+	Until  time.Time `json:"until"`
+}
+
+// actorPrefix begins the name of an actor who uses the console.
+const actorPrefix = "console:"
+
+// Label is the name without its kind, for the header of pages.
+func (s session) Label() string {
+	_, name, found := strings.Cut(s.Name, ":")
+	if !found {
+		return s.Name
+	}
+	return name
+}
+
+// Role is the role, in words.
+func (s session) Role() string {
+	if s.Viewer {
+		return "viewer"
+	}
+	return "operator"
+}
+
+// The purposes of sealed cookies.
+const (
+	purposeSession = "session"
+	purposeLogin   = "login" // with an OIDC issuer, in between
+	purposeNotice  = "notice"
+)
+
+const sessionKey = "console.session"
+
+func sessionOf(g *gin.Context) session { return g.MustGet(sessionKey).(session) }
+
+// authenticate is the middleware that asks for a login. A login by a token that is configured no more, or has another role now, counts no
+// more.
+func (c *Console) authenticate(g *gin.Context) {
+	s, ok := c.readSession(g.Request)
+	if !ok {
+		c.askLogin(g)
+		return
+	}
+	rest.Identify(g, s.Name, "operator")
+	g.Set(sessionKey, s)
+}
+
+func (c *Console) readSession(r *http.Request) (s session, ok bool) {
+	if !c.openCookie(r, purposeSession, &s) || !c.now().Before(s.Until) {
+		return session{}, false
+	}
+	if s.Token == "" {
+		return s, c.login != nil
+	}
+	who, ok := c.tokens.Current(s.Token)
+	s.Name, s.Viewer = actorOf(who), who.Viewer
+	return s, ok
+}
+
+// actorOf is how events name whoever has a token.
+func actorOf(who rest.OperatorIdentity) string {
+	return actorPrefix + strings.TrimPrefix(who.Name, "operator:")
+}
+
+// begin logs a browser in.
+func (c *Console) begin(g *gin.Context, s session) {
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // never fails, by its contract
+	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(c.SessionTTL)
+	c.setCookie(g, purposeSession, s, c.SessionTTL)
+}
+
+// askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they sent.
+func (c *Console) askLogin(g *gin.Context) {
+	if g.Request.Method != http.MethodGet || wantsStream(g.Request) {
+		rest.Fail(g, &rest.Problem{
+			Status: http.StatusUnauthorized, Code: "unauthorized", Title: "Logged out",
+			Detail: "Your login has ended. Log in again, and repeat what you did: nothing was changed.",
+		})
+		return
+	}
+	to := "/login"
+	if here := g.Request.URL.RequestURI(); here != "/" {
+		to += "?next=" + url.QueryEscape(here)
+	}
+	g.Redirect(http.StatusSeeOther, to)
+	g.Abort()
+}
+
+// checkForm refuses a form without the token of the session.
+func checkForm(g *gin.Context, s session) bool {
+	g.Request.Body = http.MaxBytesReader(g.Writer, g.Request.Body, maxForm)
+	if subtle.ConstantTimeCompare([]byte(g.PostForm("csrf")), []byte(s.CSRF)) == 1 {
+		return true
+	}
+	rest.Fail(g, &rest.Problem{
+		Status: http.StatusForbidden, Code: "forbidden", Title: "The form is out of date",
+		Detail: "The form was opened in another login. Go back, reload the page, and send it again: nothing was changed.",
+	})
+	return false
+}
+
+// cookieName has the prefix with which browsers refuse a cookie that another host or a page without TLS sets.
+func (c *Console) cookieName(r *http.Request, purpose string) string {
+	if c.isSecure(r) {
+		return "__Host-director-" + purpose
+	}
+	return "director-" + purpose
+}
+
+func (c *Console) setCookie(g *gin.Context, purpose string, value any, lifetime time.Duration) {
+	text, _ := json.Marshal(value) // structs of texts and times always encode
+	c.writeCookie(g, purpose, c.Cookies.Seal(purpose, text), int(lifetime.Seconds()))
+}
+
+func (c *Console) clearCookie(g *gin.Context, purpose string) { c.writeCookie(g, purpose, "", -1) }
+
+// writeCookie sets a cookie that is sent with links from elsewhere, so that a link in a chat opens its page (SameSite=Lax).
+func (c *Console) writeCookie(g *gin.Context, purpose, value string, seconds int) {
+	http.SetCookie(g.Writer, &http.Cookie{
+		Name: c.cookieName(g.Request, purpose), Value: value, Path: "/", MaxAge: seconds,
+		HttpOnly: true, Secure: c.isSecure(g.Request), SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// openCookie reads a sealed cookie into a pointer.
+func (c *Console) openCookie(r *http.Request, purpose string, into any) bool {
+	cookie, err := r.Cookie(c.cookieName(r, purpose))
+	if err != nil {
+		return false
+	}
+	text, err := c.Cookies.Open(purpose, cookie.Value)
+	return err == nil && json.Unmarshal(text, into) == nil
+}
+
+// localPath returns a path of this console, or "/": a link to the login must not lead elsewhere after it.
+func localPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return next
+}

@@ -1,0 +1,129 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	// sinceParam is the version of the live part that a browser has when it first connects; later it sends Last-Event-ID.
+	sinceParam = "_since"
+	heartbeat  = 15 * time.Second
+	// streamLife bounds a stream, so that browsers spread over the replicas again; they reconnect at once.
+	streamLife = 10 * time.Minute
+)
+
+// wantsStream reports whether a request is that of an EventSource.
+func wantsStream(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+}
+
+// replacement is the event that carries a live part.
+type replacement struct {
+	HTML string `json:"html"`
+}
+
+// trouble is the event that says why nothing new comes.
+type trouble struct {
+	Says string `json:"says"`
+}
+
+// stream sends the live part of a page whenever it changes.
+func (c *Console) stream(g *gin.Context, p anyPage) {
+	s, q := sessionOf(g), queryOf(g)
+	topic, leave, err := c.hub.watch(p.template+" "+q.URL(), p.every, func(ctx context.Context) (any, error) { return p.load(ctx, q) })
+	if err != nil {
+		rest.Fail(g, &rest.Problem{
+			Status: http.StatusServiceUnavailable, Code: "busy", Title: "Busy", Retry: 10 * time.Second,
+			Detail: "Too many browsers watch this replica. The page still shows current values when you reload it.",
+		})
+		return
+	}
+	defer leave()
+	rest.Lasting(g)
+	rest.HandleEvents(func(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
+		ctx, cancel := context.WithDeadline(ctx, earlier(s.Until, c.now().Add(streamLife)))
+		defer cancel()
+		w := watcher{console: c, page: p, query: q, operator: !s.Viewer, seen: seen(g.Request)}
+		return w.run(ctx, topic, out)
+	})(g)
+}
+
+// seen returns the version that the browser has; -1: none.
+func seen(r *http.Request) int {
+	for _, text := range []string{r.Header.Get("Last-Event-ID"), r.URL.Query().Get(sinceParam)} {
+		if version, err := strconv.Atoi(text); err == nil {
+			return version
+		}
+	}
+	return -1
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// watcher is one stream.
+type watcher struct {
+	console  *Console
+	page     anyPage
+	query    query
+	operator bool
+	seen     int // version
+	troubled bool
+}
+
+func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	if err := out.Beat(); err != nil { // so that the browser knows at once that it is connected
+		return err
+	}
+	for {
+		latest, changed := w.console.hub.next(t)
+		if err := w.send(latest, out); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+			if err := out.Beat(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		case <-w.console.hub.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// send sends a reading, if it differs from what the browser has.
+func (w *watcher) send(r reading, out *rest.Events) error {
+	switch {
+	case r.at.IsZero():
+		return nil
+	case r.err != nil:
+		w.troubled = true
+		return out.Send("trouble", max(w.seen, 0), trouble{rest.ProblemOf(r.err).Detail})
+	}
+	live, err := w.console.templates.live(w.page.template, view{Data: r.data, Query: w.query, Operator: w.operator, Now: w.console.now()})
+	if err != nil {
+		return err
+	}
+	if live.version == w.seen && !w.troubled {
+		return nil
+	}
+	w.seen, w.troubled = live.version, false
+	return out.Send("live", live.version, replacement{string(live.html)})
+}

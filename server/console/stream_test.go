@@ -1,0 +1,153 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// event is one server-sent event.
+type event struct{ name, id, data string }
+
+func (e event) html(t *testing.T) string {
+	t.Helper()
+	var r replacement
+	require.NoError(t, json.Unmarshal([]byte(e.data), &r))
+	return r.HTML
+}
+
+// watch opens a stream. Events come on the channel, which is closed when the stream ends.
+func (w *browser) watch(path string, headers ...string) (status int, events <-chan event) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+path, http.NoBody)
+	require.NoError(w.t, err)
+	r.Header.Set("Accept", "text/event-stream")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := w.http.Do(r)
+	require.NoError(w.t, err)
+	out := make(chan event, 100)
+	go func() {
+		defer close(out)
+		defer response.Body.Close()
+		var e event
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch name {
+			case "event":
+				e.name = value
+			case "id":
+				e.id = value
+			case "data":
+				e.data = value
+			case "":
+				if value == "" && e.name != "" {
+					out <- e
+					e = event{}
+				}
+			}
+		}
+	}()
+	return response.StatusCode, out
+}
+
+func next(t *testing.T, events <-chan event) event {
+	t.Helper()
+	select {
+	case e, ok := <-events:
+		require.True(t, ok, "the stream ended")
+		return e
+	case <-time.After(time.Minute):
+		require.Fail(t, "no event")
+		return event{}
+	}
+}
+
+var versionOf = regexp.MustCompile(`data-version="(\d+)"`)
+
+// Pins a stream that does not send a change, sends what the browser has, or offers viewers what operators may do.
+func TestStreamSendsChanges(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu-1", func(r *db.Registration) { r.Capacity = 8 })
+	ada, ivy := b.as(adaToken), b.as(ivyToken)
+	page := ada.get("/fleet").body
+	version := versionOf.FindStringSubmatch(page)[1]
+	status, mine := ada.watch("/fleet?_since=" + version)
+	require.Equal(t, http.StatusOK, status)
+	_, hers := ivy.watch("/fleet")
+	require.NotContains(t, next(t, hers).html(t), "/drain")
+
+	ada.act("/instances/eu-1/drain")
+	first := next(t, mine)
+	require.Equal(t, "live", first.name)
+	require.Contains(t, first.html(t), "draining", "the first event is the change, because the browser has what was there before")
+	require.Contains(t, first.html(t), "/instances/eu-1/undrain")
+	require.NotContains(t, next(t, hers).html(t), "/undrain")
+
+	_, resumed := ada.watch("/fleet?_since="+version, "Last-Event-ID", first.id)
+	b.register("eu-2")
+	require.Contains(t, next(t, resumed).html(t), "eu-2", "a stream that resumes does not repeat what the browser has")
+}
+
+// Pins a database that every browser reads on its own.
+func TestStreamsShareReadings(t *testing.T) {
+	t.Parallel()
+	h := newHub(100)
+	defer h.stop()
+	var readings atomic.Int64
+	load := func(context.Context) (any, error) { readings.Add(1); return 1, nil }
+	var leave []func()
+	for range 100 {
+		topic, done, err := h.watch("fleet /fleet", time.Hour, load)
+		require.NoError(t, err)
+		leave = append(leave, done)
+		for r, changed := h.next(topic); r.at.IsZero(); r, changed = h.next(topic) {
+			<-changed
+		}
+	}
+	require.EqualValues(t, 1, readings.Load())
+	_, _, err := h.watch("another", time.Hour, load)
+	require.ErrorIs(t, err, errFull)
+	leave[0]()
+	_, done, err := h.watch("another", time.Hour, load)
+	require.NoError(t, err)
+	done()
+}
+
+// Pins readings that go on although nobody watches.
+func TestStreamsEndTheirReadings(t *testing.T) {
+	t.Parallel()
+	h := newHub(100)
+	defer h.stop()
+	_, leave, err := h.watch("fleet", time.Millisecond, func(context.Context) (any, error) { return 1, nil })
+	require.NoError(t, err)
+	leave()
+	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.topics) == 0 }, time.Minute, time.Millisecond)
+}
+
+// Pins streams that keep a replica from stopping, and those of somebody who is not logged in.
+func TestStreamsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	status, _ := b.browser().watch("/fleet")
+	require.Equal(t, http.StatusUnauthorized, status)
+	_, events := b.as(adaToken).watch("/fleet")
+	next(t, events)
+	b.console.Stop()
+	for range events { //nolint:revive // until it is closed
+	}
+}

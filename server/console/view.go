@@ -1,0 +1,56 @@
+package console
+
+import (
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// view is what the template of a page reads.
+type view struct {
+	Data     any // what the loader returned
+	Query    query
+	Operator bool // may act; "live" is rendered once for all operators and once for all viewers
+	Now      time.Time
+
+	// The following are not set while "live" is rendered, because it is the same for everybody of a role.
+	Session session
+	Nav     []navGroup
+	Theme   string // light, dark, or empty: as the system says
+	Notice  string // what the last action did
+	Live    template.HTML
+	Version int  // of Live
+	Watched bool // whether Live is replaced
+	Build   string
+}
+
+func (c *Console) view(g *gin.Context, q query, data any) view {
+	s := sessionOf(g)
+	return view{
+		Data: data, Query: q, Operator: !s.Viewer, Now: c.now(),
+		Session: s, Nav: navFor(q.path), Theme: themeOf(g.Request), Notice: c.takeNotice(g), Build: c.Version,
+	}
+}
+
+// themeOf returns the theme that the browser chose (static/console.js sets the cookie).
+func themeOf(r *http.Request) string {
+	cookie, err := r.Cookie("director-theme")
+	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
+		return ""
+	}
+	return cookie.Value
+}
+
+// leaveNotice keeps a text for the next page of the browser.
+func (c *Console) leaveNotice(g *gin.Context, text string) {
+	c.setCookie(g, purposeNotice, text[:min(len(text), 1000)], time.Minute)
+}
+
+func (c *Console) takeNotice(g *gin.Context) (text string) {
+	if c.openCookie(g.Request, purposeNotice, &text) {
+		c.clearCookie(g, purposeNotice)
+	}
+	return text
+}
