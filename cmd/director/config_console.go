@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"time"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/token"
@@ -91,6 +94,9 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	}
 	o := console.Options{
 		Cookies: sealer.Cookies(), Tokens: c.OpsTokens, URL: c.ConsoleURL, SessionTTL: c.ConsoleSessionTTL, Version: buildVersion().Version,
+		Rotate: func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
+			return by.RotateKeys(ctx, c.schedule().Policy(), true, keymint.With(sealer, c.TokenAlg))
+		},
 		Doctor: doctor.Doctor{Pooler: c.Pooler, Direct: c.DatabaseURLDirect != "", Explain: explainDatabaseError},
 	}
 	if c.ConsoleOIDCIssuer != "" {

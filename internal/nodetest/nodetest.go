@@ -52,6 +52,14 @@ func prepare(manifest, lock []byte) {
 // Modules returns the directory of the packages that Prepare installed.
 func Modules() string { return modules }
 
+// File returns the content of a file of the pinned packages, such as axe-core/axe.min.js.
+func File(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(modules, filepath.FromSlash(name)))
+	require.NoError(t, err)
+	return string(text)
+}
+
 // Script is a running script that answers each line of JSON with one.
 type Script struct {
 	in  *json.Encoder

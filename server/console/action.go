@@ -37,7 +37,7 @@ type question struct {
 // field is a further field of the form of an action.
 type field struct {
 	Name, Label, Value, Help string
-	Number                   bool
+	Number, Hidden           bool
 }
 
 // deed is who does something, and why.

@@ -58,7 +58,7 @@ func TestViewersChangeNothing(t *testing.T) {
 	require.Contains(t, b.as(adaToken).get("/fleet").body, "/instances/eu-1/drain")
 	form := url.Values{"csrf": {csrfField.FindStringSubmatch(page.body)[1]}}
 	for _, r := range b.console.engine.Routes() {
-		path := strings.NewReplacer(":id", "eu-1", ":name", "x").Replace(r.Path)
+		path := strings.NewReplacer(":id", "eu-1", ":kid", "x").Replace(r.Path)
 		if r.Method == http.MethodPost && path != "/login" && path != "/logout" {
 			require.Equal(t, http.StatusForbidden, w.post(path, form).status, path)
 			require.Equal(t, http.StatusForbidden, w.get(path).status, path)

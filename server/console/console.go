@@ -15,18 +15,22 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
 
-// Options configure the console. Store, Doctor and Cookies are required, and Tokens or OIDC, without which nobody can log in.
+// Options configure the console. Store, Doctor, Rotate and Cookies are required, and Tokens or OIDC, without which nobody can log in.
 type Options struct {
 	Store   Store
 	Doctor  doctor.Doctor // what the page of health says
 	Cookies *token.Cookies
 	Tokens  []string // of operators; see rest.ParseOperatorTokens
 	OIDC    *OIDC    // nil: login by token only
+	// Rotate switches to the next signing key early, in the name of a person, and returns the keys that it made.
+	Rotate   func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
+	Universe string // the region of tickets; "" means global
 	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes cookies secure also
 	// where a proxy that ends TLS does not say so.
 	URL string
@@ -70,6 +74,7 @@ func New(o Options) (*Console, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	o.Universe = cmp.Or(o.Universe, "global")
 	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, 12*time.Hour), cmp.Or(o.MaxStreams, 256)
 	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate), now: time.Now, crossSite: http.NewCrossOriginProtection()}
 	var err error
@@ -90,8 +95,8 @@ func New(o Options) (*Console, error) {
 }
 
 func (o Options) check() error {
-	if o.Store == nil || o.Doctor.Store == nil || o.Cookies == nil {
-		return errors.New("console: a store, a doctor and cookies are required")
+	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil {
+		return errors.New("console: a store, a doctor, a rotation of keys and cookies are required")
 	}
 	if len(o.Tokens) == 0 && o.OIDC == nil {
 		return errors.New("console: nobody could log in: set tokens of operators or an OIDC issuer")

@@ -16,8 +16,9 @@ var funcs = template.FuncMap{
 	"num": num, "percent": percent, "bytes": byteSize, "load": load,
 	"state": state, "seg": url.PathEscape, "short": short, "person": person,
 	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot,
-	"list": func(all ...any) []any { return all },
-	"dict": dict,
+	"detail": detail,
+	"list":   func(all ...any) []any { return all },
+	"dict":   dict,
 }
 
 // dict makes a map of names and values, for templates that take several.

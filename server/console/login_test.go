@@ -88,7 +88,7 @@ func TestLoginCountsOnEveryReplica(t *testing.T) {
 		return out.Code
 	}
 	require.Equal(t, http.StatusOK, status(other()))
-	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Cookies = cookiesOf(t, 2) })), "another key-encryption key")
+	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Cookies = sealerOf(t, 2).Cookies() })), "another key-encryption key")
 	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Tokens = []string{"ivy:viewer=" + ivyToken} })), "the token was taken away")
 	late := other()
 	late.Config.Handler.(*Console).now = func() time.Time { return time.Now().Add(13 * time.Hour) }

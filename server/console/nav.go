@@ -19,7 +19,10 @@ var nav = []navGroup{
 	{"Overview", []navLink{{Path: "/health", Label: "Health", Key: "h"}}},
 	{"Game servers", []navLink{
 		{Path: "/fleet", Label: "Fleet", Key: "f"},
+		{Path: "/capacity", Label: "Capacity", Key: "c"},
 	}},
+	{"Players", []navLink{{Path: "/players", Label: "Players", Key: "p"}}},
+	{"System", []navLink{{Path: "/keys", Label: "Keys", Key: "k"}}},
 }
 
 // belongs names the link that is marked on pages whose path does not begin with that of a link.

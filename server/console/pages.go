@@ -10,6 +10,15 @@ import (
 func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, c.healthPage())
 	add(c, r, gate, fleetPage)
+	add(c, r, gate, instancePage)
+	add(c, r, gate, sessionPage)
+	add(c, r, gate, playerPage(c.Universe))
+	add(c, r, gate, capacityPage)
+	add(c, r, gate, keysPage)
+	r.GET("/find", gate.Enter, c.find)
 	c.addAction(r, gate, drainAction)
 	c.addAction(r, gate, undrainAction)
+	c.addAction(r, gate, closeAction)
+	c.addAction(r, gate, taintAction)
+	c.addAction(r, gate, c.rotateAction())
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/token"
 )
 
@@ -31,13 +34,19 @@ type bundle struct {
 	url     string // of the database
 	console *Console
 	server  *httptest.Server
+	rotate  func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
 }
 
 func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: dbtest.New(t)}
 	b.Store = storetest.Open(t, b.url)
-	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Cookies: cookiesOf(t, 1), Tokens: []string{"ada=" + adaToken, "ivy:viewer=" + ivyToken}, Version: "v0.0.0-test"}
+	sealer := sealerOf(t, 1)
+	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
+	b.rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
+		return by.RotateKeys(ctx, policy, true, keymint.With(sealer, token.AlgEdDSA))
+	}
+	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Rotate: b.rotate, Cookies: sealer.Cookies(), Tokens: []string{"ada=" + adaToken, "ivy:viewer=" + ivyToken}, Version: "v0.0.0-test"}
 	for _, c := range change {
 		c(&o)
 	}
@@ -50,13 +59,13 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	return b
 }
 
-func cookiesOf(t *testing.T, kek byte) *token.Cookies {
+func sealerOf(t *testing.T, kek byte) *token.Sealer {
 	t.Helper()
 	key := make([]byte, token.KEKBytes)
 	key[0] = kek
 	sealer, err := token.NewSealer(key)
 	require.NoError(t, err)
-	return sealer.Cookies()
+	return sealer
 }
 
 // browser is a client with cookies, which does not follow redirects.

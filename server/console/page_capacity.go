@@ -1,0 +1,86 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// capacityView is what templates/capacity.html reads.
+type capacityView struct {
+	Rows    []capacityRow
+	Next    string
+	Demand  []db.ConsoleDemand
+	Regions []string
+	Party   int // players of the request that is judged
+	Seats   int // of its session
+	Refused int // rows in which it is refused
+}
+
+// capacityRow is what a region can take of a mode.
+type capacityRow struct {
+	db.ConsoleCapacity
+
+	Refusal string // why the request is refused with 409; empty: it gets seats
+	Do      string // what an operator can do about it
+}
+
+const maxParty = 1024 // seats of a session
+
+var capacityPage = page[capacityView]{path: "/capacity", template: "capacity", every: 3 * time.Second, load: loadCapacity}
+
+func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err error) {
+	v.Party = number(q.Get("party"), 1, maxParty)
+	v.Seats = max(v.Party, number(q.Get("seats"), 8, maxParty))
+	f := db.CapacityFilter{Region: q.Get("region"), Page: pageSize}
+	f.AfterRegion, f.After = q.After()
+	found, more, err := s.ConsoleCapacity(ctx, f)
+	if err != nil {
+		return v, err
+	}
+	for _, c := range found {
+		row := capacityRow{c, c.RefusalText(v.Party, v.Seats), advise(c)}
+		if row.Refusal != "" {
+			v.Refused++
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	if more {
+		last := v.Rows[len(v.Rows)-1]
+		v.Next = q.Next(last.Region, last.Mode)
+	}
+	if v.Demand, err = s.ConsoleDemand(ctx); err != nil {
+		return v, err
+	}
+	v.Regions, _, err = s.ConsoleNames(ctx)
+	return v, err
+}
+
+// number returns a whole number of a query, or otherwise, from 1 to most.
+func number(text string, otherwise, most int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return otherwise
+	}
+	return max(1, min(n, most))
+}
+
+// advise says what to do where requests are refused.
+func advise(c db.ConsoleCapacity) string {
+	pool := c.PoolApp != ""
+	switch {
+	case c.Refusal == "session limit":
+		return "Raise max_sessions of the game servers, or start more."
+	case c.Refusal == "draining":
+		return "Undrain a game server, or start others."
+	case c.Refusal == "starting":
+		return "Wait; if it lasts, see the deployments."
+	case c.Refusal == "silent":
+		return "Check the game servers, and whether their heartbeats reach a replica."
+	case pool:
+		return "Raise the most servers of pool " + c.PoolApp + "/" + c.PoolVersion + ", or see why they do not start."
+	}
+	return "Start game servers of this mode in this region, or let a pool start them."
+}

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// keysView is what templates/keys.html reads.
+type keysView struct{ db.KeysView }
+
+// Of returns the first key in a state; nil: there is none.
+func (v keysView) Of(state string) *db.ConsoleKey {
+	var found *db.ConsoleKey
+	for i, k := range v.Keys {
+		if k.State == state {
+			found = &v.Keys[i] // the latest turn is first, and the next turn is the earliest of those to come
+		}
+	}
+	return found
+}
+
+var keysPage = page[keysView]{path: "/keys", template: "keys", every: 5 * time.Second, load: func(ctx context.Context, s Store, _ query) (keysView, error) {
+	v, err := s.ConsoleKeys(ctx, pageSize)
+	return keysView{v}, err
+}}
+
+var taintAction = action{
+	path: "/keys/:kid/taint",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		k, err := keyOf(ctx, s, q.Param("kid"))
+		asked := question{
+			Title: "Taint key " + short(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
+			Says: []string{
+				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers refuse its tokens once their copies of the JWKS expire.",
+				"Players whose tokens it signed have to ask for new ones.",
+				"This cannot be undone.",
+			},
+		}
+		if k.State == "signing" {
+			asked.Says = append(asked.Says, "It signs now: the next key takes over, as soon as verifiers may know it.")
+		}
+		return asked, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).TaintKey(ctx, q.Param("kid"))
+		return outcome(changed, "Key "+q.Param("kid")+" is tainted: it is in no JWKS any more.", "The key was tainted before: nothing changed."), err
+	},
+}
+
+// keyOf returns a signing key. Errors: NotFound.
+func keyOf(ctx context.Context, s Store, kid string) (db.ConsoleKey, error) {
+	v, err := s.ConsoleKeys(ctx, db.MaxConsolePage)
+	for _, k := range v.Keys {
+		if k.KID == kid {
+			return k, nil
+		}
+	}
+	if err == nil {
+		err = &db.Error{Kind: db.NotFound, Code: "not_found", Detail: fmt.Sprintf("There is no key %q.", kid)}
+	}
+	return db.ConsoleKey{}, err
+}
+
+// fieldNext is the hidden field with the next key that the operator saw: sent twice, a form rotates once.
+const fieldNext = "next"
+
+// rotateAction switches to the next key early.
+func (c *Console) rotateAction() action {
+	return action{
+		path: "/keys/rotate",
+		ask: func(ctx context.Context, s Store, _ query) (question, error) {
+			v, err := s.ConsoleKeys(ctx, pageSize)
+			next := ""
+			if k := (keysView{v}).Of("next"); k != nil {
+				next = k.KID
+			}
+			return question{
+				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", Fields: []field{{Name: fieldNext, Value: next, Hidden: true}},
+				Says: []string{
+					"The next key signs as soon as all verifiers can know it, and a further one is made.",
+					"Tokens of the present key remain valid. If it may have leaked, taint it instead.",
+				},
+			}, err
+		},
+		do: func(ctx context.Context, s Store, _ query, d deed) (string, error) {
+			v, err := s.ConsoleKeys(ctx, pageSize)
+			if err != nil {
+				return "", err
+			}
+			if k := (keysView{v}).Of("next"); k != nil && k.KID != d.Values[fieldNext] {
+				return "The next key is another one by now: nothing changed.", nil
+			}
+			made, err := c.Rotate(ctx, s.As(d.Actor))
+			return "The next key takes over as soon as all verifiers can know it; " + plural(len(made), "key was made.", "keys were made."), err
+		},
+	}
+}

@@ -1,0 +1,68 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// sessionView is what templates/session.html reads.
+type sessionView struct {
+	db.SessionView
+
+	ID, Region, Mode, Instance string
+	Match                      string // empty: none
+	Players, MaxPlayers        int32
+	Teams                      bool // some seat has a team
+}
+
+var sessionPage = page[sessionView]{path: "/sessions/:id", template: "session", every: 2 * time.Second, load: loadSession}
+
+func loadSession(ctx context.Context, s Store, q query) (v sessionView, err error) {
+	if v.SessionView, err = s.ConsoleSession(ctx, q.Param("id")); err != nil {
+		return v, err
+	}
+	if o := v.Open; o != nil {
+		v.ID, v.Region, v.Mode, v.Instance, v.Players, v.MaxPlayers = o.Session, o.Region, o.Mode, o.Instance, o.Players, o.MaxPlayers
+		if o.Match != nil {
+			v.Match = o.Match.String()
+		}
+	} else if p := v.Past; p != nil {
+		v.ID, v.Region, v.Mode, v.Instance, v.Players, v.MaxPlayers = p.Session, p.Region, p.Mode, p.Instance, p.Players, p.MaxPlayers
+		if p.Match != nil {
+			v.Match = p.Match.String()
+		}
+	}
+	for _, seat := range v.Seats {
+		v.Teams = v.Teams || seat.Team != ""
+	}
+	return v, nil
+}
+
+var closeAction = action{
+	path: "/sessions/:id/close",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		v, err := loadSession(ctx, s, q)
+		asked := question{
+			Title: "Close session " + short(v.ID) + "?", Button: "Close the session", Danger: true, Back: sessionPath(v.ID), Reason: true,
+			Says: []string{
+				fmt.Sprintf("%s lose their seats in %s on %s.", plural(v.Players, "player", "players"), v.Mode, v.Instance),
+				"The game server is told with its next heartbeat, and gets the room back.",
+				"This cannot be undone.",
+			},
+		}
+		if v.Past != nil {
+			asked.Says = []string{"This session was closed before: " + v.Past.Reason + "."}
+		}
+		return asked, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		err := s.As(d.Actor).CloseSession(ctx, q.Param("id"), d.Reason)
+		if db.IsKind(err, db.Conflict) {
+			return "The session was closed before: nothing changed.", nil
+		}
+		return "The session is closed: " + d.Reason, err
+	},
+}
