@@ -176,7 +176,7 @@ func TestNodeBrowserPages(t *testing.T) {
 			}
 			for _, path := range pages {
 				where := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "&", "-").Replace(path), "-")
-				where = where[:min(len(where), 40)] + "-" + window.name + "-" + scheme
+				where = where[:min(len(where), 64)] + "-" + window.name + "-" + scheme
 				w.open(path)
 				w.until("document.querySelector('h1')")
 				w.fits(where)

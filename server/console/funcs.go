@@ -205,6 +205,10 @@ func plural(n any, one, many string) string {
 
 // short cuts a long id. Its whole text belongs into a title.
 func short(text string) string {
+	region, id, found := strings.Cut(text, ".")
+	if found && len(id) == 36 { // the id of a session
+		return region + "." + short(id)
+	}
 	if len(text) <= 13 {
 		return text
 	}

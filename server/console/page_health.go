@@ -52,6 +52,9 @@ func (v healthView) sorted() healthView {
 	return v
 }
 
+// Held reports whether anything keeps vacuum from cleaning.
+func (v healthView) Held() bool { return v.Oldest() != nil }
+
 // Signing returns the key that signs now; nil: none does.
 func (v healthView) Signing() *db.ConsoleKey {
 	for i, k := range v.Keys.Keys {
@@ -66,7 +69,7 @@ func (v healthView) Signing() *db.ConsoleKey {
 func (v healthView) Oldest() *db.SnapshotView {
 	var oldest *db.SnapshotView
 	for i, s := range v.Snapshots {
-		if oldest == nil || s.Age > oldest.Age {
+		if s.Holders > 0 && (oldest == nil || s.Age > oldest.Age) {
 			oldest = &v.Snapshots[i]
 		}
 	}
