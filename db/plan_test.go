@@ -31,10 +31,16 @@ var errExplained = errors.New("explained, not run")
 
 func (e *explainer) explain(ctx context.Context, sql string, args []any) {
 	e.err = e.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(ctx, "DEALLOCATE ALL", pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
 		if _, err := conn.Exec(ctx, "PREPARE hot AS "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
 		execute := "EXECUTE hot (" + cmp.Or(e.values, strings.TrimSuffix(strings.Repeat("NULL,", len(args)), ",")) + ")"
+		if len(args) == 0 {
+			execute = "EXECUTE hot"
+		}
 		if err := conn.QueryRow(ctx, "EXPLAIN (FORMAT JSON) "+execute, pgx.QueryExecModeSimpleProtocol).Scan(&e.plan); err != nil {
 			return err
 		}

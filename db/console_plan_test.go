@@ -1,0 +1,119 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// consoleState is an installation with long histories, spread over two days and two regions.
+const consoleState = `
+INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling)
+	SELECT 'r' || n % 2, 'i' || n, gen_random_uuid(), 'x:1', '{duel}', 64, 64 FROM generate_series(1, 1000) n;
+INSERT INTO instance_directory (instance_id, region, incarnation) SELECT id, region, incarnation FROM instances;
+INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+	SELECT region, gen_random_uuid(), id || n, 'duel', id, incarnation, 2, 4 FROM instances, generate_series(1, 4) n;
+INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at)
+	SELECT region, id, 'p' || handle || n, 'duel', gen_random_uuid(), 'p', now() FROM sessions, generate_series(1, 2) n;
+INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
+	SELECT 'r' || n % 2, gen_random_uuid(), 'h' || n, 'duel', 'i' || n % 1000, gen_random_uuid(), 0, 4, now(), 'empty' FROM generate_series(1, 20000) n;
+INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, reason, left_at)
+	SELECT 'r' || n % 2, gen_random_uuid(), 'p' || n % 5000, 'duel', gen_random_uuid(), 'p', now() - interval '2 days', 'left', now() + n % 2 * interval '1 day' FROM generate_series(1, 20000) n;
+INSERT INTO events (region, kind, instance_id, at)
+	SELECT 'r' || n % 2, 'session.closed', 'i' || n % 1000, now() + n % 2 * interval '1 day' FROM generate_series(1, 20000) n;
+INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) SELECT 'global', 'p' || n, 'duel', 't' || n, '' FROM generate_series(1, 20000) n;
+INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'global', 't' || n, 1, 'queued' FROM generate_series(1, 20000) n;
+INSERT INTO profiles (region, name, live) VALUES ('global', 'duel', 1), ('global', 'raid', 1);
+INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT region, name, 1, '', '{}', 'test' FROM profiles;
+INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, committed_at)
+	SELECT 'global', gen_random_uuid(), 'duel', 1, 1, 1, '{}', 2, '{}', now(), now() - n * interval '100 ms' FROM generate_series(1, 20000) n;
+ANALYZE;`
+
+// seqScans returns the tables of history or with a row for each player that a plan reads as a whole: those of which it expects more than
+// a few pages, or that it scans without an index.
+func seqScans(plan json.RawMessage) (scans []string) {
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case map[string]any:
+			if table, _ := v["Relation Name"].(string); v["Node Type"] == "Seq Scan" && v["Plan Rows"].(float64) > 100 {
+				scans = append(scans, table)
+			}
+			for _, x := range v {
+				walk(x)
+			}
+		}
+	}
+	var tree any
+	if err := json.Unmarshal(plan, &tree); err != nil {
+		return []string{err.Error()}
+	}
+	walk(tree)
+	return scans
+}
+
+// Pins a page that reads the whole history of an installation to show one player, one session or fifty events. The plans are those of
+// the readers' connections.
+func TestConsolePlansReadAPage(t *testing.T) {
+	t.Parallel()
+	pool := storeWith(t, consoleState).readers
+	const nobody = "'00000000-0000-0000-0000-000000000000'"
+	for name, c := range map[string]struct {
+		values, index string
+		run           func(context.Context, *Queries) error
+	}{
+		"instance": {"'i7'", "instance_directory_pkey", func(ctx context.Context, q *Queries) error { return second(q.ConsoleInstance(ctx, "")) }},
+		"sessions of an instance": {"'r1', 'i7', " + nobody + ", 51", "sessions_", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleSessionsOfInstance(ctx, ConsoleSessionsOfInstanceParams{}))
+		}},
+		"session": {"'r1', " + nobody, "sessions_pkey", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleSession(ctx, ConsoleSessionParams{}))
+		}},
+		"past session": {"'r1', " + nobody, "session_history_", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsolePastSession(ctx, ConsolePastSessionParams{}))
+		}},
+		"seats": {"'r1', " + nobody, "seats_", func(ctx context.Context, q *Queries) error { return second(q.ConsoleSeats(ctx, ConsoleSeatsParams{})) }},
+		"past seats": {"'r1', " + nobody + ", '', 51", "_region_session_id", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsolePastSeats(ctx, ConsolePastSeatsParams{}))
+		}},
+		"seats of a player": {"'p7'", "seats_", func(ctx context.Context, q *Queries) error { return second(q.ConsoleSeatsOfPlayer(ctx, "")) }},
+		"past seats of a player": {"'p7', now(), 51", "seat_history_of_player", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsolePastSeatsOfPlayer(ctx, ConsolePastSeatsOfPlayerParams{}))
+		}},
+		"tickets of a player": {"'global', 'p7'", "ticket_players_pkey", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleTicketsOfPlayer(ctx, ConsoleTicketsOfPlayerParams{}))
+		}},
+		"states of a ticket": {"'global', 't7'", "ticket_events_", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleTicketStates(ctx, ConsoleTicketStatesParams{}))
+		}},
+		"events": {"'', '', '', '', 51, '7', " + nobody + ", 5000", "_tx_id_idx", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleEventsBefore(ctx, ConsoleEventsBeforeParams{}))
+		}},
+		"events of an instance": {"'', '', '', '', 51, 'i7', '7', " + nobody + ", 5000", "events_of_instance", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleEventsOfInstance(ctx, ConsoleEventsOfInstanceParams{}))
+		}},
+		"tail": {"'7', " + nobody + ", 51", "_tx_id_idx", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleEventsAfter(ctx, ConsoleEventsAfterParams{}))
+		}},
+		"end of the feed": {"", "_tx_id_idx", func(ctx context.Context, q *Queries) error { return second(q.ConsoleFeedEnd(ctx)) }},
+		"past matches": {"now(), " + nobody + ", 'global', '', 51", "_region_profile_committed_at", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsolePastMatches(ctx, ConsolePastMatchesParams{}))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &explainer{pool: pool, values: c.values}
+			require.ErrorIs(t, c.run(t.Context(), New(e)), errExplained)
+			require.NoError(t, e.err)
+			require.Empty(t, seqScans(e.plan), "%s", e.plan)
+			require.Contains(t, string(e.plan), c.index, "%s", strings.ReplaceAll(string(e.plan), "\n", ""))
+		})
+	}
+}

@@ -1,0 +1,190 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// matched writes the history of a match of two tickets, which waited 30 seconds and were assigned some time ago (an interval).
+func (d *opsDB) matched(profile, ago, why string) uuid.UUID {
+	d.t.Helper()
+	id := uuid.New()
+	d.exec(`INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, committed_at, game_region, mode, session_id)
+		VALUES ('global', $1, $2, 1, 1, 1, '{a,b}', 2, $3::text::jsonb, now(), now() - $4::text::interval, 'eu', 'duel', gen_random_uuid())`, id, profile, why, ago)
+	d.exec(`INSERT INTO ticket_history (region, id, created, left_at, profiles, party, outcome, profile, match_id)
+		SELECT 'global', gen_random_uuid(), now() - $2::text::interval - interval '30 seconds', now() - $2::text::interval, '{x}', '{}', 'assigned', $3, $1 FROM generate_series(1, 2)`, id, ago, profile)
+	return id
+}
+
+func TestConsoleQueueAndItsLastHour(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.profileAt("duel", `{"teams": []}`)
+	c.profileAt("old", `{"teams": []}`)
+	c.exec(`UPDATE profiles SET retired_at = now() WHERE name = 'old'`)
+	c.exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+		VALUES ('global', 'a', (extract(epoch FROM now() - interval '30 hours') * 1e9)::bigint, '{}', '{}', '{}', '')`)
+	c.exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 'a', ''), ('global', 'bob', 'duel', 'a', '')`)
+	c.matched("duel", "0", `{}`)
+	c.matched("duel", "2 minutes", `{}`)
+	c.matched("duel", "2 hours", `{}`)
+	c.exec(`INSERT INTO ticket_history (region, id, created, profiles, party, outcome) VALUES ('global', 'gone', now() + interval '1 hour', '{first,second}', '{}', 'expired')`)
+
+	v, err := c.ConsoleQueue(t.Context(), "global")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, v.Tickets)
+	require.Greater(t, v.OldestAge, 30*time.Hour)
+	require.Equal(t, []string{"duel no worker", "old retired"}, []string{v.Profiles[0].Profile + " " + v.Profiles[0].State, v.Profiles[1].Profile + " " + v.Profiles[1].State})
+	require.EqualValues(t, 2, v.Profiles[0].Players)
+	require.Greater(t, v.Profiles[0].Oldest, 30*time.Hour, "an interval of days")
+
+	waits, err := c.ConsoleQueueWaits(t.Context(), "global", "")
+	require.NoError(t, err)
+	require.Len(t, waits, 3, "two minutes of one profile, and one of another")
+	waits, err = c.ConsoleQueueWaits(t.Context(), "global", "duel")
+	require.NoError(t, err)
+	require.Len(t, waits, 2)
+	require.Equal(t, db.QueueWait{waits[0].Minute, "duel", "assigned", 2, 30 * time.Second, 30 * time.Second, 30 * time.Second}, waits[0])
+	waits, err = c.ConsoleQueueWaits(t.Context(), "global", "first")
+	require.NoError(t, err)
+	require.Equal(t, time.Duration(0), waits[0].P95, "a ticket from the future has waited for nothing")
+}
+
+func TestConsoleMatchesAndTheirQuality(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.profileAt("duel", `{"teams": []}`)
+	c.profileAt("raid", `{"teams": []}`)
+	c.instance("eu", "a1", "1 minute", "duel")
+	session := c.session("eu", "a1", "duel", "ann")
+	playing := uuid.New()
+	c.exec(`INSERT INTO matches (region, id, universe, profile, version, state, session_id, roster, tickets)
+		SELECT 'eu', $1, 'global', 'duel', 1, 'playing', id, '[{"sub": "ann"}]', '{a}' FROM sessions`, playing)
+	why := `{"rules": [{"rule": "near-skill", "value": 50}], "regions": [{"region": "eu", "ms": 40}, {"region": "us", "ms": 90}, {"region": "ap"}]}`
+	for range 3 {
+		c.matched("duel", "1 minute", why)
+	}
+	late := c.matched("raid", "30 seconds", `{}`)
+	c.matched("raid", "2 hours", why)
+
+	now, more, err := c.ConsoleMatches(t.Context(), db.MatchFilter{Universe: "global"})
+	require.NoError(t, err)
+	require.False(t, more)
+	require.Equal(t, session, now[0].Session)
+	seen := map[uuid.UUID]bool{}
+	f := db.MatchFilter{Universe: "global", Page: 2}
+	for more := true; more; {
+		var page []db.PastMatch
+		page, more, err = c.ConsolePastMatches(t.Context(), f)
+		require.NoError(t, err)
+		if len(seen) == 0 {
+			require.Equal(t, late, page[0].Match, "latest first, over all profiles")
+		}
+		for _, m := range page {
+			require.False(t, seen[m.Match])
+			seen[m.Match] = true
+			f.Before, f.ID = m.CommittedAt, m.Match
+		}
+	}
+	require.Len(t, seen, 5)
+	only, _, err := c.ConsolePastMatches(t.Context(), db.MatchFilter{Universe: "global", Profile: "raid"})
+	require.NoError(t, err)
+	require.Len(t, only, 2)
+
+	minutes, err := c.ConsoleMatchMinutes(t.Context(), "global", "duel")
+	require.NoError(t, err)
+	total := map[string]int64{}
+	for _, m := range minutes {
+		total[m.Measure] += m.Matches
+		if m.Measure == "latency_ms" {
+			require.InDelta(t, 40, m.Highest, 0.01, "of the region in which it plays")
+		}
+	}
+	require.Equal(t, map[string]int64{"players": 3, "latency_ms": 3, "rule near-skill": 3}, total)
+}
+
+func TestConsoleAgentsRoomsAndLobbies(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	c.agentsAtWork()
+	c.lobbyAtWork()
+	agents, more, err := c.ConsoleAgents(t.Context(), db.AgentFilter{Page: 2})
+	require.NoError(t, err)
+	require.True(t, more)
+	require.Equal(t, map[string]string{"rack": "7"}, agents[0].Labels)
+	rest, more, err := c.ConsoleAgents(t.Context(), db.AgentFilter{Page: 2, AfterRegion: "global", After: agents[1].Agent})
+	require.NoError(t, err)
+	require.False(t, more)
+	require.Len(t, rest, 2)
+	for want, f := range map[string]db.AgentFilter{"0000000000000002": {State: "draining"}, "0000000000000003": {Text: "u2"}, "0000000000000004": {State: "doubted"}} {
+		got, _, err := c.ConsoleAgents(t.Context(), f)
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.Equal(t, want, got[0].Agent)
+	}
+	_, err = c.ConsoleAgent(t.Context(), "00000000000000")
+	requireKind(t, db.NotFound, "agent_unknown", err)
+	one, err := c.ConsoleAgent(t.Context(), "0000000000000001")
+	require.NoError(t, err)
+	require.Equal(t, "eu0", one.Name)
+
+	rooms, more, err := c.ConsoleRooms(t.Context(), db.RoomFilter{Agent: "0000000000000001", Page: 1})
+	require.NoError(t, err)
+	require.True(t, more)
+	rooms, _, err = c.ConsoleRooms(t.Context(), db.RoomFilter{Agent: "0000000000000001", AfterRegion: "global", After: rooms[0].Room})
+	require.NoError(t, err)
+	require.Len(t, rooms, 1)
+	commands, err := c.ConsoleCommands(t.Context(), "0000000000000001", 0)
+	require.NoError(t, err)
+	require.Len(t, commands, 1)
+	require.Nil(t, commands[0].SettledAt)
+
+	totals, err := c.ConsoleRealtime(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, totals)
+	lobbies, more, err := c.ConsoleLobbies(t.Context(), db.LobbyFilter{Page: 1})
+	require.NoError(t, err)
+	require.True(t, more)
+	last := lobbies[0]
+	lobbies, _, err = c.ConsoleLobbies(t.Context(), db.LobbyFilter{After: [3]string{last.Region, last.Project, last.Room}})
+	require.NoError(t, err)
+	require.NotEmpty(t, lobbies)
+	require.NotContains(t, lobbies, last)
+}
+
+func TestConsolePoolsAndDeployments(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	busy := uuid.MustParse(c.provisioned())
+	c.exec(`INSERT INTO provider_budgets (provider, class, tokens, blocked_until) VALUES ('edgegap', 'deploy', 3, now() + interval '1 minute')`)
+	c.exec(`UPDATE pools SET paused_until = '9999-01-01', pause_reason = 'launch day' WHERE version = 'v2'`)
+	v, err := c.ConsolePools(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1 used + 1 buffer = 2", v.Pools[0].Plan)
+	require.Zero(t, v.Pools[0].PausedUntil.Unix())
+	require.Equal(t, 9999, v.Pools[1].PausedUntil.UTC().Year())
+	require.Zero(t, v.Pools[1].PlannedAt.Unix())
+	require.True(t, v.Providers[0].Blocked)
+	require.EqualValues(t, 1, v.Outcomes[0].WereReady)
+
+	page, more, err := c.ConsoleDeployments(t.Context(), db.DeploymentFilter{Page: 2})
+	require.NoError(t, err)
+	require.True(t, more)
+	page, more, err = c.ConsoleDeployments(t.Context(), db.DeploymentFilter{AfterRegion: "eu", After: page[1].Deployment})
+	require.NoError(t, err)
+	require.False(t, more)
+	require.Len(t, page, 1)
+	ready, _, err := c.ConsoleDeployments(t.Context(), db.DeploymentFilter{Phase: "ready", App: "arena", Region: "eu"})
+	require.NoError(t, err)
+	require.Equal(t, busy, ready[0].Deployment)
+	d, err := c.ConsoleDeployment(t.Context(), busy)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, d.OpenSessions)
+	_, err = c.ConsoleDeployment(t.Context(), uuid.New())
+	requireKind(t, db.NotFound, "deployment_unknown", err)
+}
