@@ -253,14 +253,14 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 	require.NoError(t, err)
 	c.exec(`INSERT INTO events (region, kind) VALUES ('us', 'key.made')`)
 	var tail []db.Event
-	require.Eventually(t, func() bool { // the feed waits for the transactions of other tests
+	require.Eventually(t, func() bool { // the feed waits for the transactions of other tests, for earlier events as well
 		tail, err = c.ConsoleTail(t.Context(), from, 0)
-		return err != nil || len(tail) > 0
+		return err != nil || len(tail) > 0 && tail[len(tail)-1].Kind == "key.made"
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, err)
-	require.Equal(t, []string{"key.made"}, kinds(tail))
-	require.True(t, db.EventFilter{Kinds: "key."}.Selects(tail[0]))
-	require.False(t, db.EventFilter{Region: "eu"}.Selects(tail[0]))
+	last := tail[len(tail)-1]
+	require.True(t, db.EventFilter{Kinds: "key."}.Selects(last))
+	require.False(t, db.EventFilter{Region: "eu"}.Selects(last))
 }
 
 // Pins a filter that selects nothing, for which a page reads the whole log.
