@@ -118,7 +118,8 @@ func (s *Server) Run(ctx context.Context) error {
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
 		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())), slog.String("realtime_addr", addrList(s.RealtimeAddr())),
-		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())), slog.String("console_addr", addrList(s.ConsoleAddr())), slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
+		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())), slog.String("console_addr", addrList(s.ConsoleAddr())),
+		slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
 
 	var err error
 	select {

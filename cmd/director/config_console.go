@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -34,7 +35,8 @@ func (c *Config) consoleSettings() []setting {
 			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not set: it is not served, except by `director dev` " +
 				"at 127.0.0.1:8090"},
 		{flag: "console-url", section: sectionConsole, by: byServers, value: endpoint(&c.ConsoleURL),
-			help: "Where browsers find the console, such as https://console.example, without a path. Required with an OIDC issuer, which sends browsers back to /login/callback there"},
+			help: "Where browsers find the console, such as https://console.example, without a path. Required with an OIDC issuer, which sends browsers " +
+				"back to /login/callback there"},
 		{flag: "console-session-ttl", section: sectionConsole, def: "12h", by: byServers, value: duration(&c.ConsoleSessionTTL, time.Minute, 7*day),
 			help: "How long a login lasts"},
 		{flag: "console-oidc-issuer", section: sectionConsole, by: byServers, value: endpoint(&c.ConsoleOIDCIssuer),
@@ -63,8 +65,10 @@ func hiddenText(p *string) value {
 	return v
 }
 
-// namedToken is a token of an operator that has a name; the role may be a wrong one.
-var namedToken = regexp.MustCompile(`^[a-z0-9-]{1,32}(:[a-z]*)?=(.*)$`)
+// namedRole is a token of an operator that has a name and a role, which may be a wrong one.
+var namedRole = regexp.MustCompile(`^[a-z0-9-]{1,32}:([a-z]*)=(.*)$`)
+
+var operatorRoles = []string{"viewer", "operator"}
 
 // operatorTokens are secrets that may have a name and a role.
 func operatorTokens(p *[]string) value {
@@ -77,8 +81,7 @@ func operatorTokens(p *[]string) value {
 			return v.must(false)
 		}
 		for _, one := range *p {
-			named := namedToken.FindStringSubmatch(one)
-			if named != nil && (named[1] != "" && named[1] != ":viewer" && named[1] != ":operator" || named[1] != "" && len(named[2]) < shortestSecret) {
+			if named := namedRole.FindStringSubmatch(one); len(named) > 0 && (!slices.Contains(operatorRoles, named[1]) || len(named[2]) < shortestSecret) {
 				return v.must(false)
 			}
 		}
@@ -124,11 +127,12 @@ func (c *Config) checkConsole() error {
 		missing = append(missing, errors.New("logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"))
 	}
 	if u, err := url.Parse(c.ConsoleURL); err != nil || c.ConsoleURL == "" || u.Path != "" && u.Path != "/" {
-		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, such as https://console.example, without a path"))
+		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, "+
+			"such as https://console.example, without a path"))
 	}
 	if len(c.ConsoleOIDCOperators)+len(c.ConsoleOIDCViewers) == 0 {
-		missing = append(missing, errors.New("nobody could do anything in the console: set DIRECTOR_CONSOLE_OIDC_OPERATORS or DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim "+
-			c.ConsoleOIDCClaim))
+		missing = append(missing, errors.New("nobody could do anything in the console: set DIRECTOR_CONSOLE_OIDC_OPERATORS or "+
+			"DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim "+c.ConsoleOIDCClaim))
 	}
 	return errors.Join(missing...)
 }

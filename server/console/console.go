@@ -101,14 +101,16 @@ func (o Options) check() error {
 	if len(o.Tokens) == 0 && o.OIDC == nil {
 		return errors.New("console: nobody could log in: set tokens of operators or an OIDC issuer")
 	}
-	if o.URL == "" && o.OIDC == nil {
-		return nil
-	}
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if (o.URL != "" || o.OIDC != nil) && !isOrigin(o.URL) {
 		return fmt.Errorf("console: its URL must be like https://console.example, without a path: %q", o.URL)
 	}
 	return nil
+}
+
+// isOrigin reports whether a URL has a scheme and a host, and nothing else but a slash.
+func isOrigin(text string) bool {
+	u, err := url.Parse(strings.TrimSuffix(text, "/"))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }
 
 func (c *Console) mount() (err error) {

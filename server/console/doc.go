@@ -3,15 +3,15 @@
 // name the person. It owns no state: every replica serves any request of any browser, because a login is a sealed cookie (session.go).
 //
 // Pages are HTML that works without JavaScript. With it, static/console.js replaces the live part of a page by server-sent events
-// (live.go, stream.go), and adds keyboard shortcuts.
+// (hub.go, stream.go), and adds keyboard shortcuts.
 //
 // # How to add a page
 //
-// A page is one Go file and one template of the same name; fleet.go and templates/fleet.html are the pattern.
+// A page is one Go file and one template of the same name; page_fleet.go and templates/fleet.html are the pattern.
 //
 //  1. page_NAME.go declares a page[T]: its path, its template, how often its live part is read, and a loader. T is what the template
-//     reads. The loader calls methods of Store (store.go), which db.Store implements with queries/console*.sql. It takes parameters of the
-//     path and the query from its [query], and checks and bounds them.
+//     reads. An interface lists the methods of db.Store that the page calls; embed it in Store (store.go). The loader takes parameters of
+//     the path and of the query from its [query], and checks and bounds them.
 //  2. templates/NAME.html defines "title", "head" (the heading and filters, which are not replaced) and "live" (which is replaced). Both get a
 //     [view]; what the loader returned is .Data. funcs.go has the functions for times, numbers, states and links.
 //  3. pages.go lists the page, and nav.go its place in the navigation.
@@ -20,6 +20,6 @@
 // sent. Declare it beside the page whose things it acts on, and list it in pages.go. Templates show links to actions inside
 // {{if .Operator}}; the server refuses viewers in any case.
 //
-// Tables have the class "cards", and each cell the attribute data-label, so that a phone shows a card for each row. Lists are paged: never more than
-// pageSize rows.
+// Tables have the class "cards", and each cell the attribute data-label, so that a phone shows a card for each row. Lists are paged by keys:
+// pageSize rows, and a link to the page after the last one (query.Next).
 package console

@@ -79,8 +79,8 @@ func at(v any) template.HTML {
 
 func timeElement(t time.Time, attribute, text string) template.HTML {
 	utc := t.UTC()
-	return template.HTML(`<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` + utc.Format("2006-01-02 15:04:05 UTC") + `" ` + //nolint:gosec // G203: of digits and letters
-		attribute + `>` + text + `</time>`)
+	html := `<time datetime="` + utc.Format("2006-01-02T15:04:05.000Z") + `" title="` + utc.Format("2006-01-02 15:04:05 UTC") + `" ` + attribute + `>` + text + `</time>`
+	return template.HTML(html) //nolint:gosec // G203: of digits and letters
 }
 
 // span is a duration for people: two units at most. It takes durations, and seconds as a number.
@@ -245,6 +245,7 @@ func state(text string) template.HTML {
 // meter is a bar that shows a part of a whole; label says of what.
 func meter(part, whole any, label string) template.HTML {
 	p, w := int64Of(part), int64Of(whole)
-	return template.HTML(fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label="%s"></meter>`, max(w, 1), max(w, 1)*9/10, min(p, max(w, 1)), //nolint:gosec // G203: escaped
-		template.HTMLEscapeString(label)))
+	w = max(w, 1)
+	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label=`, w, w*9/10, min(p, w)) + `"` + template.HTMLEscapeString(label) + `"></meter>`
+	return template.HTML(html) //nolint:gosec // G203: escaped
 }

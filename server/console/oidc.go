@@ -230,7 +230,7 @@ func textsAt(claims map[string]any, claim string) (texts []string) {
 	if whole, ok := claims[claim]; ok { // names of claims may be URLs, with dots
 		at = whole
 	} else {
-		for _, part := range strings.Split(claim, ".") {
+		for part := range strings.SplitSeq(claim, ".") {
 			object, _ := at.(map[string]any)
 			at = object[part]
 		}

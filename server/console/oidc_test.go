@@ -104,10 +104,8 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	if i.change != nil {
 		i.change(b)
 	}
-	made, err := b.Build()
-	require.NoError(i.t, err)
-	signed, err := jwt.Sign(made, jwt.WithKey(jwa.ES256, i.sign))
-	require.NoError(i.t, err)
+	made, _ := b.Build()
+	signed, _ := jwt.Sign(made, jwt.WithKey(jwa.ES256, i.sign)) // an empty one is refused
 	_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": string(signed)})
 }
 

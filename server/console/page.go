@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -65,9 +66,7 @@ func (q query) Paged() bool { return q.Get(afterParam) != "" }
 // With is URL with a parameter changed; an empty value removes it. It leads to the first page of a list, unless it changes that.
 func (q query) With(name, value string) string {
 	values := url.Values{}
-	for key, all := range q.values {
-		values[key] = all
-	}
+	maps.Copy(values, q.values)
 	values.Del(afterParam)
 	values.Del(name)
 	if value != "" {

@@ -8,6 +8,12 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// capacityStore is what the page of capacity reads.
+type capacityStore interface {
+	ConsoleCapacity(ctx context.Context, f db.CapacityFilter) (capacity []db.ConsoleCapacity, more bool, err error)
+	ConsoleDemand(ctx context.Context) ([]db.ConsoleDemand, error)
+}
+
 // capacityView is what templates/capacity.html reads.
 type capacityView struct {
 	Rows    []capacityRow

@@ -8,6 +8,13 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// fleetStore is what the page of the fleet reads.
+type fleetStore interface {
+	ConsoleFleet(ctx context.Context, f db.FleetFilter) (fleet []db.ConsoleInstance, more bool, err error)
+	ConsoleFleetCounts(ctx context.Context) ([]db.FleetCount, error)
+	ConsoleNames(ctx context.Context) (regions, modes []string, err error)
+}
+
 // fleetView is what templates/fleet.html reads.
 type fleetView struct {
 	Fleet          []db.ConsoleInstance

@@ -9,6 +9,11 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 )
 
+// healthStore is what the page of health reads.
+type healthStore interface {
+	ConsoleHealth(ctx context.Context) (db.HealthView, error)
+}
+
 // healthView is what templates/health.html reads.
 type healthView struct {
 	db.HealthView

@@ -9,6 +9,13 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// instanceStore is what the page of a game server reads.
+type instanceStore interface {
+	ConsoleInstance(ctx context.Context, id string) (db.ConsoleInstance, error)
+	ConsoleSessionsOfInstance(ctx context.Context, region, instance string, after uuid.UUID, size db.ConsolePage) (sessions []db.ConsoleSession, more bool, err error)
+	ConsoleEvents(ctx context.Context, before db.EventCursor, f db.EventFilter) (db.EventPage, error)
+}
+
 // instanceView is what templates/instance.html reads.
 type instanceView struct {
 	Instance db.ConsoleInstance

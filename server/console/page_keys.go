@@ -8,6 +8,11 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// keyStore is what the page of keys reads.
+type keyStore interface {
+	ConsoleKeys(ctx context.Context, size db.ConsolePage) (db.KeysView, error)
+}
+
 // keysView is what templates/keys.html reads.
 type keysView struct{ db.KeysView }
 

@@ -10,6 +10,12 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// playerStore is what the page of a player reads.
+type playerStore interface {
+	ConsolePlayer(ctx context.Context, f db.PlayerFilter) (db.PlayerView, error)
+	ConsoleTicketSteps(ctx context.Context, universe, ticket string) ([]db.TicketStep, error)
+}
+
 // playerView is what templates/player.html reads.
 type playerView struct {
 	db.PlayerView

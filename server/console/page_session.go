@@ -8,6 +8,11 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
+// sessionStore is what the page of a session reads.
+type sessionStore interface {
+	ConsoleSession(ctx context.Context, id string) (db.SessionView, error)
+}
+
 // sessionView is what templates/session.html reads.
 type sessionView struct {
 	db.SessionView

@@ -139,7 +139,7 @@ func (c *Console) clearCookie(g *gin.Context, purpose string) { c.writeCookie(g,
 
 // writeCookie sets a cookie that is sent with links from elsewhere, so that a link in a chat opens its page (SameSite=Lax).
 func (c *Console) writeCookie(g *gin.Context, purpose, value string, seconds int) {
-	http.SetCookie(g.Writer, &http.Cookie{
+	http.SetCookie(g.Writer, &http.Cookie{ //nolint:gosec // G124: Secure where the browser speaks TLS
 		Name: c.cookieName(g.Request, purpose), Value: value, Path: "/", MaxAge: seconds,
 		HttpOnly: true, Secure: c.isSecure(g.Request), SameSite: http.SameSiteLaxMode,
 	})

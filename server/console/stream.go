@@ -48,7 +48,7 @@ func (c *Console) stream(g *gin.Context, p anyPage) {
 	}
 	defer leave()
 	rest.Lasting(g)
-	rest.HandleEvents(func(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
+	rest.HandleEvents(func(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
 		ctx, cancel := context.WithDeadline(ctx, earlier(s.Until, c.now().Add(streamLife)))
 		defer cancel()
 		w := watcher{console: c, page: p, query: q, operator: !s.Viewer, seen: seen(g.Request)}

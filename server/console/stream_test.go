@@ -37,7 +37,7 @@ func (w *browser) watch(path string, headers ...string) (status int, events <-ch
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := w.http.Do(r)
+	response, err := w.http.Do(r) //nolint:bodyclose // the goroutine below closes it
 	require.NoError(w.t, err)
 	out := make(chan event, 100)
 	go func() {
@@ -148,6 +148,6 @@ func TestStreamsEnd(t *testing.T) {
 	_, events := b.as(adaToken).watch("/fleet")
 	next(t, events)
 	b.console.Stop()
-	for range events { //nolint:revive // until it is closed
+	for range events { // until it is closed
 	}
 }
