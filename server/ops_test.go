@@ -100,3 +100,18 @@ func TestOperatorTokens(t *testing.T) {
 	_, err := server.New(server.Options{Store: b.store, Keys: b.keys, OpenFleet: true, Access: b.config.Access, OpsTokens: []string{"short"}})
 	require.Error(t, err)
 }
+
+// Pins a viewer who changes something.
+func TestViewersOnlyRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *config) {
+		c.OpsTokens = []string{opsToken, "ivy:viewer=a token for reading", "ada:operator=a token for everything"}
+	})
+	ivy, ada := header("Authorization", "Bearer a token for reading"), header("Authorization", "Bearer a token for everything")
+	body := fields{"document": duelDocument}
+	b.call(b.request(http.MethodPut, "/ops/profiles/duel", body, ivy)).problem(http.StatusForbidden, "viewers_token")
+	b.call(b.request(http.MethodPut, "/ops/profiles/duel", body, ada)).ok(http.StatusOK)
+	b.call(b.request(http.MethodGet, "/ops/profiles/duel", nil, ivy)).ok(http.StatusOK)
+	b.call(b.request(http.MethodDelete, "/ops/profiles/duel", nil, ivy)).problem(http.StatusForbidden, "viewers_token")
+	b.call(b.request(http.MethodPost, "/ops/profiles/duel/rollback", fields{}, ivy)).problem(http.StatusForbidden, "viewers_token")
+}

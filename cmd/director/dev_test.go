@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,7 +61,7 @@ func startDev(t *testing.T, data string, more ...string) *devProcess {
 	t.Helper()
 	p := &devProcess{t: t, stdout: newLines(), stderr: newLines(), over: make(chan struct{})}
 	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0"}, more...)...)
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0"}, more...)...)
 	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, pgBinaries()...)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -157,6 +160,7 @@ func TestDev(t *testing.T) {
 	require.Len(t, keys, 2)
 	require.Contains(t, director.OK(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
+	first.servesTheConsole()
 	admin := first.servesRivalis()
 	first.servesTheLobby(data)
 
@@ -190,6 +194,23 @@ func allowedOrigin(t *testing.T, api, page string) string {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	return resp.Header.Get("Access-Control-Allow-Origin")
+}
+
+// servesTheConsole logs in with the link of the welcome text, and looks at the fleet.
+func (p *devProcess) servesTheConsole() {
+	p.t.Helper()
+	link, secret, found := strings.Cut(strings.Fields(p.stdout.wait(p.t, "  Console "))[1], "/login#token=")
+	require.True(p.t, found)
+	jar, err := cookiejar.New(nil)
+	require.NoError(p.t, err)
+	browser := &http.Client{Jar: jar}
+	response, err := browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}}) // follows the redirect to the fleet
+	require.NoError(p.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(p.t, err)
+	require.Contains(p.t, string(body), "dev, operator")
+	require.Contains(p.t, string(body), "my-server")
 }
 
 // servesTheLobby joins a room, with the address and the token command of the welcome text.
@@ -238,7 +259,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	data := scratch(t)
 	url := dbtest.Empty(t)
 	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0")
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0")
 	welcome := r.stdout.wait(t, "/fleet/register")
 	require.Contains(t, welcome, `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
 	status, body := clitest.Post(t, r.api()+"/fleet/register", fleetHeader, myServer)
@@ -248,7 +269,7 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 
 	files, err := os.ReadDir(data)
 	require.NoError(t, err)
-	require.Len(t, files, 5, "the issuer's key, the key-encryption key, two keys for Rivalis and the directory of game servers, no Postgres")
+	require.Len(t, files, 6, "the issuer's key, the key-encryption key, the token of the console, two keys for Rivalis and the directory of game servers, no Postgres")
 }
 
 // Pins a `dev` without a fleet token that listens on other interfaces than loopback.

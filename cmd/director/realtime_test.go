@@ -102,7 +102,7 @@ func TestDevServesTheExamplesOfNexis(t *testing.T) {
 	url, data := dbtest.Empty(t), scratch(t)
 	for range 2 { // the second run finds the project
 		l := lobby{start(t, env("DATABASE_URL="+url), "dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0")}
+			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0")}
 		require.Contains(t, l.stdout.wait(t, "  Lobby "), "ws://"+l.logged("listening", "realtime_addr"))
 		require.Contains(t, l.stdout.wait(t, "  ada=$("), `/tokens -H "x-nexis-internal-token: nexis-dev-internal-token"`)
 		var minted struct{ Token string }

@@ -76,7 +76,7 @@ func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 		}
 		Identify(c, who.Name, "operator")
 		if who.Viewer && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-			Fail(c, &Problem{Status: http.StatusForbidden, Code: "forbidden", Title: "Forbidden", Detail: "This token is a viewer's: it may only read."})
+			Fail(c, &Problem{Status: http.StatusForbidden, Code: "viewers_token", Title: "Forbidden", Detail: "This token is a viewer's: it may only read."})
 		}
 	}
 }
