@@ -11,12 +11,20 @@ import (
 // Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name. It is for one person
 // and safe for concurrent use.
 type Act struct {
-	store *Store
-	actor string
+	store  *Store
+	actor  string
+	reason string
 }
 
 // As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200 characters count.
-func (s *Store) As(actor string) Act { return Act{s, actor} }
+func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
+
+// Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; CloseSession and StopDeployment have a reason
+// of their own.
+func (a Act) Because(reason string) Act {
+	a.reason = reason
+	return a
+}
 
 // Drain lets no new players onto a game server. changed is false where it drained before. Errors: NotFound; Conflict, when it is gone,
 // starting, or its deployment ends; Unavailable.
@@ -76,6 +84,9 @@ func acts[Arg any](ctx context.Context, a Act, call func(*Queries, context.Conte
 		}
 		var err error
 		changed, err = call(q, ctx, arg)
+		if err == nil && changed && a.reason != "" {
+			err = q.GiveReason(ctx, a.reason)
+		}
 		return err
 	})
 	return changed, refusal(err)

@@ -11,6 +11,17 @@ import (
 	"github.com/google/uuid"
 )
 
+const giveReason = `-- name: GiveReason :exec
+UPDATE events SET detail = detail || jsonb_build_object('reason', $1::text)
+WHERE at = now() AND tx = pg_current_xact_id() AND NOT detail ? 'reason'
+`
+
+// Adds the reason to the events that the present transaction wrote, where they have none. Nobody has seen these events yet.
+func (q *Queries) GiveReason(ctx context.Context, reason string) error {
+	_, err := q.db.Exec(ctx, giveReason, reason)
+	return err
+}
+
 const opsCloseSession = `-- name: OpsCloseSession :exec
 SELECT ops.close_session($1::text, $2::text)
 `

@@ -4,6 +4,11 @@
 -- Names the person who acts for the rest of the transaction: see acting_operator() in migrations/00031_console.sql.
 SELECT set_config('director.actor', @actor::text, true);
 
+-- name: GiveReason :exec
+-- Adds the reason to the events that the present transaction wrote, where they have none. Nobody has seen these events yet.
+UPDATE events SET detail = detail || jsonb_build_object('reason', @reason::text)
+WHERE at = now() AND tx = pg_current_xact_id() AND NOT detail ? 'reason';
+
 -- name: OpsDrain :one
 SELECT ops.drain(@instance::text)::bool AS changed;
 

@@ -30,8 +30,10 @@ type question struct {
 	Button string   // as in: Drain
 	Danger bool     // cannot be undone
 	Back   string   // the path to go to afterwards
-	Reason bool     // whether a reason is asked for, and required: the event has it
-	Fields []field  // further fields of the form
+	Reason bool     // whether a reason is required: the event has it
+	// NoReason says that no reason is asked for, because no event would have it.
+	NoReason bool
+	Fields   []field // further fields of the form
 }
 
 // field is a further field of the form of an action.

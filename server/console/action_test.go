@@ -30,10 +30,11 @@ func TestDrain(t *testing.T) {
 	require.Contains(t, asked.body, "Drain eu-1?")
 	require.Empty(t, b.actors("instance.drained"), "a question changes nothing")
 
-	done := w.act("/instances/eu-1/drain")
+	done := w.act("/instances/eu-1/drain", "reason", "kernel update")
 	require.Equal(t, http.StatusSeeOther, done.status, done.body)
 	require.Equal(t, "/instances/eu-1", done.header.Get("Location"))
 	page := w.get("/fleet")
+	require.Contains(t, w.get("/instances/eu-1").body, "reason: kernel update", "the event has the reason")
 	require.Contains(t, page.body, "eu-1 drains: it gets no new players.")
 	require.Contains(t, page.body, `<span class="state warn">draining</span>`)
 	require.NotContains(t, w.get("/fleet").body, "it gets no new players.", "a notice is shown once")

@@ -86,7 +86,7 @@ var drainAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).Drain(ctx, q.Param("id"))
+		changed, err := s.As(d.Actor).Because(d.Reason).Drain(ctx, q.Param("id"))
 		return outcome(changed, q.Param("id")+" drains: it gets no new players.", q.Param("id")+" was draining already: nothing changed."), err
 	},
 }
@@ -101,7 +101,7 @@ var undrainAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).Undrain(ctx, q.Param("id"))
+		changed, err := s.As(d.Actor).Because(d.Reason).Undrain(ctx, q.Param("id"))
 		return outcome(changed, q.Param("id")+" takes players again.", q.Param("id")+" was not draining: nothing changed."), err
 	},
 }

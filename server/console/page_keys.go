@@ -37,7 +37,7 @@ var taintAction = action{
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
 		k, err := keyOf(ctx, s, q.Param("kid"))
 		asked := question{
-			Title: "Taint key " + short(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
+			Title: "Taint key " + short(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys", Reason: true,
 			Says: []string{
 				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers refuse its tokens once their copies of the JWKS expire.",
 				"Players whose tokens it signed have to ask for new ones.",
@@ -50,7 +50,7 @@ var taintAction = action{
 		return asked, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).TaintKey(ctx, q.Param("kid"))
+		changed, err := s.As(d.Actor).Because(d.Reason).TaintKey(ctx, q.Param("kid"))
 		return outcome(changed, "Key "+q.Param("kid")+" is tainted: it is in no JWKS any more.", "The key was tainted before: nothing changed."), err
 	},
 }
@@ -83,7 +83,7 @@ func (c *Console) rotateAction() action {
 				next = k.KID
 			}
 			return question{
-				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", Fields: []field{{Name: fieldNext, Value: next, Hidden: true}},
+				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", NoReason: true, Fields: []field{{Name: fieldNext, Value: next, Hidden: true}},
 				Says: []string{
 					"The next key signs as soon as all verifiers can know it, and a further one is made.",
 					"Tokens of the present key remain valid. If it may have leaked, taint it instead.",

@@ -54,7 +54,7 @@ var closeAction = action{
 			Title: "Close session " + short(v.ID) + "?", Button: "Close the session", Danger: true, Back: sessionPath(v.ID), Reason: true,
 			Says: []string{
 				fmt.Sprintf("%s lose their seats in %s on %s.", plural(v.Players, "player", "players"), v.Mode, v.Instance),
-				"The game server is told with its next heartbeat, and gets the room back.",
+				"The game server gets room for another session; it sees the end in its list of sessions.",
 				"This cannot be undone.",
 			},
 		}

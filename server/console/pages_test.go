@@ -138,9 +138,10 @@ func TestKeys(t *testing.T) {
 
 	kid := made[0][1]
 	require.Contains(t, w.get("/keys/"+kid+"/taint").body, "This cannot be undone.")
-	require.Equal(t, http.StatusSeeOther, w.act("/keys/"+kid+"/taint").status)
+	require.Contains(t, w.act("/keys/"+kid+"/taint").body, "Say why")
+	require.Equal(t, http.StatusSeeOther, w.act("/keys/"+kid+"/taint", "reason", "it leaked").status)
 	require.Contains(t, w.get("/keys").body, `<span class="state bad">tainted</span>`)
-	w.act("/keys/" + kid + "/taint")
+	w.act("/keys/"+kid+"/taint", "reason", "again")
 	require.Contains(t, w.get("/keys").body, "nothing changed")
 	require.Equal(t, []string{"console:ada"}, b.actors("key.tainted"))
 	require.Equal(t, http.StatusNotFound, w.get("/keys/nothing/taint").status)
