@@ -47,6 +47,7 @@ type cluster struct {
 	dir      string
 	login    devlogin.Issuer
 	fleetKey string   // the game servers' secret
+	console  string   // the link that opens the console
 	env      []string // of all processes of the director
 	postgres *pglocal.Cluster
 	db       *pgxpool.Pool
@@ -136,12 +137,14 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	if err := c.command("director", "migrate", c.env, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
-	addrs, err := subprocess.FreeAddrs(ctx, 5)
+	addrs, err := subprocess.FreeAddrs(ctx, 6)
 	if err != nil {
 		return "", err
 	}
 	c.backend.URL = "http://" + addrs[4]
-	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4]}
+	secret := rand.Text()
+	c.console = "http://" + addrs[5] + "/login#token=" + secret
+	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4], "DIRECTOR_CONSOLE_ADDR=" + addrs[5], "DIRECTOR_OPS_TOKENS=demo=" + secret}
 	var group errgroup.Group
 	for i, addr := range addrs[:2] {
 		env := slices.Concat(c.env, control, []string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})

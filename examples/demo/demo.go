@@ -78,6 +78,7 @@ func perform(ctx context.Context, c *cluster, s *screen, length time.Duration) (
 	if err := c.start(ctx, s); err != nil {
 		return nil, err
 	}
+	s.printf("  %-9s %s  (watch it in a browser)\n", "console", c.console)
 	players, err := newPlayers(c)
 	if err != nil {
 		return nil, err
@@ -130,6 +131,7 @@ func conclude(ctx context.Context, c *cluster, s *screen, proofs []proof, err er
 		s.printf("\nThe demo failed: %v\n", err)
 	case s.summary(proofs):
 		c.remove()
+		s.printf("\nOperate one yourself: make dev, and open the console at http://127.0.0.1:8090\n")
 		return exitKept
 	}
 	s.printf("The logs of all processes are in %s\n", c.logs())

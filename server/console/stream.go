@@ -91,7 +91,7 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 	}
 	for {
 		latest, changed := w.console.hub.next(t)
-		if err := w.send(latest, out); err != nil {
+		if err := w.send(latest, out.Send); err != nil {
 			return err
 		}
 		select {
@@ -109,13 +109,13 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 }
 
 // send sends a reading, if it differs from what the browser has.
-func (w *watcher) send(r reading, out *rest.Events) error {
+func (w *watcher) send(r reading, send func(name string, id int, data any) error) error {
 	switch {
 	case r.at.IsZero():
 		return nil
 	case r.err != nil:
 		w.troubled = true
-		return out.Send("trouble", max(w.seen, 0), trouble{rest.ProblemOf(r.err).Detail})
+		return send("trouble", max(w.seen, 0), trouble{rest.ProblemOf(r.err).Detail})
 	}
 	live, err := w.console.templates.live(w.page.template, view{Data: r.data, Query: w.query, Operator: w.operator, Now: w.console.now()})
 	if err != nil {
@@ -125,5 +125,5 @@ func (w *watcher) send(r reading, out *rest.Events) error {
 		return nil
 	}
 	w.seen, w.troubled = live.version, false
-	return out.Send("live", live.version, replacement{string(live.html)})
+	return send("live", live.version, replacement{string(live.html)})
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -150,4 +151,21 @@ func TestStreamsEnd(t *testing.T) {
 	b.console.Stop()
 	for range events { // until it is closed
 	}
+}
+
+// Pins a page that goes stale without a word while the database does not answer, and one that stays so.
+func TestStreamsSayWhyNothingComes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := watcher{console: b.console, page: anyPage{template: "fleet"}, seen: 7}
+	var sent []string
+	out := func(name string, id int, _ any) error { sent = append(sent, fmt.Sprint(name, id)); return nil }
+	require.NoError(t, w.send(reading{}, out), "nothing was read yet")
+	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, at: time.Now()}, out))
+	require.NoError(t, w.send(reading{data: fleetView{}, at: time.Now()}, out))
+	version := w.seen
+	require.NoError(t, w.send(reading{data: fleetView{}, at: time.Now()}, out), "nothing has changed")
+	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, at: time.Now()}, out))
+	require.NoError(t, w.send(reading{data: fleetView{}, at: time.Now()}, out), "nothing has changed, but the browser says that it is stale")
+	require.Equal(t, []string{"trouble7", fmt.Sprint("live", version), fmt.Sprint("trouble", version), fmt.Sprint("live", version)}, sent)
 }
