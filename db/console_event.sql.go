@@ -75,8 +75,8 @@ WITH read AS MATERIALIZED (
 SELECT r.tx, r.id, r.at, r.region, r.kind, r.actor, coalesce(r.instance, '')::text AS instance, coalesce(r.session, '')::text AS session, r.detail::jsonb AS detail,
        f.selected::bool AS selected, (SELECT count(*) FROM read)::int AS scanned
 FROM read r CROSS JOIN LATERAL (
-    SELECT ($1::text = '' OR starts_with(r.kind, $1::text)) AND ($2::text = '' OR r.region = $2::text)
-       AND ($3::text = '' OR r.actor = $3::text) AND ($4::text = '' OR r.session = $4::text) AS selected) f
+    SELECT (($1::text = '' OR starts_with(r.kind, $1::text)) AND ($2::text = '' OR r.region = $2::text)
+       AND ($3::text = '' OR r.actor = $3::text) AND ($4::text = '' OR r.session = $4::text)) IS TRUE AS selected) f
 WHERE f.selected OR (r.tx, r.id) = (SELECT b.tx, b.id FROM read b ORDER BY b.tx, b.id LIMIT 1)
 ORDER BY r.tx DESC, r.id DESC LIMIT $5
 `
@@ -158,8 +158,8 @@ WITH read AS MATERIALIZED (
 SELECT r.tx, r.id, r.at, r.region, r.kind, r.actor, coalesce(r.instance, '')::text AS instance, coalesce(r.session, '')::text AS session, r.detail::jsonb AS detail,
        f.selected::bool AS selected, (SELECT count(*) FROM read)::int AS scanned
 FROM read r CROSS JOIN LATERAL (
-    SELECT ($1::text = '' OR starts_with(r.kind, $1::text)) AND ($2::text = '' OR r.region = $2::text)
-       AND ($3::text = '' OR r.actor = $3::text) AND ($4::text = '' OR r.session = $4::text) AS selected) f
+    SELECT (($1::text = '' OR starts_with(r.kind, $1::text)) AND ($2::text = '' OR r.region = $2::text)
+       AND ($3::text = '' OR r.actor = $3::text) AND ($4::text = '' OR r.session = $4::text)) IS TRUE AS selected) f
 WHERE f.selected OR (r.tx, r.id) = (SELECT b.tx, b.id FROM read b ORDER BY b.tx, b.id LIMIT 1)
 ORDER BY r.tx DESC, r.id DESC LIMIT $5
 `

@@ -249,6 +249,10 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Events, 3)
 
+	p, err = c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Session: "eu." + uuid.NewString()})
+	require.NoError(t, err, "events without a session")
+	require.Empty(t, p.Events)
+
 	from, err := c.FeedCursor(t.Context())
 	require.NoError(t, err)
 	c.exec(`INSERT INTO events (region, kind) VALUES ('us', 'key.made')`)

@@ -10,8 +10,8 @@ WITH read AS MATERIALIZED (
 SELECT r.tx, r.id, r.at, r.region, r.kind, r.actor, coalesce(r.instance, '')::text AS instance, coalesce(r.session, '')::text AS session, r.detail::jsonb AS detail,
        f.selected::bool AS selected, (SELECT count(*) FROM read)::int AS scanned
 FROM read r CROSS JOIN LATERAL (
-    SELECT (@kinds::text = '' OR starts_with(r.kind, @kinds::text)) AND (@region::text = '' OR r.region = @region::text)
-       AND (@actor::text = '' OR r.actor = @actor::text) AND (@session::text = '' OR r.session = @session::text) AS selected) f
+    SELECT ((@kinds::text = '' OR starts_with(r.kind, @kinds::text)) AND (@region::text = '' OR r.region = @region::text)
+       AND (@actor::text = '' OR r.actor = @actor::text) AND (@session::text = '' OR r.session = @session::text)) IS TRUE AS selected) f
 WHERE f.selected OR (r.tx, r.id) = (SELECT b.tx, b.id FROM read b ORDER BY b.tx, b.id LIMIT 1)
 ORDER BY r.tx DESC, r.id DESC LIMIT @most;
 
@@ -24,8 +24,8 @@ WITH read AS MATERIALIZED (
 SELECT r.tx, r.id, r.at, r.region, r.kind, r.actor, coalesce(r.instance, '')::text AS instance, coalesce(r.session, '')::text AS session, r.detail::jsonb AS detail,
        f.selected::bool AS selected, (SELECT count(*) FROM read)::int AS scanned
 FROM read r CROSS JOIN LATERAL (
-    SELECT (@kinds::text = '' OR starts_with(r.kind, @kinds::text)) AND (@region::text = '' OR r.region = @region::text)
-       AND (@actor::text = '' OR r.actor = @actor::text) AND (@session::text = '' OR r.session = @session::text) AS selected) f
+    SELECT ((@kinds::text = '' OR starts_with(r.kind, @kinds::text)) AND (@region::text = '' OR r.region = @region::text)
+       AND (@actor::text = '' OR r.actor = @actor::text) AND (@session::text = '' OR r.session = @session::text)) IS TRUE AS selected) f
 WHERE f.selected OR (r.tx, r.id) = (SELECT b.tx, b.id FROM read b ORDER BY b.tx, b.id LIMIT 1)
 ORDER BY r.tx DESC, r.id DESC LIMIT @most;
 

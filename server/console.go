@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/server/console"
 )
 
-// Console configures the operators' console. New replaces Store, the store of Doctor, Universe, TrustedProxies, FailureRate, Log, Metrics and Tracer of its options with
+// Console configures the operators' console. New replaces Store, the store of Doctor, Explain, Universe, TrustedProxies, FailureRate, Log, Metrics and Tracer of its options with
 // those of the replica.
 type Console struct {
 	console.Options
@@ -34,7 +34,7 @@ func (s *Server) mountConsole(config *tls.Config) error {
 	}
 	options := o.Console.Options
 	options.Store, options.Doctor.Store = o.Store, o.Store
-	options.Universe = o.universe()
+	options.Universe, options.Explain = o.universe(), s.explainer
 	options.TrustedProxies, options.FailureRate = o.TrustedProxies, o.FailureRate
 	options.Log, options.Metrics, options.Tracer = o.Log, o.Metrics.HTTP, o.Tracer
 	handler, err := console.New(options)

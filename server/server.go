@@ -62,6 +62,7 @@ type Server struct {
 	console   *consoleServer                  // nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
+	explainer *why.Reader                     // of tickets and matches; it bounds how many explanations run on the replica
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when calls that wait are to end
 
@@ -78,6 +79,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, stopping: make(chan struct{})}
+	s.explainer = why.New(why.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
 	if err := s.mount(); err != nil {
 		return nil, err
 	}
@@ -194,8 +196,7 @@ const explainTimeout = 20 * time.Second
 
 func (s *Server) mountExplain(operators *rest.Gate, auth gin.HandlerFunc) {
 	o := s.options
-	reader := why.New(why.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
-	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), rest.Deadline(explainTimeout))...), reader)
+	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), rest.Deadline(explainTimeout))...), s.explainer)
 }
 
 // mountOpenMatch mounts Open Match, if the options have it, with the settings that all faces share.

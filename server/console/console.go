@@ -21,11 +21,12 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options configure the console. Store, Doctor, Rotate and Cookies are required, and Tokens or OIDC, without which nobody can log in.
+// Options configure the console. Store, Doctor, Rotate, Cookies and Explain are required, and Tokens or OIDC, without which nobody can log in.
 type Options struct {
 	Store   Store
 	Doctor  doctor.Doctor // what the page of health says
 	Cookies *token.Cookies
+	Explain Explainer
 	Tokens  []string // of operators; see rest.ParseOperatorTokens
 	OIDC    *OIDC    // nil: login by token only
 	// Rotate switches to the next signing key early, in the name of a person, and returns the keys that it made.
@@ -95,8 +96,8 @@ func New(o Options) (*Console, error) {
 }
 
 func (o Options) check() error {
-	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil {
-		return errors.New("console: a store, a doctor, a rotation of keys and cookies are required")
+	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil || o.Explain == nil {
+		return errors.New("console: a store, a doctor, a rotation of keys, cookies and an explainer are required")
 	}
 	if len(o.Tokens) == 0 && o.OIDC == nil {
 		return errors.New("console: nobody could log in: set tokens of operators or an OIDC issuer")

@@ -16,9 +16,9 @@ var funcs = template.FuncMap{
 	"num": num, "percent": percent, "bytes": byteSize, "load": load,
 	"state": state, "seg": url.PathEscape, "short": short, "person": person,
 	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot,
-	"detail": detail,
-	"list":   func(all ...any) []any { return all },
-	"dict":   dict,
+	"detail": detail, "subject": subjectPath, "waited": waited,
+	"list": func(all ...any) []any { return all },
+	"dict": dict,
 }
 
 // dict makes a map of names and values, for templates that take several.
@@ -146,6 +146,10 @@ func num(v any) string {
 			return "–"
 		}
 		n = int64(*x)
+	case *int:
+		n = int64(*x)
+	case *float64:
+		return num(*x)
 	}
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -226,9 +230,9 @@ func person(actor string) string {
 
 // tones are the colours of states. A state is always written too, so that colour is never all there is.
 var tones = map[string]string{
-	"ok": "good", "ready": "good", "live": "good", "connected": "good", "signing": "good", "running": "good", "active": "good", "assigned": "good", "done": "good", "open": "good",
+	"ok": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good", "reported": "good", "can match now": "good", "can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good", "assigned": "good", "done": "good", "open": "good",
 	"warn": "warn", "draining": "warn", "starting": "warn", "reserved": "info", "next": "info", "retiring": "warn", "deploying": "info", "wanted": "info", "late": "bad",
-	"stale": "warn", "suspended": "warn", "paused": "warn", "full": "warn", "stopping": "warn", "pending": "info", "queued": "info", "matched": "info", "accepting": "info",
+	"no worker": "bad", "no replica": "bad", "no candidate": "warn", "waits": "info", "proposed": "info", "accepted": "info", "doubted": "warn", "version paused": "warn", "exists": "warn", "disconnected": "warn", "declined": "warn", "done_late": "warn", "stale": "warn", "suspended": "warn", "paused": "warn", "full": "warn", "stopping": "warn", "pending": "info", "queued": "info", "matched": "info", "accepting": "info",
 	"waiting_for_server": "warn", "session limit": "warn",
 	"fail": "bad", "silent": "bad", "expired": "bad", "tainted": "bad", "failed": "bad", "cut off": "bad", "timed_out": "bad", "lost": "bad", "none yet": "bad",
 }
@@ -249,3 +253,6 @@ func meter(part, whole any, label string) template.HTML {
 	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label=`, w, w*9/10, min(p, w)) + `"` + template.HTMLEscapeString(label) + `"></meter>`
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
+
+// waited is a number of milliseconds as a duration for people.
+func waited(ms *int64) string { return span(time.Duration(*ms) * time.Millisecond) }

@@ -21,12 +21,25 @@ var nav = []navGroup{
 		{Path: "/fleet", Label: "Fleet", Key: "f"},
 		{Path: "/capacity", Label: "Capacity", Key: "c"},
 	}},
-	{"Players", []navLink{{Path: "/players", Label: "Players", Key: "p"}}},
-	{"System", []navLink{{Path: "/keys", Label: "Keys", Key: "k"}}},
+	{"Players", []navLink{
+		{Path: "/players", Label: "Players", Key: "p"},
+		{Path: "/queue", Label: "Queue", Key: "q"},
+		{Path: "/matches", Label: "Matches", Key: "m"},
+	}},
+	{"Rooms", []navLink{
+		{Path: "/agents", Label: "Agents", Key: "a"},
+		{Path: "/rooms", Label: "Rooms", Key: "r"},
+		{Path: "/lobbies", Label: "Realtime lobby", Key: "l"},
+	}},
+	{"System", []navLink{
+		{Path: "/deployments", Label: "Deployments", Key: "d"},
+		{Path: "/events", Label: "Events", Key: "e"},
+		{Path: "/keys", Label: "Keys", Key: "k"},
+	}},
 }
 
 // belongs names the link that is marked on pages whose path does not begin with that of a link.
-var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet"}
+var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/tickets/": "/queue", "/pools/": "/deployments"}
 
 // navFor returns the navigation with the link of a path marked.
 func navFor(path string) []navGroup {

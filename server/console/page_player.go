@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 )
@@ -62,8 +63,12 @@ func (c *Console) find(g *gin.Context) {
 	to := playerPath(text)
 	if _, _, err := db.ParseSessionID(text); err == nil {
 		to = sessionPath(text)
+	} else if db.IssuedHere(c.Universe, db.TicketID, text) {
+		to = ticketPath(text)
 	} else if i, err := c.Store.ConsoleInstance(ctx, text); err == nil {
 		to = instancePath(i.Instance)
+	} else if id, err := uuid.Parse(text); err == nil {
+		to = matchPath(id.String())
 	}
 	g.Redirect(http.StatusSeeOther, to)
 }

@@ -2,7 +2,9 @@ package console
 
 import (
 	"fmt"
+	"hash/fnv"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 )
@@ -54,8 +56,60 @@ func plot(p plotData) template.HTML {
 		}
 		b.WriteString(`</ul>`)
 	}
+	b.WriteString(p.table())
 	b.WriteString(`</figure>`)
 	return template.HTML(b.String()) //nolint:gosec // G203: escaped
+}
+
+// table is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it, and has the minutes
+// with a value only.
+func (p plotData) table() string {
+	var b strings.Builder
+	title := template.HTMLEscapeString(p.Title)
+	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption><thead><tr><th scope="col">Minute, UTC</th>`, hashOf(p.Title), title)
+	for _, l := range p.Lines {
+		b.WriteString(`<th scope="col" class="n">` + template.HTMLEscapeString(l.Name) + `</th>`)
+	}
+	b.WriteString(`</tr></thead><tbody>`)
+	for i := range p.minutes() {
+		if p.hasValues(i) {
+			b.WriteString(p.row(i))
+		}
+	}
+	b.WriteString(`</tbody></table></details>`)
+	return b.String()
+}
+
+// minutes is the number of values of each line.
+func (p plotData) minutes() int {
+	if len(p.Lines) == 0 {
+		return 0
+	}
+	return len(p.Lines[0].Values)
+}
+
+// hasValues reports whether a line has a value other than zero in a minute.
+func (p plotData) hasValues(i int) bool {
+	return slices.ContainsFunc(p.Lines, func(l series) bool { return l.Values[i] > 0 })
+}
+
+func (p plotData) row(i int) string {
+	row := `<tr><th scope="row">` + p.From.Add(time.Duration(i)*time.Minute).UTC().Format("15:04") + `</th>`
+	for _, l := range p.Lines {
+		text := "–"
+		if l.Values[i] >= 0 {
+			text = template.HTMLEscapeString(num(l.Values[i]) + p.Unit)
+		}
+		row += `<td class="n">` + text + `</td>`
+	}
+	return row + `</tr>`
+}
+
+// hashOf makes an id of a text, so that the browser keeps the table open while the page is replaced.
+func hashOf(text string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	return h.Sum32()
 }
 
 // words is the plot in words.

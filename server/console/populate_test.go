@@ -26,6 +26,6 @@ func (b *bundle) populate() []string {
 	_, err = b.rotate(b.t.Context(), b.As("console:ada"))
 	require.NoError(b.t, err)
 	session := sessionPath(last.SessionID)
-	return []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", "/players", "/players?q=player-3", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
-		"/keys", "/keys/rotate", "/fleet", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}
+	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", "/players", "/players?q=player-3", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
+		"/keys", "/keys/rotate", "/fleet", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
 }

@@ -19,10 +19,12 @@ import (
 	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
+	"github.com/lattice-director/director/internal/why"
 	"github.com/lattice-director/director/token"
 )
 
 const (
+	universe = "global" // of tickets
 	adaToken = "ada-is-an-operator-0001"
 	ivyToken = "ivy-is-only-a-viewer-02"
 )
@@ -46,7 +48,8 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	b.rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, policy, true, keymint.With(sealer, token.AlgEdDSA))
 	}
-	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Rotate: b.rotate, Cookies: sealer.Cookies(), Tokens: []string{"ada=" + adaToken, "ivy:viewer=" + ivyToken}, Version: "v0.0.0-test"}
+	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Rotate: b.rotate, Cookies: sealer.Cookies(), Explain: why.New(why.Options{Store: b.Store, Universe: universe}), Universe: universe,
+		Tokens: []string{"ada=" + adaToken, "ivy:viewer=" + ivyToken}, Version: "v0.0.0-test"}
 	for _, c := range change {
 		c(&o)
 	}

@@ -11,6 +11,12 @@ type Store interface {
 	playerStore
 	capacityStore
 	keyStore
+	queueStore
+	matchStore
+	agentStore
+	roomStore
+	deploymentStore
+	eventStore
 
 	// As returns what a person may change, whom events name.
 	As(actor string) db.Act

@@ -1,0 +1,120 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+)
+
+// matchStore is what the page of matches reads.
+type matchStore interface {
+	ConsoleQueue(ctx context.Context, universe string) (db.QueueView, error)
+	ConsoleMatches(ctx context.Context, f db.MatchFilter) (matches []db.ConsoleMatch, more bool, err error)
+	ConsolePastMatches(ctx context.Context, f db.MatchFilter) (matches []db.PastMatch, more bool, err error)
+	ConsoleMatchMinutes(ctx context.Context, universe, profile string) ([]db.MatchMinute, error)
+}
+
+// matchesView is what templates/matches.html reads.
+type matchesView struct {
+	Profile  string
+	Profiles []string // for the filter
+	Live     []db.ConsoleMatch
+	MoreLive bool
+	Past     []db.PastMatch
+	Next     string
+	Plots    []plotData
+}
+
+// matchesPage shows the matches of a universe, and how good those of the last hour are.
+func matchesPage(universe string) page[matchesView] {
+	return page[matchesView]{path: "/matches", template: "matches", every: 10 * time.Second, load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
+		v.Profile = q.Get("profile")
+		f := db.MatchFilter{Universe: universe, Profile: v.Profile, Page: pageSize}
+		if !q.Paged() {
+			if err := v.loadPresent(ctx, s, f); err != nil {
+				return v, err
+			}
+		}
+		queue, err := s.ConsoleQueue(ctx, universe)
+		if err != nil {
+			return v, err
+		}
+		for _, p := range queue.Profiles {
+			v.Profiles = append(v.Profiles, p.Profile)
+		}
+		return v, v.loadPast(ctx, s, q, f)
+	}}
+}
+
+func (v *matchesView) loadPresent(ctx context.Context, s Store, f db.MatchFilter) (err error) {
+	if v.Live, v.MoreLive, err = s.ConsoleMatches(ctx, f); err != nil {
+		return err
+	}
+	minutes, err := s.ConsoleMatchMinutes(ctx, f.Universe, f.Profile)
+	v.Plots = qualityPlots(minutes, time.Now())
+	return err
+}
+
+func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f db.MatchFilter) error {
+	before, id := q.After()
+	f.Before, _ = time.Parse(time.RFC3339Nano, before) // a malformed one is the first page
+	f.ID, _ = uuid.Parse(id)
+	past, more, err := s.ConsolePastMatches(ctx, f)
+	v.Past = past
+	if more {
+		last := past[len(past)-1]
+		v.Next = q.Next(last.CommittedAt.UTC().Format(time.RFC3339Nano), last.Match.String())
+	}
+	return err
+}
+
+// maxPlots bounds the measures that are shown. A profile has some rules, and many profiles have many.
+const maxPlots = 12
+
+// qualityPlots makes a plot of each measure: its mean and its highest value in each minute. Where several profiles have it, both are those of
+// the profile with the highest value.
+func qualityPlots(minutes []db.MatchMinute, now time.Time) []plotData {
+	means, peaks, matches := map[string]*timeline{}, map[string]*timeline{}, newTimeline(now, 0)
+	var measures []string
+	for _, m := range minutes {
+		if means[m.Measure] == nil {
+			measures = append(measures, m.Measure)
+			means[m.Measure], peaks[m.Measure] = newTimeline(now, 0), newTimeline(now, 0)
+		}
+		means[m.Measure].highest(m.Minute, m.Mean)
+		peaks[m.Measure].highest(m.Minute, m.Highest)
+		if m.Measure == "players" {
+			matches.add(m.Minute, float64(m.Matches))
+		}
+	}
+	if len(measures) == 0 {
+		return nil
+	}
+	slices.SortFunc(measures, func(a, b string) int { return strings.Compare(measureOrder(a), measureOrder(b)) })
+	plots := []plotData{matches.plot("Matches, each minute", "", series{"matches", matches.values})}
+	for _, name := range measures[:min(len(measures), maxPlots)] {
+		title, unit := measureName(name)
+		plots = append(plots, means[name].plot(title, unit, series{"highest", peaks[name].gaps()}, series{"mean", means[name].gaps()}))
+	}
+	return plots
+}
+
+func measureOrder(name string) string {
+	return map[string]string{"players": "0", "latency_ms": "1"}[name] + name
+}
+
+// measureName returns the title of a measure of ops.match_minutes, and its unit.
+func measureName(name string) (title, unit string) {
+	switch name {
+	case "players":
+		return "Players of a match", ""
+	case "latency_ms":
+		return "Latency of the player farthest from the server", " ms"
+	}
+	return "Difference that " + name + " compared", ""
+}

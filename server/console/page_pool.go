@@ -1,0 +1,61 @@
+package console
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/lattice-director/director/db"
+)
+
+var scaleAction = action{
+	path: "/pools/:region/:app/:version/scale",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		p, err := poolOf(ctx, s, q)
+		return question{
+			Title: "Scale " + p.App + " " + p.Version + " in " + p.Region + "?", Button: "Scale", Back: "/deployments",
+			Says: []string{
+				"The pool has " + plural(p.Servers, "server", "servers") + " that run or start, " + plural(p.Busy, "of them", "of them") + " with players.",
+				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
+				"With a maximum of 0 the pool is off.",
+			},
+			Fields: []field{
+				{Name: "min", Label: "Minimum of servers", Value: strconv.Itoa(int(p.Min)), Help: "That run whether players need them or not.", Number: true},
+				{Name: "max", Label: "Maximum of servers", Value: strconv.Itoa(int(p.Max)), Help: "At most 100,000. Every server may cost money.", Number: true},
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		least, err := wholeNumber(d, "min", "the minimum")
+		if err != nil {
+			return "", err
+		}
+		most, err := wholeNumber(d, "max", "the maximum")
+		if err != nil {
+			return "", err
+		}
+		changed, err := s.As(d.Actor).ScalePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), least, most)
+		return outcome(changed, "The pool has other limits now: workers start or end servers.", "The pool had these limits already: nothing changed."), err
+	},
+}
+
+// poolOf returns the pool that a path names. Errors: NotFound.
+func poolOf(ctx context.Context, s Store, q query) (db.ConsolePool, error) {
+	v, err := s.ConsolePools(ctx)
+	for _, p := range v.Pools {
+		if p.Region == q.Param("region") && p.App == q.Param("app") && p.Version == q.Param("version") {
+			return p, nil
+		}
+	}
+	if err == nil {
+		err = &db.Error{Kind: db.NotFound, Code: "pool_unknown", Detail: "there is no such pool among the first 200: use director pools scale"}
+	}
+	return db.ConsolePool{}, err
+}
+
+func wholeNumber(d deed, name, noun string) (int32, error) {
+	n, err := strconv.ParseInt(d.Values[name], 10, 32)
+	if err != nil || n < 0 {
+		return 0, &db.Error{Kind: db.Invalid, Code: "invalid", Field: name, Detail: noun + " must be a whole number from 0 to 100,000"}
+	}
+	return int32(n), nil
+}

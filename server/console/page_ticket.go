@@ -1,0 +1,36 @@
+package console
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match/explain"
+)
+
+// Explainer explains tickets and matches; internal/why implements it. An explanation of a ticket takes seconds, and it bounds how many run.
+type Explainer interface {
+	Ticket(ctx context.Context, id string) (explain.Ticket, error)
+	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
+}
+
+// ticketView is what templates/ticket.html reads.
+type ticketView struct {
+	explain.Ticket
+
+	Words string // the explanation as director explain prints it
+	Steps []db.TicketStep
+}
+
+// ticketPage explains a ticket. It is not live, because an explanation reads the whole queue.
+func ticketPage(universe string, e Explainer) page[ticketView] {
+	return page[ticketView]{path: "/tickets/:id", template: "ticket", load: func(ctx context.Context, s Store, q query) (v ticketView, err error) {
+		if v.Ticket, err = e.Ticket(ctx, q.Param("id")); err != nil {
+			return v, err
+		}
+		v.Words = v.Text()
+		v.Steps, err = s.ConsoleTicketSteps(ctx, universe, v.TicketID)
+		return v, err
+	}}
+}

@@ -1,0 +1,57 @@
+package console
+
+import "time"
+
+// timelineMinutes is the length of a timeline: the views of minutes show the last hour. The current minute is not over, and left out.
+const timelineMinutes = 60
+
+// timeline has a value for each of the last minutes, oldest first.
+type timeline struct {
+	from   time.Time
+	values []float64
+	known  []bool
+}
+
+// newTimeline makes a timeline that ends with the minute before now.
+func newTimeline(now time.Time, value float64) *timeline {
+	t := &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute), values: make([]float64, timelineMinutes), known: make([]bool, timelineMinutes)}
+	for i := range t.values {
+		t.values[i] = value
+	}
+	return t
+}
+
+// index returns the place of a minute; ok is false for a minute that the timeline does not have.
+func (t *timeline) index(minute time.Time) (i int, ok bool) {
+	i = int(minute.Sub(t.from) / time.Minute)
+	return i, i >= 0 && i < len(t.values) && !minute.Before(t.from)
+}
+
+func (t *timeline) add(minute time.Time, value float64) {
+	if i, ok := t.index(minute); ok {
+		t.values[i], t.known[i] = t.values[i]+value, true
+	}
+}
+
+func (t *timeline) highest(minute time.Time, value float64) {
+	if i, ok := t.index(minute); ok {
+		t.values[i], t.known[i] = max(t.values[i], value), true
+	}
+}
+
+// gaps returns the values, with a gap for each minute that has none.
+func (t *timeline) gaps() []float64 {
+	all := make([]float64, len(t.values))
+	for i, v := range t.values {
+		all[i] = v
+		if !t.known[i] {
+			all[i] = -1
+		}
+	}
+	return all
+}
+
+// plot is a plot of lines over the minutes of the timeline.
+func (t *timeline) plot(title, unit string, lines ...series) plotData {
+	return plotData{Title: title, Unit: unit, From: t.from, Until: t.from.Add((timelineMinutes - 1) * time.Minute), Lines: lines}
+}
