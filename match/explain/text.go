@@ -85,7 +85,7 @@ func (p *Profile) summary() string {
 	if len(p.WouldMatch) > 0 {
 		var each []string
 		for _, l := range p.WouldMatch {
-			each = append(each, l.wouldText())
+			each = append(each, l.WouldText())
 		}
 		says = append(says, "would match if "+strings.Join(each, ", or "))
 	} else if p.Match == nil && p.Joins == "" {
@@ -131,7 +131,8 @@ func (b Best) text() string {
 	return text + ", lacks " + strings.Join(lacks, ", ")
 }
 
-func (l Limits) wouldText() string {
+// WouldText returns what would have to hold of the rule, for a sentence that begins with "would match if".
+func (l Limits) WouldText() string {
 	if l.Any {
 		return "there were no " + l.Rule
 	}

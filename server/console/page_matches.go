@@ -79,12 +79,12 @@ const maxPlots = 12
 // qualityPlots makes a plot of each measure: its mean and its highest value in each minute. Where several profiles have it, both are those of
 // the profile with the highest value.
 func qualityPlots(minutes []db.MatchMinute, now time.Time) []plotData {
-	means, peaks, matches := map[string]*timeline{}, map[string]*timeline{}, newTimeline(now, 0)
+	means, peaks, matches := map[string]*timeline{}, map[string]*timeline{}, newTimeline(now)
 	var measures []string
 	for _, m := range minutes {
 		if means[m.Measure] == nil {
 			measures = append(measures, m.Measure)
-			means[m.Measure], peaks[m.Measure] = newTimeline(now, 0), newTimeline(now, 0)
+			means[m.Measure], peaks[m.Measure] = newTimeline(now), newTimeline(now)
 		}
 		means[m.Measure].highest(m.Minute, m.Mean)
 		peaks[m.Measure].highest(m.Minute, m.Highest)

@@ -42,8 +42,8 @@ func queuePage(universe string) page[queueView] {
 // waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles have tickets, the waits
 // of a minute are those of the slowest one.
 func waitPlots(waits []db.QueueWait, now time.Time) (waited, left plotData) {
-	p50, p95 := newTimeline(now, 0), newTimeline(now, 0)
-	assigned, others := newTimeline(now, 0), newTimeline(now, 0)
+	p50, p95 := newTimeline(now), newTimeline(now)
+	assigned, others := newTimeline(now), newTimeline(now)
 	for _, w := range waits {
 		if w.Outcome != "assigned" {
 			others.add(w.Minute, float64(w.Tickets))

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,6 +28,7 @@ type plotData struct {
 const (
 	plotWidth, plotHeight = 600.0, 120.0
 	plotTop               = 8.0
+	loneWidth             = 6.0
 )
 
 // plot draws lines as SVG without scripts and styles of its own. Screen readers get its title and the last and highest values.
@@ -65,8 +67,8 @@ func plot(p plotData) template.HTML {
 // with a value only.
 func (p plotData) table() string {
 	var b strings.Builder
-	title := template.HTMLEscapeString(p.Title)
-	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption><thead><tr><th scope="col">Minute, UTC</th>`, hashOf(p.Title), title)
+	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`, hashOf(p.Title), template.HTMLEscapeString(p.Title))
+	b.WriteString(`<thead><tr><th scope="col">Minute, UTC</th>`)
 	for _, l := range p.Lines {
 		b.WriteString(`<th scope="col" class="n">` + template.HTMLEscapeString(l.Name) + `</th>`)
 	}
@@ -94,15 +96,17 @@ func (p plotData) hasValues(i int) bool {
 }
 
 func (p plotData) row(i int) string {
-	row := `<tr><th scope="row">` + p.From.Add(time.Duration(i)*time.Minute).UTC().Format("15:04") + `</th>`
+	var row strings.Builder
+	row.WriteString(`<tr><th scope="row">` + p.From.Add(time.Duration(i)*time.Minute).UTC().Format("15:04") + `</th>`)
 	for _, l := range p.Lines {
 		text := "–"
 		if l.Values[i] >= 0 {
 			text = template.HTMLEscapeString(num(l.Values[i]) + p.Unit)
 		}
-		row += `<td class="n">` + text + `</td>`
+		row.WriteString(`<td class="n">` + text + `</td>`)
 	}
-	return row + `</tr>`
+	row.WriteString(`</tr>`)
+	return row.String()
 }
 
 // hashOf makes an id of a text, so that the browser keeps the table open while the page is replaced.
@@ -127,8 +131,10 @@ func (p plotData) words(highest float64) string {
 func (l series) paths(highest float64) (all []string) {
 	var points []string
 	flush := func() {
-		if len(points) == 1 { // so that a lone value is seen
-			points = append(points, points[0])
+		if len(points) == 1 { // a lone value is a short line, so that it is seen
+			x, y, _ := strings.Cut(points[0], ",")
+			at, _ := strconv.ParseFloat(x, 64)
+			points = []string{fmt.Sprintf("%.1f,%s", at-loneWidth/2, y), fmt.Sprintf("%.1f,%s", at+loneWidth/2, y)}
 		}
 		if points != nil {
 			all, points = append(all, strings.Join(points, " ")), nil

@@ -80,8 +80,8 @@ func (b *bundle) agents(n int, name string) {
 func (b *bundle) lobby(n int, kind string) {
 	b.t.Helper()
 	b.exec(`INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu')`)
-	b.exec(`INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace, match_id, game_region, session_id)
-		SELECT 'eu', gen_random_uuid(), 'p1', 'lobby:' || lpad(n::text, 3, '0'), $2, '{}', 2, 16, '1 minute', NULL, NULL, NULL FROM generate_series(1, $1::int) n`, n, kind)
+	b.exec(`INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace)
+		SELECT 'eu', gen_random_uuid(), 'p1', 'lobby:' || lpad(n::text, 3, '0'), $2, '{}', 2, 16, '1 minute' FROM generate_series(1, $1::int) n`, n, kind)
 }
 
 // deployments inserts a pool and servers of it, the first of which is ready; it returns their ids.

@@ -73,7 +73,7 @@ func TestTicket(t *testing.T) {
 	b.profile("duel")
 	near, far := b.ticket("p1", 1000), b.ticket(hostile, 1500)
 	w := b.as(ivyToken)
-	w.contains(ticketPath(near), "waits", `href="/players?q=p1"`, "near-skill", ticketPath(far), "The nearest ticket that does not fit", "In words", "queued")
+	w.contains(ticketPath(near), "waits", `href="/players?q=p1"`, "near-skill", ticketPath(far), "The nearest ticket that does not fit", "<li>near-skill allowed 500</li>", "In words", "queued")
 	w.contains(ticketPath(far), "&lt;script&gt;alert")
 	require.Equal(t, ticketPath(near), w.get("/find?q="+near).header.Get("Location"))
 }
@@ -117,7 +117,7 @@ func TestTimeline(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 15, 4, 30, 0, time.UTC)
 	minute := time.Date(2026, 11, 24, 15, 3, 0, 0, time.UTC)
-	line := newTimeline(now, 0)
+	line := newTimeline(now)
 	line.add(minute, 7)
 	line.add(minute.Add(time.Minute), 1000) // is not over
 	line.add(minute.Add(-time.Hour), 1000)  // is before the hour
@@ -126,6 +126,9 @@ func TestTimeline(t *testing.T) {
 	html := string(plot(line.plot(hostile, " s", series{hostile, line.gaps()})))
 	require.NotContains(t, html, "<script>")
 	require.Contains(t, html, "highest 7 s")
+	lone := newTimeline(now)
+	lone.add(minute, 7)
+	require.Equal(t, []string{"597.0,8.0 603.0,8.0"}, series{"", lone.gaps()}.paths(7), "a lone value is seen")
 	require.Contains(t, html, `<tr><th scope="row">15:03</th><td class="n">7 s</td></tr>`)
 	require.NotContains(t, html, "15:00</th>", "the table leaves out minutes without a value")
 	require.NotPanics(t, func() { plot(plotData{Title: "empty"}) })

@@ -4,20 +4,30 @@ import "github.com/lattice-director/director/db"
 
 // Store is the part of db.Store that the console calls. Each page declares what it reads.
 type Store interface {
+	serverStores
+	playerStores
+
+	// As returns what a person may change, whom events name.
+	As(actor string) db.Act
+}
+
+// serverStores are what the pages of servers and of the director read.
+type serverStores interface {
 	healthStore
 	fleetStore
 	instanceStore
 	sessionStore
-	playerStore
 	capacityStore
 	keyStore
-	queueStore
-	matchStore
 	agentStore
 	roomStore
 	deploymentStore
 	eventStore
+}
 
-	// As returns what a person may change, whom events name.
-	As(actor string) db.Act
+// playerStores are what the pages of players, tickets and matches read.
+type playerStores interface {
+	playerStore
+	queueStore
+	matchStore
 }

@@ -13,12 +13,8 @@ type timeline struct {
 }
 
 // newTimeline makes a timeline that ends with the minute before now.
-func newTimeline(now time.Time, value float64) *timeline {
-	t := &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute), values: make([]float64, timelineMinutes), known: make([]bool, timelineMinutes)}
-	for i := range t.values {
-		t.values[i] = value
-	}
-	return t
+func newTimeline(now time.Time) *timeline {
+	return &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute), values: make([]float64, timelineMinutes), known: make([]bool, timelineMinutes)}
 }
 
 // index returns the place of a minute; ok is false for a minute that the timeline does not have.
