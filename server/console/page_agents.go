@@ -97,7 +97,7 @@ var drainAgentAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).DrainAgent(ctx, q.Param("id"))
+		changed, err := s.As(d.Actor).Because(d.Reason).DrainAgent(ctx, q.Param("id"))
 		return outcome(changed, "The game server drains: it gets no new rooms.", "It was kept drained before: nothing changed."), err
 	},
 }
@@ -112,7 +112,7 @@ var undrainAgentAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).UndrainAgent(ctx, q.Param("id"))
+		changed, err := s.As(d.Actor).Because(d.Reason).UndrainAgent(ctx, q.Param("id"))
 		return outcome(changed, "The game server gets new rooms again.", "It was not kept drained: nothing changed."), err
 	},
 }

@@ -33,7 +33,7 @@ var scaleAction = action{
 		if err != nil {
 			return "", err
 		}
-		changed, err := s.As(d.Actor).ScalePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), least, most)
+		changed, err := s.As(d.Actor).Because(d.Reason).ScalePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), least, most)
 		return outcome(changed, "The pool has other limits now: workers start or end servers.", "The pool had these limits already: nothing changed."), err
 	},
 }

@@ -197,7 +197,9 @@ func TestDeployments(t *testing.T) {
 	require.Empty(t, b.actors("pool.scaled"))
 	require.Equal(t, http.StatusSeeOther, w.act(scale, "min", "2", "max", "9").status)
 	w.contains("/deployments", "2 to 9, buffer 20%")
-	require.Equal(t, []string{"console:ada"}, b.actors("pool.scaled"))
+	w.act(scale, "min", "2", "max", "8", "reason", "a quiet week")
+	w.contains("/events?kind=pool.scaled&actor=console:ada", "reason: a quiet week")
+	require.Equal(t, []string{"console:ada", "console:ada"}, b.actors("pool.scaled"))
 	require.Equal(t, http.StatusNotFound, w.get("/pools/eu/arena/v9/scale").status)
 }
 
