@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,11 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/chromiumtest"
 	"github.com/lattice-director/director/internal/nodetest"
 )
 
 func TestMain(m *testing.M) {
-	nodetest.Prepare()
+	chromiumtest.Prepare()
+	nodetest.Prepare() // with axe, for the test of all pages
 	os.Exit(m.Run())
 }
 
@@ -34,27 +35,12 @@ type tab struct {
 	complaints []string
 }
 
-// chromium starts a browser, which ends with the test.
-func (b *bundle) chromium() *tab {
+// newTab opens a tab. The tabs of a browser share its cookies.
+func (b *bundle) newTab(in *chromiumtest.Browser) *tab {
 	b.t.Helper()
-	_, err := exec.LookPath("chromium")
-	if err != nil {
-		_, err = exec.LookPath("google-chrome")
-	}
-	require.NoError(b.t, err, "there is no Chromium: run ops/install-chromium.sh")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-background-networking", true))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	b.t.Cleanup(cancel)
-	return b.newTab(ctx)
-}
-
-func (b *bundle) newTab(parent context.Context) *tab {
-	ctx, cancel := chromedp.NewContext(parent)
-	b.t.Cleanup(cancel)
+	ctx := in.Page(b.t, "about:blank").Ctx
 	w := &tab{t: b.t, ctx: ctx, base: b.server.URL}
 	messages := chromedp.Console(ctx)
-	require.NoError(b.t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
 	go func() {
 		for m, err := range messages {
 			if err != nil {
@@ -157,12 +143,13 @@ func (w *tab) shot(name string) {
 
 // Pins pages that nobody can read or use in a real browser: with errors of scripts, what the policy blocks, too little contrast, without
 // labels, or wider than a phone.
-func TestNodeBrowserPages(t *testing.T) {
+func TestChromiumPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	pages := b.populate()
 	axe := nodetest.File(t, "axe-core/axe.min.js")
-	w := b.chromium()
+	browser := chromiumtest.Start(t)
+	w := b.newTab(browser)
 	for _, window := range []struct {
 		name          string
 		width, height int64
@@ -189,16 +176,17 @@ func TestNodeBrowserPages(t *testing.T) {
 }
 
 // Pins a drain that an operator cannot make in a browser, and one that others see only after they reload.
-func TestNodeBrowserDrains(t *testing.T) {
+func TestChromiumDrains(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu-1")
-	w := b.chromium()
+	browser := chromiumtest.Start(t)
+	w := b.newTab(browser)
 	w.look(1280, 800, "light")
 	w.login(adaToken)
 	w.open("/fleet")
 	w.until("document.getElementById('connection').textContent === 'live'")
-	other := b.newTab(w.ctx)
+	other := b.newTab(browser)
 	other.open("/fleet")
 	other.do(chromedp.Click(chromedp.CSS(`a[aria-label="Drain eu-1"]`)))
 	other.until("document.querySelector('#ask button')")
@@ -211,10 +199,11 @@ func TestNodeBrowserDrains(t *testing.T) {
 }
 
 // Pins keys that do nothing, or that act while somebody types; a theme that is forgotten; and a page that nobody can pause.
-func TestNodeBrowserKeys(t *testing.T) {
+func TestChromiumKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w := b.chromium()
+	browser := chromiumtest.Start(t)
+	w := b.newTab(browser)
 	w.look(1280, 800, "light")
 	w.login(adaToken)
 	w.open("/fleet")
