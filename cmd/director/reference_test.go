@@ -206,7 +206,7 @@ func TestDocumentedVariablesAreSettings(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`\bDIRECTOR_[A-Z_]*[A-Z]\b`)
 	var found []string
-	for _, pattern := range []string{"*.md", "compose.yaml", "docs/*.md", "docs/*/*.md", "ops/kubernetes/*", "ops/helm/lattice-director/*.yaml", "ops/systemd/*"} {
+	for _, pattern := range []string{"*.md", "compose.yaml", "docs/*.md", "docs/*/*.md", "ops/kubernetes/*", "ops/helm/lattice-director/*.yaml", "ops/helm/lattice-director/templates/*", "ops/systemd/*"} {
 		names, err := filepath.Glob("../../" + pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, names, pattern)
