@@ -12,7 +12,7 @@ BIN          := .bin
 SDK_TS       := sdk/ts
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
-# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 36 MB instead of 42.
+# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 46 MB instead of 52.
 TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
 TEST_TIMEOUT ?= 25m
