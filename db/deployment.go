@@ -27,6 +27,7 @@ type Deployment struct {
 	Attempt    int          // intents to call Deploy so far
 	IntentAt   *time.Time   // of the last of them; nil: none, or the provider has said that it did nothing
 	Ref        provider.Ref // "" until it is known
+	ClaimedRef provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
 	Polls      int          // calls without progress
 	FindAt     *time.Time   // when to look for a second server under the tag; nil: no need
 	Address    netip.Addr   // of a player near whom it should run; the zero Addr if unknown

@@ -26,6 +26,22 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 	return d.Ref, nil
 }
 
+// AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has confirmed it. It returns
+// false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
+func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
+	n, err := s.q.AdoptClaimedRef(ctx, AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
+	if err != nil || n == 0 {
+		return false, classify(err)
+	}
+	d.Ref = d.ClaimedRef
+	return true, nil
+}
+
+// DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come meanwhile. Errors: Unavailable.
+func (s *Store) DropClaimedRef(ctx context.Context, d *ClaimedDeployment) error {
+	return classify(s.q.DropClaimedRef(ctx, DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
+}
+
 // NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An observation of another server
 // than the deployment's changes nothing. Errors: Unavailable.
 func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation, drainAhead time.Duration) error {

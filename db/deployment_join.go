@@ -35,7 +35,7 @@ const maxBoots = 5
 // within checks that a registration stays within its app version, and returns it with the values that the deployment decides. It locks
 // nothing: the columns that it reads do not change once a server has started.
 func (q *Queries) within(ctx context.Context, r Registration) (Registration, error) {
-	d, err := q.DeploymentOf(ctx, DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID})
+	d, err := q.DeploymentOf(ctx, DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID, ProviderRef: orNull(r.ProviderRef)})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return r, deploymentOver(r.Joining.ID)
@@ -68,6 +68,10 @@ func (d DeploymentOfRow) allows(r Registration) error {
 		return outside("region", "its token is valid for region %s alone", r.Joining.Region)
 	case r.Capacity > int(d.Capacity):
 		return outside("capacity", "its app version has a capacity of %d", d.Capacity)
+	case r.ProviderRef != "" && d.RefTaken:
+		return outside("provider_ref", "another deployment has this server")
+	case r.ProviderRef != "" && d.Ref != "" && d.Ref != r.ProviderRef:
+		return newError(Gone, "deployment_over", "deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)
 	}
 	for _, mode := range r.Modes {
 		if !slices.Contains(d.Modes, mode) {
@@ -108,8 +112,8 @@ func normalDigest(text string) (string, error) {
 func (q *Queries) join(ctx context.Context, r Registration, incarnation uuid.UUID) (*Deployed, error) {
 	region, id := r.Joining.Region, r.Joining.ID
 	d, err := q.JoinDeployment(ctx, JoinDeploymentParams{
-		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest), TokensBy: &r.Joining.TokenBy,
-		MaxBoots: maxBoots,
+		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest), ProviderRef: orNull(r.ProviderRef),
+		TokensBy: &r.Joining.TokenBy, MaxBoots: maxBoots,
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

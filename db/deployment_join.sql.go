@@ -43,36 +43,42 @@ func (q *Queries) DeployedInstance(ctx context.Context, arg DeployedInstancePara
 }
 
 const deploymentOf = `-- name: DeploymentOf :one
-SELECT d.phase, d.desired, d.endpoint, v.modes, v.capacity, v.max_sessions
+SELECT d.phase, d.desired, d.endpoint, coalesce(d.ref, '') AS ref, v.modes, v.capacity, v.max_sessions,
+       EXISTS (SELECT FROM deployments o WHERE o.region = d.region AND o.provider = d.provider AND o.ref = $1::text AND o.id <> d.id) AS ref_taken
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
-WHERE d.region = $1 AND d.id = $2
+WHERE d.region = $2 AND d.id = $3
 `
 
 type DeploymentOfParams struct {
-	Region string
-	ID     uuid.UUID
+	ProviderRef *string
+	Region      string
+	ID          uuid.UUID
 }
 
 type DeploymentOfRow struct {
 	Phase       string
 	Desired     string
 	Endpoint    *string
+	Ref         string
 	Modes       []string
 	Capacity    int32
 	MaxSessions *int32
+	RefTaken    bool
 }
 
-// A deployment and what its app version allows, read without locks.
+// A deployment and what its app version allows, read without locks. Whether another deployment has the ref that its server names.
 func (q *Queries) DeploymentOf(ctx context.Context, arg DeploymentOfParams) (DeploymentOfRow, error) {
-	row := q.db.QueryRow(ctx, deploymentOf, arg.Region, arg.ID)
+	row := q.db.QueryRow(ctx, deploymentOf, arg.ProviderRef, arg.Region, arg.ID)
 	var i DeploymentOfRow
 	err := row.Scan(
 		&i.Phase,
 		&i.Desired,
 		&i.Endpoint,
+		&i.Ref,
 		&i.Modes,
 		&i.Capacity,
 		&i.MaxSessions,
+		&i.RefTaken,
 	)
 	return i, err
 }
@@ -161,25 +167,27 @@ UPDATE deployments d SET
     boot_id       = $2,
     registered_at = CASE WHEN had.same THEN d.registered_at ELSE now() END,
     cert_digest   = $3,
-    tokens_by     = $4,
+    claimed_ref   = $4,
+    tokens_by     = $5,
     clients_seq   = CASE WHEN had.same THEN d.clients_seq ELSE 0 END,
     lost_at       = NULL,
-    reason        = CASE WHEN had.boots > $5::int THEN 'too_many_boots' ELSE nullif(d.reason, 'deregistered') END,
+    reason        = CASE WHEN had.boots > $6::int THEN 'too_many_boots' ELSE nullif(d.reason, 'deregistered') END,
     boots         = had.boots,
     boots_since   = had.boots_since,
-    phase         = CASE WHEN had.boots > $5::int THEN 'failed' ELSE d.phase END,
-    generation    = CASE WHEN had.boots > $5::int THEN d.generation + 1 ELSE d.generation END,
-    next_at       = CASE WHEN had.boots > $5::int OR d.phase IN ('wanted', 'deploying') THEN now() ELSE d.next_at END,
-    woken_at      = CASE WHEN had.boots > $5::int OR d.phase IN ('wanted', 'deploying') THEN clock_timestamp() ELSE d.woken_at END
+    phase         = CASE WHEN had.boots > $6::int THEN 'failed' ELSE d.phase END,
+    generation    = CASE WHEN had.boots > $6::int THEN d.generation + 1 ELSE d.generation END,
+    next_at       = CASE WHEN had.boots > $6::int OR d.phase IN ('wanted', 'deploying') THEN now() ELSE d.next_at END,
+    woken_at      = CASE WHEN had.boots > $6::int OR d.phase IN ('wanted', 'deploying') THEN clock_timestamp() ELSE d.woken_at END
 FROM (
     SELECT x.id, x.incarnation IS NOT DISTINCT FROM $1 AS same,
            CASE WHEN x.incarnation = $1 OR x.boot_id = $2 THEN x.boots
                 WHEN x.boots_since > now() - interval '10 minutes' THEN x.boots + 1 ELSE 1 END AS boots,
            CASE WHEN x.incarnation = $1 OR x.boot_id = $2 OR x.boots_since > now() - interval '10 minutes'
                 THEN x.boots_since ELSE now() END AS boots_since
-    FROM deployments x WHERE x.region = $6 AND x.id = $7 AND x.phase NOT IN ('failed', 'stopping') FOR NO KEY UPDATE
+    FROM deployments x WHERE x.region = $7 AND x.id = $8 AND x.phase NOT IN ('failed', 'stopping')
+      AND ($4::text IS NULL OR x.ref IS NULL OR x.ref = $4::text) FOR NO KEY UPDATE
 ) had
-WHERE d.region = $6 AND d.id = had.id
+WHERE d.region = $7 AND d.id = had.id
 RETURNING d.phase, d.desired, d.endpoint, d.ends_at
 `
 
@@ -187,6 +195,7 @@ type JoinDeploymentParams struct {
 	Incarnation *uuid.UUID
 	BootID      *string
 	CertDigest  *string
+	ProviderRef *string
 	TokensBy    *string
 	MaxBoots    int32
 	Region      string
@@ -201,12 +210,14 @@ type JoinDeploymentRow struct {
 }
 
 // Ties a deployment to the incarnation that its server has registered. A process that starts for the sixth time in ten minutes fails it.
-// A server that registers before its provider's answer is known proves that the call was made: the deployment is due.
+// A server that registers before its provider's answer is known proves that the call was made: the deployment is due. One that names another
+// ref than the deployment's is a second server, and gets no row.
 func (q *Queries) JoinDeployment(ctx context.Context, arg JoinDeploymentParams) (JoinDeploymentRow, error) {
 	row := q.db.QueryRow(ctx, joinDeployment,
 		arg.Incarnation,
 		arg.BootID,
 		arg.CertDigest,
+		arg.ProviderRef,
 		arg.TokensBy,
 		arg.MaxBoots,
 		arg.Region,
@@ -228,6 +239,7 @@ FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.versio
 WHERE d.region = $1 AND d.id = $2 AND d.incarnation = $3 AND d.desired = 'running'
   AND (d.phase IN ('starting', 'ready') OR d.phase IN ('wanted', 'deploying') AND d.ref IS NOT NULL)
   AND d.provider_ready_at IS NOT NULL AND (d.cert_digest IS NOT NULL OR NOT v.digest_required)
+  AND (d.claimed_ref IS NULL OR d.claimed_ref = d.ref)
 FOR NO KEY UPDATE OF d
 `
 
@@ -245,7 +257,8 @@ type LockReadyRow struct {
 }
 
 // Locks a deployment for which nothing is missing any more: its provider says that it is ready, its server has registered, and the
-// digest of its certificate is known where the version requires one. A worker that was killed may have stored the ref, and not the phase.
+// digest of its certificate is known where the version requires one. A worker that was killed may have stored the ref, and not the phase. A
+// server that names another ref is a second one: players would dial the deployment's own.
 func (q *Queries) LockReady(ctx context.Context, arg LockReadyParams) (LockReadyRow, error) {
 	row := q.db.QueryRow(ctx, lockReady, arg.Region, arg.ID, arg.Incarnation)
 	var i LockReadyRow

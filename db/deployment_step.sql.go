@@ -13,6 +13,26 @@ import (
 	"github.com/google/uuid"
 )
 
+const adoptClaimedRef = `-- name: AdoptClaimedRef :execrows
+UPDATE deployments SET ref = claimed_ref, address = NULL
+WHERE region = $1 AND id = $2 AND ref IS NULL AND claimed_ref = $3::text AND intent_at IS NOT NULL
+`
+
+type AdoptClaimedRefParams struct {
+	Region string
+	ID     uuid.UUID
+	Ref    string
+}
+
+// Changes nothing if the deployment has a ref, or another server has registered meanwhile.
+func (q *Queries) AdoptClaimedRef(ctx context.Context, arg AdoptClaimedRefParams) (int64, error) {
+	result, err := q.db.Exec(ctx, adoptClaimedRef, arg.Region, arg.ID, arg.Ref)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const blockBudget = `-- name: BlockBudget :exec
 INSERT INTO provider_budgets (provider, class, tokens, refilled_at, blocked_until)
 VALUES ($1, $2, 0, coalesce($3::timestamptz, now()), coalesce($3::timestamptz, now()) + $4::interval)
@@ -48,7 +68,7 @@ UPDATE deployments d
 SET lease = $1::uuid, leased_until = coalesce($2::timestamptz, now()) + $3::interval, generation = d.generation + 1,
     next_at = coalesce($2::timestamptz, now()) + $3::interval
 FROM due WHERE d.region = $4 AND d.id = due.id
-RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, d.polls,
+RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, coalesce(d.claimed_ref, '') AS claimed_ref, d.polls,
           d.find_at, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
@@ -79,6 +99,7 @@ type ClaimDeploymentsRow struct {
 	Attempt         int32
 	IntentAt        *time.Time
 	Ref             string
+	ClaimedRef      string
 	Polls           int32
 	FindAt          *time.Time
 	Address         *netip.Addr
@@ -131,6 +152,7 @@ func (q *Queries) ClaimDeployments(ctx context.Context, arg ClaimDeploymentsPara
 			&i.Attempt,
 			&i.IntentAt,
 			&i.Ref,
+			&i.ClaimedRef,
 			&i.Polls,
 			&i.FindAt,
 			&i.Address,
@@ -361,6 +383,21 @@ func (q *Queries) DrainInstance(ctx context.Context, arg DrainInstanceParams) er
 	return err
 }
 
+const dropClaimedRef = `-- name: DropClaimedRef :exec
+UPDATE deployments SET claimed_ref = NULL WHERE region = $1 AND id = $2 AND claimed_ref = $3::text
+`
+
+type DropClaimedRefParams struct {
+	Region string
+	ID     uuid.UUID
+	Ref    string
+}
+
+func (q *Queries) DropClaimedRef(ctx context.Context, arg DropClaimedRefParams) error {
+	_, err := q.db.Exec(ctx, dropClaimedRef, arg.Region, arg.ID, arg.Ref)
+	return err
+}
+
 const endInstanceOfDeployment = `-- name: EndInstanceOfDeployment :exec
 SELECT end_instance(i.region, i.id, $1) FROM instances i WHERE i.region = $2 AND i.id = $3 AND i.status <> 'gone'
 `
@@ -454,7 +491,7 @@ func (q *Queries) LogDeployment(ctx context.Context, arg LogDeploymentParams) er
 
 const moveToHistory = `-- name: MoveToHistory :one
 WITH gone AS (
-    DELETE FROM deployments d WHERE d.region = $2 AND d.id = $3 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at
+    DELETE FROM deployments d WHERE d.region = $2 AND d.id = $3 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at, d.claimed_ref
 ), kept AS (
     INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, ref, location, endpoint, created_at, provider_ready_at,
                                     registered_at, ready_at, stop_at, reason, last_error, gone_at)

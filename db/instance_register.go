@@ -22,6 +22,7 @@ type Registration struct {
 	Version      string
 	BootID       string // of the process; empty means a legacy server, identified by its id alone
 	CertDigest   string
+	ProviderRef  string // the provider's name of the server, if it knows it; only with Joining
 	ReportsSeats bool
 	CreatesRooms bool // the instance is an agent's process, whose process_uid is the id: the agent creates a room for each session
 	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never registered. The

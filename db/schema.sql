@@ -1511,6 +1511,7 @@ CREATE TABLE public.deployments (
     reason text,
     last_error text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    claimed_ref text,
     CONSTRAINT a_deployment_has_a_known_phase CHECK ((phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text, 'draining'::text, 'failed'::text, 'stopping'::text]))),
     CONSTRAINT a_deployment_is_wanted_or_not CHECK ((desired = ANY (ARRAY['running'::text, 'stopped'::text]))),
     CONSTRAINT a_lease_ends CHECK (((lease IS NULL) = (leased_until IS NULL))),

@@ -1,17 +1,20 @@
 -- name: DeploymentOf :one
--- A deployment and what its app version allows, read without locks.
-SELECT d.phase, d.desired, d.endpoint, v.modes, v.capacity, v.max_sessions
+-- A deployment and what its app version allows, read without locks. Whether another deployment has the ref that its server names.
+SELECT d.phase, d.desired, d.endpoint, coalesce(d.ref, '') AS ref, v.modes, v.capacity, v.max_sessions,
+       EXISTS (SELECT FROM deployments o WHERE o.region = d.region AND o.provider = d.provider AND o.ref = sqlc.narg(provider_ref)::text AND o.id <> d.id) AS ref_taken
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
 WHERE d.region = @region AND d.id = @id;
 
 -- name: JoinDeployment :one
 -- Ties a deployment to the incarnation that its server has registered. A process that starts for the sixth time in ten minutes fails it.
--- A server that registers before its provider's answer is known proves that the call was made: the deployment is due.
+-- A server that registers before its provider's answer is known proves that the call was made: the deployment is due. One that names another
+-- ref than the deployment's is a second server, and gets no row.
 UPDATE deployments d SET
     incarnation   = @incarnation,
     boot_id       = sqlc.narg(boot_id),
     registered_at = CASE WHEN had.same THEN d.registered_at ELSE now() END,
     cert_digest   = sqlc.narg(cert_digest),
+    claimed_ref   = sqlc.narg(provider_ref),
     tokens_by     = @tokens_by,
     clients_seq   = CASE WHEN had.same THEN d.clients_seq ELSE 0 END,
     lost_at       = NULL,
@@ -28,7 +31,8 @@ FROM (
                 WHEN x.boots_since > now() - interval '10 minutes' THEN x.boots + 1 ELSE 1 END AS boots,
            CASE WHEN x.incarnation = @incarnation OR x.boot_id = sqlc.narg(boot_id) OR x.boots_since > now() - interval '10 minutes'
                 THEN x.boots_since ELSE now() END AS boots_since
-    FROM deployments x WHERE x.region = @region AND x.id = @id AND x.phase NOT IN ('failed', 'stopping') FOR NO KEY UPDATE
+    FROM deployments x WHERE x.region = @region AND x.id = @id AND x.phase NOT IN ('failed', 'stopping')
+      AND (sqlc.narg(provider_ref)::text IS NULL OR x.ref IS NULL OR x.ref = sqlc.narg(provider_ref)::text) FOR NO KEY UPDATE
 ) had
 WHERE d.region = @region AND d.id = had.id
 RETURNING d.phase, d.desired, d.endpoint, d.ends_at;
@@ -40,12 +44,14 @@ WHERE i.region = @region AND i.id = sqlc.arg(id)::uuid::text AND i.deployment_id
 
 -- name: LockReady :one
 -- Locks a deployment for which nothing is missing any more: its provider says that it is ready, its server has registered, and the
--- digest of its certificate is known where the version requires one. A worker that was killed may have stored the ref, and not the phase.
+-- digest of its certificate is known where the version requires one. A worker that was killed may have stored the ref, and not the phase. A
+-- server that names another ref is a second one: players would dial the deployment's own.
 SELECT coalesce(host(d.ip), '')::text AS ip, d.ports, v.endpoint AS format, v.game_port
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
 WHERE d.region = @region AND d.id = @id AND d.incarnation = @incarnation AND d.desired = 'running'
   AND (d.phase IN ('starting', 'ready') OR d.phase IN ('wanted', 'deploying') AND d.ref IS NOT NULL)
   AND d.provider_ready_at IS NOT NULL AND (d.cert_digest IS NOT NULL OR NOT v.digest_required)
+  AND (d.claimed_ref IS NULL OR d.claimed_ref = d.ref)
 FOR NO KEY UPDATE OF d;
 
 -- name: ReadyDeployment :exec

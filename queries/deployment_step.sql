@@ -12,7 +12,7 @@ UPDATE deployments d
 SET lease = @lease::uuid, leased_until = coalesce(sqlc.narg('now')::timestamptz, now()) + sqlc.arg(hold)::interval, generation = d.generation + 1,
     next_at = coalesce(sqlc.narg('now')::timestamptz, now()) + sqlc.arg(hold)::interval
 FROM due WHERE d.region = @region AND d.id = due.id
-RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, d.polls,
+RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, coalesce(d.claimed_ref, '') AS claimed_ref, d.polls,
           d.find_at, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
@@ -72,6 +72,14 @@ UPDATE deployments
 SET ref = coalesce(ref, @ref::text), address = NULL, intent_at = coalesce(intent_at, coalesce(sqlc.narg('now')::timestamptz, now()))
 WHERE region = @region AND id = @id
 RETURNING ref::text;
+
+-- name: AdoptClaimedRef :execrows
+-- Changes nothing if the deployment has a ref, or another server has registered meanwhile.
+UPDATE deployments SET ref = claimed_ref, address = NULL
+WHERE region = @region AND id = @id AND ref IS NULL AND claimed_ref = @ref::text AND intent_at IS NOT NULL;
+
+-- name: DropClaimedRef :exec
+UPDATE deployments SET claimed_ref = NULL WHERE region = @region AND id = @id AND claimed_ref = @ref::text;
 
 -- name: NoteObservation :exec
 -- Facts, whatever the generation. What an observation does not say stays. A provider may end servers earlier than the app version does: then

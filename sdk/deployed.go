@@ -47,6 +47,7 @@ func Deployed(environ []string) (d Deployment, deployed bool, err error) {
 	d.URLs = strings.Split(env["DIRECTOR_URL"], ",")
 	d.Server = ServerOptions{
 		InstanceID: env["LATTICE_DEPLOYMENT_ID"], Region: env["LATTICE_REGION"], Modes: strings.Split(env["LATTICE_MODES"], ","), FleetToken: env["FLEET_TOKEN"],
+		ProviderRef: providerRef(env),
 	}
 	d.Server.Capacity, err = strconv.Atoi(env["LATTICE_CAPACITY"])
 	if err != nil {
@@ -56,6 +57,15 @@ func Deployed(environ []string) (d Deployment, deployed bool, err error) {
 		return Deployment{}, true, err
 	}
 	return d, true, d.readRest(env)
+}
+
+// providerRef returns LATTICE_PROVIDER_REF. A game server of Agones has the director's tag in its environment, and its name from the fleet's template.
+func providerRef(env map[string]string) string {
+	name, tag := env["LATTICE_GAME_SERVER"], env["LATTICE_PROVIDER_TAG"]
+	if ref := env["LATTICE_PROVIDER_REF"]; ref != "" || name == "" || tag == "" {
+		return ref
+	}
+	return name + "/" + tag
 }
 
 func (d *Deployment) readPorts(env map[string]string) error {

@@ -28,6 +28,15 @@ func TestDeployed(t *testing.T) {
 		NetcodeKey: []byte{0, 1, 255}, ProtocolID: 1<<64 - 1,
 	}, d)
 
+	for want, environ := range map[string][]string{
+		"arena-x7/tag": {"LATTICE_GAME_SERVER=arena-x7", "LATTICE_PROVIDER_TAG=tag"}, "": {"LATTICE_PROVIDER_TAG=tag"},
+		"other": {"LATTICE_GAME_SERVER=arena-x7", "LATTICE_PROVIDER_TAG=tag", "LATTICE_PROVIDER_REF=other"},
+	} {
+		d, _, err = sdk.Deployed(append(slices.Clip(deployedEnviron), environ...))
+		require.NoError(t, err)
+		require.Equal(t, want, d.Server.ProviderRef)
+	}
+
 	_, deployed, err = sdk.Deployed([]string{"FLEET_TOKEN=shared", "LATTICE_REGION=eu"})
 	require.NoError(t, err)
 	require.False(t, deployed)

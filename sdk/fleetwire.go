@@ -13,6 +13,7 @@ type registerRequest struct {
 	MaxSessions  int               `json:"max_sessions,omitempty"`
 	Version      string            `json:"version,omitempty"`
 	CertDigest   string            `json:"cert_digest,omitempty"`
+	ProviderRef  string            `json:"provider_ref,omitempty"`
 	ReportsSeats bool              `json:"reports_seats"`
 	BootID       string            `json:"boot_id"`
 	Replaces     string            `json:"replaces"` // an incarnation, or noIncarnation

@@ -39,6 +39,9 @@ type ServerOptions struct {
 	Version               string
 	// CertDigest is the SHA-256 of the certificate that the server shows its players, in hex, for apps whose players check it.
 	CertDigest string
+	// ProviderRef is the provider's name of a deployed server, if it knows it: with Agones NAME/TAG. With it, the director adopts a server
+	// of which it never received the provider's answer. Up to 128 characters of A-Z a-z 0-9 . _ : / -.
+	ProviderRef string
 	// Load returns how busy the server is, 0 or more, on a scale that the whole fleet shares. It is called before each
 	// heartbeat; new sessions go to the least loaded servers. Nil reports no load.
 	Load func() float64

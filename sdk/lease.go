@@ -171,8 +171,8 @@ func (s *GameServer) registration(replaces string) registerRequest {
 	return registerRequest{
 		InstanceID: s.opts.InstanceID, Endpoint: s.opts.Endpoint, Region: s.opts.Region, Modes: s.opts.Modes,
 		Capacity: s.opts.Capacity, MaxSessions: s.opts.MaxSessions, Labels: s.opts.Labels, Version: s.opts.Version,
-		CertDigest: s.opts.CertDigest,
-		Load:       s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
+		CertDigest: s.opts.CertDigest, ProviderRef: s.opts.ProviderRef,
+		Load: s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
 }
 

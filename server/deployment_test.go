@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -93,6 +94,23 @@ func TestDeploymentTokensSpeakForOneInstance(t *testing.T) {
 	}
 	b.fleet("heartbeat", fields{"instance_id": "a"}).ok(http.StatusOK)
 	b.fleet("register", deployed(id)).problem(http.StatusBadRequest, "invalid_request") // the shared token: nobody else knows the endpoint
+}
+
+// The provider's name of a server counts only from a server of the deployment, and only if it is the deployment's.
+func TestProviderRefs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, other := b.deploy(false), b.deploy(false)
+	b.fleet("register", deployed(id).with("provider_ref", id.String()[:20]), b.ofDeployment(id)).ok(http.StatusOK)
+	b.fleet("register", deployed(id).with("provider_ref", other.String()[:20]), b.ofDeployment(id)).problem(http.StatusForbidden, "outside_deployment")
+	b.fleet("register", deployed(id).with("provider_ref", "arena-x7/tag").with("boot_id", "boot-2"), b.ofDeployment(id)).problem(http.StatusGone, "deployment_over")
+	for _, wrong := range []string{"a b", strings.Repeat("a", 129), "a\n", "../ü"} {
+		got := b.fleet("register", deployed(id).with("provider_ref", wrong), b.ofDeployment(id)).problem(http.StatusBadRequest, "invalid_request")
+		require.Contains(t, fmt.Sprint(got), "provider_ref")
+	}
+	got := b.fleet("register", registration("a").with("provider_ref", id.String()[:20])).problem(http.StatusBadRequest, "invalid_request")
+	require.Contains(t, fmt.Sprint(got), "provider_ref")
+	require.Equal(t, 1, count(b, "SELECT count(*) FROM instances WHERE boot_id = 'boot-1'"), "the refused server took nobody's place")
 }
 
 func TestWrongDeploymentTokens(t *testing.T) {

@@ -17,11 +17,13 @@ const (
 	opGet    operation = "get"
 	opStop   operation = "stop"
 	opDecide operation = "" // calls nothing
+	// opConfirm is a Get of the ref with which the server has registered.
+	opConfirm operation = "confirm"
 )
 
 // class returns the budget that an operation takes from.
 func (o operation) class() db.CallClass {
-	return map[operation]db.CallClass{opDeploy: db.CallDeploy, opFind: db.CallList, opGet: db.CallGet, opStop: db.CallStop}[o]
+	return map[operation]db.CallClass{opDeploy: db.CallDeploy, opFind: db.CallList, opGet: db.CallGet, opConfirm: db.CallGet, opStop: db.CallStop}[o]
 }
 
 // Times of the loop.
@@ -42,6 +44,8 @@ func over(d *db.ClaimedDeployment) bool {
 // plan returns the operation of the next step of a deployment. It reads nothing but its arguments.
 func plan(d *db.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
 	switch {
+	case claims(d):
+		return opConfirm
 	case over(d):
 		return planEnd(d, can)
 	case d.Phase == db.DeploymentWanted:
@@ -57,6 +61,11 @@ func plan(d *db.ClaimedDeployment, can provider.Capabilities, grace time.Duratio
 	default:
 		return opGet
 	}
+}
+
+// claims reports whether a deployment without a ref has a server that says its own.
+func claims(d *db.ClaimedDeployment) bool {
+	return d.Ref == "" && d.ClaimedRef != "" && d.IntentAt != nil
 }
 
 func planEnd(d *db.ClaimedDeployment, can provider.Capabilities) operation {

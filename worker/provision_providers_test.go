@@ -104,6 +104,12 @@ func manualServers(*testing.T) (provider.Provider, string, string, func() int) {
 }
 
 func agonesFake(t *testing.T, kubernetes bool) (provider.Provider, string, string, func() int) {
+	f, p := agonesCluster(t, kubernetes)
+	return p, "arena", "", f.Alive
+}
+
+func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Provider) {
+	t.Helper()
 	authority, err := agonestest.NewAuthority(t.TempDir())
 	require.NoError(t, err)
 	for _, name := range []string{"server", "client"} {
@@ -127,5 +133,5 @@ func agonesFake(t *testing.T, kubernetes bool) (provider.Provider, string, strin
 	p, err := agones.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
-	return p, "arena", "", f.Alive
+	return f, p
 }

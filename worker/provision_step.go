@@ -38,6 +38,8 @@ func (s *step) run(ctx context.Context, op operation) error {
 		return s.get(ctx)
 	case opStop:
 		return s.stop(ctx)
+	case opConfirm:
+		return s.confirm(ctx)
 	default:
 		return s.decide(ctx)
 	}

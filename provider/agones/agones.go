@@ -24,6 +24,8 @@ const (
 	LabelTag   = "lattice-director.dev/tag"
 	// AnnotationEnvironment holds the variables of a server, as a JSON object.
 	AnnotationEnvironment = "lattice-director.dev/environment"
+	// EnvironmentTag is a variable in it: with the name of the game server it makes the ref, which the server may send when it registers.
+	EnvironmentTag = "LATTICE_PROVIDER_TAG"
 )
 
 // labelFleet is the label that Agones gives the servers of a fleet.
@@ -160,7 +162,9 @@ func (p *Provider) allocation(s provider.Spec) (allocation, error) {
 	if s.Version != "" || !validName(s.App) {
 		return allocation{}, provider.Fail(provider.Permanent, "deploy", errors.New("app must be the name of a fleet, and version empty"))
 	}
-	env, err := json.Marshal(map[string]string(s.Env))
+	vars := map[string]string{EnvironmentTag: string(s.Tag)}
+	maps.Copy(vars, s.Env)
+	env, err := json.Marshal(vars)
 	if err != nil {
 		return allocation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}

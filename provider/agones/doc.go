@@ -5,7 +5,8 @@
 // Agones' allocator hands out a ready server of a fleet, over HTTPS with client certificates. It has no other call, and a request whose
 // answer is lost leaves a server allocated. So the allocation writes the director's owner and tag into the server's labels, and the
 // Kubernetes API finds, lists and deletes servers by them. Without access to Kubernetes, [Capabilities] say that Find, List and
-// Stop do not work: a server is then taken for ready as long as it sends heartbeats, and ends because the director refuses them.
+// Stop do not work: a server is then taken for ready as long as it sends heartbeats, and ends because the director refuses them. A
+// deployment whose answer is lost gets its server only if that registers with its ref, which Get confirms by the tag in it.
 //
 // # What a server gets
 //

@@ -32,6 +32,8 @@ func TestEnvironmentIsAnAnnotation(t *testing.T) {
 	require.NotZero(t, o.Ports["game"].External)
 	var env provider.Env
 	require.NoError(t, json.Unmarshal([]byte(e.Annotations(nameOf(t, o.Ref))[agones.AnnotationEnvironment]), &env))
+	require.Equal(t, string(s.Tag), env[agones.EnvironmentTag], "the server makes its ref of it")
+	delete(env, agones.EnvironmentTag)
 	require.Equal(t, map[string]string(s.Env), map[string]string(env))
 }
 

@@ -23,6 +23,7 @@ type registerRequest struct {
 	Version      string             `json:"version"`
 	ReportsSeats bool               `json:"reports_seats"`
 	CertDigest   string             `json:"cert_digest"`
+	ProviderRef  string             `json:"provider_ref"`
 	BootID       string             `json:"boot_id"`
 	Replaces     *string            `json:"replaces"`
 }
@@ -50,6 +51,7 @@ func (r *registerRequest) Validate(c *rest.Check) {
 	}
 	c.Match("version", r.Version, version)
 	c.Match("cert_digest", r.CertDigest, certDigest)
+	c.Match("provider_ref", r.ProviderRef, providerRef)
 	if r.BootID != "" {
 		c.Match("boot_id", r.BootID, rest.ID)
 	}
@@ -79,6 +81,7 @@ func (r *registerRequest) registration() db.Registration {
 	return db.Registration{
 		InstanceID: r.InstanceID, Endpoint: r.Endpoint, Region: r.Region, Modes: r.Modes, Capacity: r.Capacity, Load: r.Load,
 		Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID, CertDigest: r.CertDigest,
+		ProviderRef:  r.ProviderRef,
 		ReportsSeats: r.ReportsSeats, Replaces: r.replaces(),
 	}
 }
@@ -106,6 +109,11 @@ func (f face) register(ctx context.Context, in rest.In[registerRequest]) (regist
 	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
 		var c rest.Check
 		c.Match("endpoint", r.Endpoint, endpoint)
+		return registered{}, c.Err()
+	}
+	if r.Joining == nil && r.ProviderRef != "" {
+		var c rest.Check
+		c.That(false, "provider_ref", "is allowed only with the token of a deployment, in FLEET_TOKEN of its server")
 		return registered{}, c.Err()
 	}
 	out, err := f.store.Register(ctx, r)

@@ -116,6 +116,17 @@ func (f *Fake) Alive() (n int) {
 	return n
 }
 
+// Refs returns NAME/TAG of each server that was allocated, the first one first.
+func (f *Fake) Refs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	refs := []string{}
+	for _, s := range f.servers {
+		refs = append(refs, s.name+"/"+s.labels["lattice-director.dev/tag"])
+	}
+	return refs
+}
+
 // SetState changes the state of a game server, as the server itself or Agones does.
 func (f *Fake) SetState(name, state string) {
 	f.mu.Lock()

@@ -939,6 +939,14 @@ export interface components {
             /** @description Digest of the TLS certificate that the game server presents to players; stored with the instance. */
             cert_digest?: string | null;
             /**
+             * @description The provider's name of this server, for servers that the director has deployed: with Agones `NAME/TAG`, the name of
+             *     the game server and its label `lattice-director.dev/tag`. A director that never received the provider's answer
+             *     adopts this server once the provider confirms the name; else it ignores the name. A name that is another
+             *     deployment's is refused with 403 `outside_deployment`; a server that is not the one that its deployment has, with
+             *     410 `deployment_over`; and without the deployment's token the field is refused with 400.
+             */
+            provider_ref?: string | null;
+            /**
              * @description Identifies this start of the process: a random value, chosen at start-up. A new value means that the process has
              *     restarted and has lost its sessions. Absent, a registration with the same endpoint before the lease expires
              *     counts as the same process.

@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+)
+
+// confirm asks the provider about the ref with which the server of a deployment has registered, while no answer of Deploy has said one. The
+// deployment adopts it if the provider knows it under the deployment's tag.
+func (s *step) confirm(ctx context.Context) error {
+	var o provider.Observation
+	err := s.call(ctx, opGet, func(ctx context.Context) (err error) {
+		o, err = s.provider.Get(ctx, s.d.ClaimedRef)
+		return err
+	})
+	if err != nil && provider.KindOf(err) != provider.Permanent && provider.KindOf(err) != provider.Gone {
+		return s.retry(ctx, err)
+	}
+	if err != nil || o.Phase == provider.PhaseGone || o.Ref != s.d.ClaimedRef || o.Tag != s.d.Tag {
+		return s.unconfirmed(ctx)
+	}
+	return s.confirmed(ctx, o)
+}
+
+func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
+	adopted, err := s.store.AdoptClaimedRef(ctx, &s.d)
+	if err != nil {
+		return err
+	}
+	if !adopted || over(&s.d) {
+		return s.conclude(ctx, verdict{next: at(s.now(), 0)})
+	}
+	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
+	return s.observed(ctx, o)
+}
+
+// unconfirmed forgets a ref that the provider does not know as this deployment's. What Deploy has started is then looked for as without it.
+func (s *step) unconfirmed(ctx context.Context) error {
+	s.log.LogAttrs(ctx, slog.LevelWarn, "the provider does not confirm the provider_ref of a server", slog.String("deployment", s.d.ID.String()),
+		slog.String("region", s.d.Region), slog.String("ref", string(s.d.ClaimedRef)))
+	s.d.LastError = "the provider does not confirm the provider_ref with which the server has registered"
+	if err := s.store.DropClaimedRef(ctx, &s.d); err != nil {
+		return err
+	}
+	return s.conclude(ctx, verdict{next: at(s.now(), 0)})
+}
