@@ -20,9 +20,9 @@ TESTFLAGS    ?=
 # Packages whose tests hold real processes to promises of seconds. They run after all others, one package at a time, so that a machine
 # with two CPUs is busy with them alone.
 ALONE        := /(test/.*|examples/demo|sdk/ts/test)$$
-# Of at most three tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
+# Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
 GOTESTSUM     = $(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg \
-                --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+                --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
 GOTEST        = -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
 FUZZTIME     ?= 20s
 BENCHTIME    ?= 1s

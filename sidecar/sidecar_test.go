@@ -136,7 +136,10 @@ func TestTheRosterAndTheEndOfASession(t *testing.T) {
 	require.Contains(t, say("status"), `"players":1,"sessions":1`)
 	require.Contains(t, say("end "), "error ")
 	require.Equal(t, "ok", say("end "+seat.SessionID))
-	require.Empty(t, r.must("GET", "/players", nil)["players"], "nobody plays in a session that is over")
+	require.Eventually(t, func() bool {
+		players, listed := r.must("GET", "/players", nil)["players"].([]any)
+		return listed && len(players) == 0
+	}, patience, time.Millisecond, "nobody plays in a session that is over")
 	status, refused := r.call("POST", "/players", fields{"token": seat.SessionToken})
 	require.Equal(t, http.StatusForbidden, status, "%v", refused)
 	r.must("DELETE", "/sessions/"+seat.SessionID, nil)
