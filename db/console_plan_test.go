@@ -26,6 +26,8 @@ INSERT INTO events (region, kind, instance_id, at)
 	SELECT 'r' || n % 2, 'session.closed', 'i' || n % 1000, now() + n % 2 * interval '1 day' FROM generate_series(1, 20000) n;
 INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) SELECT 'global', 'p' || n, 'duel', 't' || n, '' FROM generate_series(1, 20000) n;
 INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'global', 't' || n, 1, 'queued' FROM generate_series(1, 20000) n;
+INSERT INTO player_refusals (sub, hour, call, code, region, mode, detail, request_id, times, first_at, last_at)
+	SELECT 'p' || n, date_trunc('hour', now()) + d * interval '1 day', 'POST /matchmake', 'no_capacity', 'r1', 'duel', '', '', 1, now(), now() FROM generate_series(1, 10000) n, generate_series(0, 1) d;
 INSERT INTO profiles (region, name, live) VALUES ('global', 'duel', 1), ('global', 'raid', 1);
 INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT region, name, 1, '', '{}', 'test' FROM profiles;
 INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, committed_at)
@@ -86,6 +88,9 @@ func TestConsolePlansReadAPage(t *testing.T) {
 		"seats of a player": {"'p7'", "seats_", func(ctx context.Context, q *Queries) error { return second(q.ConsoleSeatsOfPlayer(ctx, "")) }},
 		"past seats of a player": {"'p7', now(), 51", "seat_history_of_player", func(ctx context.Context, q *Queries) error {
 			return second(q.ConsolePastSeatsOfPlayer(ctx, ConsolePastSeatsOfPlayerParams{}))
+		}},
+		"refusals of a player": {"'p7'", "player_refusals_", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleRefusalsOfPlayer(ctx, ""))
 		}},
 		"tickets of a player": {"'global', 'p7'", "ticket_players_pkey", func(ctx context.Context, q *Queries) error {
 			return second(q.ConsoleTicketsOfPlayer(ctx, ConsoleTicketsOfPlayerParams{}))

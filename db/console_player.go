@@ -7,9 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// PlayerView is what is known of a player: where they are, and where they were. The director records no refused requests.
+// PlayerView is what is known of a player: where they are, where they were, and why they were refused.
 type PlayerView struct {
 	Seats    []ConsoleSeat      // latest first, at most 100 in all regions
+	Refusals []PlayerRefusals   // latest first, at most 100
 	Tickets  []PlayerTicketView // the latest for each profile, latest first, at most 100
 	Lobby    []LobbySessionView // sessions of the realtime lobby, latest first, at most 100
 	Past     []PastSeat         // a page, latest first
@@ -43,6 +44,19 @@ type LobbySessionView struct {
 	WaitsFor    *string // the type of room for which it queues
 	CreatedAt   time.Time
 	SuspendedAt *time.Time // nil while it is connected
+}
+
+// PlayerRefusals are refusals of a player as ops.refusals shows them.
+type PlayerRefusals struct {
+	Call      string
+	Code      string
+	Detail    string
+	Region    string // "": none
+	Mode      string // "": none
+	Times     int64
+	FirstAt   time.Time
+	LastAt    time.Time
+	RequestID string // "": none
 }
 
 // PlayerFilter selects a player. Universe is the region of tickets; Before, if not zero, is when the last seat of the page before was left.
@@ -92,8 +106,15 @@ func (v *PlayerView) readPresent(ctx context.Context, q *Queries, f PlayerFilter
 		v.Tickets = append(v.Tickets, PlayerTicketView(r))
 	}
 	lobby, err := q.ConsoleLobbySessionsOfPlayer(ctx, f.Player)
+	if err != nil {
+		return err
+	}
 	for _, r := range lobby {
 		v.Lobby = append(v.Lobby, LobbySessionView(r))
+	}
+	refusals, err := q.ConsoleRefusalsOfPlayer(ctx, f.Player)
+	for _, r := range refusals {
+		v.Refusals = append(v.Refusals, PlayerRefusals(r))
 	}
 	return err
 }

@@ -128,6 +128,54 @@ func (q *Queries) ConsolePastSeatsOfPlayer(ctx context.Context, arg ConsolePastS
 	return items, nil
 }
 
+const consoleRefusalsOfPlayer = `-- name: ConsoleRefusalsOfPlayer :many
+SELECT r.call, r.code, r.detail, coalesce(r.region, '')::text AS region, coalesce(r.mode, '')::text AS mode, r.times, r.first_at, r.last_at,
+       coalesce(r.request_id, '')::text AS request_id
+FROM ops.refusals r WHERE r.player = $1 ORDER BY r.last_at DESC LIMIT 100
+`
+
+type ConsoleRefusalsOfPlayerRow struct {
+	Call      string
+	Code      string
+	Detail    string
+	Region    string
+	Mode      string
+	Times     int64
+	FirstAt   time.Time
+	LastAt    time.Time
+	RequestID string
+}
+
+func (q *Queries) ConsoleRefusalsOfPlayer(ctx context.Context, player string) ([]ConsoleRefusalsOfPlayerRow, error) {
+	rows, err := q.db.Query(ctx, consoleRefusalsOfPlayer, player)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConsoleRefusalsOfPlayerRow{}
+	for rows.Next() {
+		var i ConsoleRefusalsOfPlayerRow
+		if err := rows.Scan(
+			&i.Call,
+			&i.Code,
+			&i.Detail,
+			&i.Region,
+			&i.Mode,
+			&i.Times,
+			&i.FirstAt,
+			&i.LastAt,
+			&i.RequestID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const consoleSeatsOfPlayer = `-- name: ConsoleSeatsOfPlayer :many
 
 SELECT s.region, s.session::text AS session, s.instance, s.mode, s.player, s.state, s.party, s.reserved_by, s.reserved_at, s.resolved_at, s.connected_at, s.expires_at,

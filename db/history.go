@@ -8,7 +8,9 @@ import (
 )
 
 // historyTables are partitioned by day.
-var historyTables = []string{"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history", "deployment_history"}
+var historyTables = []string{
+	"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history", "deployment_history", "player_refusals",
+}
 
 // historyPruneBatch is how many rows of a default partition one statement deletes, which takes about 50 ms.
 const historyPruneBatch = 5000

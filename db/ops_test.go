@@ -212,8 +212,8 @@ func TestOpsPartitionsShowDaysAhead(t *testing.T) {
 	d.exec(`SELECT ensure_day_partitions('events', 7) FROM generate_series(1, 9)`)
 	d.exec(`SELECT ensure_day_partitions('seat_history', 0) FROM generate_series(1, 2)`)
 	d.exec(`INSERT INTO events (kind, at) VALUES ('from afar', now() + interval '1 year')`)
-	require.Equal(t, []string{"events|8|0|7|7|t", "match_history|8|0|7|7|f", "seat_history|1|0|0|0|f", "session_history|0||-1||f",
-		"ticket_events|8|0|7|7|f", "ticket_history|8|0|7|7|f"}, d.table(`SELECT table_name, days,
+	require.Equal(t, []string{"deployment_history|8|0|7|7|f", "events|8|0|7|7|t", "match_history|8|0|7|7|f", "player_refusals|8|0|7|7|f", "seat_history|1|0|0|0|f",
+		"session_history|0||-1||f", "ticket_events|8|0|7|7|f", "ticket_history|8|0|7|7|f"}, d.table(`SELECT table_name, days,
 		first_day - (now() AT TIME ZONE 'UTC')::date, days_ahead, last_day - first_day, default_bytes > 0 FROM ops.partitions ORDER BY table_name`))
 }
 

@@ -3176,6 +3176,23 @@ COMMENT ON COLUMN ops.oldest_snapshot.transactions IS 'How many transactions hav
 
 COMMENT ON COLUMN ops.oldest_snapshot.oldest IS 'Which one holds back the most.';
 
+CREATE TABLE public.player_refusals (
+    sub text NOT NULL COLLATE pg_catalog."C",
+    hour timestamp with time zone NOT NULL,
+    call text NOT NULL COLLATE pg_catalog."C",
+    code text NOT NULL COLLATE pg_catalog."C",
+    region text NOT NULL,
+    mode text NOT NULL,
+    detail text NOT NULL,
+    request_id text NOT NULL,
+    times bigint NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    CONSTRAINT a_refusal_happened_at_least_once CHECK ((times > 0)),
+    CONSTRAINT the_first_refusal_is_not_after_the_last CHECK ((first_at <= last_at))
+)
+PARTITION BY RANGE (hour);
+
 CREATE TABLE public.session_history (
     region text NOT NULL,
     id uuid NOT NULL,
@@ -3226,7 +3243,7 @@ CREATE VIEW ops.partitions AS
    FROM ((pg_class t
      JOIN pg_partitioned_table p ON ((p.partrelid = t.oid)))
      LEFT JOIN LATERAL public.history_partitions((t.oid)::regclass) h(name, first_day, last_day) ON (true))
-  WHERE (t.oid = ANY (ARRAY[('public.session_history'::regclass)::oid, ('public.seat_history'::regclass)::oid, ('public.events'::regclass)::oid, ('public.ticket_events'::regclass)::oid, ('public.match_history'::regclass)::oid, ('public.ticket_history'::regclass)::oid]))
+  WHERE (t.oid = ANY (ARRAY[('public.session_history'::regclass)::oid, ('public.seat_history'::regclass)::oid, ('public.events'::regclass)::oid, ('public.ticket_events'::regclass)::oid, ('public.match_history'::regclass)::oid, ('public.ticket_history'::regclass)::oid, ('public.deployment_history'::regclass)::oid, ('public.player_refusals'::regclass)::oid]))
   GROUP BY t.oid, t.relname, p.partdefid;
 
 COMMENT ON VIEW ops.partitions IS 'How far the partitions of the history tables reach. Workers make and drop them.';
@@ -4072,6 +4089,44 @@ COMMENT ON COLUMN ops.realtime_sessions.takeovers IS 'How often it was resumed w
 
 COMMENT ON COLUMN ops.realtime_sessions.takeovers_since IS 'When the first of these happened; NULL: none has.';
 
+CREATE VIEW ops.refusals AS
+ SELECT player_refusals.sub AS player,
+    player_refusals.call,
+    player_refusals.code,
+    player_refusals.detail,
+    NULLIF(player_refusals.region, ''::text) AS region,
+    NULLIF(player_refusals.mode, ''::text) AS mode,
+    player_refusals.times,
+    player_refusals.first_at,
+    player_refusals.last_at,
+    NULLIF(player_refusals.request_id, ''::text) AS request_id,
+    player_refusals.hour
+   FROM public.player_refusals;
+
+COMMENT ON VIEW ops.refusals IS 'Why requests of players were refused: a row for the refusals of a player in one hour, by one call and with one code. Replicas write it about a second later. While very many players are refused at a time, a replica records only some of them.';
+
+COMMENT ON COLUMN ops.refusals.player IS 'The sub of the access token. Requests without a valid token are not recorded.';
+
+COMMENT ON COLUMN ops.refusals.call IS 'What was called: a method and path of the API, ''bevygap'', or ''lobby'' and the type of the message.';
+
+COMMENT ON COLUMN ops.refusals.code IS 'The code of the answer. For the API, /docs describes it.';
+
+COMMENT ON COLUMN ops.refusals.detail IS 'What the latest answer said.';
+
+COMMENT ON COLUMN ops.refusals.region IS 'The region that the latest request named; NULL: none.';
+
+COMMENT ON COLUMN ops.refusals.mode IS 'The mode that the latest request named; NULL: none.';
+
+COMMENT ON COLUMN ops.refusals.times IS 'How often, about: a statement whose answer was lost counts twice.';
+
+COMMENT ON COLUMN ops.refusals.first_at IS 'When the first of them was refused.';
+
+COMMENT ON COLUMN ops.refusals.last_at IS 'When the latest was refused.';
+
+COMMENT ON COLUMN ops.refusals.request_id IS 'The request id of the latest, which finds it in the log; NULL: the call has none.';
+
+COMMENT ON COLUMN ops.refusals.hour IS 'The hour in which they were refused, in UTC. The table is partitioned by it.';
+
 CREATE VIEW ops.regions AS
  WITH RECURSIVE r AS (
         ( SELECT instances.region
@@ -4682,6 +4737,22 @@ CREATE VIEW public.open_sessions AS
    FROM public.sessions s
   WHERE (s.match_id IS NULL);
 
+CREATE TABLE public.player_refusals_default (
+    sub text NOT NULL COLLATE pg_catalog."C",
+    hour timestamp with time zone NOT NULL,
+    call text NOT NULL COLLATE pg_catalog."C",
+    code text NOT NULL COLLATE pg_catalog."C",
+    region text NOT NULL,
+    mode text NOT NULL,
+    detail text NOT NULL,
+    request_id text NOT NULL,
+    times bigint NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    CONSTRAINT a_refusal_happened_at_least_once CHECK ((times > 0)),
+    CONSTRAINT the_first_refusal_is_not_after_the_last CHECK ((first_at <= last_at))
+);
+
 CREATE UNLOGGED TABLE public.profile_stats (
     region text NOT NULL,
     profile text NOT NULL COLLATE pg_catalog."C",
@@ -4781,6 +4852,8 @@ ALTER TABLE ONLY public.deployment_history ATTACH PARTITION public.deployment_hi
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
 
 ALTER TABLE ONLY public.match_history ATTACH PARTITION public.match_history_default DEFAULT;
+
+ALTER TABLE ONLY public.player_refusals ATTACH PARTITION public.player_refusals_default DEFAULT;
 
 ALTER TABLE ONLY public.seat_history ATTACH PARTITION public.seat_history_default DEFAULT;
 
@@ -4912,6 +4985,12 @@ ALTER TABLE ONLY public.netcode_tokens
 
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT one_key_signs_at_a_time EXCLUDE USING gist (tstzrange(sign_from, sign_until) WITH &&) WHERE ((tainted_at IS NULL));
+
+ALTER TABLE ONLY public.player_refusals
+    ADD CONSTRAINT player_refusals_pkey PRIMARY KEY (sub, hour, call, code);
+
+ALTER TABLE ONLY public.player_refusals_default
+    ADD CONSTRAINT player_refusals_default_pkey PRIMARY KEY (sub, hour, call, code);
 
 ALTER TABLE ONLY public.pool_modes
     ADD CONSTRAINT pool_modes_pkey PRIMARY KEY (region, mode);
@@ -5173,6 +5252,8 @@ ALTER INDEX public.match_history_pkey ATTACH PARTITION public.match_history_defa
 ALTER INDEX public.match_history_of_profile ATTACH PARTITION public.match_history_default_region_profile_committed_at_idx;
 
 ALTER INDEX public.match_history_of_session ATTACH PARTITION public.match_history_default_region_session_id_idx;
+
+ALTER INDEX public.player_refusals_pkey ATTACH PARTITION public.player_refusals_default_pkey;
 
 ALTER INDEX public.seat_history_of_session ATTACH PARTITION public.seat_history_default_region_session_id_sub_idx;
 

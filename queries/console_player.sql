@@ -26,3 +26,8 @@ SELECT s.region, s.session, s.project, s.player, s.state::text AS state, s.rooms
 FROM (SELECT DISTINCT k.region, k.project FROM ops.project_keys k) p CROSS JOIN LATERAL (
     SELECT * FROM ops.realtime_sessions x WHERE x.region = p.region AND x.project = p.project AND x.player = @player LIMIT 100) s
 ORDER BY s.created_at DESC LIMIT 100;
+
+-- name: ConsoleRefusalsOfPlayer :many
+SELECT r.call, r.code, r.detail, coalesce(r.region, '')::text AS region, coalesce(r.mode, '')::text AS mode, r.times, r.first_at, r.last_at,
+       coalesce(r.request_id, '')::text AS request_id
+FROM ops.refusals r WHERE r.player = @player ORDER BY r.last_at DESC LIMIT 100;

@@ -17,7 +17,7 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 	}
 	options := *o.Bevygap
 	options.Store, options.AllowsOrigin, options.Failures, options.Log = o.Store, o.allowsOrigin, failures, o.Log
-	options.Callers, options.Connect = rest.NewLimiter(o.CallerRate), o.connect
+	options.Callers, options.Connect, options.Refused = rest.NewLimiter(o.CallerRate), o.connect, s.refusals.Record
 	if o.Access.Keys != nil {
 		if options.Verify, err = o.verifier(); err != nil {
 			return err

@@ -68,11 +68,11 @@ type Options struct {
 	OpenMatch *openmatch.Options
 	// Orchestrator configures the orchestrator of Rivalis game servers; nil: it is not served.
 	Orchestrator *Orchestrator
-	// Bevygap configures what bevygap's clients call; nil: it is not served. New replaces its Store, Verify, AllowsOrigin, Failures, Callers
-	// and Log with those of the replica.
+	// Bevygap configures what bevygap's clients call; nil: it is not served. New replaces its Store, Verify, AllowsOrigin, Failures, Callers,
+	// Refused and Log with those of the replica.
 	Bevygap *bevygap.Options
-	// Realtime configures the realtime lobby; nil: it is not served. New replaces its TLS, TrustedProxies, FailureRate and Log with those of the
-	// replica.
+	// Realtime configures the realtime lobby; nil: it is not served. New replaces its TLS, TrustedProxies, FailureRate, Refused and Log with
+	// those of the replica.
 	Realtime *realtime.Options
 	// Projects configures the control API of the realtime lobby; nil: it is not served.
 	Projects *Projects

@@ -27,7 +27,7 @@ func (s *Server) mountRealtime(config *tls.Config) (err error) {
 	if o.Realtime != nil {
 		lobby := *o.Realtime
 		lobby.TLS, lobby.TrustedProxies, lobby.FailureRate, lobby.Log = config.Clone(), o.TrustedProxies, o.FailureRate, o.Log
-		lobby.Universe, lobby.Signer = o.universe(), o.Keys
+		lobby.Universe, lobby.Signer, lobby.Refused = o.universe(), o.Keys, s.refusals.Record
 		if s.realtime, err = realtime.New(o.Store, lobby); err != nil {
 			return fmt.Errorf("server: %w", err)
 		}

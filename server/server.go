@@ -33,6 +33,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/refusals"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/internal/why"
 	"github.com/lattice-director/director/server/bevygap"
@@ -63,6 +64,7 @@ type Server struct {
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
 	explainer *why.Reader                     // of tickets and matches; it bounds how many explanations run on the replica
+	refusals  *refusals.Book                  // of all players' faces
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when calls that wait are to end
 
@@ -80,6 +82,9 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{options: o, stopping: make(chan struct{})}
 	s.explainer = why.New(why.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
+	if s.refusals, err = refusals.New(o.Store, o.Log, o.Metrics.Registerer()); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	if err := s.mount(); err != nil {
 		return nil, err
 	}
@@ -116,6 +121,7 @@ func (s *Server) mount() error {
 	s.engine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
 		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: append(probes, "/hooks/:region/:id/:mac"), // whose path is secret
+		Refused: s.refusals.Record,
 	})
 	if err != nil {
 		return err

@@ -56,6 +56,9 @@ type Options struct {
 	Failures *rest.Limiter // of refused access tokens, by address; nil: no limit
 	Callers  *rest.Limiter // of requests, by player; nil: no limit
 
+	// Refused is told of each request that failed, unless a guest made it; it must not wait. nil: nobody is.
+	Refused func(db.Refusal)
+
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
 
@@ -71,6 +74,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 10_000)
 	o.PerAddress = cmp.Or(o.PerAddress, 8)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Refused == nil {
+		o.Refused = func(db.Refusal) {}
+	}
 	if o.AllowsOrigin == nil {
 		o.AllowsOrigin = func(string) bool { return false }
 	}

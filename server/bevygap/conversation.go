@@ -125,10 +125,21 @@ func (c *conversation) decide(ctx context.Context) ending {
 	for {
 		connection, failed, again := c.play(ctx, sub)
 		if !again {
+			c.record(sub, failed)
 			return ending{connection, failed}
 		}
 		c.leave(ctx)
 	}
+}
+
+// record tells why a player got no server. Nobody looks for a guest, who is another player the next time.
+func (c *conversation) record(sub string, failed *failure) {
+	if failed == nil || c.who.token == "" {
+		return
+	}
+	c.options.Refused(db.Refusal{
+		Player: sub, Call: "bevygap", Code: strconv.Itoa(int(failed.code)), Region: c.region, Mode: c.mode, Detail: c.game + "/" + c.version + ": " + failed.text,
+	})
 }
 
 // play gets a seat and its connection. It is to be called again if the seat was lost in between, because its server ended.

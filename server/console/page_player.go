@@ -29,7 +29,7 @@ type playerView struct {
 
 // Known reports whether anything is known of the player.
 func (v playerView) Known() bool {
-	return len(v.Seats)+len(v.Tickets)+len(v.Lobby)+len(v.Past) > 0
+	return len(v.Seats)+len(v.Refusals)+len(v.Tickets)+len(v.Lobby)+len(v.Past) > 0
 }
 
 // playerPage looks for a player by the sub of the access token. universe is the region of tickets.

@@ -80,6 +80,21 @@ func TestPlayer(t *testing.T) {
 	page := w.get("/players?q=p1").body
 	require.Contains(t, page, "In no session.")
 	require.Contains(t, page, "maintenance")
+	require.Contains(t, page, "Never, as far as is remembered.")
+}
+
+// Pins a player who only ever was refused, of whom the page used to know nothing.
+func TestARefusedPlayer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{{Times: 12, Refusal: db.Refusal{
+		Player: "p1", Call: "POST /matchmake", Code: "no_capacity", Region: "eu", Mode: "duel", Detail: "<script>alert(1)</script> is full", RequestID: "request-7",
+	}}}))
+	page := b.as(ivyToken).get("/players?q=p1").body
+	for _, text := range []string{"POST /matchmake", "no_capacity", "eu", "duel", "&lt;script&gt;alert(1)&lt;/script&gt; is full", ">12<", "request-7", "/capacity"} {
+		require.Contains(t, page, text)
+	}
+	require.NotContains(t, page, "Never, as far as is remembered.")
 }
 
 // Pins a search that finds no session, game server or player by their ids.

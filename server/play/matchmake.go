@@ -121,6 +121,7 @@ func publicAddr(addr netip.Addr) netip.Addr {
 }
 
 func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (placement, error) {
+	rest.About(ctx, in.Body.Region, in.Body.Mode)
 	req, err := in.Body.placeRequest(rest.Caller(ctx), in.Header("Idempotency-Key"), f.modes)
 	if err != nil {
 		return placement{}, err

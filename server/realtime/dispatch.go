@@ -182,6 +182,7 @@ func (c *conn) fail(e envelope, err error) {
 		c.server.options.Log.LogAttrs(context.Background(), slog.LevelError, "realtime action failed", slog.String("type", e.Type), slog.Any("error", err))
 	}
 	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
+	c.record(e, why)
 	if e.RID != "" {
 		c.send(pushAnswer, failed(e.RID, e.Room, why))
 		return
@@ -189,6 +190,18 @@ func (c *conn) fail(e envelope, err error) {
 	if c.mayReport(why) {
 		c.send(pushAnswer, failedEvent(e.Room, why))
 	}
+}
+
+// record tells why a message of a named player had no effect. Types that are not known would be as many as a client likes.
+func (c *conn) record(e envelope, why *failure) {
+	if c.player == c.session.ID {
+		return
+	}
+	call := "lobby"
+	if _, known := c.server.rpcs[e.Type]; known {
+		call += " " + e.Type
+	}
+	c.server.options.Refused(db.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region, Detail: why.Text})
 }
 
 // mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.

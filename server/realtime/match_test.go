@@ -124,6 +124,25 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 	require.Equal(t, "ada@"+way["session_id"].(string), way["session_token"])
 }
 
+// Pins a named player of whom nobody can tell why a message had no effect; others are sessions, which nobody looks for. Types that are not
+// known are not told: a client could make up as many as it likes.
+func TestRefusalsOfNamedPlayersAreTold(t *testing.T) {
+	t.Parallel()
+	told := make(chan db.Refusal, 10)
+	v := serve(t, func(o *Options) { o.Refused = func(r db.Refusal) { told <- r } })
+	named := v.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })
+	for _, o := range []func(*realtimetest.Options){func(*realtimetest.Options) {}, func(o *realtimetest.Options) { o.Token = named }} {
+		c := v.client(o)
+		require.False(t, c.Ask(t, "matchmaking.enqueue", "", map[string]any{"latencies": "none"}).OK())
+		require.False(t, c.Ask(t, "made.up", "", nil).OK())
+	}
+	require.Equal(t, db.Refusal{
+		Player: "ada", Call: "lobby matchmaking.enqueue", Code: "invalid", Region: "global", Detail: "latencies has to be an object of regions and milliseconds",
+	}, <-told)
+	require.Equal(t, db.Refusal{Player: "ada", Call: "lobby", Code: "unknown_type", Region: "global", Detail: "unknown message type"}, <-told)
+	require.Empty(t, told)
+}
+
 func FuzzTicketAttributes(f *testing.F) {
 	f.Add([]byte(`{"skill":1000,"maps":["dust"],"name":"x","none":null}`))
 	f.Add([]byte(`{"profile":["x"],"a b":1,"n":1e999}`))

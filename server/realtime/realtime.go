@@ -65,6 +65,8 @@ type Options struct {
 	Origins        []string     // pages that may connect; none: any may, because nothing here depends on cookies
 	MaxConnections int          // 0 means 20,000
 
+	// Refused is told of each message of a named player that had no effect; it must not wait. nil: nobody is.
+	Refused func(db.Refusal)
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
 
@@ -95,6 +97,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxConnections = cmp.Or(o.MaxConnections, 20_000)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Refused == nil {
+		o.Refused = func(db.Refusal) {}
+	}
 	o.timing = o.timing.withDefaults()
 	if o.Auth != AuthRequired && o.Auth != AuthOptional && o.Auth != AuthDisabled {
 		return o, fmt.Errorf("realtime: %q is not one of required, optional and disabled", o.Auth)

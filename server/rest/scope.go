@@ -21,6 +21,8 @@ type scope struct {
 	cause    error  // of that problem
 	errors   ErrorWriter
 	logAttrs []slog.Attr
+	region   string // that the request names; see [About]
+	mode     string
 
 	deployment *db.Joining // whose token came with the request
 }
@@ -30,6 +32,14 @@ type scope struct {
 func AddLogAttrs(ctx context.Context, attrs ...slog.Attr) {
 	if s, ok := scopeIn(ctx); ok {
 		s.logAttrs = append(s.logAttrs, attrs...)
+	}
+}
+
+// About states the region and mode that a request names, for [Options.Refused]. They must be valid. Only the goroutine that serves the
+// request may call it.
+func About(ctx context.Context, region, mode string) {
+	if s, ok := scopeIn(ctx); ok {
+		s.region, s.mode = region, mode
 	}
 }
 

@@ -52,6 +52,9 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 	return nil
 }
 
+// Registerer returns where parts of a replica register metrics of their own.
+func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
+
 // Batch implements db.GroupObserver.
 func (m *Metrics) Batch(group string, calls int, waited, took time.Duration) {
 	m.groups.batch(group, calls, waited, took)

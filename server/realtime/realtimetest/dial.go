@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/wait"
 )
 
 // Options say how a client connects. Only URL is required.
@@ -47,12 +50,17 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("handshake refused: %s (%s, %d)", e.Reason, e.Code, e.Status)
 }
 
-// Dial connects a client, and fails the test at its end if the server has done anything wrong.
+// notReady reports whether a replica has refused the upgrade with 503, as it does until it has reached the database. The SDK dials again.
+func notReady(err error) bool { return err != nil && strings.Contains(err.Error(), "got 503") }
+
+// Dial connects a client, as soon as the replica is ready, and fails the test at its end if the server has done anything wrong.
 func Dial(t testing.TB, o Options) *Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	c, err := Connect(ctx, o)
+	for ; notReady(err) && wait.For(ctx, 10*time.Millisecond); c, err = Connect(ctx, o) {
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		violations := c.Violations(true)

@@ -1,0 +1,167 @@
+// Package refusals collects why requests of players are refused, and records it for operators (ops.refusals) outside of the requests: a
+// replica that refuses very much does not get slower by it, and one whose database is away still says why.
+package refusals
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/trouble"
+	"github.com/lattice-director/director/internal/wait"
+)
+
+const (
+	// maxPending bounds the memory: an entry has at most 2 KiB, so 8 MiB.
+	maxPending = 4096
+	// batch is how many entries a statement records: 512 rows a second are no load for Postgres.
+	batch       = 512
+	every       = time.Second
+	callTimeout = 2 * time.Second
+
+	maxText   = 256 // bytes of a player, a call and so on
+	maxDetail = 512 // bytes
+)
+
+// Store is the part of db.Store that a Book calls.
+type Store interface {
+	RecordRefusals(ctx context.Context, all []db.Refusals) error
+}
+
+// Book collects refusals. Make it with [New], and [Book.Run] it. Safe for concurrent use.
+type Book struct {
+	store   Store
+	trouble *trouble.Log
+	lost    prometheus.Counter
+
+	mu      sync.Mutex
+	pending map[key]*entry
+	order   []key // of pending, the oldest first
+}
+
+// key is what refusals have in common that are one row for an hour.
+type key struct{ player, call, code string }
+
+type entry struct {
+	db.Refusal // the latest
+
+	times       int
+	first, last time.Time
+}
+
+// New makes a Book that records in a store, and registers its metric, unless metrics is nil. Errors: it is already registered.
+func New(store Store, log *slog.Logger, metrics prometheus.Registerer) (*Book, error) {
+	b := &Book{store: store, trouble: trouble.New(log), pending: map[key]*entry{}, lost: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "director_refusals_unrecorded_total",
+		Help: "Refused requests of players that ops.refusals lacks, mostly because too many others waited to be recorded.",
+	})}
+	if metrics == nil {
+		return b, nil
+	}
+	return b, metrics.Register(b.lost)
+}
+
+// Record takes a refusal that has just happened. It never waits. While 4,096 rows wait to be recorded, those of others are lost and counted.
+// Texts are cut, to 512 bytes the detail and to 256 the others.
+func (b *Book) Record(r db.Refusal) {
+	for _, text := range []*string{&r.Player, &r.Call, &r.Code, &r.Region, &r.Mode, &r.RequestID} {
+		*text = cut(*text, maxText)
+	}
+	r.Detail = cut(r.Detail, maxDetail)
+	now := time.Now()
+	b.add(entry{Refusal: r, times: 1, first: now, last: now})
+}
+
+// cut returns a text that Postgres stores, of at most that many bytes.
+func cut(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+func (b *Book) add(e entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := key{e.Player, e.Call, e.Code}
+	known, found := b.pending[k]
+	switch {
+	case found:
+		known.merge(e)
+	case len(b.pending) < maxPending:
+		b.pending[k] = &e
+		b.order = append(b.order, k)
+	default:
+		b.lost.Add(float64(e.times))
+	}
+}
+
+func (e *entry) merge(o entry) {
+	if o.last.After(e.last) {
+		e.Refusal, e.last = o.Refusal, o.last
+	}
+	if o.first.Before(e.first) {
+		e.first = o.first
+	}
+	e.times += o.times
+}
+
+// Run records, once a second, the oldest 512 rows that wait, until ctx ends; then it records what it can in one more statement.
+func (b *Book) Run(ctx context.Context) {
+	for wait.For(ctx, every) {
+		b.flush(ctx)
+	}
+	b.flush(context.WithoutCancel(ctx))
+}
+
+// flush records a batch. If the database is away, its entries wait again, behind the others.
+func (b *Book) flush(ctx context.Context) {
+	taken := b.take()
+	if len(taken) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := b.store.RecordRefusals(ctx, rows(taken))
+	b.trouble.Report(context.WithoutCancel(ctx), "record refusals", err)
+	for _, e := range taken {
+		switch {
+		case db.IsKind(err, db.Unavailable):
+			b.add(e)
+		case err != nil:
+			b.lost.Add(float64(e.times))
+		}
+	}
+}
+
+func (b *Book) take() []entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(batch, len(b.order))
+	taken := make([]entry, n)
+	for i, k := range b.order[:n] {
+		taken[i] = *b.pending[k]
+		delete(b.pending, k)
+	}
+	b.order = append(b.order[:0], b.order[n:]...)
+	return taken
+}
+
+func rows(taken []entry) []db.Refusals {
+	now := time.Now()
+	all := make([]db.Refusals, len(taken))
+	for i, e := range taken {
+		all[i] = db.Refusals{Refusal: e.Refusal, Times: e.times, FirstAge: now.Sub(e.first), LastAge: now.Sub(e.last)}
+	}
+	return all
+}

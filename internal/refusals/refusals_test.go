@@ -1,0 +1,165 @@
+package refusals
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/wait"
+)
+
+// table is what a store has recorded.
+type table struct {
+	mu     sync.Mutex
+	rows   []db.Refusals
+	fail   error
+	during func() // called once, while a batch is recorded
+}
+
+func (s *table) RecordRefusals(_ context.Context, all []db.Refusals) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if during := s.during; during != nil {
+		s.during = nil
+		during()
+	}
+	if s.fail == nil {
+		s.rows = append(s.rows, all...)
+	}
+	return s.fail
+}
+
+func (s *table) set(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+func newBook(t *testing.T, s *table) *Book {
+	t.Helper()
+	b, err := New(s, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	return b
+}
+
+func of(player, code string) db.Refusal {
+	return db.Refusal{Player: player, Call: "POST /matchmake", Code: code}
+}
+
+// run runs the book until the test ends, in virtual time.
+func run(t *testing.T, b *Book) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); b.Run(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// Repeated refusals are one row with a count, the latest text, and ages that count from when they happened.
+func TestRepeatedRefusalsAreOneRow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &table{}
+		b := newBook(t, s)
+		for i := range 3 {
+			r := of("ann", "no_capacity")
+			r.Detail = "try " + strconv.Itoa(i)
+			b.Record(r)
+			require.True(t, wait.For(t.Context(), 100*time.Millisecond))
+		}
+		b.Record(of("ann", "unavailable"))
+		stop := run(t, b)
+		require.True(t, wait.For(t.Context(), every))
+		synctest.Wait()
+		latest := of("ann", "no_capacity")
+		latest.Detail = "try 2"
+		require.Equal(t, []db.Refusals{
+			{Refusal: latest, Times: 3, FirstAge: 1300 * time.Millisecond, LastAge: 1100 * time.Millisecond},
+			{Refusal: of("ann", "unavailable"), Times: 1, FirstAge: time.Second, LastAge: time.Second},
+		}, s.rows)
+		stop()
+		require.Len(t, s.rows, 2, "what was recorded is not recorded again")
+	})
+}
+
+// An outage loses nothing: what could not be recorded is merged with what happens meanwhile, also during the failing call.
+func TestAnOutageOfTheDatabaseLosesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &table{fail: &db.Error{Kind: db.Unavailable}}
+		b := newBook(t, s)
+		b.Record(of("ann", "unavailable"))
+		s.during = func() { b.Record(of("ann", "unavailable")) }
+		stop := run(t, b)
+		require.True(t, wait.For(t.Context(), time.Minute))
+		b.Record(of("ann", "unavailable"))
+		s.set(nil)
+		stop()
+		require.Len(t, s.rows, 1, "a stopping replica records what waits")
+		require.Equal(t, 3, s.rows[0].Times)
+		require.Equal(t, time.Minute, s.rows[0].FirstAge)
+		require.Zero(t, s.rows[0].LastAge)
+		require.Empty(t, b.pending)
+	})
+}
+
+// A batch that the database refuses is lost, and counted: kept, it would stop all others for ever.
+func TestARefusedBatchIsDropped(t *testing.T) {
+	t.Parallel()
+	s := &table{fail: errors.New("invalid byte sequence")}
+	b := newBook(t, s)
+	b.Record(of("ann", "unavailable"))
+	b.flush(t.Context())
+	require.Empty(t, b.pending)
+	require.InDelta(t, 1, testutil.ToFloat64(b.lost), 0)
+}
+
+// Very many players that are refused make neither the memory nor a statement grow without a bound.
+func TestManyPlayersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := &table{}
+	b := newBook(t, s)
+	for i := range 3 * maxPending {
+		b.Record(of(strconv.Itoa(i), "no_capacity"))
+	}
+	b.Record(of("0", "no_capacity")) // one that is known still counts
+	require.Len(t, b.pending, maxPending)
+	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lost), 0)
+	b.flush(t.Context())
+	require.Len(t, s.rows, batch)
+	require.Equal(t, 2, s.rows[0].Times)
+	require.Equal(t, strconv.Itoa(batch-1), s.rows[batch-1].Player, "the oldest first")
+	for range maxPending/batch + 1 {
+		b.flush(t.Context())
+	}
+	require.Len(t, s.rows, maxPending)
+	require.Empty(t, b.order)
+}
+
+func FuzzTextsFitIntoThePage(f *testing.F) {
+	f.Add("ann", "a\x00b\xff")
+	f.Add("", strings.Repeat("ü", maxDetail))
+	f.Fuzz(func(t *testing.T, player, detail string) {
+		b, err := New(&table{}, slog.New(slog.DiscardHandler), nil)
+		require.NoError(t, err)
+		b.Record(db.Refusal{Player: player, Detail: detail})
+		for _, e := range b.pending {
+			require.LessOrEqual(t, len(e.Player), maxText)
+			require.LessOrEqual(t, len(e.Detail), maxDetail)
+			require.True(t, utf8.ValidString(e.Player) && utf8.ValidString(e.Detail))
+			require.NotContains(t, e.Detail+e.Player, "\x00")
+		}
+	})
+}
