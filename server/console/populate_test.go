@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +26,13 @@ func (b *bundle) populate() []string {
 	require.NoError(b.t, err)
 	_, err = b.rotate(b.t.Context(), b.As("console:ada"))
 	require.NoError(b.t, err)
+	require.NoError(b.t, b.RecordRefusals(b.t.Context(), []db.Refusals{
+		{Times: 1234, FirstAge: time.Hour, Refusal: db.Refusal{
+			Player: "player-3", Call: "POST /matchmake", Code: "no_capacity", Region: "eu-frankfurt-with-a-long-name", Mode: "free-for-all",
+			Detail: `no instance in region "eu-frankfurt-with-a-long-name" can host mode "free-for-all" for 8 players now`, RequestID: "7d1f6a0c2f5b4c6f9f0f5d5a4f1f2f3a",
+		}},
+		{Times: 1, Refusal: db.Refusal{Player: "player-3", Call: "lobby matchmaking.enqueue", Code: "rate_limited"}},
+	}))
 	session := sessionPath(last.SessionID)
 	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", "/players", "/players?q=player-3", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
 		"/keys", "/keys/rotate", "/fleet", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
