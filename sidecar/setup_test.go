@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/lattice-director/director/internal/toolstest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 	"github.com/lattice-director/director/sidecar"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_, err := exec.LookPath("dotnet")
+	toolstest.LeaveOutAnywhere(err, "CSharp$", "a .NET SDK, 3.1 or newer")
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 20 * time.Second
 

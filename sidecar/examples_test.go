@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,22 +17,41 @@ import (
 	"github.com/lattice-director/director/sidecar"
 )
 
-// The example of docs/how-to/any-engine.md.
+// The examples of docs/how-to/any-engine.md behave alike.
 func TestAGameServerInPython(t *testing.T) {
 	t.Parallel()
+	playOnExample(t, "python3", "../examples/sidecar/server.py")
+}
+
+// It needs a .NET SDK; TestMain leaves it out without one. The program is built in a copy, so that the tree stays clean.
+func TestAGameServerInCSharp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../examples/sidecar/csharp")))
+	build := exec.CommandContext(t.Context(), "dotnet", "build", "--output", filepath.Join(dir, "out"))
+	build.Dir = dir
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "0 Warning(s)")
+	playOnExample(t, "dotnet", filepath.Join(dir, "out", "Server.dll"))
+}
+
+// playOnExample runs a game server beside a sidecar, plays on it, and ends its registration.
+func playOnExample(t *testing.T, program ...string) {
+	t.Helper()
 	r := setup(t, func(o *sidecar.Options) {
-		o.Server = sdk.ServerOptions{InstanceID: "python-1", HeartbeatEvery: 50 * time.Millisecond}
+		o.Server = sdk.ServerOptions{InstanceID: "example-1", HeartbeatEvery: 50 * time.Millisecond}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	python := exec.CommandContext(ctx, "python3", "../examples/sidecar/server.py")
-	python.Env = append(os.Environ(), "SIDECAR="+r.url)
-	python.Stderr = t.Output()
-	stdout, err := python.StdoutPipe()
+	server := exec.CommandContext(ctx, program[0], program[1:]...)
+	server.Env = append(os.Environ(), "SIDECAR="+r.url)
+	server.Stderr = t.Output()
+	stdout, err := server.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, python.Start())
+	require.NoError(t, server.Start())
 	said := bufio.NewReader(stdout)
-	require.Equal(t, "registered: python-1\n", readLine(t, said))
+	require.Equal(t, "registered: example-1\n", readLine(t, said))
 
 	seat := r.seatIn("local", "ada")
 	answers, conn := dial(t, seat.Endpoint)
@@ -43,12 +63,12 @@ func TestAGameServerInPython(t *testing.T) {
 	fmt.Fprintln(thief, seat.SessionToken)
 	require.Equal(t, "refused: replay\n", readLine(t, again))
 
-	r.director.Expire("python-1")
+	r.director.Expire("example-1")
 	_, err = answers.ReadString('\n')
 	require.Error(t, err, "the game server has disconnected the player of the lost session")
 
 	require.Eventually(t, func() bool {
-		r.director.Unwant("python-1") // again, if it was not registered again yet
+		r.director.Unwant("example-1") // again, if it was not registered again yet
 		select {
 		case <-r.ended:
 			return true
@@ -57,7 +77,7 @@ func TestAGameServerInPython(t *testing.T) {
 		}
 	}, patience, 10*time.Millisecond)
 	require.Equal(t, "over: ended\n", readLine(t, said))
-	require.NoError(t, python.Wait())
+	require.NoError(t, server.Wait())
 	require.NoError(t, r.err)
 }
 

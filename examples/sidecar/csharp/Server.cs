@@ -1,0 +1,132 @@
+// A game server beside `director sidecar`, with the class library alone. Players send their session token as the first line; the game is an echo.
+// It needs .NET Core 3.1 or newer: `dotnet run` here. In Unity, the class Sidecar works as it is from .NET Standard 2.1 on, with a JSON library.
+using System;
+using System.Collections.Concurrent;
+using System.IO;
+using System.Net;
+using System.Net.Http;
+using System.Net.Sockets;
+using System.Text;
+using System.Text.Json;
+using System.Threading;
+using System.Threading.Tasks;
+
+/// <summary>The calls of the sidecar that a game server needs.</summary>
+class Sidecar
+{
+    readonly HttpClient http;
+
+    public Sidecar(string url) => http = new HttpClient { BaseAddress = new Uri(url), Timeout = TimeSpan.FromSeconds(15) };
+
+    /// <summary>Calls the sidecar. Returns the status and the answer; 503 also while the sidecar cannot be reached.</summary>
+    public async Task<(int Status, JsonElement Answer)> Call(string method, string path, object body = null)
+    {
+        try
+        {
+            var content = new StringContent(JsonSerializer.Serialize(body ?? new { }), Encoding.UTF8, "application/json");
+            using var answer = await http.SendAsync(new HttpRequestMessage(new HttpMethod(method), path) { Content = content });
+            var text = await answer.Content.ReadAsStringAsync();
+            return ((int)answer.StatusCode, JsonDocument.Parse(text == "" ? "null" : text).RootElement);
+        }
+        catch (Exception e) when (e is HttpRequestException || e is OperationCanceledException)
+        {
+            return (503, JsonDocument.Parse("{\"code\": \"unavailable\", \"detail\": \"the sidecar does not answer\"}").RootElement);
+        }
+    }
+
+    /// <summary>Registers the game server. The director may be away for a while: 503 says try again.</summary>
+    public async Task<JsonElement> Ready(object about)
+    {
+        for (; ; await Task.Delay(1000))
+        {
+            var (status, answer) = await Call("POST", "/ready", about);
+            if (status == 200) return answer;
+            if (status != 503) throw new Exception("not registered: " + answer.GetProperty("detail").GetString());
+        }
+    }
+
+    /// <summary>Calls hear with each event, for ever. A new stream begins with the current state, so nothing is missed.</summary>
+    public async Task Events(Func<string, JsonElement, Task> hear)
+    {
+        for (; ; await Task.Delay(1000))
+        {
+            try
+            {
+                using var stream = new StreamReader(await http.GetStreamAsync("/events"));
+                for (string line, name = ""; (line = await stream.ReadLineAsync()) != null;)
+                {
+                    if (line.StartsWith("event: ")) name = line.Substring(7);
+                    if (line.StartsWith("data: ")) await hear(name, JsonDocument.Parse(line.Substring(6)).RootElement);
+                }
+            }
+            catch (Exception e) when (e is HttpRequestException || e is IOException || e is OperationCanceledException) { }
+        }
+    }
+}
+
+class Server
+{
+    readonly Sidecar sidecar = new Sidecar(Environment.GetEnvironmentVariable("SIDECAR") ?? "http://127.0.0.1:9357");
+    readonly ConcurrentDictionary<string, TcpClient> connections = new ConcurrentDictionary<string, TcpClient>(); // by the id of a player
+    object about;
+
+    static Task Main() => new Server().Run();
+
+    async Task Run()
+    {
+        var listener = new TcpListener(IPAddress.Loopback, int.Parse(Environment.GetEnvironmentVariable("PORT") ?? "0"));
+        listener.Start();
+        about = new { region = "local", modes = new[] { "duel" }, capacity = 64, endpoint = listener.LocalEndpoint.ToString() };
+        Console.WriteLine("registered: " + (await sidecar.Ready(about)).GetProperty("instance_id").GetString());
+        // A real game calls this in its game loop, so that a frozen loop counts as a frozen game server.
+        using var health = new Timer(async state => await sidecar.Call("POST", "/health"), null, 0, 5000);
+        _ = sidecar.Events(Hear);
+        for (; ; ) _ = Play(await listener.AcceptTcpClientAsync());
+    }
+
+    async Task Play(TcpClient connection)
+    {
+        var lines = new StreamReader(connection.GetStream());
+        var answers = new StreamWriter(connection.GetStream()) { AutoFlush = true, NewLine = "\n" };
+        string id = null;
+        try
+        {
+            var (status, player) = await sidecar.Call("POST", "/players", new { token = await lines.ReadLineAsync() ?? "" });
+            if (status != 200)
+            {
+                await answers.WriteLineAsync("refused: " + player.GetProperty("code").GetString());
+                return;
+            }
+            id = player.GetProperty("id").GetString();
+            connections[id] = connection;
+            await answers.WriteLineAsync($"welcome {player.GetProperty("sub")} to a {player.GetProperty("mode")} for {player.GetProperty("max_players")}");
+            for (string line; (line = await lines.ReadLineAsync()) != null;) await answers.WriteLineAsync("you said: " + line);
+        }
+        catch (Exception e) when (e is IOException || e is ObjectDisposedException) { } // the connection broke, or was closed by a kick
+        finally
+        {
+            connection.Close();
+            if (id != null && connections.TryRemove(id, out _)) await sidecar.Call("DELETE", "/players/" + id);
+        }
+    }
+
+    async Task Hear(string name, JsonElement data)
+    {
+        if (name == "kick" && connections.TryGetValue(data.GetProperty("id").GetString(), out var kicked)) kicked.Close();
+        if (name != "status") return;
+        switch (data.GetProperty("state").GetString())
+        {
+            case "ended":
+            case "superseded":
+                Console.WriteLine("over: " + data.GetProperty("state").GetString());
+                Environment.Exit(0);
+                break;
+            case "unhealthy": // this process was frozen, and goes on
+                await sidecar.Ready(about);
+                break;
+            default:
+                if (data.TryGetProperty("unwanted", out var unwanted) && unwanted.ValueKind != JsonValueKind.False) await sidecar.Call("POST", "/shutdown");
+                break;
+        }
+    }
+}
