@@ -49,11 +49,11 @@ var errFull = errors.New("too many streams")
 func (h *hub) watch(key string, every time.Duration, load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.streams >= h.most {
+	t = h.topics[key]
+	if h.streams >= h.most || t == nil && len(h.topics) >= h.most { // a topic stays for a while when its watchers have left
 		return nil, nil, errFull
 	}
 	h.streams++
-	t = h.topics[key]
 	if t == nil {
 		t = &topic{changed: make(chan struct{})}
 		h.topics[key] = t

@@ -194,7 +194,7 @@ func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
 	}
 	name := id.Subject
 	// An email that the issuer has not verified may be that of somebody else.
-	if email, ok := claims["email"].(string); ok && claims["email_verified"] != false && email != "" {
+	if email, ok := claims["email"].(string); ok && email != "" && claims["email_verified"] != false && claims["email_verified"] != "false" {
 		name = email
 	}
 	name = actorPrefix + cleaned(name)

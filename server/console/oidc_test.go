@@ -140,6 +140,7 @@ func TestOIDCRoles(t *testing.T) {
 	}{
 		{claims: map[string]any{"groups": []string{"x", "ops"}, "email": "ada@example.com"}, who: "ada@example.com, operator"},
 		{claims: map[string]any{"groups": []string{"ops"}, "email": "ada@example.com", "email_verified": false}, who: "u-17, operator"},
+		{claims: map[string]any{"groups": []string{"ops"}, "email": "ada@example.com", "email_verified": "false"}, who: "u-17, operator"},
 		{claims: map[string]any{"groups": "staff"}, who: "u-17, viewer"},
 		{claims: map[string]any{"groups": []string{"ops", "staff"}}, who: "u-17, operator"},
 		{claims: map[string]any{"groups": []string{"guests"}}},

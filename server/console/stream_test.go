@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -138,6 +139,26 @@ func TestStreamsEndTheirReadings(t *testing.T) {
 	require.NoError(t, err)
 	leave()
 	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.topics) == 0 }, time.Minute, time.Millisecond)
+}
+
+// Pins a browser that makes the memory of a replica grow: it opens pages and leaves them at once, and each is read until its next turn.
+func TestStreamsThatLeaveAtOnceAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHub(10)
+	defer h.stop()
+	open := func(i int) error {
+		read := make(chan struct{})
+		_, leave, err := h.watch(strconv.Itoa(i), time.Hour, func(context.Context) (any, error) { close(read); return 1, nil })
+		if err == nil {
+			<-read
+			leave()
+		}
+		return err
+	}
+	for i := range 10 {
+		require.NoError(t, open(i))
+	}
+	require.ErrorIs(t, open(10), errFull)
 }
 
 // Pins streams that keep a replica from stopping, and those of somebody who is not logged in.
