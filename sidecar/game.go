@@ -68,7 +68,8 @@ type game struct {
 	log     *slog.Logger
 	events  *events
 	load    atomic.Uint64 // the bits of a float64
-	heard   atomic.Int64  // when the game server called last, in nanoseconds since the epoch
+	began   time.Time     // with a monotonic clock, which no correction of the machine's clock moves
+	heard   atomic.Int64  // when the game server called last, in nanoseconds since began
 	over    chan struct{} // closed in a final state
 
 	readying chan struct{} // a lock, held while the server registers; a channel, so that waiting for it can end
@@ -84,7 +85,7 @@ type game struct {
 
 func newGame(o Options) *game {
 	g := &game{
-		options: o, log: o.Log, over: make(chan struct{}), readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
+		options: o, log: o.Log, began: time.Now(), over: make(chan struct{}), readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
 	}
 	g.events = newEvents(g.now)
 	g.hear()
@@ -92,7 +93,10 @@ func newGame(o Options) *game {
 }
 
 // hear notes that the game server called.
-func (g *game) hear() { g.heard.Store(time.Now().UnixNano()) }
+func (g *game) hear() { g.heard.Store(int64(time.Since(g.began))) }
+
+// silent returns how long ago the game server called last.
+func (g *game) silent() time.Duration { return time.Since(g.began) - time.Duration(g.heard.Load()) }
 
 // status returns the current status.
 func (g *game) status() Status {

@@ -27,7 +27,7 @@ func (g *game) watchHealth() {
 }
 
 func (g *game) judgeHealth() {
-	silent := time.Since(time.Unix(0, g.heard.Load()))
+	silent := g.silent()
 	g.mu.Lock()
 	server, state := g.server, g.state
 	g.mu.Unlock()

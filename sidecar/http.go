@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -48,11 +50,21 @@ func (g *game) routes(log *slog.Logger) (http.Handler, error) {
 	return engine, nil
 }
 
-// noBrowsers refuses pages, which can reach the listeners of the machine on which they are shown.
+// noBrowsers refuses pages, which can reach the listeners of the machine on which they are shown. A page whose own name leads to this machine
+// (DNS rebinding) sends no Origin, but its name.
 func noBrowsers(c *gin.Context) {
-	if c.GetHeader("Origin") != "" {
+	if c.GetHeader("Origin") != "" || !namesThisMachine(c.Request.Host) {
 		rest.Fail(c, &rest.Problem{Status: http.StatusForbidden, Code: "no_browsers", Detail: "The sidecar serves game servers, not pages in browsers."})
 	}
+}
+
+// namesThisMachine reports whether a Host header has an address or localhost, not a name that somebody else decides about.
+func namesThisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || host == "localhost"
 }
 
 // heed notes that the game server lives.

@@ -104,9 +104,13 @@ func (c *lineConn) run() {
 	defer c.events.Wait()
 	lines := bufio.NewScanner(c.conn)
 	lines.Buffer(make([]byte, 0, 1<<10), maxLine)
-	for lines.Scan() {
-		c.game.hear()
+	for first := true; lines.Scan(); first = false {
 		name, argument, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		if first && strings.HasPrefix(argument, "/") { // as in POST /: a page in a browser, whose body may have commands
+			_ = c.answer(nil, errNoHTTP)
+			break
+		}
+		c.game.hear()
 		if name != "" && c.answer(c.do(name, strings.TrimSpace(argument))) != nil {
 			break
 		}
@@ -118,6 +122,8 @@ func (c *lineConn) run() {
 		c.watch()
 	}
 }
+
+var errNoHTTP = &rest.Problem{Status: http.StatusBadRequest, Code: "no_http", Detail: "This is the address of lines. That of HTTP is --sidecar-addr."}
 
 // nothing is the result of a command that has none.
 var nothing any

@@ -3,6 +3,7 @@ package sidecar_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -227,12 +228,37 @@ func TestBadCalls(t *testing.T) {
 		require.Equal(t, []any{test.status, test.code}, []any{status, refused["code"]}, "%s %s %v: %v", test.method, test.path, test.body, refused)
 		require.NotEmpty(t, refused["detail"])
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/shutdown", nil)
+}
+
+// Pins a page in a browser on the same machine that shuts the game server down: by a form, under a name of its own that leads here (DNS
+// rebinding), or at the address of lines with commands in the body of a request.
+func TestPagesInBrowsersAreRefused(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	for name, change := range map[string]func(*http.Request){
+		"a form":   func(req *http.Request) { req.Header.Set("Origin", "https://evil.example") },
+		"its name": func(req *http.Request) { req.Host = "evil.example:9357" },
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/shutdown", nil)
+		require.NoError(t, err)
+		change(req)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusForbidden, res.StatusCode, name)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/status", nil)
 	require.NoError(t, err)
-	req.Header.Set("Origin", "https://evil.example")
+	req.Host = "localhost:9357"
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	require.Equal(t, http.StatusForbidden, res.StatusCode, "a page in a browser")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+
+	lines, conn := dial(t, r.lines)
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: "+r.lines+"\r\n\r\nshutdown\r\n")
+	require.Contains(t, readLine(t, lines), `error {"code":"no_http"`)
+	_, err = lines.ReadString('\n')
+	require.Error(t, err, "the connection is closed")
 	r.state(sidecar.StateStarting)
 }
