@@ -26,12 +26,15 @@ type HistoryTurn struct {
 // Retention is how long history is kept.
 type Retention struct {
 	Matches time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
-	Others  time.Duration
+	Others  time.Duration // player_refusals at most a week: they are very many where players are refused for hours
 }
 
 func (r Retention) of(table string) time.Duration {
-	if table == "match_history" || table == "ticket_history" {
+	switch table {
+	case "match_history", "ticket_history":
 		return r.Matches
+	case "player_refusals":
+		return min(r.Others, 7*24*time.Hour)
 	}
 	return r.Others
 }

@@ -4103,7 +4103,7 @@ CREATE VIEW ops.refusals AS
     player_refusals.hour
    FROM public.player_refusals;
 
-COMMENT ON VIEW ops.refusals IS 'Why requests of players were refused: a row for the refusals of a player in one hour, by one call and with one code. Replicas write it about a second later. While very many players are refused at a time, a replica records only some of them.';
+COMMENT ON VIEW ops.refusals IS 'Why requests of players were refused: a row for the refusals of a player in one hour, by one call and with one code. Replicas write it about a second later, and workers drop it after a week. While very many players are refused at a time, a replica records only some of them.';
 
 COMMENT ON COLUMN ops.refusals.player IS 'The sub of the access token. Requests without a valid token are not recorded.';
 

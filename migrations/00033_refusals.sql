@@ -29,7 +29,7 @@ CREATE VIEW ops.refusals AS
 SELECT sub AS player, call, code, detail, nullif(region, '') AS region, nullif(mode, '') AS mode, times, first_at, last_at,
        nullif(request_id, '') AS request_id, hour
 FROM player_refusals;
-COMMENT ON VIEW ops.refusals IS 'Why requests of players were refused: a row for the refusals of a player in one hour, by one call and with one code. Replicas write it about a second later. While very many players are refused at a time, a replica records only some of them.';
+COMMENT ON VIEW ops.refusals IS 'Why requests of players were refused: a row for the refusals of a player in one hour, by one call and with one code. Replicas write it about a second later, and workers drop it after a week. While very many players are refused at a time, a replica records only some of them.';
 COMMENT ON COLUMN ops.refusals.player IS 'The sub of the access token. Requests without a valid token are not recorded.';
 COMMENT ON COLUMN ops.refusals.call IS 'What was called: a method and path of the API, ''bevygap'', or ''lobby'' and the type of the message.';
 COMMENT ON COLUMN ops.refusals.code IS 'The code of the answer. For the API, /docs describes it.';

@@ -24,11 +24,8 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	for _, table := range []string{"events", "seat_history"} {
 		b.exec("DROP TABLE " + partition(table, daysAhead))
 	}
-	for _, age := range []int{-40, -10} {
-		from := time.Now().UTC().AddDate(0, 0, age).Truncate(day)
-		b.exec("CREATE TABLE " + partition("events", age) + " PARTITION OF events FOR VALUES FROM ('" +
-			from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
-	}
+	b.past("events", -40)
+	b.past("events", -10)
 
 	require.Equal(t, Done{"partitions_made": 2, "partitions_dropped": 1}, b.race(10, "history", b.options()))
 	require.Equal(t, daysAhead, one[int](b, "SELECT min(days_ahead) FROM ops.partitions"))
@@ -39,16 +36,20 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
 }
 
+// past makes a partition of a day that is over.
+func (b *bundle) past(table string, age int) {
+	b.t.Helper()
+	from := time.Now().UTC().AddDate(0, 0, age).Truncate(day)
+	b.exec("CREATE TABLE " + partition(table, age) + " PARTITION OF " + table + " FOR VALUES FROM ('" + from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
+}
+
 // The history of matches has a retention of its own; 0 keeps no day that has ended.
 func TestTheHistoryOfMatchesIsDroppedByItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, table := range []string{"match_history", "ticket_history", "ticket_events"} {
-		for _, age := range []int{-9, -1} {
-			from := time.Now().UTC().AddDate(0, 0, age).Truncate(day)
-			b.exec("CREATE TABLE " + partition(table, age) + " PARTITION OF " + table + " FOR VALUES FROM ('" +
-				from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
-		}
+		b.past(table, -9)
+		b.past(table, -1)
 	}
 	o := b.options()
 	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
@@ -56,6 +57,20 @@ func TestTheHistoryOfMatchesIsDroppedByItself(t *testing.T) {
 	o.MatchRetention = -1
 	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
 	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("match_history", -1), partition("ticket_events", -9)))
+}
+
+// Refusals, of which there may be very many, are kept for a week, and for no longer than everything else.
+func TestRefusalsAreKeptForAWeek(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, age := range []int{-9, -6, -2} {
+		b.past("player_refusals", age)
+	}
+	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, b.options(), "history")))
+	o := b.options()
+	o.Retention = 3 * day
+	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
+	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NOT NULL", partition("player_refusals", -2)))
 }
 
 // withoutWorker puts the history tables into the state after days without a worker: the newest partition is that of day last,
