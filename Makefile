@@ -108,7 +108,7 @@ tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum
 	@go mod tidy -diff
 
 .PHONY: ops-check
-ops-check: ## Check the Helm chart and the manifests with the code of Kubernetes' API server, and compose.yaml with that of Docker Compose
+ops-check: ## Check the Helm chart and the manifests with the code of Kubernetes' API server, compose.yaml with that of Docker Compose, and what releases pack
 	@echo "building the checks: four minutes the first time, seconds after that"
 	@cd ops/test && go test -mod=readonly -count=1 ./...
 
