@@ -23,6 +23,8 @@ secretEnv:
   DIRECTOR_OPS_TOKENS: {}
   DATABASE_URL_DIRECT: {secret: database, key: direct}
   DIRECTOR_REALTIME_MASTER_SECRET: {secret: lobby, key: master}
+  DIRECTOR_REALTIME_INTERNAL_TOKEN: {secret: lobby, key: control}
+  DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: {}
 settings: {DIRECTOR_AUTH_JWKS: "https://login.example.com/jwks", DIRECTOR_MAX_CONNS: 24, DIRECTOR_POOLER: pgbouncer, DIRECTOR_TLS_CERT: /tls/tls.crt, DIRECTOR_TLS_KEY: /tls/tls.key}
 listeners:
   api: {service: {type: LoadBalancer, annotations: {a: b}}, ingress: {enabled: true, className: nginx, host: director.example.com, tlsSecret: director-tls, annotations: {a: b}}}
@@ -61,7 +63,9 @@ var variants = map[string]string{
 	"default account":      "serviceAccount: {create: false}",
 	"no spread":            "topologyKeys: []",
 	"no egress ports":      "networkPolicy: {egressPorts: []}",
-	"long name":            "fullnameOverride: " + strings.Repeat("a", 60) + "\nlisteners: {realtimeControl: {enabled: true}}",
+	"long name":            "fullnameOverride: " + strings.Repeat("a", 60) + "\nlisteners: {realtimeControl: {enabled: true}}\nsecretEnv: {DIRECTOR_REALTIME_MASTER_SECRET: {}, DIRECTOR_REALTIME_INTERNAL_TOKEN: {}}",
+	"console by OIDC":      "listeners: {console: {enabled: true}}\nsettings: {DIRECTOR_CONSOLE_OIDC_ISSUER: 'https://login.example'}",
+	"agents without API":   "listeners: {orchestrator: {enabled: true}}\nsettings: {DIRECTOR_ORCHESTRATOR_API: false}",
 	"name with release":    "nameOverride: game",
 	"no fleet token":       "secretEnv: {DIRECTOR_FLEET_TOKEN: null}",
 	"one replica":          "replicas: {count: 1}\nworkers: {count: 1}",
