@@ -25,7 +25,7 @@ import (
 // FleetToken is the secret of the game servers.
 const FleetToken = "a-fleet-token-for-tests"
 
-// Rig is an installation: a durable Postgres of its own, and processes of the director on it. Its fields may be changed while no
+// Rig is an installation: a Postgres, durable and of its own unless On made it, and processes of the director on it. Its fields may be changed while no
 // other goroutine uses it; its methods are safe for concurrent use.
 type Rig struct {
 	T       *testing.T
@@ -47,20 +47,28 @@ type Rig struct {
 // New makes an installation whose schema the binary migrates. Each setting is NAME=value.
 func New(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
+	cluster := dbtest.NewCluster(t, pglocal.Options{Durable: true})
+	r := On(t, bin, cluster.URL("postgres"), settings...)
+	r.Cluster = cluster
+	r.Run("migrate", "up")
+	return r
+}
+
+// On makes an installation on a database that has the schema. It has no Cluster. Each setting is NAME=value.
+func On(t *testing.T, bin, database string, settings ...string) *Rig {
+	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	r := Embedded(t, private, 3*time.Second)
 	r.Bin, r.logs = bin, t.TempDir()
-	r.Cluster = dbtest.NewCluster(t, pglocal.Options{Durable: true})
 	r.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + r.Cluster.URL("postgres"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + database,
 		"DIRECTOR_FLEET_TOKEN=" + FleetToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
 		"DIRECTOR_AUTH_JWKS=" + KeySet(public),
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
-	r.Run("migrate", "up")
-	r.Pool, err = pgxpool.New(t.Context(), r.Cluster.URL("postgres"))
+	r.Pool, err = pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
 	t.Cleanup(r.Pool.Close)
 	return r

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/internal/chromiumtest"
 	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // Two players queue on the page of examples/browser, see their place, accept, play on a game server of the arena, and leave.
@@ -23,11 +24,11 @@ func TestChromiumExamplePage(t *testing.T) {
 	addrs, err := subprocess.FreeAddrs(t.Context(), 1)
 	require.NoError(t, err)
 	r := newRig(t, "http://"+addrs[0], nil)
-	a, b := r.serve("a"), r.serve("b")
+	a, b := r.serve(), r.serve()
 	profile, err := os.ReadFile("../../../examples/browser/profile.yaml")
 	require.NoError(t, err)
-	r.applyProfile(string(profile))
-	url := r.startExample(addrs[0], a.url+","+b.url)
+	r.ApplyProfile(string(profile))
+	url := r.startExample(addrs[0], a.URL+","+b.URL)
 
 	browser := chromiumtest.Start(t)
 	ada, bo := visitor{browser.Page(t, url), r}, visitor{browser.Page(t, url), r}
@@ -63,7 +64,7 @@ func (r *rig) startExample(addr, director string) string {
 	key := filepath.Join(r.TempDir(), "issuer.jwk")
 	require.NoError(r, os.WriteFile(key, r.login.JWK(), 0o600))
 	p, err := subprocess.Command{
-		Name: "browser", Path: program, Logs: r.logs, Env: append(os.Environ(), "FLEET_TOKEN="+fleetToken),
+		Name: "browser", Path: program, Logs: r.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
 		Args: []string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk", filepath.Join(built(r), "sdk")},
 	}.Start()
 	require.NoError(r, err)

@@ -57,8 +57,8 @@ const asked = "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: 
 
 // The replica of a stream is killed. While ada's client reconnects her ticket goes through three states, of which she misses none and sees none twice.
 func survivesReplica(r *rig) {
-	a, b := r.serve("a"), r.serve("b")
-	r.applyProfile(asked)
+	a, b := r.serve(), r.serve()
+	r.ApplyProfile(asked)
 	r.gameServer(a, b)
 	request := object{"profiles": []string{"asked"}}
 	r.player("ada", a, b)
@@ -68,7 +68,7 @@ func survivesReplica(r *rig) {
 
 	type stream struct{ Base, Resumed string }
 	dies, stays := a, b
-	if ask[[]stream](r, "streams", object{"player": "ada"})[0].Base == b.url {
+	if ask[[]stream](r, "streams", object{"player": "ada"})[0].Base == b.URL {
 		dies, stays = b, a
 	}
 	dies.Kill()
@@ -87,7 +87,7 @@ func survivesReplica(r *rig) {
 	states := r.awaits("ada", "assigned", 1)
 	require.Equal(r, []string{"queued 1", "accepting 2", "queued 3", "accepting 4", "assigned 5"}, texts(states))
 	streams := ask[[]stream](r, "streams", object{"player": "ada"})
-	require.Equal(r, stays.url, streams[len(streams)-1].Base)
+	require.Equal(r, stays.URL, streams[len(streams)-1].Base)
 	ask[any](r, "watched", object{"player": "ada"})
 	last := states[4]
 	require.NotEqual(r, r.ends("cy", "assigned").Team, last.Team)
@@ -98,8 +98,8 @@ func survivesReplica(r *rig) {
 }
 
 func queuesParty(r *rig) {
-	a, b := r.serve("a"), r.serve("b")
-	r.applyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
+	a, b := r.serve(), r.serve()
+	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
 	r.gameServer(a, b)
 	party := object{"profiles": []string{"pairs"}, "party": []string{"ada", "bo"}}
 	r.player("ada", a, b)
@@ -126,8 +126,8 @@ func queuesParty(r *rig) {
 }
 
 func replacesToken(r *rig) {
-	a := r.serve("a")
-	r.applyProfile(asked)
+	a := r.serve()
+	r.ApplyProfile(asked)
 	r.gameServer(a)
 	expired := r.token("ada", -2*time.Minute)
 	r.playerWith("ada", []string{expired, r.token("ada", time.Hour)}, a)
@@ -148,8 +148,8 @@ func replacesToken(r *rig) {
 }
 
 func aborts(r *rig) {
-	a := r.serve("a")
-	r.applyProfile(asked)
+	a := r.serve()
+	r.ApplyProfile(asked)
 	r.player("ada", a)
 	ask[any](r, "begin", object{"id": "seat", "step": "seat", "args": object{"player": "ada", "request": duel, "awaitServers": true}})
 	ask[any](r, "retries", object{"player": "ada", "n": 1})

@@ -2,14 +2,9 @@ package sdkts_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,20 +13,18 @@ import (
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/devlogin"
-	"github.com/lattice-director/director/internal/subprocess"
 	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
-const fleetToken = "a-fleet-token-for-tests"
-
-// rig is an installation on a database of its own, and a runtime of JavaScript whose players call it.
+// rig is an installation on a database of its own, and a runtime of JavaScript whose players call it. Its login is not the one of
+// rigtest, because players need expired tokens, and the example needs the private key.
 type rig struct {
 	*testing.T
+	*rigtest.Rig
 
 	js    runtime
 	login devlogin.Issuer
-	env   []string
-	logs  string
 }
 
 // newRig returns an installation without processes. Pages of origin may call it.
@@ -39,65 +32,27 @@ func newRig(t *testing.T, origin string, js runtime) *rig {
 	t.Helper()
 	login, err := devlogin.New()
 	require.NoError(t, err)
-	return &rig{T: t, js: js, login: login, logs: t.TempDir(), env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + dbtest.New(t), "DIRECTOR_AUTH_JWKS=" + login.JWKS(),
-		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32))),
-		"DIRECTOR_FLEET_TOKEN=" + fleetToken, "DIRECTOR_CORS_ORIGINS=" + origin, "DIRECTOR_LOG_FORMAT=json",
-	}}
+	on := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)
+	return &rig{T: t, Rig: on, js: js, login: login}
 }
 
-func (r *rig) command(name string, args ...string) subprocess.Command {
-	return subprocess.Command{Name: name, Path: clitest.BuildDirector(r), Args: args, Env: r.env, Logs: r.logs}
-}
-
-// replica is a running replica with workers.
-type replica struct {
-	*subprocess.Process
-
-	url string
-}
-
-// serve starts a replica with workers, and waits until it is ready. Settings are NAME=value.
-func (r *rig) serve(name string, settings ...string) *replica {
+// serve starts a replica with workers, and waits until it is ready.
+func (r *rig) serve() *rigtest.Process {
 	r.Helper()
-	addrs, err := subprocess.FreeAddrs(r.Context(), 1)
-	require.NoError(r, err)
-	command := r.command(name, "serve", "--work", "--addr", addrs[0])
-	command.Env = append(slices.Clip(command.Env), settings...)
-	p, err := command.Start()
-	require.NoError(r, err)
-	r.Cleanup(func() {
-		p.Kill()
-		if r.Failed() {
-			text, _ := os.ReadFile(filepath.Join(r.logs, name+".log"))
-			r.Logf("%s:\n%s", name, text[max(0, len(text)-4000):])
-		}
-	})
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
-	defer cancel()
-	require.NoError(r, p.AwaitReady(ctx, "http://"+addrs[0]+"/readyz"))
-	return &replica{p, "http://" + addrs[0]}
-}
-
-// applyProfile makes a profile live.
-func (r *rig) applyProfile(document string) {
-	r.Helper()
-	file := filepath.Join(r.TempDir(), "profile.yaml")
-	require.NoError(r, os.WriteFile(file, []byte(document), 0o600))
-	require.NoError(r, r.command("apply", "profiles", "apply", "-f", file).Run(r.Context()))
+	return r.Serve("--work")
 }
 
 // gameServer registers a game server for mode duel with 8 seats, which ends with the test.
-func (r *rig) gameServer(at ...*replica) *sdk.GameServer {
+func (r *rig) gameServer(at ...*rigtest.Process) *sdk.GameServer {
 	r.Helper()
 	var urls []string
 	for _, replica := range at {
-		urls = append(urls, replica.url)
+		urls = append(urls, replica.URL)
 	}
 	client, err := sdk.New(sdk.Options{URLs: urls})
 	require.NoError(r, err)
 	server, err := sdk.Start(r.Context(), client, sdk.ServerOptions{
-		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: fleetToken,
+		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: rigtest.FleetToken,
 	})
 	require.NoError(r, err)
 	r.Cleanup(func() {
@@ -120,16 +75,16 @@ func (r *rig) token(sub string, ttl time.Duration) string {
 type object = map[string]any
 
 // player makes a player in JavaScript who knows some replicas.
-func (r *rig) player(sub string, at ...*replica) {
+func (r *rig) player(sub string, at ...*rigtest.Process) {
 	r.Helper()
 	r.playerWith(sub, []string{r.token(sub, time.Hour)}, at...)
 }
 
-func (r *rig) playerWith(sub string, tokens []string, at ...*replica) {
+func (r *rig) playerWith(sub string, tokens []string, at ...*rigtest.Process) {
 	r.Helper()
 	var urls []string
 	for _, replica := range at {
-		urls = append(urls, replica.url)
+		urls = append(urls, replica.URL)
 	}
 	ask[any](r, "player", object{"player": sub, "urls": urls, "tokens": tokens})
 }

@@ -70,7 +70,7 @@ type match struct {
 var duel = object{"region": "eu", "mode": "duel"}
 
 func seatsPlayers(r *rig) {
-	a := r.serve("a")
+	a := r.serve()
 	server := r.gameServer(a)
 	for _, sub := range []string{"alice", "bob", "mallory"} {
 		r.player(sub, a)
@@ -99,7 +99,7 @@ func seatsPlayers(r *rig) {
 }
 
 func waitsForServers(r *rig) {
-	a, b := r.serve("a"), r.serve("b")
+	a, b := r.serve(), r.serve()
 	r.player("alice", a, b)
 	ask[any](r, "begin", object{"id": "seat", "step": "seat", "args": object{"player": "alice", "request": duel, "awaitServers": true}})
 	retries := ask[[]failure](r, "retries", object{"player": "alice", "n": 2})
@@ -110,14 +110,10 @@ func waitsForServers(r *rig) {
 
 // The replica answers 503 while Postgres cannot be reached.
 func waitsOutAnOutage(r *rig) {
-	var database string
-	for _, setting := range r.env {
-		if name := "DATABASE_URL="; len(setting) > len(name) && setting[:len(name)] == name {
-			database = setting[len(name):]
-		}
-	}
-	proxy := dbtest.NewProxy(r, database, nil)
-	a, direct := r.serve("a", "DATABASE_URL="+proxy.URL), r.serve("direct")
+	direct := r.serve()
+	proxy := dbtest.NewProxy(r, r.Pool.Config().ConnString(), nil)
+	r.Env = append(r.Env, "DATABASE_URL="+proxy.URL)
+	a := r.serve()
 	r.gameServer(direct)
 	r.player("alice", a)
 	proxy.Shut()
