@@ -146,8 +146,9 @@ docker: ## Build the images lattice-director and lattice-arena
 	docker build --build-arg VERSION=$(VERSION) --target arena -t lattice-arena:$(VERSION) -t lattice-arena:latest .
 
 .PHONY: docker-check
-docker-check: ## Build both images on a real engine, and run the director's until SIGTERM (needs an engine, best one of your own)
+docker-check: ## Build both images on a real engine, run the director's until SIGTERM, and start all of compose.yaml (needs an engine, best one of your own)
 	@ops/docker-check.sh
+	@ops/compose-check.sh
 
 .PHONY: release
 release: $(BIN)/goreleaser $(BIN)/syft ## Build binaries, archives, packages, checksums and SBOMs into .bin/release/; publishes nothing without RELEASE_FLAGS

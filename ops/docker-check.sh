@@ -8,6 +8,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+. ops/stand-ins.sh
+
 work=$(mktemp -d)
 name=director-check-$$
 cleanup() {
@@ -21,44 +23,10 @@ trap cleanup EXIT
 say() { printf '==> %s\n' "$*"; }
 fail() { printf 'docker-check: %s\n' "$*" >&2; exit 1; }
 
-# have_image returns whether the engine has an image or can pull it.
-have_image() { docker image inspect "$1" >/dev/null 2>&1 || timeout 120 docker pull --quiet "$1" >/dev/null 2>&1; }
-
-# Debian with the Go of this machine, as far as a build without cgo needs it.
-stand_in_golang() {
-	local goroot root=$work/golang
-	goroot=$(go env GOROOT)
-	mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$root"
-	cp -a "$goroot" "$root/usr/local/go"
-	cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-	tar --create --numeric-owner --one-file-system --directory "$root" . |
-		docker import --change 'ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin GOTOOLCHAIN=local' - "$1" >/dev/null
-	rm -rf "$root"
-}
-
-# Certificates, time zones and the user 65532, and nothing that runs.
-stand_in_static() {
-	local root=$work/static
-	mkdir -p "$root"/{etc/ssl/certs,usr/share,home/nonroot,tmp}
-	echo 'nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin' >"$root/etc/passwd"
-	echo 'nonroot:x:65532:' >"$root/etc/group"
-	cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-	cp -a /usr/share/zoneinfo "$root/usr/share/"
-	chown 65532:65532 "$root/home/nonroot" && chmod 1777 "$root/tmp"
-	tar --create --numeric-owner --directory "$root" . | docker import --change 'USER 65532' --change 'WORKDIR /home/nonroot' \
-		--change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt' - "$1" >/dev/null
-}
-
 docker info >/dev/null 2>&1 || fail 'no engine answers: start one, or set DOCKER_HOST'
 
 sed -n 's/^FROM \([^ ]*\) AS.*/\1/p' Dockerfile | sort --unique | while read -r base; do
-	have_image "$base" && continue
-	say "no $base: making a stand-in from this machine"
-	case $base in
-	golang:*) stand_in_golang "$base" ;;
-	*static*) stand_in_static "$base" ;;
-	*) fail "cannot make a stand-in for $base" ;;
-	esac
+	need_image "$base" || fail "cannot make a stand-in for $base"
 done
 
 version=$(git describe --tags --always --dirty)
