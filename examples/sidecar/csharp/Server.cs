@@ -3,6 +3,7 @@
 using System;
 using System.Collections.Concurrent;
 using System.IO;
+using System.Linq;
 using System.Net;
 using System.Net.Http;
 using System.Net.Sockets;
@@ -68,6 +69,7 @@ class Server
 {
     readonly Sidecar sidecar = new Sidecar(Environment.GetEnvironmentVariable("SIDECAR") ?? "http://127.0.0.1:9357");
     readonly ConcurrentDictionary<string, TcpClient> connections = new ConcurrentDictionary<string, TcpClient>(); // by the id of a player
+    readonly ConcurrentDictionary<string, bool> kicked = new ConcurrentDictionary<string, bool>(); // ids whose player may not play on
     object about;
 
     static Task Main() => new Server().Run();
@@ -100,6 +102,7 @@ class Server
             id = player.GetProperty("id").GetString();
             connections[id] = connection;
             await answers.WriteLineAsync($"welcome {player.GetProperty("sub")} to a {player.GetProperty("mode")} for {player.GetProperty("max_players")}");
+            if (kicked.ContainsKey(id)) return;
             for (string line; (line = await lines.ReadLineAsync()) != null;) await answers.WriteLineAsync("you said: " + line);
         }
         catch (Exception e) when (e is IOException || e is ObjectDisposedException) { } // the connection broke, or was closed by a kick
@@ -107,12 +110,31 @@ class Server
         {
             connection.Close();
             if (id != null && connections.TryRemove(id, out _)) await sidecar.Call("DELETE", "/players/" + id);
+            if (id != null) kicked.TryRemove(id, out _);
         }
+    }
+
+    /// <summary>Disconnects a player, also one whom Play does not know yet: it looks into kicked.</summary>
+    void Kick(string id)
+    {
+        kicked[id] = true;
+        if (connections.TryGetValue(id, out var connection)) connection.Close();
+    }
+
+    /// <summary>Kicks before the stream began were not heard: whoever is admitted no more was kicked.</summary>
+    async Task KickOthers()
+    {
+        var here = connections.Keys;
+        var (status, answer) = await sidecar.Call("GET", "/players");
+        if (status != 200) return;
+        var admitted = answer.GetProperty("players").EnumerateArray().Select(p => p.GetProperty("id").GetString()).ToHashSet();
+        foreach (var id in here.Where(id => !admitted.Contains(id))) Kick(id);
     }
 
     async Task Hear(string name, JsonElement data)
     {
-        if (name == "kick" && connections.TryGetValue(data.GetProperty("id").GetString(), out var kicked)) kicked.Close();
+        if (name == "kick") Kick(data.GetProperty("id").GetString());
+        if (name == "players") await KickOthers();
         if (name != "status") return;
         switch (data.GetProperty("state").GetString())
         {
