@@ -34,6 +34,8 @@ func newFleetAtWork(t *testing.T) *opsDB {
 	d.agentsAtWork()
 	d.provisioned()
 	d.lobbyAtWork()
+	d.exec(`INSERT INTO player_refusals (sub, hour, call, code, region, mode, detail, request_id, times, first_at, last_at)
+		VALUES ('fay', date_trunc('hour', now(), 'UTC'), 'POST /matchmake', 'no_capacity', 'eu', 'duel', 'full', '', 3, now(), now())`)
 
 	d.key("retiring", "-2 days", "-1 minute")
 	d.key("tainted", "-1 minute", "1 day")
