@@ -1,95 +1,116 @@
 package sdk
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 )
 
 const (
-	// silence is how long a stream may send nothing: the director sends a comment every 15 seconds.
-	silence = 45 * time.Second
-	// maxEventBytes bounds one line of a stream.
-	maxEventBytes = 64 << 10
-	// streamFailures is after how many streams in a row that brought nothing Watch polls instead.
+	// streamFailures is after how many streams in a row that brought no state Watch polls instead.
 	streamFailures = 3
+	// steadyStream is after which life of a stream the next failure counts as the first.
+	steadyStream = 10 * time.Second
 )
 
 // Watch returns a channel of the ticket's states, beginning with the current one or, after Next or an earlier Watch, with those
 // that the program has missed. A waiting ticket is sent again when one of its rules widens. The channel is closed after a final
 // state, when ctx ends, and after an error that a retry cannot change, which err returns once the channel is closed.
 //
-// Watch follows a stream of events and, where a stream breaks, connects again without a loss. Where streams bring nothing, as
-// behind a proxy that buffers answers, it polls.
+// Watch follows a stream of events and, where a stream breaks, connects again without a loss. A replica that does not answer within
+// Options.AttemptTimeout is left for the next one. Where streams bring nothing, as behind a proxy that buffers answers, it polls.
 func (q *Queued) Watch(ctx context.Context) (states <-chan QueueStatus, err func() error) {
-	out := make(chan QueueStatus)
+	w := &watch{Queued: q, out: make(chan QueueStatus)}
 	var failed error
-	sent := false
 	go func() {
-		defer close(out)
-		failed = q.follow(ctx, func(s QueueStatus) error {
-			if sent && s.Version == q.last.Version && s.State == q.last.State && reflect.DeepEqual(s.Step, q.last.Step) {
-				return nil // a new stream begins with the current state
-			}
-			q.last, sent = s, true
-			select {
-			case out <- s:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
+		defer close(w.out)
+		failed = w.follow(ctx)
 	}()
-	return out, func() error { return failed }
+	return w.out, func() error { return failed }
+}
+
+// watch is one call of [Queued.Watch].
+type watch struct {
+	*Queued
+	out    chan QueueStatus
+	passed *QueueStatus // the last state that was passed on; nil before the first
+	seen   int          // counts the states that arrived, also those that are no news
+	broken bool         // a replica has answered with an internal error
 }
 
 // follow passes on the ticket's states until a final one.
-func (q *Queued) follow(ctx context.Context, emit func(QueueStatus) error) error {
-	pause, empty := newPacer(q.player.client.opts), 0
-	for empty < streamFailures {
-		version := q.last.Version
-		err := q.stream(ctx, emit)
+func (w *watch) follow(ctx context.Context) error {
+	if w.last.State.Final() {
+		return w.pass(ctx, w.last)
+	}
+	pause := newPacer(w.player.client.opts)
+	for empty := 0; empty < streamFailures; {
+		opened, seen := time.Now(), w.seen
+		err := w.stream(ctx)
 		switch {
-		case q.last.State.Final():
-			return nil
+		case w.last.State.Final():
+			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !retryable(err):
+		case !w.again(err):
 			return err
-		case q.last.Version > version:
-			empty = 0
-			pause.Reset()
-		default:
+		case w.seen == seen:
 			empty++
+		case time.Since(opened) >= steadyStream:
+			pause.Reset()
+			fallthrough
+		default:
+			empty = 0
 		}
 		pause.after(err)
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
-	return q.poll(ctx, emit)
+	return w.poll(ctx)
 }
 
-func (q *Queued) poll(ctx context.Context, emit func(QueueStatus) error) error {
-	for {
-		s, err := q.Next(ctx)
-		if err != nil {
-			return err
-		}
-		if err := emit(s); err != nil || s.State.Final() {
-			return err
-		}
+// again returns whether another stream may work. An internal error is repeated once, as docs/players.md says.
+func (w *watch) again(err error) bool {
+	if answer, answered := errors.AsType[*Error](err); answered && answer.Status == http.StatusInternalServerError && !w.broken {
+		w.broken = true
+		return true
 	}
+	return retryable(err)
+}
+
+// pass passes on a state, unless the program has it: a new stream begins with the current state.
+func (w *watch) pass(ctx context.Context, s QueueStatus) error {
+	w.seen++
+	if p := w.passed; p != nil && (s.Version < p.Version || s.Version == p.Version && s.State == p.State && reflect.DeepEqual(s.Step, p.Step)) {
+		return nil
+	}
+	w.passed, w.last = &s, s
+	select {
+	case w.out <- s:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *watch) poll(ctx context.Context) error {
+	var s QueueStatus
+	err := w.player.do(ctx, call{method: http.MethodGet, path: w.path("")}, &s)
+	for err == nil {
+		if err = w.pass(ctx, s); err != nil || s.State.Final() {
+			return err
+		}
+		s, err = w.Next(ctx)
+	}
+	return err
 }
 
 func sleep(ctx context.Context, pause backoff.BackOff) error {
@@ -103,82 +124,46 @@ func sleep(ctx context.Context, pause backoff.BackOff) error {
 	}
 }
 
-// stream follows one stream of events until it ends.
-func (q *Queued) stream(ctx context.Context, emit func(QueueStatus) error) error {
-	ctx, cut := context.WithCancel(ctx)
-	defer cut()
-	resp, err := q.connect(ctx)
+// stream follows one stream of events until it ends, which is an error unless the last state was final.
+func (w *watch) stream(ctx context.Context) error {
+	events, err := w.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	watchdog := time.AfterFunc(silence, cut)
-	defer watchdog.Stop()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEventBytes)
-	for lines.Scan() {
-		watchdog.Reset(silence)
-		data, isData := strings.CutPrefix(lines.Text(), "data: ")
-		if !isData {
-			continue // the name and the id are in the data as well
-		}
+	defer events.close()
+	for {
 		var s QueueStatus
-		if err := json.Unmarshal([]byte(data), &s); err != nil {
-			return fmt.Errorf("sdk: an event of ticket %s: %w", q.id, err)
+		if err := events.next(&s); err != nil {
+			return err
 		}
-		if err := emit(s); err != nil || s.State.Final() {
+		if s.TicketID != w.id {
+			return &unreachableError{fmt.Errorf("an event is not of ticket %s", w.id)}
+		}
+		if err := w.pass(ctx, s); err != nil || s.State.Final() {
 			return err
 		}
 	}
-	return &unreachableError{errors.Join(lines.Err(), errStreamEnded)}
 }
 
-var errStreamEnded = errors.New("the stream of events has ended")
-
 // connect opens a stream at the next replica that answers.
-func (q *Queued) connect(ctx context.Context) (resp *http.Response, err error) {
-	token, err := q.player.token(ctx)
+func (w *watch) connect(ctx context.Context) (events *eventStream, err error) {
+	token, err := w.player.token(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sdk: access token: %w", err)
 	}
-	k := call{method: http.MethodGet, path: q.path("/events"), header: http.Header{"Authorization": {"Bearer " + token}}}
-	if q.last.Version > 0 {
-		k.header.Set("Last-Event-ID", strconv.Itoa(q.last.Version))
+	k := call{method: http.MethodGet, path: w.path("/events"), header: http.Header{"Authorization": {"Bearer " + token}}}
+	if w.last.Version > 0 {
+		k.header.Set("Last-Event-ID", strconv.Itoa(w.last.Version))
 	}
-	c := q.player.client
+	c := w.player.client
 	for range c.replicas.count() {
 		rep := c.replicas.pick(time.Now())
-		resp, err = c.open(ctx, rep.base, k)
+		events, err = c.openEvents(ctx, rep.base, k)
 		if !replicaUnavailable(err) || ctx.Err() != nil {
-			return resp, err
+			return events, err
 		}
 		c.replicas.failed(rep, time.Now())
 		c.opts.Logger.LogAttrs(ctx, slog.LevelDebug, "a replica streams no events", slog.Any("error", err))
 	}
-	return resp, err
-}
-
-// open sends k to one replica once and returns the answer with its body, which the caller closes.
-func (c *Client) open(ctx context.Context, base string, k call) (*http.Response, error) {
-	req, err := c.request(ctx, base, k)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "text/event-stream, application/problem+json")
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, &unreachableError{err}
-	}
-	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return resp, nil
-	}
-	defer resp.Body.Close()
-	body, err := readBounded(resp.Body)
-	if err != nil {
-		return nil, &unreachableError{err}
-	}
-	if resp.StatusCode == http.StatusOK {
-		return nil, &unreachableError{errStreamEnded}
-	}
-	return nil, decodeError(resp, k, body)
+	return events, err
 }

@@ -1,0 +1,109 @@
+package sdk
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	// silence is how long a stream may send nothing: the director sends a comment every 15 seconds.
+	silence = 45 * time.Second
+	// maxEventBytes bounds one line of a stream.
+	maxEventBytes = 64 << 10
+)
+
+var (
+	errStreamEnded = errors.New("the stream of events has ended")
+	errNoStream    = errors.New("the answer is no stream of events")
+	errInTime      = errors.New("no answer in time")
+)
+
+// eventStream is an open stream of events, for one goroutine. Its errors are unreachableErrors: another replica, or a poll, may work.
+type eventStream struct {
+	body  io.ReadCloser
+	lines *bufio.Scanner
+	timer *time.Timer // ends the connection
+	cut   context.CancelCauseFunc
+}
+
+// openEvents sends k to one replica once. The replica has Options.AttemptTimeout to begin the stream, or to send its refusal.
+func (c *Client) openEvents(ctx context.Context, base string, k call) (*eventStream, error) {
+	ctx, cut := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(c.opts.AttemptTimeout, func() { cut(errInTime) })
+	s, err := c.beginEvents(ctx, base, k)
+	if err != nil {
+		timer.Stop()
+		cut(nil)
+		return nil, err
+	}
+	s.timer, s.cut = timer, cut
+	return s, nil
+}
+
+func (c *Client) beginEvents(ctx context.Context, base string, k call) (*eventStream, error) {
+	req, err := c.request(ctx, base, k)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream, application/problem+json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unreached(ctx, err)
+	}
+	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, maxEventBytes)
+		return &eventStream{body: resp.Body, lines: lines}, nil
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil, &unreachableError{errNoStream}
+	}
+	body, err := readBounded(resp.Body)
+	if err != nil {
+		return nil, unreached(ctx, err)
+	}
+	return nil, decodeError(resp, k, body)
+}
+
+// unreached returns the error of a connection, which is silent about why it was cut.
+func unreached(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return &unreachableError{err}
+}
+
+// next blocks until the next event and decodes its data: the name and the id are in the data as well. The time in which the caller
+// works on an event does not count as silence.
+func (s *eventStream) next(out any) error {
+	defer s.timer.Stop()
+	for {
+		s.timer.Reset(silence)
+		if !s.lines.Scan() {
+			return &unreachableError{errors.Join(errStreamEnded, s.lines.Err())}
+		}
+		data, isData := strings.CutPrefix(s.lines.Text(), "data: ")
+		if !isData {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), out); err != nil {
+			return &unreachableError{fmt.Errorf("the stream of events is unreadable: %w", err)}
+		}
+		return nil
+	}
+}
+
+// close ends the connection.
+func (s *eventStream) close() {
+	s.timer.Stop()
+	s.cut(nil)
+	_ = s.body.Close()
+}
