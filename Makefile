@@ -38,6 +38,8 @@ PLUGINS      := $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen
 
 # How many seconds the bots of `make demo` play. Empty: the demo's default.
 export DEMO_SECONDS ?=
+# Whether `make demo` runs on after its end, for half an hour, with a link to the console: 1 or 0. Empty: on a terminal.
+export DEMO_STAY ?=
 
 .PHONY: help
 help: ## List the targets
@@ -46,9 +48,10 @@ help: ## List the targets
 ##@ Start here
 
 .PHONY: demo
-demo: postgres ## Run game servers and players, start servers where players come, let friends meet in a lobby, and kill a game server, two workers and a replica; takes about a minute
+demo: postgres ## Run game servers and players, start servers where players come, let friends meet in a lobby, and kill a game server, two workers and a replica; takes about a minute, then shows the console until Ctrl-C (DEMO_STAY=0: ends)
 	@echo "building the demo: two minutes the first time, seconds after that"
-	@go run ./examples/demo
+	@go build -o $(BIN)/demo ./examples/demo
+	@exec $(BIN)/demo
 
 .PHONY: test
 test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector

@@ -4,12 +4,14 @@
 // for the profile ranked.yaml, before there is a game server. Four friends meet in the realtime lobby, on both replicas, and play a match together
 // while one replica is killed. The demo kills a game server, a worker and a replica with kill -9,
 // drains a server in SQL as an operator does, shows stolen tokens to game servers, and kills a worker while servers start. It ends with one match explained and with
-// proofs; its exit code is 1 when one fails. The bots play for $DEMO_SECONDS, by default 60.
+// proofs; its exit code is 1 when one fails. The bots play for $DEMO_SECONDS, by default 60. On a terminal, or with DEMO_STAY=1, the system then
+// runs on for half an hour, to be looked at in the console.
 //
 // demo.go is the main program. cluster.go and matchmaker.go start the processes and bots.go the players; answers.go records the
 // answers that players get. chaos.go injects the faults, those of the queue in queueing.go. watch.go reads the ops views,
 // pool.go plays in the region whose servers the director starts, and servers.go looks at these. lobby.go is the friends' evening in the realtime
-// lobby. proofs.go, pool_proofs.go and lobby_proofs.go make the proofs, rules.go the one on the rules of matches, and screen.go prints. The game itself is examples/arena.
+// lobby. proofs.go, pool_proofs.go and lobby_proofs.go make the proofs, rules.go the one on the rules of matches, stay.go waits while somebody looks around, and
+// screen.go prints. The game itself is examples/arena.
 package main
 
 import (
@@ -39,14 +41,27 @@ const (
 const extraTime = time.Minute
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A terminal that is closed sends SIGHUP.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once; the kernel then kills its children
-	length, err := parseLength(os.Getenv("DEMO_SECONDS"))
+	opts, err := parse(os.Getenv, isTerminal(os.Stdout))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(exitUsage)
 	}
-	os.Exit(run(ctx, length, os.Stdout))
+	os.Exit(run(ctx, opts, os.Stdout))
+}
+
+// options are what the environment says.
+type options struct {
+	length time.Duration // of the play
+	stay   time.Duration // how long the system runs on at most; 0: it ends with the play
+}
+
+func parse(getenv func(string) string, terminal bool) (o options, err error) {
+	length, badLength := parseLength(getenv("DEMO_SECONDS"))
+	stay, badStay := parseStay(getenv("DEMO_STAY"), terminal)
+	return options{length, stay}, errors.Join(badLength, badStay)
 }
 
 // parseLength refuses less than 15 seconds, in which a lease expires and players are seated elsewhere, and more than an hour,
@@ -60,32 +75,45 @@ func parseLength(seconds string) (time.Duration, error) {
 }
 
 // run is the program. All processes that it starts have ended when it returns.
-func run(ctx context.Context, length time.Duration, out io.Writer) (code int) {
+func run(ctx context.Context, opts options, out io.Writer) (code int) {
 	s, c := &screen{out: out}, &cluster{}
-	proofs, err := perform(ctx, c, s, length)
-	return conclude(ctx, c, s, proofs, err)
+	end := perform(ctx, c, s, opts)
+	return conclude(ctx, c, s, end)
+}
+
+// ending is how the demo ended.
+type ending struct {
+	proofs []proof
+	shown  int // how many of the proofs are printed
+	err    error
 }
 
 // perform starts everything, plays, proves and stops everything.
-func perform(ctx context.Context, c *cluster, s *screen, length time.Duration) (proofs []proof, err error) {
-	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n", length.Seconds())
+func perform(ctx context.Context, c *cluster, s *screen, opts options) (end ending) {
+	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n", opts.length.Seconds())
 	defer func() {
 		stopped := c.stop()
-		if err == nil {
-			proofs = append(proofs, endedWell(stopped))
+		if end.err == nil {
+			end.proofs = append(end.proofs, endedWell(stopped))
 		}
 	}()
 	if err := c.start(ctx, s); err != nil {
-		return nil, err
+		return ending{err: err}
 	}
 	s.printf("  %-9s %s  (watch it in a browser)\n", "console", c.console)
 	players, err := newPlayers(c)
 	if err != nil {
-		return nil, err
+		return ending{err: err}
 	}
 	defer players.close()
 	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount, largestParty)
-	return play(ctx, c, players, s, length)
+	end.proofs, end.err = play(ctx, c, players, s, opts.length)
+	if end.err == nil && opts.stay > 0 {
+		end.shown = len(end.proofs)
+		s.summary(end.proofs, end.proofs)
+		end.err = visit{opts.stay, c.console, players.Run, c.unexpectedExit}.lookAround(ctx, s)
+	}
+	return end
 }
 
 // play runs the bots and the chaos until all steps are done, and then makes the proofs.
@@ -121,19 +149,28 @@ func play(ctx context.Context, c *cluster, players *players, s *screen, length t
 }
 
 // conclude prints the result. It keeps the logs when a promise was broken.
-func conclude(ctx context.Context, c *cluster, s *screen, proofs []proof, err error) (code int) {
+func conclude(ctx context.Context, c *cluster, s *screen, end ending) (code int) {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && end.shown == 0: // after the proofs, Ctrl-C is the usual end
 		c.remove()
 		s.printf("\nInterrupted; everything has been stopped and removed.\n")
 		return exitInterrupted
-	case err != nil:
-		s.printf("\nThe demo failed: %v\n", err)
-	case s.summary(proofs):
+	case end.err != nil:
+		s.printf("\nThe demo failed: %v\n", end.err)
+	case s.summary(end.proofs[end.shown:], end.proofs):
 		c.remove()
-		s.printf("\nOperate one yourself: make dev, and open the console at http://127.0.0.1:8090\n")
+		if end.shown == 0 {
+			s.printf("%s", howToLook)
+		}
 		return exitKept
 	}
 	s.printf("The logs of all processes are in %s\n", c.logs())
 	return exitBroken
 }
+
+// howToLook are the last lines where nobody looks on, as in CI.
+const howToLook = `
+Look around in the console of this system:  make demo DEMO_STAY=1
+Run a director to try, with a console:      make dev
+Make your first game server:                docs/tutorial.md
+`

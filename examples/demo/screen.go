@@ -39,22 +39,29 @@ func (s *screen) step(what string, do func() (how string, err error)) error {
 
 func took(since time.Time) string { return fmt.Sprintf("in %.1f s", time.Since(since).Seconds()) }
 
-// summary prints the proofs and where to read on. It reports whether all promises were kept.
-func (s *screen) summary(proofs []proof) bool {
-	broken := 0
+// summary prints some of the proofs, and how many of all failed. It reports whether all promises were kept.
+func (s *screen) summary(some, all []proof) bool {
 	s.printf("\n")
-	for _, p := range proofs {
+	for _, p := range some {
 		mark := "✓"
 		if !p.ok {
-			broken++
 			mark = "✗"
 		}
 		s.printf("%s %s\n    %s\n", mark, p.claim, p.evidence)
 	}
-	if broken > 0 {
-		s.printf("\n%d of %d promises were broken.\n", broken, len(proofs))
+	if broken := countBroken(all); broken > 0 {
+		s.printf("\n%d of %d promises were broken.\n", broken, len(all))
 		return false
 	}
-	s.printf("\nAll promises were kept. Next: `make dev` runs a director to try, docs/tutorial.md makes your first game server.\n")
+	s.printf("\nAll promises were kept.\n")
 	return true
+}
+
+func countBroken(proofs []proof) (n int) {
+	for _, p := range proofs {
+		if !p.ok {
+			n++
+		}
+	}
+	return n
 }
