@@ -135,8 +135,12 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 		return nil, nil
 	}
 	if len(entries) > 0 {
+		s.mark = after
+		if entries = notBefore(s.pos, entries); len(entries) == 0 {
+			return nil, nil
+		}
 		last := &entries[len(entries)-1]
-		s.mark, s.pos, s.lookUp = after, last.at, last.ID != ""
+		s.pos, s.lookUp = last.at, last.ID != ""
 		return entries, nil
 	}
 	select {
@@ -147,6 +151,17 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 	case <-s.events.stopped:
 		return nil, unavailable("this replica is shutting down")
 	}
+}
+
+// notBefore returns the entries without those that a stream at pos has received: it has replayed them from the database before this replica
+// read them. A Sync at pos may be a new one.
+func notBefore(pos position, entries []entry) []entry {
+	for i := range entries {
+		if c := entries[i].at.compare(pos); c > 0 || c == 0 && entries[i].Type == Sync {
+			return entries[i:]
+		}
+	}
+	return nil
 }
 
 // resume finds the event at the stream's position, in memory or in the database, and returns the remaining events of its row.

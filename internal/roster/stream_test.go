@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -131,4 +132,41 @@ func FuzzParsePosition(f *testing.F) {
 			require.GreaterOrEqual(t, p.n, 0)
 		}
 	})
+}
+
+// Pins events that were repeated by a replica that had read less of the log than the stream had replayed.
+func TestResumingAheadOfTheReplica(t *testing.T) {
+	t.Parallel()
+	b, first := started(t)
+	s := first.stream("")
+	behind := b.follow(t)
+	log := &pausedLog{EventStore: behind.store, resume: make(chan struct{})}
+	behind.run(alert, func(f *follower) { f.events.store = log })
+	_ = behind.stream("") // begins to read
+	a := agentID(1)
+	b.writes(func(c *change) { c.joins(a) })
+	s.gets(InstanceJoined + " " + a)
+	b.writes(func(c *change) { c.creates(a, "r1") })
+	last := s.gets(RoomCreated + " r1")
+	resumed := behind.stream(last.ID)
+	resumed.gets(Sync)
+	close(log.resume)
+	b.writes(func(c *change) { c.creates(a, "r2") })
+	resumed.gets(RoomCreated + " r2")
+}
+
+// pausedLog is a store from which events are not read until resume is closed.
+type pausedLog struct {
+	EventStore
+
+	resume chan struct{}
+}
+
+func (l *pausedLog) AgentEventsAfter(ctx context.Context, region string, after db.AgentEventPoint) (db.AgentEventPage, error) {
+	select {
+	case <-l.resume:
+		return l.EventStore.AgentEventsAfter(ctx, region, after)
+	case <-ctx.Done():
+		return db.AgentEventPage{}, ctx.Err()
+	}
 }
