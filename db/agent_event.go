@@ -72,11 +72,13 @@ func (q *Queries) agentEventsAfter(ctx context.Context, region string, after Age
 	var rows []AgentEventsAfterRow
 	var held bool
 	reach := AgentEventReach + agentEventsBehind
+	// Each statement has a snapshot of its own. This one is the first: if the older transaction ended between the page and it, the page would
+	// lack the event, and nothing would say so.
+	queue(&p, &held, (*Queries).AgentEventsHeld, AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
 	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (EventHorizonRow, error) { return q.EventHorizon(ctx) }, struct{}{})
 	queue(&p, &rows, (*Queries).AgentEventsAfter, AgentEventsAfterParams{
 		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: agentEventPage, Bytes: agentEventBytes,
 	})
-	queue(&p, &held, (*Queries).AgentEventsHeld, AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
 	if err := q.send(ctx, &p); err != nil {
 		return AgentEventPage{Next: after}, err
 	}

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -163,4 +164,33 @@ func (p *processes) agrees(t require.TestingT, f *follower, m *mirror) {
 	}
 	require.Len(t, listed, len(m.instances))
 	require.Equal(t, m.rooms, rooms)
+}
+
+// Pins an event that was neither read nor reported as held, because the older transaction ended between these two statements. Nothing
+// notifies of that end, so streams were silent until the next poll.
+func TestAnEventIsReadOrHeld(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at, err := b.store.AgentEventsEnd(t.Context())
+	require.NoError(t, err)
+	reader := b.follow(t).store
+	for i := range 300 {
+		older := b.begin()
+		_ = older.tx()
+		id := agentID(i)
+		c := b.begin()
+		c.logs(db.EventAgentLeft, id, db.InstanceInfo{ID: id})
+		require.NoError(t, c.Commit(t.Context()))
+		ended := make(chan error, 1)
+		go func() { ended <- older.Commit(context.Background()) }()
+		page, err := reader.AgentEventsAfter(t.Context(), region, at.Next)
+		require.NoError(t, err)
+		require.True(t, len(page.Events) == 1 || page.Held, "round %d: the reader would wait for a notification", i)
+		require.NoError(t, <-ended)
+		for len(page.Events) == 0 { // another test's transaction may hold it
+			page, err = reader.AgentEventsAfter(t.Context(), region, at.Next)
+			require.NoError(t, err)
+		}
+		at = page
+	}
 }
