@@ -77,13 +77,15 @@ type Loop struct {
 	followed   atomic.Int64   // when the changes of the queue were last read, in Unix nanoseconds; 0: not yet
 	waitsPut   time.Time      // when waiting times were last recorded
 	shared     time.Time      // when this worker last considered giving a profile up
+
+	turnTime, maxLate time.Duration // the constants of these names; tests of replays change them
 }
 
 // New makes a loop. Errors: its metrics are registered already.
 func New(o Options) (*Loop, error) {
 	o = o.withDefaults()
 	l := &Loop{Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
-		unreadable: map[string]int{}}
+		unreadable: map[string]int{}, turnTime: turnTime, maxLate: maxLate}
 	l.emptyQueue()
 	l.commits, l.calls = newCommits(o.Store, o.Universe), newCalls(o)
 	var err error

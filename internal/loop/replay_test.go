@@ -31,7 +31,9 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 	b := setup(t)
 	b.host("host-1", 5000, "arena")
 	b.profile("trios", trios)
-	b.worker()
+	l := b.loop(func(o *loop.Options) { o.Lease = time.Minute }) // a worker that loses its lease begins anew, with another seed
+	l.Unhurried()
+	b.run(l)
 	random := rand.New(rand.NewPCG(1, 2))
 	n := 0
 	queue := func() {
@@ -57,8 +59,8 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 	report := b.replay("trios", from)
 	t.Log(whatif.Verdict(report))
 	require.Greater(t, report.Reproduced.SameRules, 90)
-	// All of them, unless this machine is so busy that a turn lasts longer than it may or begins a second late.
-	require.GreaterOrEqual(t, report.Reproduced.FromSame*100, report.Reproduced.SameRules*90)
+	// All of them, but for one in about a thousand on a busy machine.
+	require.GreaterOrEqual(t, report.Reproduced.FromSame*100, report.Reproduced.SameRules*97)
 	require.Equal(t, 1, report.Reproduced.Owners)
 }
 

@@ -114,12 +114,22 @@ func (b *bundle) draft(d ticketbody.Draft, party ...string) string {
 // worker runs a loop with a store of its own, as in another pod.
 func (b *bundle) worker(change ...func(*loop.Options)) (stop func()) {
 	b.t.Helper()
+	return b.run(b.loop(change...))
+}
+
+func (b *bundle) loop(change ...func(*loop.Options)) *loop.Loop {
+	b.t.Helper()
 	o := loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, c := range change {
 		c(&o)
 	}
 	l, err := loop.New(o)
 	require.NoError(b.t, err)
+	return l
+}
+
+// run runs a loop until the test ends or stop is called.
+func (b *bundle) run(l *loop.Loop) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
 	done := make(chan struct{})
 	go func() { defer close(done); l.Run(ctx) }()

@@ -33,7 +33,7 @@ func (l *Loop) turn(ctx context.Context) {
 func (l *Loop) before(ctx context.Context, at time.Time) {
 	for _, p := range l.inOrder() {
 		started := time.Now()
-		for l.due(p, at) && time.Since(started) < turnTime {
+		for l.due(p, at) && time.Since(started) < l.turnTime {
 			if p.function != nil {
 				l.callFunction(p)
 				continue
@@ -49,7 +49,7 @@ const maxLate = time.Second
 // due reports whether a profile has something to decide by now, and may.
 func (l *Loop) due(p *owned, now time.Time) bool {
 	if at, ok := p.engine.Next(); !p.dirty && ok && !at.After(now) {
-		if now.Sub(at) > maxLate {
+		if now.Sub(at) > l.maxLate {
 			at = now
 		}
 		p.wake(at)
@@ -70,7 +70,7 @@ func (l *Loop) decide(ctx context.Context, p *owned, started time.Time) {
 	if p.profile.Accept > 0 {
 		effort = askEffort
 	}
-	for p.dirty && time.Since(started) < turnTime && l.mayAsk(p) && l.commits.len() < maxUnderWay {
+	for p.dirty && time.Since(started) < l.turnTime && l.mayAsk(p) && l.commits.len() < maxUnderWay {
 		found, done := p.decides.Run(p.at, effort)
 		p.dirty = !done
 		for _, f := range found {
