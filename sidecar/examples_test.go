@@ -66,6 +66,7 @@ func playOnExample(t *testing.T, program ...string) {
 	r.director.Expire("example-1")
 	_, err = answers.ReadString('\n')
 	require.Error(t, err, "the game server has disconnected the player of the lost session")
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 
 	require.Eventually(t, func() bool {
 		r.director.Unwant("example-1") // again, if it was not registered again yet

@@ -2,7 +2,7 @@
 import http.client, json, os, socket, socketserver, threading, time, urllib.error, urllib.request
 
 SIDECAR = os.environ.get("SIDECAR", "http://127.0.0.1:9357")
-connections = {}  # by the id of a player
+connections, kicked = {}, set()  # by the id of a player; ids whose player may not play on
 about = {"region": "local", "modes": ["duel"], "capacity": 64}  # and the endpoint, once it listens
 
 
@@ -54,7 +54,12 @@ def events():
 
 def hear(name, data):
     if name == "kick":
-        close(connections.get(data["id"]))
+        kick(data["id"])
+    elif name == "players":  # the stream begins: kicks before it were not heard. Players who joined since then are not in data
+        here = set(connections)
+        status, answer = call("GET", "/players")
+        for player in here - {p["id"] for p in answer["players"]} if status == 200 else ():
+            kick(player)
     elif name == "status" and data["state"] in ("ended", "superseded"):
         print("over:", data["state"], flush=True)
         os._exit(0)
@@ -64,9 +69,14 @@ def hear(name, data):
         call("POST", "/shutdown")
 
 
-def close(connection):
-    if connection:
-        connection.shutdown(socket.SHUT_RDWR)
+def kick(player):
+    """Player.handle may not know the player yet: it looks into kicked."""
+    kicked.add(player)
+    try:
+        if player in connections:
+            connections[player].shutdown(socket.SHUT_RDWR)
+    except (KeyError, OSError):
+        pass  # the player has just left
 
 
 class Player(socketserver.StreamRequestHandler):
@@ -77,12 +87,15 @@ class Player(socketserver.StreamRequestHandler):
         connections[player["id"]] = self.connection
         try:
             self.send(f"welcome {player['sub']} to a {player['mode']} for {player['max_players']}")
+            if player["id"] in kicked:
+                return
             for line in self.rfile:
                 self.send("you said: " + line.decode().strip())
         except OSError:
             pass  # the connection broke, or was closed by a kick
         finally:
             del connections[player["id"]]
+            kicked.discard(player["id"])
             call("DELETE", "/players/" + player["id"])
 
     def send(self, line):
