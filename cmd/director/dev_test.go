@@ -226,8 +226,8 @@ func (p *devProcess) servesTheLobby(data string) {
 // servesRivalis connects a game server, and returns the key of the API, by what the welcome text says.
 func (p *devProcess) servesRivalis() (admin string) {
 	p.t.Helper()
-	line := strings.Fields(p.stdout.wait(p.t, "  Rivalis ")) // Rivalis URL agent key: KEY admin key: KEY
-	require.Len(p.t, line, 8)
+	line := strings.Fields(p.stdout.wait(p.t, "  Rivalis ")) // Rivalis URL agent key: KEY admin key: KEY region: REGION
+	require.Len(p.t, line, 10)
 	address, admin := line[1], line[7]
 	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: line[4], Name: "eu0", EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
 	ctx, cancel := context.WithCancel(p.t.Context())

@@ -24,7 +24,7 @@ Lattice Director %s, for development
 
   Console  %s
   API      %s    documentation: %s/docs
-  Rivalis  %s://%s    %s
+  Rivalis  %s://%s    %s    region: %s
   Lobby    %s    project: %s    control API: %s://%s    token: %s
   Metrics  http://%s/metrics
   Data     %s
@@ -50,7 +50,7 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 
 %sList the game servers: %s    Ctrl-C stops everything%s
 
-`, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(),
+`, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.OrchestratorRegion,
 		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
 		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.kept())
