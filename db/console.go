@@ -42,7 +42,8 @@ func page[R any](rows []R, n int32) ([]R, bool) {
 }
 
 // readConsole runs the statements of one page in a read-only transaction on a connection of the readers. They read views of schema ops
-// and nothing else. Errors: TooMany when as many pages are being read as may; Unavailable, also for a statement that takes too long; do's.
+// and nothing else. Errors: TooMany when as many pages are being read as may; context.Canceled, when the caller leaves while it waits; Unavailable,
+// also for a statement that takes too long; do's.
 func (s *Store) readConsole(ctx context.Context, do func(context.Context, *Queries) error) error {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
@@ -50,10 +51,7 @@ func (s *Store) readConsole(ctx context.Context, do func(context.Context, *Queri
 	case s.console <- struct{}{}:
 		defer func() { <-s.console }()
 	case <-waiting.Done():
-		return &Error{
-			Kind: TooMany, Code: "too_many_queries", Detail: "too many pages are being read by this replica: try again",
-			RetryAfter: retryAfter, Err: waiting.Err(),
-		}
+		return busyReaders(ctx, waiting.Err(), "too many pages are being read by this replica: try again")
 	}
 	// pgx closes the connection of a statement that is cancelled, and people leave pages early: the statement ends by itself.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), consoleRead)

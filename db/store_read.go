@@ -34,11 +34,17 @@ func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
 	defer cancel()
 	conn, err := s.readers.Acquire(waiting)
 	taken := s.readers.Stat().AcquiredConns() == s.readers.Config().MaxConns
-	if err != nil && taken && errors.Is(waiting.Err(), context.DeadlineExceeded) {
-		return nil, &Error{
-			Kind: TooMany, Code: "too_many_queries", Detail: "too many queries are being read by this replica: call again, another one may have room",
-			RetryAfter: retryAfter, Err: err,
-		}
+	if err != nil && taken && waiting.Err() != nil {
+		return nil, busyReaders(ctx, err, "too many queries are being read by this replica: call again, another one may have room")
 	}
 	return conn, err
+}
+
+// busyReaders returns the error of a read that waited for its turn and did not get it, which err ended: that of ctx for a caller that left,
+// else TooMany, also where the deadline of the caller was earlier than that of the wait.
+func busyReaders(ctx context.Context, err error, detail string) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &Error{Kind: TooMany, Code: "too_many_queries", Detail: detail, RetryAfter: retryAfter, Err: err}
 }

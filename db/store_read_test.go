@@ -34,3 +34,23 @@ func TestReadersInUseAreNoOutage(t *testing.T) {
 	_, err = store.QueryTickets("eu", match.Pool{}, true).Next(gone)
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// Pins a page of the console that tells a caller that left to try again, which counts as a refusal, and one that waits for ever.
+func TestPagesInUseAreNoOutage(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, "SELECT 1")
+	for range consoleReads {
+		store.console <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := store.ConsoleHealth(ctx)
+	require.True(t, IsKind(err, TooMany), "%v", err)
+	require.ErrorContains(t, err, "too many pages are being read")
+
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err = store.ConsoleHealth(gone)
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, IsKind(err, TooMany), "%v", err)
+}
