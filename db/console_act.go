@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -74,6 +75,31 @@ func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason st
 // ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000; NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
 	return acts(ctx, a, (*Queries).OpsScalePool, OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
+}
+
+// PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a time that is past;
+// NotFound; Unavailable.
+func (a Act) PausePool(ctx context.Context, region, app, version string, until time.Time) (changed bool, err error) {
+	p := OpsPausePoolParams{Region: region, App: app, Version: version, Reason: a.reason}
+	if !until.IsZero() {
+		p.Until = &until
+	}
+	return acts(ctx, a, (*Queries).OpsPausePool, p)
+}
+
+// ResumePool ends the pause of a pool and of its app version. Errors: NotFound, Unavailable.
+func (a Act) ResumePool(ctx context.Context, region, app, version string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsResumePool, OpsResumePoolParams{Region: region, App: app, Version: version})
+}
+
+// PauseProfile makes a profile make no matches; its tickets keep their place. Errors: NotFound; Conflict, for a retired profile; Unavailable.
+func (a Act) PauseProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsPauseProfile, OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
+}
+
+// ResumeProfile ends the pause of a profile. Errors: NotFound, Unavailable.
+func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
+	return acts(ctx, a, (*Queries).OpsResumeProfile, OpsResumeProfileParams{Universe: universe, Profile: profile})
 }
 
 // acts calls a function of schema ops in a transaction that names the person.

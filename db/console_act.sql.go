@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -53,6 +54,81 @@ SELECT ops.drain_agent($1::text)::bool AS changed
 
 func (q *Queries) OpsDrainAgent(ctx context.Context, agent string) (bool, error) {
 	row := q.db.QueryRow(ctx, opsDrainAgent, agent)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsPausePool = `-- name: OpsPausePool :one
+SELECT ops.pause_pool($1::text, $2::text, $3::text, $4::text, $5::timestamptz)::bool AS changed
+`
+
+type OpsPausePoolParams struct {
+	Region  string
+	App     string
+	Version string
+	Reason  string
+	Until   *time.Time
+}
+
+func (q *Queries) OpsPausePool(ctx context.Context, arg OpsPausePoolParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsPausePool,
+		arg.Region,
+		arg.App,
+		arg.Version,
+		arg.Reason,
+		arg.Until,
+	)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsPauseProfile = `-- name: OpsPauseProfile :one
+SELECT ops.pause_profile($1::text, $2::text, $3::text)::bool AS changed
+`
+
+type OpsPauseProfileParams struct {
+	Universe string
+	Profile  string
+	Reason   string
+}
+
+func (q *Queries) OpsPauseProfile(ctx context.Context, arg OpsPauseProfileParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsPauseProfile, arg.Universe, arg.Profile, arg.Reason)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsResumePool = `-- name: OpsResumePool :one
+SELECT ops.resume_pool($1::text, $2::text, $3::text)::bool AS changed
+`
+
+type OpsResumePoolParams struct {
+	Region  string
+	App     string
+	Version string
+}
+
+func (q *Queries) OpsResumePool(ctx context.Context, arg OpsResumePoolParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsResumePool, arg.Region, arg.App, arg.Version)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsResumeProfile = `-- name: OpsResumeProfile :one
+SELECT ops.resume_profile($1::text, $2::text)::bool AS changed
+`
+
+type OpsResumeProfileParams struct {
+	Universe string
+	Profile  string
+}
+
+func (q *Queries) OpsResumeProfile(ctx context.Context, arg OpsResumeProfileParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsResumeProfile, arg.Universe, arg.Profile)
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err

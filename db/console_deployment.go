@@ -134,6 +134,7 @@ type ConsoleDeployment struct {
 	Boots           int32
 	Reason          string // why it ends
 	LastError       string // of the provider
+	ClaimedRef      string // the provider's name of it that its game server gave; "": none
 }
 
 // DeploymentFilter selects deployments. Empty fields select all.

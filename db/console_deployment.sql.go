@@ -16,7 +16,7 @@ const consoleDeployment = `-- name: ConsoleDeployment :one
 SELECT d.region, d.deployment, d.app, d.version, d.provider, d.phase, d.desired, d.origin, coalesce(d.ref, '')::text AS ref, d.tag, coalesce(d.location, '')::text AS location,
        coalesce(d.endpoint, '')::text AS endpoint, d.open_sessions::int AS open_sessions, d.reserved_seats::int AS reserved_seats, d.created_at, d.attempts, d.intent_at,
        d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, d.next_at, d.boots, coalesce(d.reason, '')::text AS reason,
-       coalesce(d.last_error, '')::text AS last_error
+       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref
 FROM ops.deployments d WHERE d.deployment = $1 LIMIT 1
 `
 
@@ -49,6 +49,7 @@ type ConsoleDeploymentRow struct {
 	Boots           int32
 	Reason          string
 	LastError       string
+	ClaimedRef      string
 }
 
 func (q *Queries) ConsoleDeployment(ctx context.Context, deployment uuid.UUID) (ConsoleDeploymentRow, error) {
@@ -83,6 +84,7 @@ func (q *Queries) ConsoleDeployment(ctx context.Context, deployment uuid.UUID) (
 		&i.Boots,
 		&i.Reason,
 		&i.LastError,
+		&i.ClaimedRef,
 	)
 	return i, err
 }
@@ -138,7 +140,7 @@ const consoleDeployments = `-- name: ConsoleDeployments :many
 SELECT d.region, d.deployment, d.app, d.version, d.provider, d.phase, d.desired, d.origin, coalesce(d.ref, '')::text AS ref, d.tag, coalesce(d.location, '')::text AS location,
        coalesce(d.endpoint, '')::text AS endpoint, d.open_sessions::int AS open_sessions, d.reserved_seats::int AS reserved_seats, d.created_at, d.attempts, d.intent_at,
        d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, d.next_at, d.boots, coalesce(d.reason, '')::text AS reason,
-       coalesce(d.last_error, '')::text AS last_error
+       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref
 FROM ops.deployments d
 WHERE (d.region, d.deployment) > ($1::text, $2::uuid)
   AND ($3::text = '' OR d.region = $3::text) AND ($4::text = '' OR d.app = $4::text) AND ($5::text = '' OR d.phase = $5::text)
@@ -183,6 +185,7 @@ type ConsoleDeploymentsRow struct {
 	Boots           int32
 	Reason          string
 	LastError       string
+	ClaimedRef      string
 }
 
 // Returns a page of deployments in the order of region and id, after (@after_region, @after).
@@ -231,6 +234,7 @@ func (q *Queries) ConsoleDeployments(ctx context.Context, arg ConsoleDeployments
 			&i.Boots,
 			&i.Reason,
 			&i.LastError,
+			&i.ClaimedRef,
 		); err != nil {
 			return nil, err
 		}

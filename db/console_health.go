@@ -11,6 +11,7 @@ import (
 type HealthView struct {
 	Amnesty    AmnestyView
 	Replicas   []ReplicaView // that hold connections, at most 500
+	Processes  []ProcessView // at most 500
 	Loops      []LoopView    // of workers, at most 100
 	Snapshots  []SnapshotView
 	Partitions []PartitionView
@@ -36,6 +37,15 @@ type ReplicaView struct {
 	LeaseAge    time.Duration
 	SteadySince time.Time  // the epoch: not steady
 	EndedAt     *time.Time // nil: it has not ended
+}
+
+// ProcessView is a process of the director that is connected to the database.
+type ProcessView struct {
+	Process        string // what it does, its host and its process id, unless DATABASE_URL names it
+	Address        string // "": a socket of the database's machine
+	Connections    int64
+	ConnectedSince time.Time
+	LastStatement  time.Time // the epoch: not known
 }
 
 // LoopView says when a loop of a worker last succeeded.
@@ -89,6 +99,13 @@ func (v *HealthView) readProcesses(ctx context.Context, q *Queries) error {
 	}
 	for _, r := range replicas {
 		v.Replicas = append(v.Replicas, ReplicaView(r))
+	}
+	processes, err := q.ConsoleProcesses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range processes {
+		v.Processes = append(v.Processes, ProcessView(r))
 	}
 	loops, err := q.ConsoleWorkerLoops(ctx)
 	for _, r := range loops {

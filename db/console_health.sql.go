@@ -199,6 +199,46 @@ func (q *Queries) ConsolePartitions(ctx context.Context) ([]ConsolePartitionsRow
 	return items, nil
 }
 
+const consoleProcesses = `-- name: ConsoleProcesses :many
+SELECT p.process::text AS process, p.address::text AS address, p.connections::bigint AS connections, p.connected_since::timestamptz AS connected_since,
+       coalesce(p.last_statement, 'epoch')::timestamptz AS last_statement
+FROM ops.processes p ORDER BY p.process, p.address LIMIT 500
+`
+
+type ConsoleProcessesRow struct {
+	Process        string
+	Address        string
+	Connections    int64
+	ConnectedSince time.Time
+	LastStatement  time.Time
+}
+
+func (q *Queries) ConsoleProcesses(ctx context.Context) ([]ConsoleProcessesRow, error) {
+	rows, err := q.db.Query(ctx, consoleProcesses)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConsoleProcessesRow{}
+	for rows.Next() {
+		var i ConsoleProcessesRow
+		if err := rows.Scan(
+			&i.Process,
+			&i.Address,
+			&i.Connections,
+			&i.ConnectedSince,
+			&i.LastStatement,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const consoleProjectKeys = `-- name: ConsoleProjectKeys :many
 SELECT k.region, k.project, k.project_name, k.key, k.name, k.scopes, k.state::text AS state, k.tokens_minted, coalesce(k.rotated_from, '')::text AS rotated_from, k.created_at, k.revoked_at, k.retires_at, k.sealed_by
 FROM ops.project_keys k WHERE (k.region, k.project, k.key) > ($1::text, $2::text, $3::text) ORDER BY k.region, k.project, k.key LIMIT $4
@@ -305,6 +345,51 @@ func (q *Queries) ConsoleReplicas(ctx context.Context) ([]ConsoleReplicasRow, er
 			&i.LeaseAge,
 			&i.SteadySince,
 			&i.EndedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const consoleSamples = `-- name: ConsoleSamples :many
+SELECT s.minute, s.measure, s.subject, sum(s.value)::float8 AS value
+FROM ops.minute_samples s
+WHERE s.minute > statement_timestamp() - interval '62 minutes' AND s.measure = ANY ($1::text[]) AND ($2::text = '' OR s.region = $2::text)
+GROUP BY s.minute, s.measure, s.subject ORDER BY s.minute, s.measure, s.subject LIMIT 20000
+`
+
+type ConsoleSamplesParams struct {
+	Measures []string
+	Region   string
+}
+
+type ConsoleSamplesRow struct {
+	Minute  time.Time
+	Measure string
+	Subject string
+	Value   float64
+}
+
+// Returns measures of the last hour, summed over regions or, with @region, of one, oldest first.
+func (q *Queries) ConsoleSamples(ctx context.Context, arg ConsoleSamplesParams) ([]ConsoleSamplesRow, error) {
+	rows, err := q.db.Query(ctx, consoleSamples, arg.Measures, arg.Region)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConsoleSamplesRow{}
+	for rows.Next() {
+		var i ConsoleSamplesRow
+		if err := rows.Scan(
+			&i.Minute,
+			&i.Measure,
+			&i.Subject,
+			&i.Value,
 		); err != nil {
 			return nil, err
 		}

@@ -84,13 +84,13 @@ type MatchMinute struct {
 	Profile string
 	Version int32
 	Measure string // players, latency_ms, or the word rule and the id of a rule
-	Matches int64
+	Matches int64  // of those that were read
 	Mean    float64
 	Highest float64
 }
 
 // ConsoleMatchMinutes returns the measures of the last hour, of one profile or, for "", of all, in the order of measure, profile, version
-// and time; at most 10,000 rows. Its cost grows with the matches of that hour. Errors: TooMany, Unavailable.
+// and time; at most 10,000 rows. They are those of some matches of each minute, so that its cost is bounded. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleMatchMinutes(ctx context.Context, universe, profile string) (minutes []MatchMinute, err error) {
 	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
 		rows, err := q.ConsoleMatchMinutes(ctx, ConsoleMatchMinutesParams{Universe: universe, Profile: profile})

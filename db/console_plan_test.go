@@ -32,6 +32,8 @@ INSERT INTO profiles (region, name, live) VALUES ('global', 'duel', 1), ('global
 INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT region, name, 1, '', '{}', 'test' FROM profiles;
 INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, committed_at)
 	SELECT 'global', gen_random_uuid(), 'duel', 1, 1, 1, '{}', 2, '{}', now(), now() - n * interval '100 ms' FROM generate_series(1, 20000) n;
+INSERT INTO minute_samples (minute, region, measure, subject, value)
+	SELECT date_trunc('minute', now()) - m * interval '1 minute', '', 'matches', 'p' || s, 1 FROM generate_series(0, 359) m, generate_series(1, 100) s;
 ANALYZE;`
 
 // seqScans returns the tables of history or with a row for each player that a plan reads as a whole: those of which it expects more than
@@ -110,6 +112,12 @@ func TestConsolePlansReadAPage(t *testing.T) {
 		"end of the feed": {"", "_tx_id_idx", func(ctx context.Context, q *Queries) error { return second(q.ConsoleFeedEnd(ctx)) }},
 		"past matches": {"now(), " + nobody + ", 'global', '', 51", "_region_profile_committed_at", func(ctx context.Context, q *Queries) error {
 			return second(q.ConsolePastMatches(ctx, ConsolePastMatchesParams{}))
+		}},
+		"measures of matches": {"'global', ''", "_region_profile_committed_at", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleMatchMinutes(ctx, ConsoleMatchMinutesParams{}))
+		}},
+		"measures of minutes": {"'{matches}', ''", "minute_samples_pkey", func(ctx context.Context, q *Queries) error {
+			return second(q.ConsoleSamples(ctx, ConsoleSamplesParams{}))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,10 @@ type ConsoleProfile struct {
 	Live             int32      // the version that decides
 	Shadow           *int32     // nil: none
 	RetiredAt        *time.Time // nil: it is not
-	State            string     // decided, no worker, function or retired
+	State            string     // decided, no worker, function, paused or retired
 	Worker           string     // the worker that decides for it; "": none
+	PausedAt         time.Time  // the epoch: it is not paused
+	PauseReason      string
 	Tickets          int64
 	Players          int64
 	WaitingForServer int64 // tickets in a match that waits for a server

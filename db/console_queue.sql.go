@@ -13,7 +13,7 @@ import (
 )
 
 const consoleMatchMinutes = `-- name: ConsoleMatchMinutes :many
-SELECT m.minute::timestamptz AS minute, m.profile, m.version, m.measure::text AS measure, m.matches::bigint AS matches, m.mean::float8 AS mean, m.highest::float8 AS highest
+SELECT m.minute::timestamptz AS minute, m.profile::text AS profile, m.version, m.measure::text AS measure, m.matches::bigint AS matches, m.mean::float8 AS mean, m.highest::float8 AS highest
 FROM ops.match_minutes m WHERE m.region = $1 AND ($2::text = '' OR m.profile = $2::text)
 ORDER BY m.measure, m.profile, m.version, m.minute LIMIT 10000
 `
@@ -33,7 +33,7 @@ type ConsoleMatchMinutesRow struct {
 	Highest float64
 }
 
-// Returns measures of the matches of the last hour by minute, oldest first. Its cost grows with the matches of that hour.
+// Returns measures of some matches of each minute of the last hour, oldest first.
 func (q *Queries) ConsoleMatchMinutes(ctx context.Context, arg ConsoleMatchMinutesParams) ([]ConsoleMatchMinutesRow, error) {
 	rows, err := q.db.Query(ctx, consoleMatchMinutes, arg.Universe, arg.Profile)
 	if err != nil {
@@ -202,6 +202,7 @@ func (q *Queries) ConsolePastMatches(ctx context.Context, arg ConsolePastMatches
 const consoleProfiles = `-- name: ConsoleProfiles :many
 
 SELECT p.profile, p.live, p.shadow, p.retired_at, p.state::text AS state, coalesce(p.worker::text, '')::text AS worker,
+       coalesce(p.paused_at, 'epoch')::timestamptz AS paused_at, coalesce(p.pause_reason, '')::text AS pause_reason,
        coalesce(t.tickets, 0)::bigint AS tickets, coalesce(t.players, 0)::bigint AS players, coalesce(t.waiting_for_server, 0)::bigint AS waiting_for_server,
        coalesce(t.oldest, '0')::interval AS oldest, coalesce(t.p50, '0')::interval AS p50, coalesce(t.p95, '0')::interval AS p95, coalesce(t.step, 0)::int AS step
 FROM ops.profiles p LEFT JOIN ops.tickets_waiting t ON t.region = p.region AND t.profile = p.profile
@@ -220,6 +221,8 @@ type ConsoleProfilesRow struct {
 	RetiredAt        *time.Time
 	State            string
 	Worker           string
+	PausedAt         time.Time
+	PauseReason      string
 	Tickets          int64
 	Players          int64
 	WaitingForServer int64
@@ -247,6 +250,8 @@ func (q *Queries) ConsoleProfiles(ctx context.Context, arg ConsoleProfilesParams
 			&i.RetiredAt,
 			&i.State,
 			&i.Worker,
+			&i.PausedAt,
+			&i.PauseReason,
 			&i.Tickets,
 			&i.Players,
 			&i.WaitingForServer,

@@ -508,7 +508,7 @@ func (q *Queries) OpenMatches(ctx context.Context, arg OpenMatchesParams) ([]Ope
 }
 
 const ownedProfiles = `-- name: OwnedProfiles :many
-SELECT p.name, p.live, p.shadow, coalesce(o.worker, '00000000-0000-0000-0000-000000000000')::uuid AS worker,
+SELECT p.name, p.live, p.shadow, (p.paused_at IS NOT NULL)::bool AS paused, coalesce(o.worker, '00000000-0000-0000-0000-000000000000')::uuid AS worker,
        coalesce(o.epoch, 0)::bigint AS epoch, (w.id IS NOT NULL)::bool AS owned
 FROM profiles p
 LEFT JOIN profile_owners o ON o.region = p.region AND o.profile = p.name
@@ -521,6 +521,7 @@ type OwnedProfilesRow struct {
 	Name   string
 	Live   int32
 	Shadow *int32
+	Paused bool
 	Worker uuid.UUID
 	Epoch  int64
 	Owned  bool
@@ -540,6 +541,7 @@ func (q *Queries) OwnedProfiles(ctx context.Context, region string) ([]OwnedProf
 			&i.Name,
 			&i.Live,
 			&i.Shadow,
+			&i.Paused,
 			&i.Worker,
 			&i.Epoch,
 			&i.Owned,

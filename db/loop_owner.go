@@ -17,6 +17,7 @@ type LoopWorker struct {
 type ProfileOwner struct {
 	Profile string
 	Live    int       // the version that decides
+	Paused  bool      // it makes no matches
 	Shadow  int       // the version that reports what it would have decided; 0: none
 	Worker  uuid.UUID // the last one that decided; zero: none
 	Epoch   int64     // counts the workers that have decided
@@ -48,7 +49,7 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 	rows, err := s.q.OwnedProfiles(ctx, universe)
 	owners := make([]ProfileOwner, 0, len(rows))
 	for _, r := range rows {
-		o := ProfileOwner{Profile: r.Name, Live: int(r.Live), Worker: r.Worker, Epoch: r.Epoch, Owned: r.Owned}
+		o := ProfileOwner{Profile: r.Name, Live: int(r.Live), Paused: r.Paused, Worker: r.Worker, Epoch: r.Epoch, Owned: r.Owned}
 		if r.Shadow != nil {
 			o.Shadow = int(*r.Shadow)
 		}

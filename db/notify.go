@@ -105,7 +105,7 @@ func (s *Store) newBus() (*notify.Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL_DIRECT: %w", err)
 	}
-	nameConn(pc.ConnConfig)
+	s.cfg.nameConn(pc.ConnConfig)
 	return notify.New(notify.Config{
 		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, TopicRealtime}, Listen: pc.ConnConfig,
 		Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,

@@ -97,3 +97,44 @@ func TestOpsScalePoolAndStopDeployment(t *testing.T) {
 	_, err = operator.Exec(context.Background(), `SELECT ops.stop_deployment('`+busy+`', ' ')`)
 	refused(t, "22023", err)
 }
+
+// Pins a pause from SQL that means something else than that of the command line, or that leaves no event with who and why.
+func TestOpsPausePoolsAndProfiles(t *testing.T) {
+	t.Parallel()
+	d := newOpsDB(t)
+	d.provisioned()
+	d.exec(`INSERT INTO profiles (region, name, live) VALUES ('global', 'duel', 1), ('global', 'old', 1)`)
+	d.exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT region, name, 1, '', '{}', 'test' FROM profiles`)
+	d.exec(`UPDATE profiles SET retired_at = now() WHERE name = 'old'`)
+	d.exec(`UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour' WHERE version = 'v1'`)
+	operator := d.roles().operator
+	for _, step := range []struct{ sql, want string }{
+		{`SELECT ops.pause_pool('eu', 'arena', 'v1', ' an outage ')`, "t"},
+		{`SELECT ops.pause_pool('eu', 'arena', 'v1', 'an outage')`, "f"},
+		{`SELECT state || '|' || pause_reason || '|' || extract(year FROM paused_until AT TIME ZONE 'UTC') FROM ops.pools WHERE version = 'v1'`, "paused|an outage|9999"},
+		{`SELECT ops.pause_pool('eu', 'arena', 'v1', 'an outage', now() + interval '1 hour')`, "t"},
+		{`SELECT ops.resume_pool('eu', 'arena', 'v1')`, "t"},
+		{`SELECT ops.resume_pool('eu', 'arena', 'v1')`, "f"},
+		{`SELECT state FROM ops.pools WHERE version = 'v1'`, "active"},
+		{`SELECT ops.pause_profile('global', 'duel', 'a bug')`, "t"},
+		{`SELECT ops.pause_profile('global', 'duel', 'a bug')`, "f"},
+		{`SELECT state || '|' || pause_reason FROM ops.profiles WHERE profile = 'duel'`, "paused|a bug"},
+		{`SELECT ops.resume_profile('global', 'duel')`, "t"},
+		{`SELECT ops.resume_profile('global', 'duel')`, "f"},
+	} {
+		got, err := tableOf(operator, step.sql)
+		require.NoError(t, err, step.sql)
+		require.Equal(t, []string{step.want}, got, step.sql)
+	}
+	me := "sql:" + operator.Config().User
+	require.Equal(t, []string{"pool.paused|" + me + "|an outage", "pool.paused|" + me + "|an outage", "pool.resumed|" + me + "|", "profile.paused|" + me + "|a bug", "profile.resumed|" + me + "|"},
+		d.table(`SELECT kind, actor, detail ->> 'reason' FROM ops.events ORDER BY tx`))
+	for sql, state := range map[string]string{
+		`SELECT ops.pause_pool('eu', 'arena', 'v3')`: "P0002", `SELECT ops.resume_pool('eu', 'arena', NULL)`: "P0002",
+		`SELECT ops.pause_pool('eu', 'arena', 'v1', 'x', now() - interval '1 second')`: "22023", `SELECT ops.pause_pool('eu', 'arena', 'v1', repeat('x', 501))`: "22023",
+		`SELECT ops.pause_profile('global', 'raid')`: "P0002", `SELECT ops.resume_profile(NULL, NULL)`: "P0002", `SELECT ops.pause_profile('global', 'old')`: "55000",
+	} {
+		_, err := operator.Exec(context.Background(), sql)
+		refused(t, state, err)
+	}
+}

@@ -62,6 +62,10 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 		`SELECT ops.taint_key('a')`,
 		`SELECT ops.stop_deployment(gen_random_uuid(), 'x')`,
 		`SELECT ops.scale_pool('eu', 'a', 'b', 1, 1)`,
+		`SELECT ops.pause_pool('eu', 'a', 'b')`,
+		`SELECT ops.resume_pool('eu', 'a', 'b')`,
+		`SELECT ops.pause_profile('global', 'a')`,
+		`SELECT ops.resume_profile('global', 'a')`,
 	} {
 		_, err := roles.reader.Exec(context.Background(), sql)
 		refused(t, notAllowed, err)

@@ -17,9 +17,12 @@ type ProfileInfo struct {
 	Shadow    int        // the version that only reports what it would decide; 0: none
 	Versions  int        // so many there are; they count from 1
 	RetiredAt *time.Time // nil: it decides
-	Author    string     // of the live version, and the next two
-	Reason    string
-	CreatedAt time.Time
+	PausedAt  *time.Time // nil: it makes matches
+	// PauseReason is why it is paused; may be "".
+	PauseReason string
+	Author      string // of the live version, and the next two
+	Reason      string
+	CreatedAt   time.Time
 }
 
 // Profiles returns the profiles of a region by name, without those that are retired unless the caller asks for them. Errors: Unavailable.
@@ -31,7 +34,7 @@ func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]Pr
 	all := make([]ProfileInfo, len(rows))
 	for i, r := range rows {
 		all[i] = ProfileInfo{
-			Name: r.Name, Live: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions), RetiredAt: r.RetiredAt,
+			Name: r.Name, Live: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions), RetiredAt: r.RetiredAt, PausedAt: r.PausedAt, PauseReason: r.PauseReason,
 			Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		}
 	}

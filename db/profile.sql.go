@@ -148,7 +148,7 @@ func (q *Queries) ListProfileVersions(ctx context.Context, arg ListProfileVersio
 }
 
 const listProfiles = `-- name: ListProfiles :many
-SELECT p.name, p.live, p.shadow, p.retired_at, v.author, v.reason, v.created_at,
+SELECT p.name, p.live, p.shadow, p.retired_at, p.paused_at, coalesce(p.pause_reason, '') AS pause_reason, v.author, v.reason, v.created_at,
        (SELECT count(*) FROM profile_versions c WHERE c.region = p.region AND c.name = p.name)::int AS versions
 FROM profiles p
 JOIN profile_versions v ON v.region = p.region AND v.name = p.name AND v.version = p.live
@@ -162,14 +162,16 @@ type ListProfilesParams struct {
 }
 
 type ListProfilesRow struct {
-	Name      string
-	Live      int32
-	Shadow    *int32
-	RetiredAt *time.Time
-	Author    string
-	Reason    string
-	CreatedAt time.Time
-	Versions  int32
+	Name        string
+	Live        int32
+	Shadow      *int32
+	RetiredAt   *time.Time
+	PausedAt    *time.Time
+	PauseReason string
+	Author      string
+	Reason      string
+	CreatedAt   time.Time
+	Versions    int32
 }
 
 // Without documents, of which a region may have 64 MB.
@@ -187,6 +189,8 @@ func (q *Queries) ListProfiles(ctx context.Context, arg ListProfilesParams) ([]L
 			&i.Live,
 			&i.Shadow,
 			&i.RetiredAt,
+			&i.PausedAt,
+			&i.PauseReason,
 			&i.Author,
 			&i.Reason,
 			&i.CreatedAt,
@@ -236,8 +240,33 @@ func (q *Queries) LogProfile(ctx context.Context, arg LogProfileParams) error {
 	return err
 }
 
+const pauseProfile = `-- name: PauseProfile :exec
+UPDATE profiles SET paused_at = CASE WHEN $1::bool THEN coalesce(paused_at, now()) END,
+                    pause_reason = CASE WHEN $1::bool THEN nullif($2::text, '') END
+WHERE region = $3 AND name = $4
+`
+
+type PauseProfileParams struct {
+	Paused bool
+	Reason string
+	Region string
+	Name   string
+}
+
+// A profile that is paused makes no matches: its owner reads this (OwnedProfiles in loop.sql). Operators without the command line call
+// ops.pause_profile, which means the same.
+func (q *Queries) PauseProfile(ctx context.Context, arg PauseProfileParams) error {
+	_, err := q.db.Exec(ctx, pauseProfile,
+		arg.Paused,
+		arg.Reason,
+		arg.Region,
+		arg.Name,
+	)
+	return err
+}
+
 const profileForChange = `-- name: ProfileForChange :one
-SELECT p.live, p.shadow, p.retired_at,
+SELECT p.live, p.shadow, p.retired_at, p.paused_at,
        (SELECT max(v.version) FROM profile_versions v WHERE v.region = p.region AND v.name = p.name)::int AS latest,
        l.canonical AS live_canonical, s.canonical AS shadow_canonical
 FROM profiles p
@@ -255,6 +284,7 @@ type ProfileForChangeRow struct {
 	Live            int32
 	Shadow          *int32
 	RetiredAt       *time.Time
+	PausedAt        *time.Time
 	Latest          int32
 	LiveCanonical   []byte
 	ShadowCanonical []byte
@@ -268,6 +298,7 @@ func (q *Queries) ProfileForChange(ctx context.Context, arg ProfileForChangePara
 		&i.Live,
 		&i.Shadow,
 		&i.RetiredAt,
+		&i.PausedAt,
 		&i.Latest,
 		&i.LiveCanonical,
 		&i.ShadowCanonical,

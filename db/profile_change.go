@@ -39,7 +39,7 @@ type ProfileChange struct {
 // profileState is a profile as a change finds it.
 type profileState struct {
 	live, shadow, latest int // 0: there is none
-	retired              bool
+	retired, paused      bool
 	liveText, shadowText []byte // canonical
 }
 
@@ -221,7 +221,7 @@ func (q *Queries) lockProfile(ctx context.Context, edit ProfileEdit) (was profil
 		return was, err
 	}
 	was = profileState{
-		live: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil,
+		live: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil, paused: r.PausedAt != nil,
 		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
 	current := was.live
@@ -248,6 +248,11 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 	}
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
+	}
+	if event == "profile.paused" || event == "profile.resumed" {
+		if err := q.PauseProfile(ctx, PauseProfileParams{Region: edit.Region, Name: edit.Name, Paused: now.paused, Reason: edit.Reason}); err != nil {
+			return err
+		}
 	}
 	if now.shadow != was.shadow || now.live != was.live {
 		if err := q.ForgetShadow(ctx, ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {

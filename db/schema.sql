@@ -57,6 +57,66 @@ CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
 
 COMMENT ON FUNCTION ops.lease_horizon() IS 'Heartbeats at or before it are too old; -infinity during an amnesty.';
 
+CREATE FUNCTION ops.pause_pool(region text, app text, version text, reason text DEFAULT ''::text, until timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was pools;
+    ends timestamptz := least(coalesce(until, '9999-01-01 00:00:00+00'), '9999-01-01 00:00:00+00');
+BEGIN
+    IF length(pause_pool.reason) > 500 THEN
+        RAISE EXCEPTION 'the reason must have at most 500 characters' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF ends <= now() THEN
+        RAISE EXCEPTION 'the pause must end later than now' USING ERRCODE = 'invalid_parameter_value', HINT = 'ops.resume_pool ends a pause.';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('director.pools'));
+    SELECT * INTO was FROM pools p WHERE p.region = pause_pool.region AND p.app = pause_pool.app AND p.version = pause_pool.version FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no pool % of % in region %', coalesce(quote_literal(version), 'NULL'), coalesce(quote_literal(app), 'NULL'),
+            coalesce(quote_literal(region), 'NULL') USING ERRCODE = 'no_data_found';
+    ELSIF (was.paused_until, coalesce(was.pause_reason, '')) IS NOT DISTINCT FROM (ends, coalesce(btrim(pause_pool.reason), '')) THEN
+        RETURN false;
+    END IF;
+    UPDATE pools p SET paused_until = ends, pause_reason = nullif(btrim(pause_pool.reason), '')
+    WHERE p.region = was.region AND p.app = was.app AND p.version = was.version;
+    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'pool.paused', acting_operator(),
+        jsonb_strip_nulls(jsonb_build_object('app', was.app, 'version', was.version, 'reason', nullif(btrim(pause_pool.reason), ''),
+            'until', to_char(ends AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.pause_pool(region text, app text, version text, reason text, until timestamp with time zone) IS 'Makes a pool start no servers until a time; without one, until ops.resume_pool. Running servers stay. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.pause_profile(region text, profile text, reason text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was profiles;
+BEGIN
+    IF length(pause_profile.reason) > 500 THEN
+        RAISE EXCEPTION 'the reason must have at most 500 characters' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('director.profiles:' || coalesce(pause_profile.region, '')));
+    SELECT * INTO was FROM profiles p WHERE p.region = pause_profile.region AND p.name = pause_profile.profile FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no profile % in region %', coalesce(quote_literal(profile), 'NULL'), coalesce(quote_literal(region), 'NULL') USING ERRCODE = 'no_data_found';
+    ELSIF was.retired_at IS NOT NULL THEN
+        RAISE EXCEPTION 'profile % is retired: it makes no matches', quote_literal(profile) USING ERRCODE = 'object_not_in_prerequisite_state';
+    ELSIF was.paused_at IS NOT NULL AND coalesce(was.pause_reason, '') = coalesce(btrim(pause_profile.reason), '') THEN
+        RETURN false;
+    END IF;
+    UPDATE profiles p SET paused_at = coalesce(p.paused_at, now()), pause_reason = nullif(btrim(pause_profile.reason), '') WHERE p.region = was.region AND p.name = was.name;
+    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'profile.paused', acting_operator(),
+        jsonb_strip_nulls(jsonb_build_object('profile', was.name, 'version', was.live, 'reason', nullif(btrim(pause_profile.reason), ''))));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.pause_profile(region text, profile text, reason text) IS 'Makes a profile make no matches until ops.resume_profile, within a second. Its tickets keep their place, and matches that were decided are played. Returns whether this changed anything.';
+
 CREATE FUNCTION ops.realtime_steady_since(region text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -77,6 +137,56 @@ CREATE FUNCTION ops.replica_horizon(region text, face text) RETURNS timestamp wi
     AS $$ SELECT replica_horizon(region, face) $$;
 
 COMMENT ON FUNCTION ops.replica_horizon(region text, face text) IS 'As ops.replica_horizon(region), for the replicas of a face: orchestrator or realtime.';
+
+CREATE FUNCTION ops.resume_pool(region text, app text, version text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was pools;
+    tried_again boolean;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('director.pools'));
+    SELECT * INTO was FROM pools p WHERE p.region = resume_pool.region AND p.app = resume_pool.app AND p.version = resume_pool.version FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no pool % of % in region %', coalesce(quote_literal(version), 'NULL'), coalesce(quote_literal(app), 'NULL'),
+            coalesce(quote_literal(region), 'NULL') USING ERRCODE = 'no_data_found';
+    END IF;
+    UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
+    WHERE v.app = was.app AND v.version = was.version AND (v.failures > 0 OR v.paused_until IS NOT NULL);
+    tried_again := FOUND;
+    IF NOT tried_again AND was.failures = 0 AND (was.paused_until IS NULL OR was.paused_until <= now()) THEN
+        RETURN false;
+    END IF;
+    UPDATE pools p SET failures = 0, paused_until = NULL, pause_reason = NULL WHERE p.region = was.region AND p.app = was.app AND p.version = was.version;
+    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'pool.resumed', acting_operator(), jsonb_build_object('app', was.app, 'version', was.version));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.resume_pool(region text, app text, version text) IS 'Ends the pause of a pool and that of its app version after failures, so that servers start if players need them. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.resume_profile(region text, profile text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was profiles;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('director.profiles:' || coalesce(resume_profile.region, '')));
+    SELECT * INTO was FROM profiles p WHERE p.region = resume_profile.region AND p.name = resume_profile.profile FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no profile % in region %', coalesce(quote_literal(profile), 'NULL'), coalesce(quote_literal(region), 'NULL') USING ERRCODE = 'no_data_found';
+    ELSIF was.paused_at IS NULL THEN
+        RETURN false;
+    END IF;
+    UPDATE profiles p SET paused_at = NULL, pause_reason = NULL WHERE p.region = was.region AND p.name = was.name;
+    INSERT INTO events (region, kind, actor, detail) VALUES (was.region, 'profile.resumed', acting_operator(), jsonb_build_object('profile', was.name, 'version', was.live));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.resume_profile(region text, profile text) IS 'Ends the pause of a profile: the tickets that waited meanwhile are matched. Returns whether this changed anything.';
 
 CREATE FUNCTION ops.scale_pool(region text, app text, version text, min integer, max integer) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1550,7 +1660,8 @@ CREATE VIEW ops.deployments AS
     d.next_at,
     d.boots,
     d.reason,
-    d.last_error
+    d.last_error,
+    d.claimed_ref
    FROM (public.deployments d
      LEFT JOIN public.instances i ON (((i.region = d.region) AND (i.id = (d.id)::text) AND (i.status <> 'gone'::text))));
 
@@ -1613,6 +1724,8 @@ COMMENT ON COLUMN ops.deployments.boots IS 'How often its process has started wi
 COMMENT ON COLUMN ops.deployments.reason IS 'Why it ends.';
 
 COMMENT ON COLUMN ops.deployments.last_error IS 'The last error of the provider.';
+
+COMMENT ON COLUMN ops.deployments.claimed_ref IS 'The provider''s name of the server as the server itself gave it when it registered. Where ref is NULL, the deployment adopts it once the provider confirms it.';
 
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
@@ -2935,32 +3048,55 @@ COMMENT ON COLUMN ops.match_cycles.failure IS 'Why it failed for all of its call
 
 COMMENT ON COLUMN ops.match_cycles.callers IS 'How many joined.';
 
+CREATE TABLE public.profiles (
+    region text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    live integer NOT NULL,
+    shadow integer,
+    retired_at timestamp with time zone,
+    paused_at timestamp with time zone,
+    pause_reason text,
+    CONSTRAINT a_profile_name_is_short CHECK ((name ~ '^[a-z0-9-]{1,64}$'::text)),
+    CONSTRAINT a_profile_version_counts_from_1 CHECK (((live >= 1) AND (shadow >= 1)))
+);
+
 CREATE VIEW ops.match_minutes AS
- SELECT date_bin('00:01:00'::interval, h.committed_at, '1970-01-01 00:00:00+00'::timestamp with time zone) AS minute,
-    h.region,
-    h.profile,
-    h.version,
+ SELECT t.minute,
+    p.region,
+    (p.name COLLATE "default") AS profile,
+    k.version,
     q.measure,
     count(*) AS matches,
     avg(q.value) AS mean,
     max(q.value) AS highest
-   FROM (public.match_history h
+   FROM ((((public.profiles p
+     CROSS JOIN ( SELECT GREATEST((1)::bigint, (100 / GREATEST((1)::bigint, count(*)))) AS matches
+           FROM public.profiles) sample)
+     CROSS JOIN generate_series(date_bin('00:01:00'::interval, (statement_timestamp() - '01:00:00'::interval), '1970-01-01 00:00:00+00'::timestamp with time zone), statement_timestamp(), '00:01:00'::interval) t(minute))
+     CROSS JOIN LATERAL ( SELECT h.version,
+            h.players,
+            h.why,
+            h.game_region
+           FROM public.match_history h
+          WHERE ((h.region = p.region) AND (h.profile = (p.name COLLATE "default")) AND (h.committed_at >= t.minute) AND (h.committed_at < (t.minute + '00:01:00'::interval)))
+          ORDER BY h.committed_at
+         LIMIT sample.matches) k)
      CROSS JOIN LATERAL ( SELECT 'players'::text AS measure,
-            (h.players)::double precision AS value
+            (k.players)::double precision AS value
         UNION ALL
          SELECT 'latency_ms'::text,
             ((e.value ->> 'ms'::text))::double precision AS float8
-           FROM jsonb_array_elements(COALESCE((h.why -> 'regions'::text), '[]'::jsonb)) e(value)
-          WHERE (((e.value ->> 'region'::text) = h.game_region) AND (e.value ? 'ms'::text))
+           FROM jsonb_array_elements(COALESCE((k.why -> 'regions'::text), '[]'::jsonb)) e(value)
+          WHERE (((e.value ->> 'region'::text) = k.game_region) AND (e.value ? 'ms'::text))
         UNION ALL
          SELECT ('rule '::text || (e.value ->> 'rule'::text)),
             ((e.value ->> 'value'::text))::double precision AS float8
-           FROM jsonb_array_elements(COALESCE((h.why -> 'rules'::text), '[]'::jsonb)) e(value)
+           FROM jsonb_array_elements(COALESCE((k.why -> 'rules'::text), '[]'::jsonb)) e(value)
           WHERE ((e.value ->> 'rule'::text) IS NOT NULL)) q)
-  WHERE ((h.committed_at > (statement_timestamp() - '01:00:00'::interval)) AND (q.value IS NOT NULL))
-  GROUP BY (date_bin('00:01:00'::interval, h.committed_at, '1970-01-01 00:00:00+00'::timestamp with time zone)), h.region, h.profile, h.version, q.measure;
+  WHERE (q.value IS NOT NULL)
+  GROUP BY t.minute, p.region, (p.name COLLATE "default"), k.version, q.measure;
 
-COMMENT ON VIEW ops.match_minutes IS 'How good the matches of the last hour are, by profile, minute and measure.';
+COMMENT ON VIEW ops.match_minutes IS 'How good the matches of the last hour are, by profile, minute and measure. It reads the first matches of each minute, not all: 100 of one profile, fewer of each where there are several. How many there were is in ops.minute_samples.';
 
 COMMENT ON COLUMN ops.match_minutes.minute IS 'The minute in which they were committed.';
 
@@ -2972,11 +3108,11 @@ COMMENT ON COLUMN ops.match_minutes.version IS 'Its version.';
 
 COMMENT ON COLUMN ops.match_minutes.measure IS 'players: the players of a match; latency_ms: of the player who is farthest from the server; or the word rule and the id of a rule, such as ''rule near skill'': the value that it compared.';
 
-COMMENT ON COLUMN ops.match_minutes.matches IS 'How many matches have this measure.';
+COMMENT ON COLUMN ops.match_minutes.matches IS 'How many of the matches that it reads have this measure.';
 
-COMMENT ON COLUMN ops.match_minutes.mean IS 'Its mean.';
+COMMENT ON COLUMN ops.match_minutes.mean IS 'The mean of these.';
 
-COMMENT ON COLUMN ops.match_minutes.highest IS 'Its highest value.';
+COMMENT ON COLUMN ops.match_minutes.highest IS 'The highest value of these.';
 
 CREATE TABLE public.profile_versions (
     region text NOT NULL,
@@ -3149,6 +3285,34 @@ COMMENT ON COLUMN ops.matches.connected IS 'How many of them are connected.';
 COMMENT ON COLUMN ops.matches.decided_at IS 'When it was decided.';
 
 COMMENT ON COLUMN ops.matches.deadline IS 'Until when its players can accept, or until when an accepted match keeps its tickets unless its worker renews that.';
+
+CREATE TABLE public.minute_samples (
+    minute timestamp with time zone NOT NULL,
+    region text NOT NULL,
+    measure text NOT NULL COLLATE pg_catalog."C",
+    subject text NOT NULL COLLATE pg_catalog."C",
+    value double precision NOT NULL
+);
+
+CREATE VIEW ops.minute_samples AS
+ SELECT minute_samples.minute,
+    minute_samples.region,
+    minute_samples.measure,
+    minute_samples.subject,
+    minute_samples.value
+   FROM public.minute_samples;
+
+COMMENT ON VIEW ops.minute_samples IS 'Measures of the last six hours, by minute. Minutes in which no worker ran have no row.';
+
+COMMENT ON COLUMN ops.minute_samples.minute IS 'The minute at whose beginning it was measured, about; of matches, the minute in which they were committed.';
+
+COMMENT ON COLUMN ops.minute_samples.region IS 'The region; of tickets and matches, the universe; empty: the whole installation.';
+
+COMMENT ON COLUMN ops.minute_samples.measure IS 'instances: game servers, subject is their state; capacity and reserved: seats of those that are ready; sessions: open ones; tickets and oldest_ticket: how many wait in the queue, and for how many seconds the oldest has; waiting_players: players that wait for a game server; matches: committed in this minute, subject is the profile; late_loops: loops of workers; oldest_snapshot: seconds.';
+
+COMMENT ON COLUMN ops.minute_samples.subject IS 'What it is a measure of, where there are several.';
+
+COMMENT ON COLUMN ops.minute_samples.value IS 'The value.';
 
 CREATE VIEW ops.oldest_snapshot AS
  SELECT k.kind,
@@ -3702,6 +3866,28 @@ COMMENT ON COLUMN ops.pools.plan IS 'The last plan in words: how many servers ar
 
 COMMENT ON COLUMN ops.pools.planned_at IS 'When the last plan was made. If older than a few seconds, no worker with providers runs.';
 
+CREATE VIEW ops.processes AS
+ SELECT a.application_name AS process,
+    COALESCE(host(a.client_addr), ''::text) AS address,
+    count(*) AS connections,
+    min(a.backend_start) AS connected_since,
+    max(a.state_change) AS last_statement
+   FROM pg_stat_activity a
+  WHERE ((a.datname = current_database()) AND (a.application_name ~~ 'director%'::text) AND (a.backend_type = 'client backend'::text))
+  GROUP BY a.application_name, COALESCE(host(a.client_addr), ''::text);
+
+COMMENT ON VIEW ops.processes IS 'Processes of the director with an open connection to this database, as Postgres sees them. One that has died, or is cut off, is not listed. Behind a pooler, names and addresses are what the pooler sends.';
+
+COMMENT ON COLUMN ops.processes.process IS 'What it does, its host and its process id, as in: director serve host-1/7; what DATABASE_URL names it, if it does.';
+
+COMMENT ON COLUMN ops.processes.address IS 'The address from which it is connected; empty: by a socket of this machine.';
+
+COMMENT ON COLUMN ops.processes.connections IS 'How many connections it has.';
+
+COMMENT ON COLUMN ops.processes.connected_since IS 'Since when the oldest of them is open. A process renews its connections from time to time.';
+
+COMMENT ON COLUMN ops.processes.last_statement IS 'When a statement last began or ended on one of them. NULL where the owner of schema ops may not see it.';
+
 CREATE UNLOGGED TABLE public.loop_workers (
     id uuid NOT NULL,
     lease_until timestamp with time zone NOT NULL,
@@ -3718,16 +3904,6 @@ CREATE TABLE public.profile_owners (
 )
 WITH (fillfactor='50');
 
-CREATE TABLE public.profiles (
-    region text NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    live integer NOT NULL,
-    shadow integer,
-    retired_at timestamp with time zone,
-    CONSTRAINT a_profile_name_is_short CHECK ((name ~ '^[a-z0-9-]{1,64}$'::text)),
-    CONSTRAINT a_profile_version_counts_from_1 CHECK (((live >= 1) AND (shadow >= 1)))
-);
-
 CREATE VIEW ops.profiles AS
  SELECT p.region,
     p.name AS profile,
@@ -3736,6 +3912,7 @@ CREATE VIEW ops.profiles AS
     p.retired_at,
         CASE
             WHEN (p.retired_at IS NOT NULL) THEN 'retired'::text
+            WHEN (p.paused_at IS NOT NULL) THEN 'paused'::text
             WHEN (d.document ? 'function'::text) THEN 'function'::text
             WHEN (w.id IS NOT NULL) THEN 'decided'::text
             ELSE 'no worker'::text
@@ -3746,7 +3923,9 @@ CREATE VIEW ops.profiles AS
         END AS worker,
     o.epoch,
     o.owned_at,
-    w.lease_until
+    w.lease_until,
+    p.paused_at,
+    p.pause_reason
    FROM ((((public.profiles p
      JOIN public.profile_versions v ON (((v.region = p.region) AND (v.name = p.name) AND (v.version = p.live))))
      CROSS JOIN LATERAL ( SELECT (NULLIF(convert_from(v.canonical, 'UTF8'::name), ''::text))::jsonb AS document) d)
@@ -3774,6 +3953,10 @@ COMMENT ON COLUMN ops.profiles.epoch IS 'How often a worker has begun to decide 
 COMMENT ON COLUMN ops.profiles.owned_at IS 'When the last of them began.';
 
 COMMENT ON COLUMN ops.profiles.lease_until IS 'When the lease of the worker expires. The worker renews it four times within its duration.';
+
+COMMENT ON COLUMN ops.profiles.paused_at IS 'Since when it makes no matches, by the order of an operator; NULL: it is not paused.';
+
+COMMENT ON COLUMN ops.profiles.pause_reason IS 'Why it is paused.';
 
 CREATE TABLE public.projects (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -4979,6 +5162,9 @@ ALTER TABLE ONLY public.match_proposals
 
 ALTER TABLE ONLY public.matches
     ADD CONSTRAINT matches_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.minute_samples
+    ADD CONSTRAINT minute_samples_pkey PRIMARY KEY (minute, region, measure, subject);
 
 ALTER TABLE ONLY public.netcode_tokens
     ADD CONSTRAINT netcode_tokens_pkey PRIMARY KEY (region, client_id);

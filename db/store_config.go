@@ -53,6 +53,9 @@ type Config struct {
 	// DirectURL leads to the same database without a pooler, since poolers pass no notifications on. Empty means URL where
 	// there is no Pooler; with a Pooler, changes by other replicas are then found by polling only.
 	DirectURL string
+	// Name is how the connections appear in pg_stat_activity and ops.processes, unless URL names them; it begins with director, and has at
+	// most 63 bytes. Empty means director.
+	Name string
 	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, and "pgbouncer" for one that does
 	// not: statements are then described, not prepared.
 	Pooler string

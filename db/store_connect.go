@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -47,17 +48,17 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnIdleTime = 5 * time.Minute
 	pc.ConnConfig.Tracer = cfg.Tracer
-	nameConn(pc.ConnConfig)
+	cfg.nameConn(pc.ConnConfig)
 	pc.ConnConfig.BuildContextWatcherHandler = conn.NewCancelHandler
 	pc.AfterConnect = cfg.prepareConn
 	return pc, nil
 }
 
-// nameConn makes a connection appear as director in pg_stat_activity, unless the URL names it.
-func nameConn(c *pgx.ConnConfig) {
-	c.ConnectTimeout = 2 * time.Second
-	if c.RuntimeParams["application_name"] == "" {
-		c.RuntimeParams["application_name"] = "director"
+// nameConn makes a connection appear under Name in pg_stat_activity, unless the URL names it.
+func (c Config) nameConn(to *pgx.ConnConfig) {
+	to.ConnectTimeout = 2 * time.Second
+	if to.RuntimeParams["application_name"] == "" {
+		to.RuntimeParams["application_name"] = cmp.Or(c.Name, "director")
 	}
 }
 

@@ -33,6 +33,18 @@ SELECT ops.stop_deployment(@deployment::uuid, @reason::text)::bool AS changed;
 -- name: OpsScalePool :one
 SELECT ops.scale_pool(@region::text, @app::text, @version::text, @least::int, @most::int)::bool AS changed;
 
+-- name: OpsPausePool :one
+SELECT ops.pause_pool(@region::text, @app::text, @version::text, @reason::text, sqlc.narg(until)::timestamptz)::bool AS changed;
+
+-- name: OpsResumePool :one
+SELECT ops.resume_pool(@region::text, @app::text, @version::text)::bool AS changed;
+
+-- name: OpsPauseProfile :one
+SELECT ops.pause_profile(@universe::text, @profile::text, @reason::text)::bool AS changed;
+
+-- name: OpsResumeProfile :one
+SELECT ops.resume_profile(@universe::text, @profile::text)::bool AS changed;
+
 -- name: ReadOnly :exec
 -- Refuses writes for the rest of the transaction.
 SELECT set_config('transaction_read_only', 'on', true);

@@ -12,7 +12,7 @@ FROM ops.pools p ORDER BY p.region, p.app, p.version LIMIT @most;
 SELECT d.region, d.deployment, d.app, d.version, d.provider, d.phase, d.desired, d.origin, coalesce(d.ref, '')::text AS ref, d.tag, coalesce(d.location, '')::text AS location,
        coalesce(d.endpoint, '')::text AS endpoint, d.open_sessions::int AS open_sessions, d.reserved_seats::int AS reserved_seats, d.created_at, d.attempts, d.intent_at,
        d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, d.next_at, d.boots, coalesce(d.reason, '')::text AS reason,
-       coalesce(d.last_error, '')::text AS last_error
+       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref
 FROM ops.deployments d
 WHERE (d.region, d.deployment) > (@after_region::text, @after::uuid)
   AND (@region::text = '' OR d.region = @region::text) AND (@app::text = '' OR d.app = @app::text) AND (@phase::text = '' OR d.phase = @phase::text)
@@ -22,7 +22,7 @@ ORDER BY d.region, d.deployment LIMIT @most;
 SELECT d.region, d.deployment, d.app, d.version, d.provider, d.phase, d.desired, d.origin, coalesce(d.ref, '')::text AS ref, d.tag, coalesce(d.location, '')::text AS location,
        coalesce(d.endpoint, '')::text AS endpoint, d.open_sessions::int AS open_sessions, d.reserved_seats::int AS reserved_seats, d.created_at, d.attempts, d.intent_at,
        d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, d.next_at, d.boots, coalesce(d.reason, '')::text AS reason,
-       coalesce(d.last_error, '')::text AS last_error
+       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref
 FROM ops.deployments d WHERE d.deployment = @deployment LIMIT 1;
 
 -- name: ConsoleProviders :many

@@ -11,6 +11,18 @@ UNION ALL
 SELECT 'realtime', r.region, r.replica, r.state, r.sessions, r.seen_at, r.lease_age, coalesce(nullif(r.steady_since, 'infinity'), 'epoch'), r.ended_at FROM ops.realtime_replicas r
 ORDER BY 1, 2, 3 LIMIT 500;
 
+-- name: ConsoleProcesses :many
+SELECT p.process::text AS process, p.address::text AS address, p.connections::bigint AS connections, p.connected_since::timestamptz AS connected_since,
+       coalesce(p.last_statement, 'epoch')::timestamptz AS last_statement
+FROM ops.processes p ORDER BY p.process, p.address LIMIT 500;
+
+-- name: ConsoleSamples :many
+-- Returns measures of the last hour, summed over regions or, with @region, of one, oldest first.
+SELECT s.minute, s.measure, s.subject, sum(s.value)::float8 AS value
+FROM ops.minute_samples s
+WHERE s.minute > statement_timestamp() - interval '62 minutes' AND s.measure = ANY (@measures::text[]) AND (@region::text = '' OR s.region = @region::text)
+GROUP BY s.minute, s.measure, s.subject ORDER BY s.minute, s.measure, s.subject LIMIT 20000;
+
 -- name: ConsoleWorkerLoops :many
 SELECT w.loop, w.last_success, w.age::interval AS age, w.every, w.late::bool AS late FROM ops.worker_loops w ORDER BY w.loop LIMIT 100;
 

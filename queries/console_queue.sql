@@ -3,6 +3,7 @@
 -- name: ConsoleProfiles :many
 -- Returns the profiles of a universe, and the tickets that wait for each. It reads all queued tickets of players.
 SELECT p.profile, p.live, p.shadow, p.retired_at, p.state::text AS state, coalesce(p.worker::text, '')::text AS worker,
+       coalesce(p.paused_at, 'epoch')::timestamptz AS paused_at, coalesce(p.pause_reason, '')::text AS pause_reason,
        coalesce(t.tickets, 0)::bigint AS tickets, coalesce(t.players, 0)::bigint AS players, coalesce(t.waiting_for_server, 0)::bigint AS waiting_for_server,
        coalesce(t.oldest, '0')::interval AS oldest, coalesce(t.p50, '0')::interval AS p50, coalesce(t.p95, '0')::interval AS p95, coalesce(t.step, 0)::int AS step
 FROM ops.profiles p LEFT JOIN ops.tickets_waiting t ON t.region = p.region AND t.profile = p.profile
@@ -19,8 +20,8 @@ FROM ops.queue_waits w WHERE w.region = @universe AND (@profile::text = '' OR w.
 ORDER BY w.minute, w.profile, w.outcome LIMIT 10000;
 
 -- name: ConsoleMatchMinutes :many
--- Returns measures of the matches of the last hour by minute, oldest first. Its cost grows with the matches of that hour.
-SELECT m.minute::timestamptz AS minute, m.profile, m.version, m.measure::text AS measure, m.matches::bigint AS matches, m.mean::float8 AS mean, m.highest::float8 AS highest
+-- Returns measures of some matches of each minute of the last hour, oldest first.
+SELECT m.minute::timestamptz AS minute, m.profile::text AS profile, m.version, m.measure::text AS measure, m.matches::bigint AS matches, m.mean::float8 AS mean, m.highest::float8 AS highest
 FROM ops.match_minutes m WHERE m.region = @universe AND (@profile::text = '' OR m.profile = @profile::text)
 ORDER BY m.measure, m.profile, m.version, m.minute LIMIT 10000;
 

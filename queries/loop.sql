@@ -16,7 +16,7 @@ SELECT w.id, w.weight FROM loop_workers w WHERE w.lease_until > clock_timestamp(
 
 -- name: OwnedProfiles :many
 -- Returns every profile that is not retired, and whether a worker whose lease has not expired owns it.
-SELECT p.name, p.live, p.shadow, coalesce(o.worker, '00000000-0000-0000-0000-000000000000')::uuid AS worker,
+SELECT p.name, p.live, p.shadow, (p.paused_at IS NOT NULL)::bool AS paused, coalesce(o.worker, '00000000-0000-0000-0000-000000000000')::uuid AS worker,
        coalesce(o.epoch, 0)::bigint AS epoch, (w.id IS NOT NULL)::bool AS owned
 FROM profiles p
 LEFT JOIN profile_owners o ON o.region = p.region AND o.profile = p.name

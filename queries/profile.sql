@@ -6,7 +6,7 @@ SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || sqlc.arg(region)::
 
 -- name: ProfileForChange :one
 -- What a change is decided on. Read it under LockProfiles.
-SELECT p.live, p.shadow, p.retired_at,
+SELECT p.live, p.shadow, p.retired_at, p.paused_at,
        (SELECT max(v.version) FROM profile_versions v WHERE v.region = p.region AND v.name = p.name)::int AS latest,
        l.canonical AS live_canonical, s.canonical AS shadow_canonical
 FROM profiles p
@@ -27,13 +27,20 @@ INSERT INTO profiles (region, name, live, shadow, retired_at)
 VALUES (@region, @name, @live, sqlc.narg(shadow), CASE WHEN sqlc.arg(retired)::bool THEN now() END)
 ON CONFLICT (region, name) DO UPDATE SET live = excluded.live, shadow = excluded.shadow, retired_at = excluded.retired_at;
 
+-- name: PauseProfile :exec
+-- A profile that is paused makes no matches: its owner reads this (OwnedProfiles in loop.sql). Operators without the command line call
+-- ops.pause_profile, which means the same.
+UPDATE profiles SET paused_at = CASE WHEN sqlc.arg(paused)::bool THEN coalesce(paused_at, now()) END,
+                    pause_reason = CASE WHEN sqlc.arg(paused)::bool THEN nullif(sqlc.arg(reason)::text, '') END
+WHERE region = @region AND name = @name;
+
 -- name: LogProfile :exec
 INSERT INTO events (region, kind, actor, detail)
 VALUES (@region, @kind, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @detail);
 
 -- name: ListProfiles :many
 -- Without documents, of which a region may have 64 MB.
-SELECT p.name, p.live, p.shadow, p.retired_at, v.author, v.reason, v.created_at,
+SELECT p.name, p.live, p.shadow, p.retired_at, p.paused_at, coalesce(p.pause_reason, '') AS pause_reason, v.author, v.reason, v.created_at,
        (SELECT count(*) FROM profile_versions c WHERE c.region = p.region AND c.name = p.name)::int AS versions
 FROM profiles p
 JOIN profile_versions v ON v.region = p.region AND v.name = p.name AND v.version = p.live

@@ -19,6 +19,7 @@
 //	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that their match has ended.
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
+//	sample   Once a minute, the measures that the console plots are written. A minute in which no worker runs has none.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
 //	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers only.
 //	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration 00026.
@@ -127,6 +128,7 @@ func New(o Options) (*Worker, error) {
 		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second, runOnce: waitingSweeper{o.Store}.runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
+		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
 		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, retention}.runOnce},
 	}}
 	if err := w.addProvision(o); err != nil {

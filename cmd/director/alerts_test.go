@@ -52,7 +52,7 @@ func servedRegistry(t *testing.T) *prometheus.Registry {
 	p := &program{environ: environ, stderr: newLines()}
 	conf, err := load(p.serve().Flags(), environ, byServe)
 	require.NoError(t, err)
-	proc, err := openProcess(t.Context(), conf, p.newLog(conf))
+	proc, err := openProcess(t.Context(), "serve", conf, p.newLog(conf))
 	require.NoError(t, err)
 	t.Cleanup(proc.close)
 	_, _, err = proc.replica(t.Context(), true)

@@ -36,6 +36,7 @@ type deploymentLine struct {
 	Desired         string     `json:"desired"`
 	Origin          string     `json:"origin"`
 	Ref             *string    `json:"ref"`
+	ClaimedRef      *string    `json:"claimed_ref"` // that its server named when it registered
 	Location        *string    `json:"location"`
 	Endpoint        *string    `json:"endpoint"`
 	OpenSessions    int        `json:"open_sessions"`
@@ -56,7 +57,7 @@ type deploymentLine struct {
 	LastError       *string    `json:"last_error"`
 }
 
-const selectDeployments = `SELECT region, deployment, app, version, provider, phase, desired, origin, ref, location, endpoint, open_sessions, reserved_seats,
+const selectDeployments = `SELECT region, deployment, app, version, provider, phase, desired, origin, ref, claimed_ref, location, endpoint, open_sessions, reserved_seats,
     extract(epoch FROM age)::float8 AS age, attempts, created_at, intent_at, provider_ready_at, registered_at, ready_at, lost_at, drain_at, ends_at, stop_at,
     next_at, reason, last_error
 FROM ops.deployments WHERE ($1 = '' OR region = $1) AND ($2 = '' OR app = $2) AND ($3 = '' OR phase = $3) AND ($4::uuid IS NULL OR deployment = $4)
@@ -200,7 +201,7 @@ func (l deploymentLine) facts() [][2]string {
 	for _, fact := range []struct {
 		name  string
 		value *string
-	}{{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"location", l.Location}, {"reason", l.Reason}, {"last error", l.LastError}} {
+	}{{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"claimed ref", l.ClaimedRef}, {"location", l.Location}, {"reason", l.Reason}, {"last error", l.LastError}} {
 		if fact.value != nil && *fact.value != "" {
 			all = append(all, [2]string{fact.name, *fact.value})
 		}

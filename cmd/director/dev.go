@@ -226,7 +226,7 @@ func freeOr(ctx context.Context, addr string) string {
 }
 
 func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server)) error {
-	proc, err := newProcess(ctx, d.conf, d.log)
+	proc, err := newProcess(ctx, "dev", d.conf, d.log)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestGarbageIsCollectedAsTheOperatorSays(t *testing.T) {
 		kek := "DIRECTOR_KEY_ENCRYPTION_KEY=BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
 		conf, err := load(flags, newEnvironment(append(test.environ, "DATABASE_URL=postgres://localhost/none", kek)), byServe)
 		require.NoError(t, err)
-		proc, err := openProcess(t.Context(), conf, slog.New(slog.DiscardHandler))
+		proc, err := openProcess(t.Context(), "serve", conf, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		proc.close()
 		require.Equal(t, test.want, debug.SetGCPercent(100), "%v %v", test.environ, test.args)

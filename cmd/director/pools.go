@@ -19,7 +19,7 @@ func (p *program) pools() *cobra.Command {
 		Short: "Declare, scale, pause and roll pools of game servers",
 		Long: "Commands for pools. A pool says how many game servers of an app version a region has; workers with DIRECTOR_PROVIDERS start and\n" +
 			"stop them. A pool is written REGION/APP/VERSION. The commands that change one need the director's own database role, as\n" +
-			"'keys rotate' does. The same in SQL: view ops.pools, function ops.scale_pool.",
+			"'keys rotate' does. The same in SQL: view ops.pools, functions ops.scale_pool, ops.pause_pool and ops.resume_pool.",
 		Example: "  director pools apply -f pools.yaml\n  director pools list\n  director pools show eu/arena/v7\n" +
 			"  director pools scale eu/arena/v7 --max 40\n  director pools roll eu/arena/v7 v8",
 	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(), p.poolsDelete())

@@ -24,7 +24,7 @@ func (p *program) profiles() *cobra.Command {
 			"The commands need the director's own database role, as 'keys rotate' does. Operators without it use /ops/profiles.",
 		Example: "  director profiles check ranked.yaml\n  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
 			"  director profiles list\n  director profiles rollback ranked-5v5",
-	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(), p.profilesRetire(), p.profilesShadow(),
+	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(), p.profilesRetire(), p.profilesPause(), p.profilesResume(), p.profilesShadow(),
 		p.profilesCheck(), p.profilesSchema())
 }
 
@@ -43,6 +43,7 @@ type profileLine struct {
 	Shadow    int        `json:"shadow,omitempty"`
 	Versions  int        `json:"versions"`
 	RetiredAt *time.Time `json:"retired_at"`
+	PausedAt  *time.Time `json:"paused_at"`
 	Author    string     `json:"author"`
 	CreatedAt time.Time  `json:"created_at"`
 	Reason    string     `json:"reason"`
@@ -67,11 +68,11 @@ func (p *program) profilesList() *cobra.Command {
 			}
 			lines := make([]profileLine, len(found))
 			for i, f := range found {
-				lines[i] = profileLine{f.Name, f.Live, f.Shadow, f.Versions, f.RetiredAt, f.Author, f.CreatedAt, f.Reason}
+				lines[i] = profileLine{f.Name, f.Live, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author, f.CreatedAt, f.Reason}
 			}
-			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired"}
-			return cli.Write(l.out.Sparing("retired", "reason", "versions"), lines, header, func(line profileLine) []any {
-				return []any{line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author, line.Reason, readableTime(line.RetiredAt)}
+			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
+			return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header, func(line profileLine) []any {
+				return []any{line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author, line.Reason, readableTime(line.RetiredAt), readableTime(line.PausedAt)}
 			})
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,9 +47,9 @@ type process struct {
 	listening atomic.Pointer[net.Addr]
 }
 
-// newProcess makes a process, and checks the schema if the database is reachable. The caller closes the process.
-func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
-	p, err := openProcess(ctx, conf, log)
+// newProcess makes a process of a command, and checks the schema if the database is reachable. The caller closes the process.
+func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
+	p, err := openProcess(ctx, command, conf, log)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func newProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, 
 }
 
 // openProcess makes all parts that do not need a reachable database.
-func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process, error) {
+func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
 	limitMemory(conf.GCPercent)
 	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}
 	var err error
@@ -73,6 +75,7 @@ func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process,
 		return nil, err
 	}
 	cfg := conf.store()
+	cfg.Name = connectionName(command)
 	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queries()
 	if cfg.Rooms, err = conf.roomTypes(); err != nil {
 		p.tracing.stop()
@@ -86,6 +89,18 @@ func openProcess(ctx context.Context, conf *loaded, log *slog.Logger) (*process,
 		return nil, err
 	}
 	return p, nil
+}
+
+// connectionName names the connections of this process in pg_stat_activity and ops.processes: what it does, its host and its process id.
+func connectionName(command string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	id := "/" + strconv.Itoa(os.Getpid())
+	const most = 63 // bytes, of which Postgres keeps no more
+	name := "director " + command + " " + host
+	return name[:min(len(name), most-len(id))] + id
 }
 
 func (p *process) close() {

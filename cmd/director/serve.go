@@ -51,7 +51,7 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	p.warnUnknownVariables(ctx, log)
 	conf.warnOrchestrator(ctx, log)
 	conf.warnRealtime(ctx, p.environ, log)
-	proc, err := newProcess(ctx, conf, log)
+	proc, err := newProcess(ctx, "serve", conf, log)
 	if err != nil {
 		return err
 	}

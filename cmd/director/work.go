@@ -41,7 +41,7 @@ func (p *program) work() *cobra.Command {
 func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
 	p.warnUnknownVariables(ctx, log)
-	proc, err := newProcess(ctx, conf, log)
+	proc, err := newProcess(ctx, "work", conf, log)
 	if err != nil {
 		return err
 	}

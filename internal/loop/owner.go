@@ -56,6 +56,7 @@ func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
 			}
 		}
 		if mine := l.profiles[o.Profile]; mine != nil && mine.engine != nil {
+			l.followPause(ctx, mine, o.Paused)
 			if err := l.followShadow(ctx, mine, o.Shadow); err != nil {
 				return err
 			}
@@ -69,6 +70,16 @@ func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
 	}
 	l.lease.weight.Store(int64(l.weight()))
 	return l.share(ctx)
+}
+
+// followPause pauses a profile or lets it decide again. Matches that were decided are committed all the same.
+func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
+	if p.paused == paused {
+		return
+	}
+	p.paused = paused
+	p.wake(l.moment()) // not the moment when it was paused
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name), slog.Bool("paused", paused))
 }
 
 // dropOthers forgets the profiles that another worker owns now, or that were retired.

@@ -31,6 +31,7 @@ type owned struct {
 	decides     *decide.Engine          // nil for a profile with a function
 	function    *function               // nil for a profile that teams and rules decide
 	dirty       bool                    // the engine has something to search for
+	paused      bool                    // by an operator: it decides nothing
 	at          time.Time               // the moment of its next decision, or of its last
 	asks        bool                    // ready checks may be open: of its version, or of one before
 	checks      int                     // open ready checks, as of the last second and begun since

@@ -57,10 +57,10 @@ func (l *Loop) due(p *owned, now time.Time) bool {
 	return p.dirty && l.may(p)
 }
 
-// may reports whether a profile may decide now: without the game regions it would make matches that find no server, and without the
+// may reports whether a profile may decide now: it is not paused; without the game regions it would make matches that find no server, and without the
 // open matches it would begin others.
 func (l *Loop) may(p *owned) bool {
-	return l.mayAsk(p) && l.commits.len() < maxUnderWay && l.hosts.knows(p.profile.Modes) && p.knowsRosters()
+	return !p.paused && l.mayAsk(p) && l.commits.len() < maxUnderWay && l.hosts.knows(p.profile.Modes) && p.knowsRosters()
 }
 
 // decide searches until the profile has nothing to search for, or its turn, which started then, is over.

@@ -84,7 +84,7 @@ func (s *soak) crashPostgres(ctx context.Context) {
 
 func (s *soak) endConnections(context.Context) {
 	_, _ = s.Pool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE application_name = 'director' AND random() < 0.3`)
+		WHERE application_name LIKE 'director%' AND random() < 0.3`)
 }
 
 func (s *soak) abortCalls(context.Context) {
