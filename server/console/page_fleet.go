@@ -10,6 +10,8 @@ import (
 
 // fleetStore is what the page of the fleet reads.
 type fleetStore interface {
+	sampleStore
+
 	ConsoleFleet(ctx context.Context, f db.FleetFilter) (fleet []db.ConsoleInstance, more bool, err error)
 	ConsoleFleetCounts(ctx context.Context) ([]db.FleetCount, error)
 	ConsoleNames(ctx context.Context) (regions, modes []string, err error)
@@ -22,6 +24,7 @@ type fleetView struct {
 	Totals         fleetTotals
 	Regions, Modes []string
 	Filtered       bool
+	Plots          []plotData // of the last hour, of the region that the filter selects; empty: no worker has taken samples
 }
 
 // fleetTotals are sums over all game servers, whatever the filter selects.
@@ -49,7 +52,11 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 		return v, err
 	}
 	v.Totals = totalsOf(counts)
-	v.Regions, v.Modes, err = s.ConsoleNames(ctx)
+	if v.Regions, v.Modes, err = s.ConsoleNames(ctx); err != nil || q.Paged() {
+		return v, err
+	}
+	past, err := readSamples(ctx, s, f.Region, "instances", "capacity", "reserved")
+	v.Plots = past.fleetPlots()
 	return v, err
 }
 

@@ -11,6 +11,8 @@ import (
 
 // healthStore is what the page of health reads.
 type healthStore interface {
+	sampleStore
+
 	ConsoleHealth(ctx context.Context) (db.HealthView, error)
 }
 
@@ -23,6 +25,7 @@ type healthView struct {
 	Problems   []doctor.Finding // checks that are not ok, worst first
 	LateLoops  int
 	Keys       db.KeysView
+	Plots      []plotData // empty: no worker has taken samples
 }
 
 // healthPage reads often what is cheap, and runs the checks of doctor rarely.
@@ -36,7 +39,11 @@ func (c *Console) healthPage() page[healthView] {
 		if v.HealthView, err = s.ConsoleHealth(ctx); err != nil {
 			return v, err
 		}
-		v.Keys, err = s.ConsoleKeys(ctx, 5)
+		if v.Keys, err = s.ConsoleKeys(ctx, 5); err != nil {
+			return v, err
+		}
+		past, err := readSamples(ctx, s, "", "tickets", "waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
+		v.Plots = past.healthPlots()
 		return v.sorted(), err
 	}}
 }

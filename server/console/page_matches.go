@@ -13,6 +13,8 @@ import (
 
 // matchStore is what the page of matches reads.
 type matchStore interface {
+	sampleStore
+
 	ConsoleQueue(ctx context.Context, universe string) (db.QueueView, error)
 	ConsoleMatches(ctx context.Context, f db.MatchFilter) (matches []db.ConsoleMatch, more bool, err error)
 	ConsolePastMatches(ctx context.Context, f db.MatchFilter) (matches []db.PastMatch, more bool, err error)
@@ -30,8 +32,8 @@ type matchesView struct {
 	Plots    []plotData
 }
 
-// matchesPage shows the matches of a universe, and how good those of the last hour are. It is read rarely: at 50 matches a second the
-// measures of an hour take 2 s of the database.
+// matchesPage shows the matches of a universe, and how good those of the last hour are. At 100 matches a second the measures take 60 ms of the
+// database.
 func matchesPage(universe string) page[matchesView] {
 	return page[matchesView]{path: "/matches", template: "matches", every: 30 * time.Second, load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
 		v.Profile = q.Get("profile")
@@ -57,7 +59,11 @@ func (v *matchesView) loadPresent(ctx context.Context, s Store, f db.MatchFilter
 		return err
 	}
 	minutes, err := s.ConsoleMatchMinutes(ctx, f.Universe, f.Profile)
-	v.Plots = qualityPlots(minutes, time.Now())
+	if err != nil {
+		return err
+	}
+	past, err := readSamples(ctx, s, f.Universe, "matches")
+	v.Plots = qualityPlots(minutes, past, f.Profile)
 	return err
 }
 
@@ -77,10 +83,17 @@ func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f db.Match
 // maxPlots bounds the measures that are shown. A profile has some rules, and many profiles have many.
 const maxPlots = 12
 
-// qualityPlots makes a plot of each measure: its mean and its highest value in each minute. Where several profiles have it, both are those of
-// the profile with the highest value.
-func qualityPlots(minutes []db.MatchMinute, now time.Time) []plotData {
-	means, peaks, matches := map[string]*timeline{}, map[string]*timeline{}, newTimeline(now)
+// qualityPlots makes a plot of the number of matches, of one profile or, for "", of all, and of each measure: its mean and its highest value in
+// each minute. Where several profiles have it, both are those of the profile with the highest value.
+func qualityPlots(minutes []db.MatchMinute, past samples, profile string) []plotData {
+	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, newTimeline(past.now), past.now
+	for key, line := range past.lines {
+		for i, known := range line.known {
+			if known && (profile == "" || key[1] == profile) {
+				matches.values[i] += line.values[i]
+			}
+		}
+	}
 	var measures []string
 	for _, m := range minutes {
 		if means[m.Measure] == nil {
@@ -89,9 +102,6 @@ func qualityPlots(minutes []db.MatchMinute, now time.Time) []plotData {
 		}
 		means[m.Measure].highest(m.Minute, m.Mean)
 		peaks[m.Measure].highest(m.Minute, m.Highest)
-		if m.Measure == "players" {
-			matches.add(m.Minute, float64(m.Matches))
-		}
 	}
 	if len(measures) == 0 {
 		return nil

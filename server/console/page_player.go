@@ -68,7 +68,17 @@ func (c *Console) find(g *gin.Context) {
 	} else if i, err := c.Store.ConsoleInstance(ctx, text); err == nil {
 		to = instancePath(i.Instance)
 	} else if id, err := uuid.Parse(text); err == nil {
-		to = matchPath(id.String())
+		to = c.findUUID(ctx, id)
+	} else if a, err := c.Store.ConsoleAgent(ctx, text); err == nil {
+		to = agentPath(a.Agent)
 	}
 	g.Redirect(http.StatusSeeOther, to)
+}
+
+// findUUID returns the page of a deployment whose server has not registered, or else of a match.
+func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
+	if d, err := c.Store.ConsoleDeployment(ctx, id); err == nil {
+		return deploymentPath(d.Deployment.String())
+	}
+	return matchPath(id.String())
 }

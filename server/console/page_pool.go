@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/lattice-director/director/db"
 )
@@ -12,7 +13,7 @@ var scaleAction = action{
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
-			Title: "Scale " + p.App + " " + p.Version + " in " + p.Region + "?", Button: "Scale", Back: "/deployments",
+			Title: "Scale " + poolName(p) + "?", Button: "Scale", Back: "/deployments",
 			Says: []string{
 				"The pool has " + plural(p.Servers, "server", "servers") + " that run or start, " + plural(p.Busy, "of them", "of them") + " with players.",
 				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
@@ -35,6 +36,45 @@ var scaleAction = action{
 		}
 		changed, err := s.As(d.Actor).Because(d.Reason).ScalePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), least, most)
 		return outcome(changed, "The pool has other limits now: workers start or end servers.", "The pool had these limits already: nothing changed."), err
+	},
+}
+
+// poolName is a pool for people.
+func poolName(p db.ConsolePool) string { return p.App + " " + p.Version + " in " + p.Region }
+
+var pausePoolAction = action{
+	path: "/pools/:region/:app/:version/pause",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		p, err := poolOf(ctx, s, q)
+		return question{
+			Title: "Pause " + poolName(p) + "?", Button: "Pause", Back: "/deployments", Reason: true,
+			Says: []string{
+				"The pool starts no servers until somebody resumes it, also when players wait.",
+				"Its " + plural(p.Servers, "server", "servers") + " that run or start stay, and their players play on.",
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).Because(d.Reason).PausePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), time.Time{})
+		return outcome(changed, "The pool is paused: it starts no servers.", "The pool was paused for this reason already: nothing changed."), err
+	},
+}
+
+var resumePoolAction = action{
+	path: "/pools/:region/:app/:version/resume",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		p, err := poolOf(ctx, s, q)
+		return question{
+			Title: "Resume " + poolName(p) + "?", Button: "Resume", Back: "/deployments",
+			Says: []string{
+				"The pool starts servers again, at once if players need them.",
+				"A pause of its version after failures ends too, in all regions.",
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).Because(d.Reason).ResumePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"))
+		return outcome(changed, "The pool starts servers again.", "The pool was not paused: nothing changed."), err
 	},
 }
 

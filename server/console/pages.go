@@ -35,5 +35,9 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, undrainAgentAction)
 	c.addAction(r, gate, stopAction)
 	c.addAction(r, gate, scaleAction)
+	c.addAction(r, gate, pausePoolAction)
+	c.addAction(r, gate, resumePoolAction)
+	c.addAction(r, gate, pauseProfileAction(c.Universe))
+	c.addAction(r, gate, resumeProfileAction(c.Universe))
 	c.addAction(r, gate, c.rotateAction())
 }

@@ -103,8 +103,10 @@ func TestFind(t *testing.T) {
 	b := setup(t)
 	b.register("eu-1")
 	id := b.place("duel", "p1").SessionID
+	starting := b.deployments(1, "")[0].String()
+	b.agents(1, "rooms")
 	w := b.as(ivyToken)
-	for text, path := range map[string]string{id: sessionPath(id), "eu-1 \t": "/instances/eu-1", "p1": "/players?q=p1", "a&b/../c": "/players?q=a%26b%2F..%2Fc", "": "/players?q="} {
+	for text, path := range map[string]string{id: sessionPath(id), "eu-1 \t": "/instances/eu-1", "p1": "/players?q=p1", starting: "/deployments/" + starting, "0000000000000001": "/agents/0000000000000001", "a&b/../c": "/players?q=a%26b%2F..%2Fc", "": "/players?q="} {
 		require.Equal(t, path, w.get("/find?q="+url.QueryEscape(text)).header.Get("Location"), text)
 	}
 }

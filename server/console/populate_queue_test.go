@@ -119,8 +119,13 @@ func (b *bundle) populateRest(session string) []string {
 	b.lobby(3, "lobby")
 	ids := b.deployments(3, "permanent: no capacity")
 	deployment := deploymentPath(ids[0].String())
+	b.exec("UPDATE deployments SET ref = NULL, claimed_ref = 'edgegap-7f3a' WHERE id = $1", ids[0])
+	_, err := b.As("console:ada").Because("the season ends").PauseProfile(b.t.Context(), universe, "raid-with-a-rather-long-name")
+	require.NoError(b.t, err)
+	_, err = b.As("console:ada").Because("an outage at the provider").PausePool(b.t.Context(), "eu", "arena", "v1.2", time.Time{})
+	require.NoError(b.t, err)
 	return []string{
 		"/queue", "/queue?profile=duel", ticketPath(first), "/matches", "/matches?profile=raid-with-a-rather-long-name", matchPath(match.String()), "/agents", "/agents/0000000000000001",
-		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2/scale", "/events", "/events?kind=session.&actor=director",
+		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2/scale", "/pools/eu/arena/v1.2/resume", "/profiles/duel/pause", "/events", "/events?kind=session.&actor=director",
 	}
 }

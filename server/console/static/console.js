@@ -85,6 +85,17 @@
     connect();
   }
 
+  // Ids are copied where the browser allows it: on pages by TLS, and on this machine.
+  if (navigator.clipboard) {
+    document.documentElement.classList.add('copies');
+    document.addEventListener('click', async (e) => {
+      const button = e.target.closest && e.target.closest('button[data-copy]');
+      if (!button) return;
+      try { await navigator.clipboard.writeText(button.dataset.copy); button.textContent = 'Copied'; } catch { button.textContent = 'Not allowed'; }
+      setTimeout(() => { button.textContent = 'Copy id'; }, 1500);
+    });
+  }
+
   // Theme: the server reads the cookie, so that a page never flashes in the other one.
   const theme = $('theme');
   const dark = () => document.documentElement.dataset.theme

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+)
+
+// pauseProfileAction keeps a profile of a universe from making matches.
+func pauseProfileAction(universe string) action {
+	return action{
+		path: "/profiles/:profile/pause",
+		ask: func(ctx context.Context, s Store, q query) (question, error) {
+			p, err := profileOf(ctx, s, universe, q)
+			return question{
+				Title: "Pause " + p.Profile + "?", Button: "Pause", Back: "/queue", Reason: true,
+				Says: []string{
+					"The profile makes no matches until somebody resumes it. Workers stop within a second.",
+					"The " + plural(p.Tickets, "ticket that waits keeps its place", "tickets that wait keep their places") + ", and players may still queue. Tickets expire as usual.",
+					"Matches that were decided are played.",
+				},
+			}, err
+		},
+		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+			changed, err := s.As(d.Actor).Because(d.Reason).PauseProfile(ctx, universe, q.Param("profile"))
+			return outcome(changed, q.Param("profile")+" is paused: it makes no matches.", q.Param("profile")+" was paused for this reason already: nothing changed."), err
+		},
+	}
+}
+
+func resumeProfileAction(universe string) action {
+	return action{
+		path: "/profiles/:profile/resume",
+		ask: func(ctx context.Context, s Store, q query) (question, error) {
+			p, err := profileOf(ctx, s, universe, q)
+			return question{
+				Title: "Resume " + p.Profile + "?", Button: "Resume", Back: "/queue",
+				Says: []string{"The profile makes matches again, first of the " + plural(p.Tickets, "ticket that waits", "tickets that wait") + "."},
+			}, err
+		},
+		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+			changed, err := s.As(d.Actor).Because(d.Reason).ResumeProfile(ctx, universe, q.Param("profile"))
+			return outcome(changed, q.Param("profile")+" makes matches again.", q.Param("profile")+" was not paused: nothing changed."), err
+		},
+	}
+}
+
+// profileOf returns the profile that a path names. Errors: NotFound.
+func profileOf(ctx context.Context, s Store, universe string, q query) (db.ConsoleProfile, error) {
+	v, err := s.ConsoleQueue(ctx, universe)
+	for _, p := range v.Profiles {
+		if p.Profile == q.Param("profile") {
+			return p, nil
+		}
+	}
+	if err == nil {
+		err = &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: "there is no such profile among the first 200: use director profiles pause"}
+	}
+	return db.ConsoleProfile{}, err
+}

@@ -1,0 +1,42 @@
+package console
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pins plots without the last hour of the fleet and of health, of the wrong region, or that hide the minutes in which no worker ran.
+func TestPlotsOfTheLastHour(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	require.NotContains(t, w.get("/fleet").body, "The last hour")
+	require.NotContains(t, w.get("/health").body, "The last hour")
+	b.samples()
+	w.contains("/fleet", "Game servers by state", "Seats of ready game servers", "capacity now")
+	require.NotContains(t, w.get("/fleet?region=us").body, "Seats of ready game servers")
+	w.contains("/fleet?region=eu", "The last hour in eu")
+	w.contains("/health", "Tickets and players who wait", "Age of the oldest snapshot", "late loops now 0", "director")
+
+	past, err := readSamples(t.Context(), b.Store, "", "instances", "matches")
+	require.NoError(t, err)
+	require.NotContains(t, past.values("instances", "ready")[:35], 0.0)
+	require.Contains(t, past.values("instances", "ready"), -1.0, "minutes in which no worker ran")
+	require.Contains(t, past.values("instances", "silent"), 0.0, "minutes in which others have a value")
+	require.Contains(t, past.values("instances", "silent"), -1.0)
+	require.WithinDuration(t, time.Now(), past.now, time.Minute)
+}
+
+// Pins a page of health that lists only replicas which hold connections of players.
+func TestHealthListsConnectedProcesses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v, err := b.ConsoleHealth(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, v.Processes)
+	require.Equal(t, "director", v.Processes[0].Process)
+	require.Positive(t, v.Processes[0].Connections)
+	b.as(adaToken).contains("/health", "Replicas and workers", `<th scope="row">director</th>`)
+}
