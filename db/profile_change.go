@@ -249,10 +249,8 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
 	}
-	if event == "profile.paused" || event == "profile.resumed" {
-		if err := q.PauseProfile(ctx, PauseProfileParams{Region: edit.Region, Name: edit.Name, Paused: now.paused, Reason: edit.Reason}); err != nil {
-			return err
-		}
+	if err := q.writePause(ctx, edit, was, now); err != nil {
+		return err
 	}
 	if now.shadow != was.shadow || now.live != was.live {
 		if err := q.ForgetShadow(ctx, ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {

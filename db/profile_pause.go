@@ -36,3 +36,11 @@ func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileCha
 		return now, "profile.resumed", nil
 	})
 }
+
+// writePause writes a change of the pause.
+func (q *Queries) writePause(ctx context.Context, edit ProfileEdit, was, now profileState) error {
+	if was.paused == now.paused {
+		return nil
+	}
+	return q.PauseProfile(ctx, PauseProfileParams{Region: edit.Region, Name: edit.Name, Paused: now.paused, Reason: edit.Reason})
+}

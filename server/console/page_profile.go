@@ -16,7 +16,8 @@ func pauseProfileAction(universe string) action {
 				Title: "Pause " + p.Profile + "?", Button: "Pause", Back: "/queue", Reason: true,
 				Says: []string{
 					"The profile makes no matches until somebody resumes it. Workers stop within a second.",
-					"The " + plural(p.Tickets, "ticket that waits keeps its place", "tickets that wait keep their places") + ", and players may still queue. Tickets expire as usual.",
+					"The " + plural(p.Tickets, "ticket that waits keeps its place", "tickets that wait keep their places") + ", and players may still queue.",
+					"Tickets expire as usual.",
 					"Matches that were decided are played.",
 				},
 			}, err

@@ -37,9 +37,10 @@ func (s samples) line(measure, subject string) *timeline {
 	return s.lines[key]
 }
 
-// values returns a line with 0 in the minutes in which other lines of the measure have a value and it has none.
-func (s samples) values(measure, subject string) []float64 {
-	values := s.line(measure, subject).gaps()
+// instances returns how many game servers are in a state: 0 in the minutes in which only others have a value.
+func (s samples) instances(state string) []float64 {
+	const measure = "instances"
+	values := s.line(measure, state).gaps()
 	for key, other := range s.lines {
 		for i, known := range other.known {
 			if key[0] == measure && known && values[i] < 0 {
@@ -60,7 +61,7 @@ func (s samples) fleetPlots() []plotData {
 	}
 	states := newTimeline(s.now).plot("Game servers by state", "")
 	for _, state := range []string{"ready", "draining", "starting", "silent"} {
-		states.Lines = append(states.Lines, series{state, s.values("instances", state)})
+		states.Lines = append(states.Lines, series{state, s.instances(state)})
 	}
 	seats := newTimeline(s.now).plot("Seats of ready game servers", "", series{"capacity", s.line("capacity", "").gaps()}, series{"reserved", s.line("reserved", "").gaps()})
 	return []plotData{states, seats}
@@ -73,9 +74,10 @@ func (s samples) healthPlots() []plotData {
 	}
 	at := newTimeline(s.now)
 	return []plotData{
-		at.plot("Tickets and players who wait", "", series{"tickets in the queue", s.line("tickets", "").gaps()}, series{"players without a game server", s.line("waiting_players", "").gaps()}),
+		at.plot("Tickets and players who wait", "",
+			series{"tickets in the queue", s.line("tickets", "").gaps()}, series{"players without a game server", s.line("waiting_players", "").gaps()}),
 		at.plot("Seconds that the oldest ticket has waited", " s", series{"oldest ticket", s.line("oldest_ticket", "").gaps()}),
-		at.plot("Game servers without a heartbeat in time", "", series{"silent", s.values("instances", "silent")}),
+		at.plot("Game servers without a heartbeat in time", "", series{"silent", s.instances("silent")}),
 		at.plot("Age of the oldest snapshot, which keeps vacuum from cleaning", " s", series{"oldest snapshot", s.line("oldest_snapshot", "").gaps()}),
 		at.plot("Loops of workers that are late", "", series{"late loops", s.line("late_loops", "").gaps()}),
 	}

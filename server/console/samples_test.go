@@ -22,10 +22,10 @@ func TestPlotsOfTheLastHour(t *testing.T) {
 
 	past, err := readSamples(t.Context(), b.Store, "", "instances", "matches")
 	require.NoError(t, err)
-	require.NotContains(t, past.values("instances", "ready")[:35], 0.0)
-	require.Contains(t, past.values("instances", "ready"), -1.0, "minutes in which no worker ran")
-	require.Contains(t, past.values("instances", "silent"), 0.0, "minutes in which others have a value")
-	require.Contains(t, past.values("instances", "silent"), -1.0)
+	require.NotContains(t, past.instances("ready")[:35], 0.0)
+	require.Contains(t, past.instances("ready"), -1.0, "minutes in which no worker ran")
+	require.Contains(t, past.instances("silent"), 0.0, "minutes in which others have a value")
+	require.Contains(t, past.instances("silent"), -1.0)
 	require.WithinDuration(t, time.Now(), past.now, time.Minute)
 }
 
