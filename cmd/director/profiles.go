@@ -73,7 +73,8 @@ func (p *program) profilesList() *cobra.Command {
 			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
 			return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header, func(line profileLine) []any {
 				return []any{
-					line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author, line.Reason, readableTime(line.RetiredAt), readableTime(line.PausedAt),
+					line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author, line.Reason,
+					readableTime(line.RetiredAt), readableTime(line.PausedAt),
 				}
 			})
 		})

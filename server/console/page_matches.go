@@ -90,7 +90,7 @@ func qualityPlots(minutes []db.MatchMinute, past samples, profile string) []plot
 	for key, line := range past.lines {
 		for i, known := range line.known {
 			if known && (profile == "" || key[1] == profile) {
-				matches.values[i] += line.values[i]
+				matches.values[i], matches.known[i] = matches.values[i]+line.values[i], true
 			}
 		}
 	}
@@ -105,6 +105,9 @@ func qualityPlots(minutes []db.MatchMinute, past samples, profile string) []plot
 	}
 	if len(measures) == 0 {
 		return nil
+	}
+	if last := timelineMinutes - 1; !matches.known[last] { // no worker has counted it yet, or nothing was matched
+		matches.values[last] = -1
 	}
 	slices.SortFunc(measures, func(a, b string) int { return strings.Compare(measureOrder(a), measureOrder(b)) })
 	plots := []plotData{matches.plot("Matches, each minute", "", series{"matches", matches.values})}
