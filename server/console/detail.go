@@ -1,39 +1,67 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"html/template"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lattice-director/director/db"
 )
 
 // maxDetail bounds the text of one value of a detail.
 const maxDetail = 300
 
-// detail shows the object of JSON that an event carries, as names and values.
-func detail(raw json.RawMessage) template.HTML {
+// maxWhole bounds the text of a whole detail.
+const maxWhole = 64 << 10
+
+// detail shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can be opened.
+func detail(e db.Event) template.HTML {
 	var all map[string]any
-	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+	if json.Unmarshal(e.Detail, &all) != nil || len(all) == 0 {
 		return `<span class="none">–</span>`
 	}
 	var b strings.Builder
 	b.WriteString(`<span class="labels">`)
+	cut := false
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b.WriteString("<span>" + template.HTMLEscapeString(name+": "+valueText(all[name])) + "</span>")
+		text, long := valueText(all[name])
+		cut = cut || long
+		b.WriteString("<span>" + template.HTMLEscapeString(name+": "+text) + "</span>")
 	}
 	b.WriteString("</span>")
+	if cut {
+		b.WriteString(whole(e))
+	}
 	return template.HTML(b.String()) //nolint:gosec // G203: escaped
 }
 
-func valueText(v any) string {
+// whole is the text of a detail, closed. Its id keeps it open while the page is replaced.
+func whole(e db.Event) string {
+	var text bytes.Buffer
+	if json.Indent(&text, e.Detail, "", "  ") != nil {
+		return ""
+	}
+	shown := shorten(text.String(), maxWhole)
+	return `<details id="d-` + e.ID.String() + `"><summary>Whole detail</summary><pre class="words" tabindex="0">` + template.HTMLEscapeString(shown) + `</pre></details>`
+}
+
+// valueText returns a value as text, and whether it is cut.
+func valueText(v any) (text string, cut bool) {
 	text, ok := v.(string)
 	if !ok {
 		encoded, _ := json.Marshal(v) // decoded values always encode
 		text = string(encoded)
 	}
-	if len(text) > maxDetail {
-		text = strings.ToValidUTF8(text[:maxDetail], "") + "…"
+	return shorten(text, maxDetail), len(text) > maxDetail
+}
+
+// shorten cuts a text after so many bytes, between two characters, and says so.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
