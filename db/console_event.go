@@ -70,6 +70,17 @@ func (s *Store) ConsoleEvents(ctx context.Context, before EventCursor, f EventFi
 	return p, err
 }
 
+// ConsoleEventsUntil returns the cursor before the events of a time and later ones: ConsoleEvents with it returns the events until then. An
+// event has the time at which its transaction began, so that beside those of a long transaction it may be off by the length of that.
+// Errors: TooMany, Unavailable.
+func (s *Store) ConsoleEventsUntil(ctx context.Context, until time.Time) (c EventCursor, err error) {
+	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+		c.Tx, err = q.ConsoleEventsUntil(ctx, until)
+		return err
+	})
+	return c, err
+}
+
 func (q *Queries) eventsBefore(ctx context.Context, before EventCursor, f EventFilter, most int32) ([]ConsoleEventsBeforeRow, error) {
 	if f.Instance == "" {
 		return q.ConsoleEventsBefore(ctx, ConsoleEventsBeforeParams{

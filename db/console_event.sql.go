@@ -233,6 +233,27 @@ func (q *Queries) ConsoleEventsOfInstance(ctx context.Context, arg ConsoleEvents
 	return items, nil
 }
 
+const consoleEventsUntil = `-- name: ConsoleEventsUntil :one
+WITH RECURSIVE search AS (
+    SELECT coalesce((SELECT e.tx FROM ops.events e ORDER BY e.tx, e.id LIMIT 1)::text::bigint, 0) AS low,
+           coalesce((SELECT e.tx FROM ops.events e ORDER BY e.tx DESC, e.id DESC LIMIT 1)::text::bigint, 0) + 1 AS high
+    UNION ALL
+    SELECT CASE WHEN p.older THEN m.middle + 1 ELSE m.low END, CASE WHEN p.older THEN m.high ELSE m.middle END
+    FROM (SELECT s.low, s.high, (s.low + s.high) / 2 AS middle FROM search s WHERE s.low < s.high) m
+    CROSS JOIN LATERAL (SELECT coalesce((SELECT e.at < $1::timestamptz FROM ops.events e WHERE e.tx >= m.middle::text::xid8 ORDER BY e.tx, e.id LIMIT 1), false) AS older) p
+)
+SELECT max(low)::text::xid8 AS tx FROM search
+`
+
+// Finds the transaction before which events are older than @until, by halving: no index has their times, but those of transactions in their
+// order nearly ascend. Each step reads one event.
+func (q *Queries) ConsoleEventsUntil(ctx context.Context, until time.Time) (uint64, error) {
+	row := q.db.QueryRow(ctx, consoleEventsUntil, until)
+	var tx uint64
+	err := row.Scan(&tx)
+	return tx, err
+}
+
 const consoleFeedEnd = `-- name: ConsoleFeedEnd :one
 SELECT e.tx, e.id FROM ops.events e WHERE e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx DESC, e.id DESC LIMIT 1
 `

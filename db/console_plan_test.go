@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -106,6 +107,7 @@ func TestConsolePlansReadAPage(t *testing.T) {
 		"events of an instance": {"'', '', '', '', 51, 'i7', '7', " + nobody + ", 5000", "events_of_instance", func(ctx context.Context, q *Queries) error {
 			return second(q.ConsoleEventsOfInstance(ctx, ConsoleEventsOfInstanceParams{}))
 		}},
+		"time of an event": {"now()", "_tx_id_idx", func(ctx context.Context, q *Queries) error { return second(q.ConsoleEventsUntil(ctx, time.Time{})) }},
 		"tail": {"'7', " + nobody + ", 51", "_tx_id_idx", func(ctx context.Context, q *Queries) error {
 			return second(q.ConsoleEventsAfter(ctx, ConsoleEventsAfterParams{}))
 		}},

@@ -283,6 +283,35 @@ func TestConsoleEventsEndAfterSoManyRows(t *testing.T) {
 	require.Nil(t, p.Next)
 }
 
+// Pins a search for the events of a time that finds later ones, or misses earlier ones: at, between, before and after those that there are,
+// and in an empty log.
+func TestConsoleEventsUntilATime(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	night := time.Now().UTC().Truncate(time.Hour)
+	until := func(at time.Time) (found []string) {
+		before, err := c.ConsoleEventsUntil(t.Context(), at)
+		require.NoError(t, err)
+		p, err := c.ConsoleEvents(t.Context(), before, db.EventFilter{})
+		require.NoError(t, err)
+		for _, e := range p.Events {
+			found = append(found, e.Kind)
+		}
+		return found
+	}
+	require.Empty(t, until(night))
+	for i, kind := range []string{"a.a", "b.b", "c.c", "d.d"} {
+		c.exec(`INSERT INTO events (kind, at) VALUES ($1, $2), ($1, $2)`, kind, night.Add(time.Duration(i)*time.Minute))
+		c.exec(`SELECT pg_current_xact_id() FROM generate_series(1, 3)`) // transactions without events, as others are
+	}
+	require.Empty(t, until(night))
+	require.Equal(t, []string{"a.a", "a.a"}, until(night.Add(time.Second)))
+	require.Equal(t, []string{"b.b", "b.b", "a.a", "a.a"}, until(night.Add(2*time.Minute)), "not those of the time itself")
+	require.Len(t, until(night.Add(2*time.Minute+time.Second)), 6)
+	require.Len(t, until(night.Add(time.Hour)), 8)
+	require.Empty(t, until(time.Time{}))
+}
+
 // Pins an action of the console in whose event the director's login stands for the person.
 func TestConsoleActsInTheNameOfAPerson(t *testing.T) {
 	t.Parallel()

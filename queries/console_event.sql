@@ -37,3 +37,16 @@ FROM ops.event_feed e WHERE (e.tx, e.id) > (@tx::xid8, @id::uuid) ORDER BY e.tx,
 -- name: ConsoleFeedEnd :one
 -- Returns the cursor after the latest event that the feed shows; no row where it shows none.
 SELECT e.tx, e.id FROM ops.events e WHERE e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx DESC, e.id DESC LIMIT 1;
+
+-- name: ConsoleEventsUntil :one
+-- Finds the transaction before which events are older than @until, by halving: no index has their times, but those of transactions in their
+-- order nearly ascend. Each step reads one event.
+WITH RECURSIVE search AS (
+    SELECT coalesce((SELECT e.tx FROM ops.events e ORDER BY e.tx, e.id LIMIT 1)::text::bigint, 0) AS low,
+           coalesce((SELECT e.tx FROM ops.events e ORDER BY e.tx DESC, e.id DESC LIMIT 1)::text::bigint, 0) + 1 AS high
+    UNION ALL
+    SELECT CASE WHEN p.older THEN m.middle + 1 ELSE m.low END, CASE WHEN p.older THEN m.high ELSE m.middle END
+    FROM (SELECT s.low, s.high, (s.low + s.high) / 2 AS middle FROM search s WHERE s.low < s.high) m
+    CROSS JOIN LATERAL (SELECT coalesce((SELECT e.at < @until::timestamptz FROM ops.events e WHERE e.tx >= m.middle::text::xid8 ORDER BY e.tx, e.id LIMIT 1), false) AS older) p
+)
+SELECT max(low)::text::xid8 AS tx FROM search;

@@ -14,6 +14,7 @@ import (
 // eventStore is what the page of events reads.
 type eventStore interface {
 	ConsoleEvents(ctx context.Context, before db.EventCursor, f db.EventFilter) (db.EventPage, error)
+	ConsoleEventsUntil(ctx context.Context, until time.Time) (db.EventCursor, error)
 	ConsoleNames(ctx context.Context) (regions, modes []string, err error)
 }
 
@@ -25,6 +26,8 @@ type eventsView struct {
 	Next     string
 	Regions  []string
 	Filtered bool
+	Until    string // as it was given; empty: the latest events
+	Past     bool   // these are not the latest events: their times are more telling than their ages
 	// Cut reports that reading ended before the page was full: the filter selects few of the latest events.
 	Cut bool
 }
@@ -43,8 +46,13 @@ var eventsPage = page[eventsView]{path: "/events", template: "events", every: 2 
 func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error) {
 	f := db.EventFilter{Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"), Session: q.Get("session"), Page: pageSize}
 	v.EventFilter = f
-	v.Filtered = f.Kinds+f.Region+f.Actor+f.Instance+f.Session != ""
-	found, err := s.ConsoleEvents(ctx, eventCursor(q), f)
+	v.Until = q.Get("until")
+	v.Filtered, v.Past = f.Kinds+f.Region+f.Actor+f.Instance+f.Session+v.Until != "", v.Until != "" || q.Paged()
+	before, err := eventCursor(ctx, s, q)
+	if err != nil {
+		return v, err
+	}
+	found, err := s.ConsoleEvents(ctx, before, f)
 	if err != nil {
 		return v, err
 	}
@@ -57,18 +65,31 @@ func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error)
 	return v, err
 }
 
-// eventCursor is where the page begins; a malformed one is the first page.
-func eventCursor(q query) db.EventCursor {
+// eventCursor is where the page begins: after the page before, or else at a time. A malformed cursor is the first page.
+func eventCursor(ctx context.Context, s eventStore, q query) (db.EventCursor, error) {
 	first, second := q.After()
 	tx, err := strconv.ParseUint(first, 10, 63)
-	if err != nil {
-		return db.LatestEvent()
+	if id, idErr := uuid.Parse(second); err == nil && idErr == nil {
+		return db.EventCursor{Tx: tx, ID: id}, nil
 	}
-	id, err := uuid.Parse(second)
-	if err != nil {
-		return db.LatestEvent()
+	if q.Get("until") == "" {
+		return db.LatestEvent(), nil
 	}
-	return db.EventCursor{Tx: tx, ID: id}
+	until, err := parseUntil(q.Get("until"))
+	if err != nil {
+		return db.EventCursor{}, err
+	}
+	return s.ConsoleEventsUntil(ctx, until)
+}
+
+// parseUntil reads a time of UTC, as fields of browsers write it.
+func parseUntil(text string) (time.Time, error) {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, &db.Error{Kind: db.Invalid, Code: "invalid_request", Field: "until", Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
 }
 
 // subjectPath returns the page of what an event concerns: a deployment, an agent or a game server, which share a column.

@@ -242,6 +242,30 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// Pins a page of the events of a night that shows later ones, or only their ages, or forgets the time on its next page; and a time that is
+// malformed, which must not show the latest events instead.
+func TestEventsUntilATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
+	b.exec(`INSERT INTO events (kind, at) SELECT 'early.event', $1::timestamptz FROM generate_series(1, $2::int)`, at, pageSize+1)
+	b.exec(`INSERT INTO events (kind, at) VALUES ('late.event', $1::timestamptz)`, at.Add(time.Minute))
+	w := b.as(ivyToken)
+	until := "/events?until=" + url.QueryEscape(at.Add(time.Minute).Format("2006-01-02T15:04"))
+	page := w.contains(until, "early.event", ">"+at.Format(time.DateTime)+"<", "Events until then", "Show all")
+	require.NotContains(t, page, "late.event")
+	next := strings.ReplaceAll(olderEvents.FindStringSubmatch(page)[1], "&amp;", "&")
+	require.Contains(t, next, "until=")
+	require.NotContains(t, w.contains(next, "early.event"), "late.event")
+	w.contains("/events?until="+url.QueryEscape(at.Add(time.Minute+time.Second).Format(time.RFC3339)), "late.event")
+	require.Contains(t, w.contains("/events", "late.event"), "Latest events")
+	for _, text := range []string{"x", hostile, "2026-13-01T00:00", "275760-09-13T00:00"} {
+		wrong := w.get("/events?until=" + url.QueryEscape(text))
+		require.Equal(t, http.StatusBadRequest, wrong.status, text)
+		require.Contains(t, wrong.body, "until must be a time of UTC")
+	}
+}
+
 // Pins a page that reads the whole log for a filter that selects nothing, or hides that it did not read all of it.
 func TestEventsSayWhereTheyStopped(t *testing.T) {
 	t.Parallel()
