@@ -117,6 +117,41 @@ func TestChromiumDrains(t *testing.T) {
 	other.RequireClean("drain")
 }
 
+// Pins an event whose detail closes when another event arrives, that is too wide for a phone when it is open, or whose page has no key to the
+// older ones; and a time that the browser's field sends and the page refuses.
+func TestChromiumEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const add = `INSERT INTO events (kind, detail) SELECT 'test.event', jsonb_build_object('said', repeat('x', 1000), 'more', jsonb_build_array(1, 2)) FROM generate_series(1, $1::int)`
+	b.exec(add, pageSize+1)
+	axe := nodetest.File(t, "axe-core/axe.min.js")
+	browser := chromiumtest.Start(t)
+	w := b.newTab(browser)
+	w.Look(360, 740, "dark")
+	w.login(adaToken)
+	w.open("/events")
+	w.Until("document.getElementById('connection').textContent === 'live'")
+	w.Do(chromedp.Click(chromedp.CSS("#live summary")))
+	w.Until("document.querySelector('#live details').open")
+	w.RequireFits("an open detail")
+	w.accessible(axe, "an open detail")
+	w.Shot("events-open-phone-dark")
+	b.exec(add, 1)
+	w.Until("document.querySelectorAll('#live details')[1]?.open && !document.querySelector('#live details').open")
+	eval[bool](w, "document.activeElement.blur(); true")
+	w.Do(chromedp.KeyEvent("n"))
+	w.Until("location.search.includes('after=') && document.querySelector('caption')?.textContent.includes('Older events')")
+
+	w.Look(1280, 800, "light")
+	w.open("/events")
+	eval[bool](w, "document.getElementById('until').value = '2001-02-03T04:05'; document.querySelector('.filters').requestSubmit(); true")
+	w.Until("location.search.includes('until=2001') && document.querySelector('.empty')?.textContent.includes('No event matches the filter')")
+	require.Equal(t, "2001-02-03T04:05", eval[string](w, "document.getElementById('until').value"))
+	w.RequireFits("until")
+	w.Shot("events-until-none-desktop-light")
+	w.RequireClean("events")
+}
+
 // Pins keys that do nothing, or that act while somebody types; a theme that is forgotten; and a page that nobody can pause.
 func TestChromiumKeys(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func eventCursor(ctx context.Context, s eventStore, q query) (db.EventCursor, er
 
 // parseUntil reads a time of UTC, as fields of browsers write it.
 func parseUntil(text string) (time.Time, error) {
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil
 		}

@@ -143,7 +143,7 @@ func TestAgents(t *testing.T) {
 	page := w.contains("/agents", "connected", "/agents/0000000000000001/drain", "create", "&lt;script&gt;alert")
 	require.Contains(t, w.contains(strings.ReplaceAll(nextPage.FindStringSubmatch(page)[1], "&amp;", "&")), "/agents/0000000000000034")
 	require.NotContains(t, b.as(ivyToken).get("/agents").body, "/drain")
-	w.contains("/agents/0000000000000001", "/instances/p0000000000000001", "~lobby", "rack=", "/events?instance=0000000000000001")
+	w.contains("/agents/0000000000000001", `data-copy="0000000000000001"`, "/instances/p0000000000000001", "~lobby", "rack=", "/events?instance=0000000000000001")
 	require.Contains(t, w.contains("/rooms"), "/agents/0000000000000001")
 
 	require.Equal(t, http.StatusSeeOther, w.act("/agents/0000000000000001/drain").status)
@@ -257,7 +257,7 @@ func TestEventsUntilATime(t *testing.T) {
 	next := strings.ReplaceAll(olderEvents.FindStringSubmatch(page)[1], "&amp;", "&")
 	require.Contains(t, next, "until=")
 	require.NotContains(t, w.contains(next, "early.event"), "late.event")
-	w.contains("/events?until="+url.QueryEscape(at.Add(time.Minute+time.Second).Format(time.RFC3339)), "late.event")
+	w.contains("/events?until="+url.QueryEscape(at.Add(time.Minute+time.Second).Format("2006-01-02T15:04:05")), "late.event")
 	require.Contains(t, w.contains("/events", "late.event"), "Latest events")
 	for _, text := range []string{"x", hostile, "2026-13-01T00:00", "275760-09-13T00:00"} {
 		wrong := w.get("/events?until=" + url.QueryEscape(text))

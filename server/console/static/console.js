@@ -126,6 +126,7 @@
       case '?': help.showModal(); break;
       case 'g': went = Date.now(); break;
       case 'p': if (pause && !pause.hidden) togglePause(); break;
+      case 'n': document.querySelector('.more a')?.click(); break;
       case 't': toggleTheme(); break;
     }
   });
