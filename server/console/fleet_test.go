@@ -32,13 +32,18 @@ func TestFleetShowsAndFilters(t *testing.T) {
 	b.place("duel", "p1", "p2")
 	w := b.as(adaToken)
 	page := w.get("/fleet").body
-	for _, text := range []string{"eu-1", "us-1", "4 of 8", `<b>2</b><span>ready</span>`, `href="/instances/eu-1"`} {
+	for _, text := range []string{"eu-1", "us-1", "4 of 8", `<b>2</b><span><a href="/fleet?state=ready">ready</a></span>`, `href="/instances/eu-1"`} {
 		require.Contains(t, page, text)
 	}
 	for _, query := range []string{"region=us", "mode=arena", "id=us-", "region=us&state=ready&mode="} {
 		page := w.get("/fleet?" + query).body
 		require.Contains(t, page, `href="/instances/us-1"`, query)
 		require.NotContains(t, page, `href="/instances/eu-1"`, query)
+	}
+	links := regexp.MustCompile(`<span><a href="(/fleet\?state=[a-z]+)">`).FindAllStringSubmatch(page, -1)
+	require.Len(t, links, 3)
+	for _, link := range links {
+		require.Contains(t, w.get(link[1]).body, "Show all", link[1])
 	}
 	require.Contains(t, w.get("/fleet?state=draining").body, "No game server matches the filter.")
 }
