@@ -74,6 +74,7 @@ func TestTicket(t *testing.T) {
 	near, far := b.ticket("p1", 1000), b.ticket(hostile, 1500)
 	w := b.as(ivyToken)
 	w.contains(ticketPath(near), "waits", `href="/players?q=p1"`, "near-skill", ticketPath(far), "The nearest ticket that does not fit", "<li>near-skill allowed 500</li>", "In words", "queued")
+	w.contains("/players?q=p1", "What happened to the latest ticket, 1 state<")
 	w.contains(ticketPath(far), "&lt;script&gt;alert")
 	require.Equal(t, ticketPath(near), w.get("/find?q="+near).header.Get("Location"))
 }
