@@ -28,6 +28,7 @@ func (s *Server) loops() []*loop {
 		{name: "keys", every: o.Keys.Every(), retry: 500 * time.Millisecond, wake: o.Keys.Wanted(), do: o.Keys.Refresh},
 		{name: "pulse", every: pulse, retry: pulse, do: o.Store.Pulse},
 		{name: "clock", every: 10 * time.Second, retry: 250 * time.Millisecond, do: o.Store.ReadClock},
+		{name: "refusals", every: time.Second, retry: time.Second, do: s.refusals.Flush},
 		{name: "snapshot", every: telemetry.SampleEvery, retry: telemetry.SampleEvery, do: func(ctx context.Context) error {
 			return o.Metrics.SampleSnapshot(ctx, o.Store)
 		}},

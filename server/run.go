@@ -86,7 +86,6 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, l := range s.loops() {
 		running.Go(func() { l.run(background) })
 	}
-	running.Go(func() { s.refusals.Run(background) })
 	if s.hub != nil {
 		running.Go(func() { _ = s.hub.Run(background) }) // its only error is a second Run
 	}
@@ -131,7 +130,15 @@ func (s *Server) Run(ctx context.Context) error {
 	err = errors.Join(err, s.shutdown(background))
 	stop()
 	running.Wait()
+	s.recordRest(ctx)
 	return err
+}
+
+// recordRest records the refusals of the last second.
+func (s *Server) recordRest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loopTimeout)
+	defer cancel()
+	_ = s.refusals.Flush(ctx) // the database is away: the loop has logged it
 }
 
 // drain makes readiness fail and waits, still serving, until load balancers have noticed.

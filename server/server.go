@@ -82,7 +82,7 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{options: o, stopping: make(chan struct{})}
 	s.explainer = why.New(why.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
-	if s.refusals, err = refusals.New(o.Store, o.Log, o.Metrics.Registerer()); err != nil {
+	if s.refusals, err = refusals.New(o.Store, o.Metrics.Registerer()); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	if err := s.mount(); err != nil {

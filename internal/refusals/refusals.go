@@ -4,26 +4,20 @@ package refusals
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/trouble"
-	"github.com/lattice-director/director/internal/wait"
 )
 
 const (
 	// maxPending bounds the memory: an entry has at most 2 KiB, so 8 MiB.
 	maxPending = 4096
 	// batch is how many entries a statement records: 512 rows a second are no load for Postgres.
-	batch       = 512
-	every       = time.Second
-	callTimeout = 2 * time.Second
+	batch = 512
 
 	maxText   = 256 // bytes of a player, a call and so on
 	maxDetail = 512 // bytes
@@ -34,11 +28,10 @@ type Store interface {
 	RecordRefusals(ctx context.Context, all []db.Refusals) error
 }
 
-// Book collects refusals. Make it with [New], and [Book.Run] it. Safe for concurrent use.
+// Book collects refusals. Make it with [New], and [Book.Flush] it every second, and once more at the end. Safe for concurrent use.
 type Book struct {
-	store   Store
-	trouble *trouble.Log
-	lost    prometheus.Counter
+	store Store
+	lost  prometheus.Counter
 
 	mu      sync.Mutex
 	pending map[key]*entry
@@ -56,8 +49,8 @@ type entry struct {
 }
 
 // New makes a Book that records in a store, and registers its metric, unless metrics is nil. Errors: it is already registered.
-func New(store Store, log *slog.Logger, metrics prometheus.Registerer) (*Book, error) {
-	b := &Book{store: store, trouble: trouble.New(log), pending: map[key]*entry{}, lost: prometheus.NewCounter(prometheus.CounterOpts{
+func New(store Store, metrics prometheus.Registerer) (*Book, error) {
+	b := &Book{store: store, pending: map[key]*entry{}, lost: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "director_refusals_unrecorded_total",
 		Help: "Refused requests of players that ops.refusals lacks, mostly because too many others waited to be recorded.",
 	})}
@@ -81,13 +74,7 @@ func (b *Book) Record(r db.Refusal) {
 // cut returns a text that Postgres stores, of at most that many bytes.
 func cut(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 func (b *Book) add(e entry) {
@@ -116,24 +103,14 @@ func (e *entry) merge(o entry) {
 	e.times += o.times
 }
 
-// Run records, once a second, the oldest 512 rows that wait, until ctx ends; then it records what it can in one more statement.
-func (b *Book) Run(ctx context.Context) {
-	for wait.For(ctx, every) {
-		b.flush(ctx)
-	}
-	b.flush(context.WithoutCancel(ctx))
-}
-
-// flush records a batch. If the database is away, its entries wait again, behind the others.
-func (b *Book) flush(ctx context.Context) {
+// Flush records, in one statement, the oldest 512 rows that wait. If the database is away, they wait again, behind the others. Errors: those of
+// the store.
+func (b *Book) Flush(ctx context.Context) error {
 	taken := b.take()
 	if len(taken) == 0 {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	err := b.store.RecordRefusals(ctx, rows(taken))
-	b.trouble.Report(context.WithoutCancel(ctx), "record refusals", err)
 	for _, e := range taken {
 		switch {
 		case db.IsKind(err, db.Unavailable):
@@ -142,6 +119,7 @@ func (b *Book) flush(ctx context.Context) {
 			b.lost.Add(float64(e.times))
 		}
 	}
+	return err
 }
 
 func (b *Book) take() []entry {

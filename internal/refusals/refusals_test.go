@@ -3,7 +3,6 @@ package refusals
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,30 +40,15 @@ func (s *table) RecordRefusals(_ context.Context, all []db.Refusals) error {
 	return s.fail
 }
 
-func (s *table) set(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fail = err
-}
-
 func newBook(t *testing.T, s *table) *Book {
 	t.Helper()
-	b, err := New(s, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	b, err := New(s, prometheus.NewRegistry())
 	require.NoError(t, err)
 	return b
 }
 
 func of(player, code string) db.Refusal {
 	return db.Refusal{Player: player, Call: "POST /matchmake", Code: code}
-}
-
-// run runs the book until the test ends, in virtual time.
-func run(t *testing.T, b *Book) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); b.Run(ctx) }()
-	return func() { cancel(); <-done }
 }
 
 // Repeated refusals are one row with a count, the latest text, and ages that count from when they happened.
@@ -80,16 +64,15 @@ func TestRepeatedRefusalsAreOneRow(t *testing.T) {
 			require.True(t, wait.For(t.Context(), 100*time.Millisecond))
 		}
 		b.Record(of("ann", "unavailable"))
-		stop := run(t, b)
-		require.True(t, wait.For(t.Context(), every))
-		synctest.Wait()
+		require.True(t, wait.For(t.Context(), time.Second))
+		require.NoError(t, b.Flush(t.Context()))
 		latest := of("ann", "no_capacity")
 		latest.Detail = "try 2"
 		require.Equal(t, []db.Refusals{
 			{Refusal: latest, Times: 3, FirstAge: 1300 * time.Millisecond, LastAge: 1100 * time.Millisecond},
 			{Refusal: of("ann", "unavailable"), Times: 1, FirstAge: time.Second, LastAge: time.Second},
 		}, s.rows)
-		stop()
+		require.NoError(t, b.Flush(t.Context()))
 		require.Len(t, s.rows, 2, "what was recorded is not recorded again")
 	})
 }
@@ -102,12 +85,14 @@ func TestAnOutageOfTheDatabaseLosesNothing(t *testing.T) {
 		b := newBook(t, s)
 		b.Record(of("ann", "unavailable"))
 		s.during = func() { b.Record(of("ann", "unavailable")) }
-		stop := run(t, b)
-		require.True(t, wait.For(t.Context(), time.Minute))
+		for range 60 {
+			require.True(t, wait.For(t.Context(), time.Second))
+			require.Error(t, b.Flush(t.Context()))
+		}
 		b.Record(of("ann", "unavailable"))
-		s.set(nil)
-		stop()
-		require.Len(t, s.rows, 1, "a stopping replica records what waits")
+		s.fail = nil
+		require.NoError(t, b.Flush(t.Context()))
+		require.Len(t, s.rows, 1)
 		require.Equal(t, 3, s.rows[0].Times)
 		require.Equal(t, time.Minute, s.rows[0].FirstAge)
 		require.Zero(t, s.rows[0].LastAge)
@@ -121,7 +106,7 @@ func TestARefusedBatchIsDropped(t *testing.T) {
 	s := &table{fail: errors.New("invalid byte sequence")}
 	b := newBook(t, s)
 	b.Record(of("ann", "unavailable"))
-	b.flush(t.Context())
+	require.Error(t, b.Flush(t.Context()))
 	require.Empty(t, b.pending)
 	require.InDelta(t, 1, testutil.ToFloat64(b.lost), 0)
 }
@@ -137,12 +122,12 @@ func TestManyPlayersAreBounded(t *testing.T) {
 	b.Record(of("0", "no_capacity")) // one that is known still counts
 	require.Len(t, b.pending, maxPending)
 	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lost), 0)
-	b.flush(t.Context())
+	require.NoError(t, b.Flush(t.Context()))
 	require.Len(t, s.rows, batch)
 	require.Equal(t, 2, s.rows[0].Times)
 	require.Equal(t, strconv.Itoa(batch-1), s.rows[batch-1].Player, "the oldest first")
 	for range maxPending/batch + 1 {
-		b.flush(t.Context())
+		require.NoError(t, b.Flush(t.Context()))
 	}
 	require.Len(t, s.rows, maxPending)
 	require.Empty(t, b.order)
@@ -152,7 +137,7 @@ func FuzzTextsFitIntoThePage(f *testing.F) {
 	f.Add("ann", "a\x00b\xff")
 	f.Add("", strings.Repeat("ü", maxDetail))
 	f.Fuzz(func(t *testing.T, player, detail string) {
-		b, err := New(&table{}, slog.New(slog.DiscardHandler), nil)
+		b, err := New(&table{}, nil)
 		require.NoError(t, err)
 		b.Record(db.Refusal{Player: player, Detail: detail})
 		for _, e := range b.pending {
