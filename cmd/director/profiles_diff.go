@@ -119,6 +119,6 @@ func (l operator) dryRun(ctx context.Context, files []profileFile) error {
 
 // sameProfile reports whether a stored document means the same as a file.
 func sameProfile(document string, f profileFile) bool {
-	stored, err := profile.Parse([]byte(document))
+	stored, err := profile.ParseStored([]byte(document))
 	return err == nil && bytes.Equal(stored.Canonical(), f.profile.Canonical())
 }

@@ -140,7 +140,7 @@ func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, 
 	if err != nil {
 		return decide.Version{}, refusalText(err)
 	}
-	read, err := profile.Parse([]byte(stored.Document))
+	read, err := profile.ParseStored([]byte(stored.Document))
 	if err != nil {
 		return decide.Version{}, fmt.Errorf("%s@%d: %w", name, stored.Version, err)
 	}

@@ -84,7 +84,7 @@ func (l *Loop) load(ctx context.Context, p *owned, version int) error {
 	if err != nil {
 		return err
 	}
-	read, err := profile.Parse([]byte(stored.Document))
+	read, err := profile.ParseStored([]byte(stored.Document))
 	if err == nil && read.Function != nil && l.Matchmaker == nil {
 		err = errFunction
 	}

@@ -55,7 +55,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int) error {
 		return err
 	}
 	p.shadow = &shadow{version: version, at: time.Now(), count: map[string]int{}, seen: db.ShadowMatches{Profile: p.name, Live: p.version, Shadow: version}}
-	read, err := profile.Parse([]byte(stored.Document))
+	read, err := profile.ParseStored([]byte(stored.Document))
 	if err == nil && read.Function != nil {
 		err = errFunctionShadow
 	}

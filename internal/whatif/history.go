@@ -139,7 +139,7 @@ func (h *history) same(versions []db.ReplayVersionsRow, p *profile.Profile) (map
 		if err != nil {
 			return nil, err
 		}
-		read, err := profile.Parse([]byte(stored.Document))
+		read, err := profile.ParseStored([]byte(stored.Document))
 		same[number] = err == nil && string(read.Canonical()) == canonical
 	}
 	return same, nil

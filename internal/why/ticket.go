@@ -234,7 +234,7 @@ func (r *Reader) profile(ctx context.Context, name string) (explain.Asked, error
 		return a, err
 	}
 	a.Version = stored.Version
-	read, err := profile.Parse([]byte(stored.Document))
+	read, err := profile.ParseStored([]byte(stored.Document))
 	switch {
 	case stored.RetiredAt != nil:
 		a.Unusable = explain.Reason{Reason: explain.Retired, Text: "the profile is retired"}

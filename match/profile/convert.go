@@ -22,6 +22,8 @@ type converter struct {
 	mostPlayer int              // of a match
 	ids        map[string]bool  // of rules
 	ruleCount  int
+	nodes      map[string]*node // of rules, by their ids
+	stored     bool             // a release has accepted the document: contradictions are not looked for
 }
 
 // good returns the value of a key, or nil if it is absent or was reported.
@@ -85,6 +87,7 @@ func (c *converter) profile(n *node) {
 	c.fewer(n.good("fewer"))
 	p.Age = ages.of(n.good("age"), Oldest)
 	c.rules(n.get("rules"))
+	c.reserved(n.good("attributes"))
 	c.choosing(n)
 	p.Accept = n.good("accept").good("within").length(0)
 	p.TTL = n.good("ttl").length(10 * time.Minute)
@@ -147,8 +150,11 @@ func (c *converter) double(arg string, n *node) match.DoubleRange {
 	if most := n.good("max"); most != nil {
 		d.Max = most.number
 	}
-	if d.Min > d.Max {
+	switch {
+	case d.Min > d.Max:
 		c.add(n, "min %s is greater than max %s: no ticket is in this range", shortest(d.Min), shortest(d.Max))
+	case d.Min == d.Max && d.Exclude != match.ExcludeNone && !c.stored:
+		c.add(n, "min and max are %s, which exclude leaves out: no ticket is in this range", shortest(d.Min))
 	}
 	return d
 }

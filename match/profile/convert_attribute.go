@@ -103,6 +103,16 @@ func (c *converter) declared(n *node) map[string]Attribute {
 	return all
 }
 
+// reserved reports attributes of the director's own that have a type with which no player has what the profile needs.
+func (c *converter) reserved(declared *node) {
+	needed := map[string]bool{"modes": len(c.p.Modes) > 0, "role": slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
+	for name, a := range c.p.Attributes {
+		if needed[name] && a.Kind == match.Number && !c.stored {
+			c.add(declared.get(name), "the type number is not allowed: %s are texts, or lists of them", map[string]string{"modes": "modes", "role": "roles"}[name])
+		}
+	}
+}
+
 // told returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are private.
 func (c *converter) told() []string {
 	var all []string

@@ -39,6 +39,7 @@ func (c *converter) rule(n *node, in within) Rule {
 	c.limits(&r, n, main)
 	c.measure(&r, n, main)
 	c.name(&r, n, kind, in)
+	c.nodes[r.ID] = n
 	c.missing(&r, n)
 	c.checkSetting(n, kind, &r)
 	c.inner(&r, main, within{id: r.ID, age: r.Age, not: in.not || r.Kind == Not})

@@ -116,6 +116,11 @@ func (c *converter) teamRoles(n *node, t Team) (roles []Role, ok bool) {
 	return roles, true
 }
 
+// needsRoles reports whether a match needs players in roles of the team.
+func (t Team) needsRoles() bool {
+	return slices.ContainsFunc(t.Roles, func(r Role) bool { return r.Min > 0 })
+}
+
 func playersIn(n int) string {
 	if n == 1 {
 		return "1 player"

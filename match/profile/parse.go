@@ -8,15 +8,27 @@ import (
 // Parse reads a profile from YAML or JSON of at most [MaxBytes]. Reading is strict: keys that are not known, values of other
 // types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16 problems.
 func Parse(document []byte) (*Profile, error) {
+	return parse(document, false)
+}
+
+// ParseStored reads a document that a release has accepted, maybe an earlier one that did not look for contradictions yet: a profile
+// that matches nobody must not become one that cannot be read. Errors: as Parse.
+func ParseStored(document []byte) (*Profile, error) { return parse(document, true) }
+
+func parse(document []byte, stored bool) (*Profile, error) {
 	r := &report{}
 	root := read(r, document)
 	if root == nil {
 		return nil, r.err()
 	}
 	documentShape.check(r, root)
-	c := &converter{report: r, p: &Profile{}, attributes: map[string]use{}, ids: map[string]bool{}, roles: map[string]bool{}}
+	c := &converter{
+		report: r, p: &Profile{}, stored: stored,
+		attributes: map[string]use{}, ids: map[string]bool{}, roles: map[string]bool{}, nodes: map[string]*node{},
+	}
 	if root.kind == isObject {
 		c.profile(root)
+		c.contradictions()
 	}
 	if err := r.err(); err != nil {
 		return nil, err

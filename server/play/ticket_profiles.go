@@ -123,7 +123,7 @@ func (l *LiveProfiles) parse(ctx context.Context, o db.ProfileOwner) (liveProfil
 	if err != nil {
 		return liveProfile{}, err
 	}
-	p, err := profile.Parse([]byte(stored.Document))
+	p, err := profile.ParseStored([]byte(stored.Document))
 	if err != nil {
 		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.Live, o.Profile, err)
 	}

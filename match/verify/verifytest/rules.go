@@ -169,6 +169,24 @@ func steady(r *profile.Rule) {
 	}
 }
 
+// Denial returns a rule that holds where the rule does not, as it is before any step.
+func Denial(r profile.Rule) profile.Rule {
+	inner := rename(r)
+	denial := profile.Rule{ID: "no-" + r.ID, Kind: profile.Not, Age: r.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}, Rules: []profile.Rule{inner}}
+	steady(&denial)
+	return denial
+}
+
+// rename returns a copy of a rule, and of those inside, with other ids.
+func rename(r profile.Rule) profile.Rule {
+	r.ID += "-copy"
+	r.Rules = slices.Clone(r.Rules)
+	for i := range r.Rules {
+		r.Rules[i] = rename(r.Rules[i])
+	}
+	return r
+}
+
 // widen adds 1 or 2 steps, each of which allows more than the one before.
 func (d drawer) widen(r *profile.Rule) {
 	limits, after := r.Limits, time.Duration(0)

@@ -1,0 +1,328 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// claim is a rule that must hold or, somewhere below not, must not.
+type claim struct {
+	rule    *Rule
+	negated bool
+	limits  Limits // that the rule has, at one of its steps
+}
+
+// way is one way in which claims can be true: their bounds hold, and groups have players. Facts hold in any case.
+type way struct {
+	bounds, facts []bound
+	present       []group
+}
+
+// maxWays bounds the ways of a rule. A rule with more is taken to be satisfiable.
+const maxWays = 256
+
+// anyway is the way of what every match satisfies.
+var anyway = []way{{}}
+
+func (w way) and(o way) way {
+	return way{slices.Concat(w.bounds, o.bounds), slices.Concat(w.facts, o.facts), slices.Concat(w.present, o.present)}
+}
+
+// waysOf returns the ways in which a claim can be true, now or after some step.
+func (s *satisfier) waysOf(c claim) (ways []way) {
+	rules := c.rule.Rules
+	switch kind := c.rule.Kind; {
+	case c.rule.widest().Ended:
+		return anyway
+	case kind == Not:
+		return s.waysOf(claim{rule: &rules[0], negated: !c.negated})
+	case kind == Or && !c.negated, kind == And && c.negated:
+		for i := range rules {
+			ways = append(ways, s.waysOf(claim{rule: &rules[i], negated: c.negated})...)
+		}
+	case kind == Or, kind == And:
+		ways = anyway
+		for i := range rules {
+			ways = eachWith(ways, s.waysOf(claim{rule: &rules[i], negated: c.negated}))
+		}
+	default:
+		ways = s.claimed(c)
+	}
+	if len(ways) > maxWays {
+		return anyway
+	}
+	return ways
+}
+
+// atSomeStep returns the limits that decide whether the rule can ever hold: those after the last step, because steps make rules wider. Only
+// of = and != no number is wider than another.
+func (r *Rule) atSomeStep() []Limits {
+	if r.Kind != Comparison || r.Compare.Is != Equal && r.Compare.Is != NotEqual {
+		return []Limits{r.widest()}
+	}
+	all := []Limits{r.Limits}
+	for _, step := range r.Widen {
+		all = append(all, step.Limits)
+	}
+	return all
+}
+
+// widest returns the limits after the last step.
+func (r *Rule) widest() Limits {
+	if n := len(r.Widen); n > 0 {
+		return r.Widen[n-1].Limits
+	}
+	return r.Limits
+}
+
+func eachWith(a, b []way) (all []way) {
+	if len(a)*len(b) > maxWays {
+		return anyway
+	}
+	for _, x := range a {
+		for _, y := range b {
+			all = append(all, x.and(y))
+		}
+	}
+	return all
+}
+
+// claimed returns the ways of a rule that consists of no others, whose bounds say from whom they are.
+func (s *satisfier) claimed(c claim) (all []way) {
+	for _, c.limits = range c.rule.atSomeStep() {
+		from := c
+		ways := s.kindWays(&from, c.limits)
+		for _, w := range ways {
+			for i := range w.bounds {
+				w.bounds[i].from = &from
+			}
+		}
+		all = append(all, ways...)
+	}
+	return all
+}
+
+func (s *satisfier) kindWays(c *claim, l Limits) []way {
+	r := c.rule
+	switch r.Kind {
+	case Near:
+		return s.spreadWays(c, l.Within)
+	case Same:
+		return s.spreadWays(c, 0)
+	case Different:
+		return s.differentWays(c)
+	case Balance:
+		return s.balanceWays(c, l.Within)
+	case Sizes:
+		return s.sizesWays(c, l.Within)
+	case PartySizes:
+		return s.partyWays(c, l.Within)
+	case Comparison:
+		return s.compareWays(c, l)
+	case Common:
+		return s.commonWays(c, l)
+	case Count:
+		return s.countWays(c, l)
+	case Latency:
+		return latencyWays(c, l)
+	case Avoid:
+		avoided := quantity{fmt.Sprint("avoided per team ", r.PerTeam), s.groupOf(r, wholeMatch)}
+		return upTo(c, avoided, 0)
+	case Or, And, Not:
+	}
+	return anyway
+}
+
+// upTo returns the way of a quantity that is at most a limit or, negated, exceeds it.
+func upTo(c *claim, q quantity, most float64) []way {
+	if c.negated {
+		return []way{{bounds: []bound{{right: q, limit: -most, strict: true}}, present: []group{q.of}}}
+	}
+	return []way{{bounds: []bound{{left: q, limit: most}}}}
+}
+
+func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.column(r), team, r.Role} }
+
+// groups returns those in each of which a rule must hold: the match, or every team.
+func (s *satisfier) groups(r *Rule) (all []group) {
+	if !r.PerTeam {
+		return []group{s.groupOf(r, wholeMatch)}
+	}
+	for team := range s.p.Teams {
+		all = append(all, s.groupOf(r, team))
+	}
+	return all
+}
+
+func (g group) lowest() quantity  { return quantity{lowestName, g} }
+func (g group) highest() quantity { return quantity{highestName, g} }
+
+// spreadWays are those of near and same: the highest value of each group exceeds the lowest by at most a limit.
+func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
+	all := way{}
+	for _, g := range s.groups(c.rule) {
+		reach := most
+		if c.rule.FromMean {
+			reach = 2 * most
+		}
+		all.bounds = append(all.bounds, bound{left: g.highest(), right: g.lowest(), limit: reach, rounded: c.rule.FromMean})
+		beyond := bound{left: g.lowest(), right: g.highest(), limit: -most, strict: true, rounded: c.rule.FromMean}
+		ways = append(ways, way{bounds: []bound{beyond}, present: []group{g}})
+	}
+	if c.negated {
+		return ways
+	}
+	return []way{all}
+}
+
+// differentWays: of two players who have a value, the values differ.
+func (s *satisfier) differentWays(c *claim) (ways []way) {
+	all := way{}
+	for _, g := range s.groups(c.rule) {
+		pairs := quantity{"equal pairs", g}
+		least, most := s.players(g.team, g.role)
+		all.bounds = append(all.bounds, bound{left: pairs})
+		if least > 1 && s.certain(g) {
+			all.bounds = append(all.bounds, bound{left: g.lowest(), right: g.highest(), strict: true})
+		}
+		equal := upTo(c, pairs, 0)
+		if most == 2 {
+			equal[0].bounds = append(equal[0].bounds, bound{left: g.highest(), right: g.lowest()})
+		}
+		ways = append(ways, equal...)
+	}
+	if c.negated {
+		return ways
+	}
+	return []way{all}
+}
+
+// balanceWays: the values of all teams are between two numbers that differ by at most the limit.
+func (s *satisfier) balanceWays(c *claim, most float64) []way {
+	r, match := c.rule, s.groupOf(c.rule, wholeMatch)
+	rounded := r.Teams == FoldMean || r.Teams == FoldSum
+	ways := upTo(c, quantity{"balance by " + balances.word(r.Teams), match}, most)
+	if c.negated {
+		if r.Teams != FoldSum {
+			ways[0].bounds = append(ways[0].bounds, bound{left: match.lowest(), right: match.highest(), limit: -most, strict: true, rounded: rounded})
+		}
+		return ways
+	}
+	top, bottom := quantity{name: "greatest of " + r.ID}, quantity{name: "least of " + r.ID}
+	ways[0].bounds = append(ways[0].bounds, bound{left: top, right: bottom, limit: most, rounded: rounded})
+	for team := range s.p.Teams {
+		value := taken(r.Teams, s.groupOf(r, team))
+		ways[0].bounds = append(ways[0].bounds, bound{left: value, right: top}, bound{left: bottom, right: value})
+	}
+	return ways
+}
+
+// sizesWays: the numbers of players of all teams are between two numbers that differ by at most the limit.
+func (s *satisfier) sizesWays(c *claim, most float64) []way {
+	difference := quantity{name: "difference of sizes"}
+	ways := upTo(c, difference, most)
+	if c.negated {
+		apart := s.mostApart()
+		ways[0].facts = []bound{{left: difference, limit: float64(apart), fact: fmt.Sprintf("the sizes of two teams differ by at most %d", apart)}}
+		return ways
+	}
+	top, bottom := quantity{name: "largest team"}, quantity{name: "smallest team"}
+	ways[0].bounds = append(ways[0].bounds, bound{left: top, right: bottom, limit: most})
+	for team := range s.p.Teams {
+		size := quantity{playersName, group{team: team}}
+		ways[0].bounds = append(ways[0].bounds, bound{left: size, right: top}, bound{left: bottom, right: size})
+	}
+	return ways
+}
+
+// mostApart returns the greatest difference that the sizes of two teams can have.
+func (s *satisfier) mostApart() (apart int) {
+	for i := range s.p.Teams {
+		for j := range s.p.Teams {
+			least, _ := s.players(j, "")
+			if i != j {
+				apart = max(apart, s.p.Teams[i].Max-least)
+			}
+		}
+	}
+	return apart
+}
+
+func (s *satisfier) partyWays(c *claim, most float64) []way {
+	largest := 0
+	for _, t := range s.p.Teams {
+		largest = max(largest, t.Max)
+	}
+	difference := quantity{name: "difference of parties"}
+	ways := upTo(c, difference, most)
+	ways[0].facts = []bound{{left: difference, limit: float64(largest - 1), fact: fmt.Sprintf("a party in a team has 1 to %d players", largest)}}
+	return ways
+}
+
+// commonWays: of nobody's lists, the rule holds.
+func (s *satisfier) commonWays(c *claim, l Limits) []way {
+	shared := quantity{"values in all lists", s.groupOf(c.rule, wholeMatch)}
+	if c.negated {
+		return []way{{bounds: []bound{{left: shared, limit: float64(l.AtLeast - 1)}}, present: []group{shared.of}}}
+	}
+	return []way{{bounds: []bound{{right: shared, limit: -float64(l.AtLeast)}}}}
+}
+
+// countWays: so many players of each group have one of the values.
+func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
+	all := way{}
+	for _, g := range s.groups(c.rule) {
+		n := counted(g, c.rule.AnyOf)
+		all.bounds = append(all.bounds, bound{right: n, limit: -float64(l.Min)})
+		ways = append(ways, way{bounds: []bound{{left: n, limit: float64(l.Min - 1)}}})
+		if l.Max < NoMax {
+			all.bounds = append(all.bounds, bound{left: n, limit: float64(l.Max)})
+			ways = append(ways, way{bounds: []bound{{right: n, limit: -float64(l.Max + 1)}}})
+		}
+	}
+	if c.negated {
+		return ways
+	}
+	return []way{all}
+}
+
+// counted is the number of players of a group who have one of some values; of all who have a value without them.
+func counted(g group, anyOf []string) quantity {
+	name := append([]string{countPrefix + g.column}, slices.Sorted(slices.Values(anyOf))...)
+	return quantity{strings.Join(name, "\x00"), group{"", g.team, g.role}}
+}
+
+// includes reports whether a count includes all players that another one counts.
+func (q quantity) includes(o quantity) bool {
+	if !strings.HasPrefix(q.name, countPrefix) || !o.of.within(q.of) {
+		return false
+	}
+	all, some := strings.Split(q.name, "\x00"), strings.Split(o.name, "\x00")
+	return all[0] == some[0] && !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(all, v) })
+}
+
+// latencyWays: in the game region of the match, every player measured it, and the latencies are low and close enough.
+func latencyWays(c *claim, l Limits) (ways []way) {
+	g := group{column: latencyColumn, team: wholeMatch}
+	measured := quantity{name: "region measured by all"}
+	value, spread := taken(FoldMax, g), float64(l.Spread)
+	if c.rule.TakeMean {
+		value = taken(FoldMean, g)
+	}
+	if !c.negated {
+		w := way{bounds: []bound{{left: value, limit: float64(l.Latency)}, {right: measured, limit: -1}}, present: []group{g}}
+		if l.Spread != NoSpread {
+			w.bounds = append(w.bounds, bound{left: g.highest(), right: g.lowest(), limit: spread})
+		}
+		return []way{w}
+	}
+	ways = []way{
+		{bounds: []bound{{left: measured}}},
+		{bounds: []bound{{right: value, limit: -float64(l.Latency), strict: true}}, present: []group{g}},
+	}
+	if l.Spread != NoSpread {
+		ways = append(ways, way{bounds: []bound{{left: g.lowest(), right: g.highest(), limit: -spread, strict: true}}, present: []group{g}})
+	}
+	return ways
+}
