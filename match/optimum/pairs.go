@@ -1,0 +1,37 @@
+package optimum
+
+import "math"
+
+// MaxTickets bounds one matching: so many take some tenths of a second, and time grows with their cube.
+const MaxTickets = 512
+
+// scale converts costs to the integers of the algorithm, whose sums are exact: a millionth of the greatest cost counts.
+const scale = 1 << 30
+
+// Pairs returns the least sum of costs when each of n tickets is in one pair or alone. Pair is the cost of a pair, for i < j; +Inf: the
+// two cannot meet. Alone is the cost of a ticket that is in no pair. Costs are at least 0, and n is at most [MaxTickets].
+func Pairs(n int, pair func(i, j int) float64, alone func(i int) float64) float64 {
+	total, highest := 0.0, 0.0
+	for i := range n {
+		total += alone(i)
+		highest = max(highest, alone(i))
+	}
+	if highest == 0 {
+		return 0
+	}
+	unit := highest / scale
+	g := newGraph(n)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			if saved := alone(i) + alone(j) - pair(i, j); saved > unit {
+				g.connect(i, j, int64(math.Round(saved/unit)))
+			}
+		}
+	}
+	for i, j := range g.match() {
+		if i < j {
+			total += pair(i, j) - alone(i) - alone(j)
+		}
+	}
+	return total
+}
