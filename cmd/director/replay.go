@@ -97,7 +97,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if cmd.Flags().Changed("regions") {
 		in.Regions = f.regions
 	}
-	return p.replayed(ctx, l.out, in, f.report)
+	return p.replayed(ctx, "replaying", l.out, in, f.report)
 }
 
 // toReplay returns the rules to try, and the part of the history to try them on.

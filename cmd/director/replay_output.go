@@ -18,11 +18,11 @@ type progress struct {
 	from, to time.Time
 }
 
-func newProgress(to io.Writer, from, until time.Time) *progress {
+func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 	p := &progress{from: from, to: until}
 	if cli.IsTerminal(to) {
 		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetDescription("replaying"), progressbar.OptionSetElapsedTime(false))
+			progressbar.OptionSetDescription(what), progressbar.OptionSetElapsedTime(false))
 	}
 	return p
 }
@@ -51,12 +51,22 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	if err := cli.Write(out, whatif.Lines(report), header, cells); err != nil {
 		return err
 	}
+	writeList(out, "No candidates:", whatif.NoCandidates(report), "- ")
+	writeList(out, "Spread of the matches by the mean waiting of their tickets:", whatif.Bands(report), "")
 	if verdict := whatif.Verdict(report); verdict != "" {
 		fmt.Fprintf(out.To, "\n%s\n", verdict)
 	}
-	fmt.Fprintln(out.To, "\nNot reproduced:")
-	for _, note := range report.NotReproduced {
-		fmt.Fprintf(out.To, "- %s\n", note)
-	}
+	writeList(out, "Not reproduced:", report.NotReproduced, "- ")
 	return nil
+}
+
+// writeList prints a title and lines below it; nothing without lines.
+func writeList(out cli.Output, title string, lines []string, mark string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(out.To, "\n%s\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(out.To, "%s%s\n", mark, line)
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,25 +17,18 @@ import (
 	"github.com/lattice-director/director/match/simulate"
 )
 
-// simulateFlags are the flags of simulate that need parsing before they become options of package simulate.
-type simulateFlags struct {
-	profile, report, from   string
-	players                 int
-	skill, parties, regions string
-	accept                  float64
-}
-
 func (p *program) simulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Try a profile on simulated tickets, without a database",
 		Long: "Simulates tickets and runs a profile on them in virtual time: an hour takes some seconds. It prints how long tickets wait,\n" +
 			"how good the matches are, and how many tickets are never matched. The same flags and seed print the same numbers.\n\n" +
-			"Tickets have the attributes that the rules compare: numbers follow --skill, other values are drawn evenly. 'director replay'\n" +
-			"does the same with the tickets that a director recorded.",
+			"Tickets have the attributes that the rules compare, of the types that the profile declares. Numbers follow --skill, other values\n" +
+			"are drawn evenly, unless --number or --text says otherwise. 'director replay' does the same with recorded tickets.",
 		Example: "  director simulate --profile ranked.yaml\n" +
 			"  director simulate --profile ranked.yaml --rate 0.5 --hours 24 --daily 0.8 --report page.html\n" +
 			"  director simulate --profile ranked.yaml --players 20000 --skill bimodal:1500,400 --parties 1:60,2:25,5:15\n" +
+			"  director simulate --profile ranked.yaml --number level=uniform:1,60 --text role=choice:tank:12,healer:13,dps:75\n" +
 			"  director simulate --profile ranked.yaml --seed 2 -o json | jq .replayed.waiting_s",
 		Args: cli.Exactly(0),
 	}
@@ -50,6 +41,8 @@ func (p *program) simulate() *cobra.Command {
 	flags.Float64Var(&o.Daily, "daily", 0, "How much the rate varies over the day, 0 to 1: with 0.8 it is 1.8 times the average at 20:00 UTC and 0.2 times at 8:00")
 	flags.StringVar(&f.from, "from", o.From.Format(time.RFC3339), "When the first tickets arrive")
 	flags.StringVar(&f.skill, "skill", "normal:1500,300", "The distribution of players' numbers: normal or bimodal, with mean and deviation")
+	flags.StringArrayVar(&f.numbers, "number", nil, "The distribution of one number, such as level=uniform:1,60; also normal:MEAN,DEVIATION, bimodal:MEAN,DEVIATION, constant:NUMBER")
+	flags.StringArrayVar(&f.texts, "text", nil, "The distribution of one text or list, such as map=choice:dust:3,mirage:1, or constant:WORD; role=… is the role that a player prefers")
 	flags.StringVar(&f.parties, "parties", "1:70,2:20,3:10", "Sizes of parties, each with its share of the tickets; parties larger than a team are left out")
 	flags.StringVar(&f.regions, "regions", "eu:45,us:35,ap:20", "Game regions, each with its share of the tickets, in the order of their distance; \"\": no latencies")
 	flags.DurationVar(&o.Patience, "patience", 0, "The average time after which players cancel; 0: they wait for the profile's ttl")
@@ -80,34 +73,7 @@ func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Op
 	for _, r := range o.Regions {
 		in.Regions = append(in.Regions, r.Name)
 	}
-	return p.replayed(cmd.Context(), out, in, f.report)
-}
-
-// fill parses the flags that are texts.
-func (f *simulateFlags) fill(p *program, o *simulate.Options) (err error) {
-	if o.Profile, err = p.profileToTry(f.profile); err != nil {
-		return err
-	}
-	var bad [5]error
-	o.From, bad[0] = parseMoment("from", f.from, time.Now())
-	o.Skill, bad[1] = parseSkill(f.skill)
-	o.Parties, bad[2] = parseShares("parties", f.parties)
-	for i := range o.Parties {
-		size, err := strconv.Atoi(o.Parties[i].Name)
-		if err != nil || size < 1 {
-			bad[2] = fmt.Errorf("--parties: %q is no number of players", o.Parties[i].Name)
-		}
-		o.Parties[i].Size = size
-	}
-	o.Regions, bad[3] = parseShares("regions", f.regions)
-	bad[4] = checkRate(f.accept)
-	if err := errors.Join(bad[:]...); err != nil {
-		return cli.Usage(err)
-	}
-	if f.players > 0 {
-		o.Rate = float64(f.players) / o.PartyMean() / (o.Hours * time.Hour.Seconds())
-	}
-	return nil
+	return p.replayed(cmd.Context(), "simulating", out, in, f.report)
 }
 
 // profileToTry reads a profile that decides by rules.
@@ -130,44 +96,9 @@ func checkRate(rate float64) error {
 	return fmt.Errorf("--accept-rate %g is not allowed: it must be from 0 to 1", rate)
 }
 
-// parseMoment reads a time, or a duration before now.
-func parseMoment(flag, text string, now time.Time) (time.Time, error) {
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, fmt.Errorf("--%s %q is not allowed: it must be a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h", flag, text)
-	}
-	return at, nil
-}
-
-// parseSkill reads normal:1500,300.
-func parseSkill(text string) (s simulate.Skill, err error) {
-	shape, numbers, _ := strings.Cut(text, ":")
-	if _, err := fmt.Sscanf(numbers, "%g,%g", &s.Mean, &s.Deviation); err != nil || shape != "normal" && shape != "bimodal" {
-		return s, fmt.Errorf("--skill %q is not allowed: it must be normal or bimodal with a mean and a deviation, such as normal:1500,300", text)
-	}
-	s.Bimodal = shape == "bimodal"
-	return s, nil
-}
-
-// parseShares reads eu:45,us:35.
-func parseShares(flag, text string) (shares []simulate.Share, err error) {
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
-		name, weight, _ := strings.Cut(part, ":")
-		w, err := strconv.ParseFloat(weight, 64)
-		if name == "" || err != nil || !(w > 0 && w < 1e9) {
-			return nil, fmt.Errorf("--%s: %q must be a name and a share above 0, such as eu:45", flag, part)
-		}
-		shares = append(shares, simulate.Share{Name: name, Weight: w})
-	}
-	return shares, nil
-}
-
-// replayed runs a replay and writes its report.
-func (p *program) replayed(ctx context.Context, out cli.Output, in replay.Input, file string) error {
-	bar := newProgress(p.stderr, in.From, in.To)
+// replayed runs a replay, whose progress has a word, and writes its report.
+func (p *program) replayed(ctx context.Context, what string, out cli.Output, in replay.Input, file string) error {
+	bar := newProgress(p.stderr, what, in.From, in.To)
 	in.Progress = bar.show
 	report, err := replay.Run(ctx, in)
 	bar.end()

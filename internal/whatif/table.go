@@ -2,9 +2,12 @@ package whatif
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/replay"
 )
 
@@ -29,16 +32,65 @@ func Lines(r *replay.Report) []Line {
 	add("  declined a match", func(s *replay.Side) string { return strconv.Itoa(s.NeverMatched.Declined) })
 	add("  taken by others", func(s *replay.Side) string { return strconv.Itoa(s.NeverMatched.Taken) })
 	add("  waiting at the end", func(s *replay.Side) string { return strconv.Itoa(s.NeverMatched.Waiting) })
+	if n := r.NoCandidates.Tickets; n > 0 {
+		lines = append(lines, Line{Measure: "  no candidates", Replayed: strconv.Itoa(n)})
+	}
 	add("matches", func(s *replay.Side) string { return strconv.Itoa(s.Matches) })
 	add("waiting, mean", func(s *replay.Side) string { return seconds(s.Waiting.Mean) })
-	add("waiting, p50 p90 p99", func(s *replay.Side) string {
-		return seconds(s.Waiting.P50) + "  " + seconds(s.Waiting.P90) + "  " + seconds(s.Waiting.P99)
+	add("waiting, p50 p95 max", func(s *replay.Side) string {
+		return seconds(s.Waiting.P50) + "  " + seconds(s.Waiting.P95) + "  " + seconds(s.Waiting.Max)
 	})
 	for _, id := range rules(r) {
-		add(id+", mean p50 p90", func(s *replay.Side) string { return values(qualityOf(s, id)) })
+		add(id+", mean p50 p95 max", func(s *replay.Side) string { return values(qualityOf(s, id)) })
 	}
-	add("latency ms, mean p50 p90", func(s *replay.Side) string { return values(replay.Quality{Values: s.Latency}) })
+	add("latency ms, mean p50 p95 max", func(s *replay.Side) string { return values(replay.Quality{Values: s.Latency}) })
 	add("fill, mean", func(s *replay.Side) string { return fmt.Sprintf("%.1f %%", 100*s.Fill.Mean) })
+	return lines
+}
+
+// NoCandidates says in a line for each reason why the rules leave tickets out.
+func NoCandidates(r *replay.Report) (lines []string) {
+	for _, why := range r.NoCandidates.Why {
+		lines = append(lines, fmt.Sprintf("%d: %s", why.Tickets, lackText(why)))
+	}
+	return lines
+}
+
+func lackText(why replay.LackingCount) string {
+	switch why.Reason {
+	case decide.LacksPlayer:
+		return "they name no player"
+	case decide.LacksPool:
+		return "the profile's pool does not hold them"
+	case decide.LacksAttribute:
+		return fmt.Sprintf("a player has no value of attribute %s that rule %s can compare", why.Attribute, why.Rule)
+	case decide.LacksLatency:
+		return fmt.Sprintf("they measured no latency, which rule %s needs", why.Rule)
+	case decide.LacksRoom:
+		return "their party is larger than any team"
+	case decide.LacksMode:
+		return "they allow none of the profile's modes"
+	}
+	return string(why.Reason)
+}
+
+// Bands returns a plot of the spread of matches against their waiting, a line for each band; nil without matches.
+func Bands(r *replay.Report) (lines []string) {
+	most := 0.0
+	for _, b := range r.Replayed.Bands {
+		most = max(most, b.Spread)
+	}
+	for _, b := range r.Replayed.Bands {
+		label := "longer"
+		if b.UpTo > 0 {
+			label = "< " + seconds(b.UpTo)
+		}
+		length := 0
+		if most > 0 {
+			length = int(math.Round(40 * b.Spread / most))
+		}
+		lines = append(lines, fmt.Sprintf("%8s  %s %.4g (%d matches)", label, strings.Repeat("█", length), b.Spread, b.Matches))
+	}
 	return lines
 }
 
@@ -84,7 +136,7 @@ func qualityOf(s *replay.Side, id string) replay.Quality {
 func values(q replay.Quality) string {
 	text := "-"
 	if q.Values.N > 0 {
-		text = fmt.Sprintf("%.4g  %.4g  %.4g", q.Values.Mean, q.Values.P50, q.Values.P90)
+		text = fmt.Sprintf("%.4g  %.4g  %.4g  %.4g", q.Values.Mean, q.Values.P50, q.Values.P95, q.Values.Max)
 	}
 	if q.Ended > 0 {
 		text += fmt.Sprintf("  (ended: %d)", q.Ended)

@@ -14,6 +14,6 @@
 //	queue.go     the heap of future events
 //	accept.go    what players answer to a ready check
 //	capacity.go  whether a match finds a server
-//	report.go    the report; sums.go fills it in, sketch.go counts distributions
+//	report.go    the report; sums.go fills it in, sketch.go counts distributions, lacking.go tickets that are no candidates
 //	notes.go     what a replay does not reproduce, in words
 package replay

@@ -1,6 +1,10 @@
 package replay
 
-import "time"
+import (
+	"time"
+
+	"github.com/lattice-director/director/match/decide"
+)
 
 // Report has the outcomes of the tickets of a replay.
 type Report struct {
@@ -15,10 +19,27 @@ type Report struct {
 	Recorded *Side `json:"recorded,omitempty"`
 	// Reproduced compares the matches themselves; nil if nothing was recorded.
 	Reproduced *Reproduced `json:"reproduced,omitempty"`
+	// NoCandidates says which tickets the rules leave out: nobody who waits longer would be matched either. Only tickets that name the
+	// profile count. A ticket may lack several things.
+	NoCandidates NoCandidates `json:"no_candidates"`
 	// Censored counts the tickets that waited longer than they did in the history: whether their players would have stayed is unknown.
 	Censored int `json:"censored"`
 	// NotReproduced lists in words how the replay differs from a real queue.
 	NotReproduced []string `json:"not_reproduced"`
+}
+
+// NoCandidates counts tickets that are no candidates.
+type NoCandidates struct {
+	Tickets int            `json:"tickets"`
+	Why     []LackingCount `json:"why"` // the most frequent first
+}
+
+// LackingCount counts the tickets that lack the same thing.
+type LackingCount struct {
+	Reason    decide.LackReason `json:"reason"`
+	Attribute string            `json:"attribute,omitempty"` // of reason attribute
+	Rule      string            `json:"rule,omitempty"`      // the id of the rule that needs it
+	Tickets   int               `json:"tickets"`
 }
 
 // Reproduced counts the recorded matches that the replay made with exactly the same tickets, in the same teams if the history
@@ -43,6 +64,9 @@ type Side struct {
 	// limited. Bins has the same tickets.
 	Waiting Quantiles `json:"waiting_s"`
 	Bins    []Bin     `json:"waiting_bins"`
+	// Bands are the matches by the mean waiting of their tickets, with how far apart their players are by the first near or balance
+	// rule. Only of the replayed side, and of bands that have matches.
+	Bands   []Band    `json:"spread_by_waiting,omitempty"`
 	Quality []Quality `json:"quality"`
 	Latency Quantiles `json:"latency_ms"` // of the worst player of a match, where it is measured
 	Fill    Quantiles `json:"fill"`       // players of a match for each seat
@@ -66,6 +90,7 @@ type Quantiles struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
+	P95  float64 `json:"p95"`
 	P99  float64 `json:"p99"`
 	Max  float64 `json:"max"`
 }
@@ -74,6 +99,14 @@ type Quantiles struct {
 type Bin struct {
 	UpTo    float64 `json:"up_to_s"`
 	Tickets int     `json:"tickets"`
+}
+
+// Band counts the matches whose tickets waited on average for less than UpTo seconds, and at least for the band before it. UpTo 0: all
+// others.
+type Band struct {
+	UpTo    float64 `json:"up_to_s"`
+	Matches int     `json:"matches"`
+	Spread  float64 `json:"mean_spread"`
 }
 
 // Quality describes the values of a rule: differences, numbers of values, milliseconds.

@@ -36,6 +36,7 @@ type run struct {
 	reproduced         Reproduced
 	seeds              map[uint64]bool
 	censored           int
+	lacking            lacking
 	shown              time.Time // the virtual time of the last call of Progress
 }
 
@@ -68,6 +69,7 @@ func (r *run) pass(ctx context.Context) error {
 	if err := r.advance(); err != nil {
 		return err
 	}
+	r.progress(r.From)
 	for ctx.Err() == nil {
 		at, ok := r.moment()
 		if !ok {
@@ -147,8 +149,11 @@ func later(a, b time.Time) time.Time {
 }
 
 func (r *run) arrive(a Arrival) {
-	if ok, _ := r.engine.Candidate(a.Ticket); !ok && a.Recorded == nil && len(a.Ticket.Profiles) == 0 {
-		return // the profile's pool does not admit it
+	if ok, why := r.engine.Candidate(a.Ticket); !ok {
+		if a.Recorded == nil && len(a.Ticket.Profiles) == 0 {
+			return // the profile's pool does not admit it
+		}
+		r.lacking.add(why)
 	}
 	r.remember(&a)
 	r.replayed.arrived(&a)
@@ -238,6 +243,7 @@ func (r *run) accepted(p *proposal) bool {
 // seat counts a match that has its server.
 func (r *run) seat(p *proposal, at time.Time) {
 	r.replayed.match(matchOf(r.Version.Number, &p.Proposal))
+	r.replayed.band(p, at)
 	for _, w := range p.tickets {
 		r.replayed.matched(&w.Arrival, at)
 		if w.Recorded != nil && r.instant(w.Recorded).Before(at) {
@@ -291,7 +297,8 @@ func (r *run) progress(at time.Time) {
 func (r *run) report() (*Report, error) {
 	out := &Report{
 		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.From.UTC(), To: r.To.UTC(), Seed: r.Seed,
-		Replayed: r.replayed.finish(), Censored: r.censored, NotReproduced: slices.Clip(r.notes()),
+		Replayed: r.replayed.finish(), Censored: r.censored,
+		NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
 	}
 	if r.Matches != nil {
 		recorded := r.recorded.finish()

@@ -68,8 +68,8 @@ func (s *sketch) summary() Quantiles {
 		return Quantiles{}
 	}
 	return Quantiles{
-		N: s.n, Mean: rounded(s.sum / float64(s.n)), P50: rounded(s.quantile(0.5)), P90: rounded(s.quantile(0.9)), P99: rounded(s.quantile(0.99)),
-		Max: rounded(s.max),
+		N: s.n, Mean: rounded(s.sum / float64(s.n)), P50: rounded(s.quantile(0.5)), P90: rounded(s.quantile(0.9)),
+		P95: rounded(s.quantile(0.95)), P99: rounded(s.quantile(0.99)), Max: rounded(s.max),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
 )
 
 // edges are the ends of the bins of waiting times, in seconds.
@@ -29,6 +30,13 @@ type sums struct {
 	pings  sketch
 	fill   sketch
 	line   [points]pointSums
+	bands  []bandSums // as edges, and one for all others
+	spread string     // the id of the rule whose values bands have; "": none
+}
+
+type bandSums struct {
+	matches int
+	spread  float64
 }
 
 type ruleSums struct {
@@ -42,9 +50,13 @@ type pointSums struct {
 }
 
 func newSums(in *Input) *sums {
-	s := &sums{from: in.From, part: max(1, in.To.Sub(in.From)/points), bins: make([]int, len(edges)+1), rules: map[string]*ruleSums{}}
+	s := &sums{from: in.From, part: max(1, in.To.Sub(in.From)/points), bins: make([]int, len(edges)+1), rules: map[string]*ruleSums{},
+		bands: make([]bandSums, len(edges)+1)}
 	for _, r := range in.Version.Profile.Rules {
 		s.order = append(s.order, r.ID)
+		if s.spread == "" && (r.Kind == profile.Near || r.Kind == profile.Balance) {
+			s.spread = r.ID
+		}
 	}
 	for _, t := range in.Version.Profile.Teams {
 		s.seats += t.Max
@@ -62,12 +74,31 @@ func (s *sums) arrived(a *Arrival) {
 	s.point(a.Seen).arrived++
 }
 
+func binOf(seconds float64) int {
+	return sort.Search(len(edges), func(i int) bool { return seconds < edges[i] })
+}
+
+// band counts a match by the mean waiting of its tickets.
+func (s *sums) band(p *proposal, at time.Time) {
+	waited := time.Duration(0)
+	for _, w := range p.tickets {
+		waited += max(0, at.Sub(w.Ticket.Created))
+	}
+	for _, r := range p.Rules {
+		if r.ID == s.spread && r.Text != "ended" {
+			b := &s.bands[binOf(waited.Seconds()/float64(len(p.tickets)))]
+			b.matches++
+			b.spread = float64(b.spread + r.Value)
+		}
+	}
+}
+
 // matched counts a ticket that got its match at a moment.
 func (s *sums) matched(a *Arrival, at time.Time) {
 	wait := max(0, at.Sub(a.Ticket.Created).Seconds())
 	s.side.Matched++
 	s.waited.add(wait)
-	s.bins[sort.Search(len(edges), func(i int) bool { return wait < edges[i] })]++
+	s.bins[binOf(wait)]++
 	p := s.point(at)
 	p.matched++
 	p.waited = float64(p.waited + wait)
@@ -129,6 +160,7 @@ func (s *sums) finish() Side {
 		}
 		side.Bins = append(side.Bins, bin)
 	}
+	side.Bands = s.finishBands()
 	side.Quality = []Quality{}
 	for _, id := range s.ruleIDs() {
 		side.Quality = append(side.Quality, Quality{Rule: id, Values: s.rules[id].values.summary(), Ended: s.rules[id].ended})
@@ -142,6 +174,20 @@ func (s *sums) finish() Side {
 		side.Line = append(side.Line, point)
 	}
 	return side
+}
+
+func (s *sums) finishBands() (bands []Band) {
+	for i, b := range s.bands {
+		if b.matches == 0 {
+			continue
+		}
+		band := Band{Matches: b.matches, Spread: rounded(b.spread / float64(b.matches))}
+		if i < len(edges) {
+			band.UpTo = edges[i]
+		}
+		bands = append(bands, band)
+	}
+	return bands
 }
 
 // ruleIDs returns the rules that have values: those of the profile in its order, then those of other versions by name.

@@ -25,8 +25,12 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	fields := fieldsOf(o.Profile)
+	if err := fields.redistribute(&o); err != nil {
+		return nil, err
+	}
 	return func(yield func(replay.Arrival, error) bool) {
-		m := &maker{Options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fieldsOf(o.Profile)}
+		m := &maker{Options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fields}
 		end := o.From.Add(o.length())
 		most := o.Rate * (1 + o.Daily)
 		for at := m.after(o.From, most); at.Before(end); at = m.after(at, most) {

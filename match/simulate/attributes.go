@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/lattice-director/director/match"
@@ -16,17 +17,26 @@ type fields struct {
 	names  []string            // of kinds, sorted
 	roles  []string
 	search match.Fields
+	// declared are the types that the profile declares, which tickets must have.
+	declared map[string]match.Kind
 }
 
+// roleAttribute lists the roles that a player would take.
+const roleAttribute = "role"
+
+const numberKind = match.Number
+
+var kindWords = map[match.Kind]string{match.Number: "number", match.Text: "text", match.List: "list"}
+
 func fieldsOf(p *profile.Profile) fields {
-	f := fields{kinds: map[string]match.Kind{}, words: map[string][]string{}}
+	f := fields{kinds: map[string]match.Kind{}, words: map[string][]string{}, declared: map[string]match.Kind{}}
 	f.rules(p.Rules)
 	for _, o := range p.Order {
 		f.number(o.Distance, o.Value)
 	}
 	f.number(p.Batch.By)
 	for name, a := range p.Attributes {
-		f.kinds[name] = a.Kind
+		f.kinds[name], f.declared[name] = a.Kind, a.Kind
 	}
 	for _, t := range p.Teams {
 		for _, r := range t.Roles {
@@ -35,7 +45,9 @@ func fieldsOf(p *profile.Profile) fields {
 			}
 		}
 	}
-	delete(f.kinds, "role")  // drawn from the roles
+	if len(f.roles) > 0 {
+		delete(f.kinds, roleAttribute) // drawn from the roles
+	}
 	delete(f.kinds, "modes") // missing: any
 	delete(f.kinds, "")
 	f.names = slices.Sorted(maps.Keys(f.kinds))
@@ -85,28 +97,46 @@ func (f *fields) pool(p *match.Pool) {
 		f.search.Strings[s.Arg] = s.Value
 	}
 	for _, d := range p.Doubles {
-		f.search.Doubles[d.Arg] = min(d.Max, max(d.Min, 0))
+		f.search.Doubles[d.Arg] = within(d)
 	}
+}
+
+// within returns a number that a range holds; one that holds none has no candidates, which the report says.
+func within(d match.DoubleRange) float64 {
+	low, high := d.Min, d.Max
+	if d.Exclude == match.ExcludeMin || d.Exclude == match.ExcludeBoth {
+		low = math.Nextafter(low, math.Inf(1))
+	}
+	if d.Exclude == match.ExcludeMax || d.Exclude == match.ExcludeBoth {
+		high = math.Nextafter(high, math.Inf(-1))
+	}
+	return min(high, max(low, 0))
 }
 
 // vocabulary is the number of words of an attribute for which the profile names none.
 const vocabulary = 5
 
-// fill draws the attributes of a player.
-func (f *fields) fill(m *maker, a match.Attributes, level float64) {
+// fill draws the attributes of a player of a party.
+func (f *fields) fill(m *maker, a match.Attributes, of party) {
 	for _, name := range f.names {
 		switch f.kinds[name] {
 		case match.Number:
-			a[name] = match.Value{Kind: match.Number, Number: m.skill(level)}
+			a[name] = match.Value{Kind: match.Number, Number: m.number(name, of)}
 		case match.Text:
-			a[name] = match.Value{Kind: match.Text, Text: f.word(name, m.random.IntN(vocabulary))}
+			a[name] = match.Value{Kind: match.Text, Text: f.text(m, name)}
 		case match.List:
 			a[name] = match.Value{Kind: match.List, List: f.list(m, name)}
 		}
 	}
-	if len(f.roles) > 0 {
-		a["role"] = match.Value{Kind: match.List, List: f.someRoles(m)}
+	if len(f.roles) == 0 {
+		return
 	}
+	roles := f.someRoles(m)
+	if f.declared[roleAttribute] == match.Text {
+		a[roleAttribute] = match.Value{Kind: match.Text, Text: roles[0]}
+		return
+	}
+	a[roleAttribute] = match.Value{Kind: match.List, List: roles}
 }
 
 func (f *fields) word(name string, n int) string {
@@ -116,8 +146,18 @@ func (f *fields) word(name string, n int) string {
 	return fmt.Sprintf("%s-%d", name, n+1)
 }
 
+func (f *fields) text(m *maker, name string) string {
+	if shares := m.Texts[name]; len(shares) > 0 {
+		return m.draw(shares).Name
+	}
+	return f.word(name, m.random.IntN(vocabulary))
+}
+
 // list draws three words in an order of preference.
 func (f *fields) list(m *maker, name string) (list []string) {
+	if shares := m.Texts[name]; len(shares) > 0 {
+		return m.drawSome(shares, 3)
+	}
 	for _, n := range m.random.Perm(vocabulary)[:3] {
 		if word := f.word(name, n); !slices.Contains(list, word) {
 			list = append(list, word)
@@ -126,12 +166,26 @@ func (f *fields) list(m *maker, name string) (list []string) {
 	return list
 }
 
+// drawSome draws at most so many different words.
+func (m *maker) drawSome(shares []Share, most int) (list []string) {
+	for left := slices.Clone(shares); len(list) < most && len(left) > 0; {
+		word := m.draw(left).Name
+		list = append(list, word)
+		left = slices.DeleteFunc(left, func(s Share) bool { return s.Name == word })
+	}
+	return list
+}
+
 // someRoles draws which roles a player would take: one, and each other one with a probability of a quarter.
 func (f *fields) someRoles(m *maker) []string {
-	favourite := m.random.IntN(len(f.roles))
-	roles := []string{f.roles[favourite]}
-	for i, r := range f.roles {
-		if i != favourite && m.random.IntN(4) == 0 {
+	var roles []string
+	if shares := m.Texts[roleAttribute]; len(shares) > 0 {
+		roles = []string{m.draw(shares).Name}
+	} else {
+		roles = []string{f.roles[m.random.IntN(len(f.roles))]}
+	}
+	for _, r := range f.roles {
+		if r != roles[0] && m.random.IntN(4) == 0 {
 			roles = append(roles, r)
 		}
 	}

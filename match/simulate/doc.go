@@ -4,4 +4,5 @@
 //	options.go     what is made, with the defaults
 //	arrivals.go    when tickets arrive
 //	ticket.go      one ticket; attributes.go: what the profile's rules compare
+//	distribution.go how one number is distributed
 package simulate

@@ -18,9 +18,11 @@ type Options struct {
 	Rate    float64 // tickets a second on average
 	// Daily is how much the rate exceeds its average at 20:00 UTC and falls below it at 8:00, as a fraction of Rate, 0 to 1.
 	Daily   float64
-	Skill   Skill
-	Parties []Share // of tickets, by the number of players
-	Regions []Share // of tickets, by the nearest game region, in the order of their distance
+	Skill   Skill                   // of the numbers that Numbers does not name
+	Numbers map[string]Distribution // by attribute
+	Texts   map[string][]Share      // by attribute, of a text or a list; "role": which role a player prefers
+	Parties []Share                 // of tickets, by the number of players
+	Regions []Share                 // of tickets, by the nearest game region, in the order of their distance
 	// Patience is the average time after which players cancel; 0: they stay until the profile's ttl.
 	Patience time.Duration
 }

@@ -15,10 +15,10 @@ func (m *maker) arrival(at time.Time) replay.Arrival {
 	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.n), Created: at, Profiles: []string{m.Profile.Name}}
 	t.Fields = m.fields.search
 	t.Fields.Created = match.MomentOf(at)
-	level := m.level()
+	of := m.party()
 	for i := range m.draw(m.sizes).Size {
 		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.n, i), Attributes: match.Attributes{}}
-		m.fields.fill(m, p.Attributes, level)
+		m.fields.fill(m, p.Attributes, of)
 		t.Players = append(t.Players, p)
 	}
 	if len(m.Regions) > 0 {
@@ -60,9 +60,32 @@ func (m *maker) level() float64 {
 // Friends differ less from each other than strangers do.
 const withinParty = 0.3
 
-// skill draws the number of a player whose party has a level.
-func (m *maker) skill(level float64) float64 {
-	return math.Round(m.Skill.Mean + m.Skill.Deviation*(level+withinParty*m.random.NormFloat64()))
+// party is how good the players of a ticket are, in standard deviations above the mean.
+type party struct {
+	level  float64
+	levels map[string]float64 // in the numbers that have a distribution of their own
+}
+
+func (m *maker) party() party {
+	p := party{level: m.level()}
+	if len(m.Numbers) > 0 {
+		p.levels = map[string]float64{}
+	}
+	for _, name := range m.fields.names { // in order: a map's is another each time
+		if _, ok := m.Numbers[name]; ok {
+			p.levels[name] = m.random.NormFloat64()
+		}
+	}
+	return p
+}
+
+// number draws a number of a player of a party.
+func (m *maker) number(name string, of party) float64 {
+	apart := withinParty * m.random.NormFloat64()
+	if d, ok := m.Numbers[name]; ok {
+		return d.at((of.levels[name] + apart) / math.Hypot(1, withinParty))
+	}
+	return math.Round(m.Skill.Mean + m.Skill.Deviation*(of.level+apart))
 }
 
 // Latencies in milliseconds: to the nearest region, and for each further region.
