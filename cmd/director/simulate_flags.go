@@ -85,7 +85,7 @@ func parseByName[T any](flag string, values []string, parse func(string) (T, err
 func parseDistribution(text string) (simulate.Distribution, error) {
 	shape, list, _ := strings.Cut(text, ":")
 	var numbers []float64
-	for _, part := range strings.Split(list, ",") {
+	for part := range strings.SplitSeq(list, ",") {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil {
 			numbers = nil
@@ -121,7 +121,7 @@ func parseWords(text string) ([]simulate.Share, error) {
 		return nil, refused
 	}
 	var shares []simulate.Share
-	for _, part := range strings.Split(list, ",") {
+	for part := range strings.SplitSeq(list, ",") {
 		name, share, has := strings.Cut(part, ":")
 		weight := 1.0
 		if has {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,11 +63,11 @@ func TestSimulateSaysWhatTicketsLack(t *testing.T) {
 	require.Regexp(t, `waiting, p50 p95 max +\S+  \S+  \S+`, out)
 	require.Regexp(t, `< \S+ +█+ [0-9.]+ \(\d+ matches\)`, out)
 	require.NotContains(t, out, "candidates")
-	none := append(args, "--regions", "")
+	none := slices.Concat(args, []string{"--regions", ""})
 	out = director.OK(t, env(), none...)
 	require.Regexp(t, `\n- \d+: they measured no latency, which rule latency needs\n`, out)
 	var r replay.Report
-	require.NoError(t, json.Unmarshal([]byte(director.OK(t, env(), append(none, "-o", "json")...)), &r))
+	require.NoError(t, json.Unmarshal([]byte(director.OK(t, env(), slices.Concat(none, []string{"-o", "json"})...)), &r))
 	require.Equal(t, r.Replayed.Tickets, r.NoCandidates.Tickets)
 	require.Equal(t, "latency", r.NoCandidates.Why[0].Rule)
 }
