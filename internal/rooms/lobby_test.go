@@ -237,7 +237,7 @@ func TestMessagesOfALobbyAreJudgedStrictly(t *testing.T) {
 		{"set", `{"value":1}`}, {"set", `{"key":"","value":1}`}, {"set", `{"key":"a\u0000","value":1}`}, {"lock", `{"locked":"yes"}`},
 		{"invite", `{}`}, {"invite", `{"player":""}`}, {"owner", `{"session":"s9"}`}, {"countdown", `{"seconds":0}`},
 		{"start", `{"room_type":"a b"}`}, {"start", `{"room_type":"x","attributes":[]}`}, {"start", `{"room_type":"x","latencies":{"eu":-1}}`},
-		{"start", `{"room_type":"x","latencies":{"eu":"fast"}}`},
+		{"start", `{"room_type":"x","latencies":{"eu":"fast"}}`}, {"start", `{"room_type":"x","latencies":{"eu":20.5}}`}, {"start", `{"room_type":"x","latencies":{"eu":10001}}`},
 	} {
 		before := copyOf(h.room)
 		requireCode(t, "invalid", h.send("s1", bad[0], bad[1]))

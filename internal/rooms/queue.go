@@ -3,6 +3,7 @@ package rooms
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -17,7 +18,7 @@ const (
 const (
 	maxAttributes = 16 << 10 // bytes
 	maxLatencies  = 64
-	maxLatency    = 60_000 // milliseconds
+	maxLatency    = 10_000 // milliseconds
 )
 
 // queuing is a logic whose members queue together.
@@ -144,9 +145,13 @@ func latenciesOf(f fields) (map[string]float64, error) {
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	var by map[string]float64
-	tooBig := func(ms float64) bool { return ms < 0 || ms > maxLatency }
-	if json.Unmarshal(raw, &by) != nil || len(by) > maxLatencies || slices.ContainsFunc(slices.Collect(maps.Values(by)), tooBig) {
+	if json.Unmarshal(raw, &by) != nil || len(by) > maxLatencies {
 		return nil, Invalid("latencies", "must be an object of at most %d regions with milliseconds from 0 to %d", maxLatencies, maxLatency)
+	}
+	for _, region := range slices.Sorted(maps.Keys(by)) {
+		if ms := by[region]; ms < 0 || ms > maxLatency || ms != math.Trunc(ms) {
+			return nil, Invalid("latencies."+region, "must be a whole number of milliseconds from 0 to %d", maxLatency)
+		}
 	}
 	return by, nil
 }

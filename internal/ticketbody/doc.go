@@ -6,6 +6,8 @@
 // the facts that history keeps, message.go assembles messages without decoding them.
 package ticketbody
 
+import "github.com/lattice-director/director/match"
+
 // The names of the director's extensions of a ticket and of an assignment.
 const (
 	TicketExtension     = "director.ticket"
@@ -16,7 +18,7 @@ const (
 const (
 	MaxPlayers  = 64
 	MaxRegions  = 64
-	MaxLatency  = 10_000 // ms
+	MaxLatency  = match.MaxLatency
 	MaxProfiles = 8
 )
 

@@ -23,7 +23,6 @@ type converter struct {
 	ids        map[string]bool  // of rules
 	ruleCount  int
 	nodes      map[string]*node // of rules, by their ids
-	stored     bool             // a release has accepted the document: contradictions are not looked for
 }
 
 // good returns the value of a key, or nil if it is absent or was reported.

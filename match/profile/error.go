@@ -20,7 +20,8 @@ const maxProblems = 16
 // report collects problems.
 type report struct {
 	problems  []Problem
-	ruleDepth int // of or, and, not around the rule that is being checked
+	stored    bool // a release has accepted the document: what later releases check besides is not
+	ruleDepth int  // of or, and, not around the rule that is being checked
 }
 
 // add adds a problem of a node. It returns false, so that checks can end with it.

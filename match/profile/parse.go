@@ -11,19 +11,19 @@ func Parse(document []byte) (*Profile, error) {
 	return parse(document, false)
 }
 
-// ParseStored reads a document that a release has accepted, maybe an earlier one that did not look for contradictions yet: a profile
-// that matches nobody must not become one that cannot be read. Errors: as Parse.
+// ParseStored reads a document that a release has accepted, maybe an earlier one that checked less: a profile that matches nobody
+// must not become one that cannot be read. Errors: as Parse.
 func ParseStored(document []byte) (*Profile, error) { return parse(document, true) }
 
 func parse(document []byte, stored bool) (*Profile, error) {
-	r := &report{}
+	r := &report{stored: stored}
 	root := read(r, document)
 	if root == nil {
 		return nil, r.err()
 	}
 	documentShape.check(r, root)
 	c := &converter{
-		report: r, p: &Profile{}, stored: stored,
+		report: r, p: &Profile{},
 		attributes: map[string]use{}, ids: map[string]bool{}, roles: map[string]bool{}, nodes: map[string]*node{},
 	}
 	if root.kind == isObject {

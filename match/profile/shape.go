@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lattice-director/director/match"
 )
 
 // shape is what a value may be. Documents are checked by shapes, and the JSON Schema and the reference of the keys are made
@@ -44,7 +46,17 @@ func (s number) check(r *report, n *node) bool {
 	if n.kind != isNumber || math.IsNaN(x) || math.IsInf(x, 0) || x < s.min || x > s.max || s.whole && x != math.Trunc(x) {
 		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
 	}
+	if n.rounded() && !r.stored {
+		_, problem := match.ParseNumber(n.text)
+		return r.add(n, "%s is not allowed: it %s", n.shown(), problem)
+	}
 	return true
+}
+
+// rounded reports whether a number cannot be kept as it is written.
+func (n *node) rounded() bool {
+	_, problem := match.ParseNumber(n.text)
+	return n.kind == isNumber && problem != ""
 }
 
 func (s number) allowed() string {
@@ -204,12 +216,14 @@ func (s either) takes(n *node) bool {
 
 func (s either) check(r *report, n *node) bool {
 	i := slices.IndexFunc(s, func(one shape) bool { return one.takes(n) })
-	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].check(&report{}, n)) {
+	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].check(&report{stored: r.stored}, n)) {
 		return s[i].check(r, n)
 	}
 	if i >= 0 {
-		if one, ok := s[i].(words); ok {
-			return one.check(r, n) // it knows which word was meant
+		_, isWords := s[i].(words) // it knows which word was meant
+		_, isNumber := s[i].(number)
+		if isWords || isNumber && n.rounded() && !r.stored {
+			return s[i].check(r, n)
 		}
 	}
 	return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())

@@ -124,6 +124,8 @@ var refused = map[string][2]string{
 	"linear to nowhere":  {duel("{near: skill, within: 5, widen: {every: 1s, add: 0, until: 9}}"), "line 3, column 41: rules[0].widen: steps of 0 do not lead"},
 	"NaN":                {duel("{near: skill, within: .nan}"), "line 3, column 31: rules[0].within: .nan is not allowed: it must be a number of 0 or more"},
 	"infinite":           {duel("{near: skill, within: 1e999}"), "line 3, column 31: rules[0].within: 1e999 is not allowed"},
+	"rounded":            {duel("{compare: {of: id}, is: '=', to: 76561198000000001}"), "line 3, column 42: rules[0].to: 76561198000000001 is not allowed: it must be a number that 64 bits"},
+	"rounded value":      {duel("{same: id, missing: 9007199254740993}"), "line 3, column 29: rules[0].missing: 9007199254740993 is not allowed"},
 	"negative":           {duel("{near: skill, within: -1}"), "line 3, column 31: rules[0].within: -1 is not allowed"},
 	"no within":          {duel("{near: skill}"), `line 3, column 9: rules[0]: a rule of the kind "near" needs the key within`},
 	"type":               {duel("{near: clan, within: 1}") + "attributes: {clan: {type: string}}\n", "line 3, column 16: rules[0].near: near needs the type number, and attributes.clan says string"},

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -39,9 +40,9 @@ var (
 type ticketRequest struct {
 	Profiles   []string                 `json:"profiles"`
 	Party      []string                 `json:"party"` // nil means the caller alone
-	Attributes map[string]any           `json:"attributes"`
+	Attributes map[string]attribute     `json:"attributes"`
 	Players    map[string]*ticketPlayer `json:"players"`
-	Latencies  map[string]*int          `json:"latencies"`
+	Latencies  map[string]*float64      `json:"latencies"`
 	Lobby      *ticketLobby             `json:"lobby"` // its members are the party; nil: none
 }
 
@@ -52,7 +53,17 @@ type ticketLobby struct {
 }
 
 type ticketPlayer struct {
-	Attributes map[string]any `json:"attributes"`
+	Attributes map[string]attribute `json:"attributes"`
+}
+
+// attribute is a value of JSON whose numbers are texts, so that none is rounded before it is checked.
+type attribute struct{ value any }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *attribute) UnmarshalJSON(raw []byte) error {
+	from := json.NewDecoder(bytes.NewReader(raw))
+	from.UseNumber()
+	return from.Decode(&a.value)
 }
 
 // Spelled implements rest.Spelled: a ticket with "profile" in place of "profiles" would wait for nothing.
@@ -78,7 +89,8 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	for _, region := range slices.Sorted(maps.Keys(r.Latencies)) {
 		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Allowed)
 		if ms := r.Latencies[region]; ms != nil {
-			c.Range("latencies."+region, *ms, 0, ticketbody.MaxLatency)
+			_, ok := match.LatencyOf(*ms)
+			c.That(ok, "latencies."+region, fmt.Sprintf("must be a whole number of milliseconds from 0 to %d", match.MaxLatency))
 		}
 	}
 }
@@ -115,21 +127,21 @@ func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbod
 	d.Latencies = make(map[string]uint16, len(r.Latencies))
 	for region, ms := range r.Latencies {
 		if ms != nil {
-			d.Latencies[region] = uint16(*ms)
+			d.Latencies[region], _ = match.LatencyOf(*ms)
 		}
 	}
 	return d, c.Err()
 }
 
 // attributesOf checks and converts attributes; null is absent.
-func attributesOf(c *rest.Check, field string, values map[string]any) match.Attributes {
+func attributesOf(c *rest.Check, field string, values map[string]attribute) match.Attributes {
 	c.Count(field, len(values), 0, maxAttributes)
 	out := make(match.Attributes, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name] == nil {
+		if values[name].value == nil {
 			continue
 		}
-		v, err := valueOf(values[name])
+		v, err := valueOf(values[name].value)
 		at := field + "." + name
 		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Allowed)
 		c.That(err == "", at, err)
@@ -142,8 +154,9 @@ func attributesOf(c *rest.Check, field string, values map[string]any) match.Attr
 // valueOf converts a value of JSON, or says what is allowed.
 func valueOf(value any) (v match.Value, allowed string) {
 	switch value := value.(type) {
-	case float64: // encoding/json has refused what is not finite
-		return match.Value{Kind: match.Number, Number: value + 0}, "" // -0 is 0
+	case json.Number:
+		number, problem := match.ParseNumber(value.String())
+		return match.Value{Kind: match.Number, Number: number}, problem
 	case string:
 		return match.Value{Kind: match.Text, Text: value}, textProblem(value)
 	case []any:

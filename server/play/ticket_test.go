@@ -102,6 +102,23 @@ func FuzzTickets(f *testing.F) {
 	})
 }
 
+// Pins a number that is rounded in silence, or refused without the name of its field.
+func TestNumbersAreNotRounded(t *testing.T) {
+	t.Parallel()
+	e, s := ticketEngine(t, nil)
+	for body, field := range map[string]string{
+		`{"latencies":{"eu":20.5}}`: "latencies.eu", `{"latencies":{"eu":1e9}}`: "latencies.eu", `{"latencies":{"us":-1,"eu":1}}`: "latencies.us", `{"latencies":{"eu":10000.4}}`: "latencies.eu",
+		`{"latencies":{"eu":"20"}}`: "latencies.eu", `{"attributes":{"clan":76561198000000001}}`: "attributes.clan", `{"attributes":{"skill":1e999}}`: "attributes.skill",
+		`{"players":{"alice":{"attributes":{"clan":9007199254740993}}}}`: "players.alice.attributes.clan",
+	} {
+		w := post(e, body)
+		require.Equal(t, http.StatusBadRequest, w.Code, body)
+		require.Contains(t, w.Body.String(), `"`+field+`"`, body)
+	}
+	require.Equal(t, http.StatusCreated, post(e, `{"latencies":{"eu":2e1,"us":30.0},"attributes":{"skill":-0.5}}`).Code)
+	require.NotNil(t, s.last.RequestHash)
+}
+
 // The hash depends on what a request means, by whichever member it is sent: on it relies that a party queues once.
 func TestTheHashOfATicket(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,9 @@ func enqueue(ctx context.Context, c *conn, e envelope) (answer, error) {
 		if json.Unmarshal(rawJSON(v), &q.Latencies) != nil {
 			return answer{}, invalid("latencies", "has to be an object of regions and milliseconds")
 		}
+		if failed := checkLatencies(q.Latencies); failed != nil {
+			return answer{}, failed
+		}
 	}
 	c.hub.enqueueing(c)
 	defer c.hub.enqueueing(c)

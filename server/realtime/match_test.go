@@ -90,7 +90,7 @@ func TestASessionLeavesTheQueue(t *testing.T) {
 	require.Equal(t, true, c.Must(t, "matchmaking.dequeue", "", map[string]any{})["removed"])
 	require.Equal(t, float64(16), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": 1e300})["size"])
 	require.Equal(t, float64(2), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": "3"})["size"])
-	for _, bad := range []map[string]any{{"roomType": "a b"}, {"attributes": []any{}}, {"attributes": map[string]any{"a": true}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"}} {
+	for _, bad := range []map[string]any{{"roomType": "a b"}, {"attributes": []any{}}, {"attributes": map[string]any{"a": true}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"}, {"latencies": map[string]any{"eu": 20.5}}} {
 		require.Equal(t, "invalid", c.Ask(t, "matchmaking.enqueue", "", bad).Code(), fmt.Sprint(bad))
 	}
 	require.False(t, c.Ask(t, "match.accept", "", nil).OK())

@@ -1,8 +1,10 @@
 package realtime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -58,7 +60,7 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 		if !rest.Region.Valid(region) || !(ms >= 0 && ms <= ticketbody.MaxLatency) {
 			return db.QueueBody{}, invalidTicket("latencies")
 		}
-		draft.Latencies[region] = uint16(math.Round(ms))
+		draft.Latencies[region] = uint16(math.Round(ms)) // a room of an earlier release may have accepted a fraction
 	}
 	for _, sub := range d.Players {
 		draft.Players = append(draft.Players, match.Player{Sub: sub})
@@ -73,8 +75,8 @@ func invalidTicket(field string) error {
 
 // attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.
 func attributesOf(raw json.RawMessage) (match.Attributes, error) {
-	var values map[string]any
-	if len(raw) > 0 && json.Unmarshal(raw, &values) != nil || len(values) > maxAttributes {
+	values, ok := attributeValues(raw)
+	if !ok || len(values) > maxAttributes {
 		return nil, invalidTicket("attributes")
 	}
 	all := match.Attributes{}
@@ -84,17 +86,38 @@ func attributesOf(raw json.RawMessage) (match.Attributes, error) {
 		}
 		v, ok := attributeOf(values[name])
 		if !ok || !rest.Mode.Valid(name) || v.Kind == match.List && name == "profile" {
-			return nil, invalidTicket("attributes")
+			return nil, invalidTicket("attributes." + name)
 		}
 		all[name] = v
 	}
 	return all, nil
 }
 
+// attributeValues decodes an object. Its numbers are texts, so that none is rounded before it is checked.
+func attributeValues(raw json.RawMessage) (values map[string]any, ok bool) {
+	if len(raw) == 0 {
+		return nil, true
+	}
+	from := json.NewDecoder(bytes.NewReader(raw))
+	from.UseNumber()
+	return values, from.Decode(&values) == nil
+}
+
+// checkLatencies returns what is wrong with the latencies of a request, or nil.
+func checkLatencies(byRegion map[string]float64) *failure {
+	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
+		if _, ok := match.LatencyOf(byRegion[region]); !ok {
+			return invalid("latencies."+region, fmt.Sprintf("has to be a whole number of milliseconds from 0 to %d", match.MaxLatency))
+		}
+	}
+	return nil
+}
+
 func attributeOf(value any) (v match.Value, ok bool) {
 	switch value := value.(type) {
-	case float64:
-		return match.Value{Kind: match.Number, Number: value + 0}, true // -0 is 0
+	case json.Number:
+		number, problem := match.ParseNumber(value.String())
+		return match.Value{Kind: match.Number, Number: number}, problem == ""
 	case string:
 		return match.Value{Kind: match.Text, Text: value}, validText(value)
 	case []any:

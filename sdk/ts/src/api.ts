@@ -1567,7 +1567,8 @@ export interface components {
         ProfileName: string;
         /**
          * @description Values by name: finite numbers, texts of at most 1,024 bytes, or lists of at most 64 such texts; a value that is `null`
-         *     is absent. Names are `[A-Za-z0-9._-]{1,64}`. A player has at most 64, and a ticket's have at most 8 KiB together. No
+         *     is absent. A whole number beyond ±2^53 must be one that a 64-bit floating point number holds exactly; write ids as texts.
+         *     Names are `[A-Za-z0-9._-]{1,64}`. A player has at most 64, and a ticket's have at most 8 KiB together. No
          *     list is called `profile`.
          * @example {
          *       "skill": 1480,
@@ -1617,7 +1618,7 @@ export interface components {
             players?: {
                 [key: string]: components["schemas"]["TicketPlayer"];
             } | null;
-            /** @description Measured latencies in milliseconds, by region, of the member of the party that has the worst. A region that is missing or `null` was not measured. */
+            /** @description Measured latencies in milliseconds, by region, of the member of the party that has the worst. A region that is missing or `null` was not measured. Fractions are refused: round them up before. */
             latencies?: {
                 [key: string]: number | null;
             } | null;
