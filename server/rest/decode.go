@@ -24,7 +24,7 @@ func decode(r *http.Request, into any) error {
 	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies.Read] has read it.
 		return parse(body.Bytes(), into)
 	}
-	body, err := readBody(r)
+	body, err := readBody(r, checkMedia)
 	if err != nil {
 		return err
 	}
