@@ -16,7 +16,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-const maxBody = 64 << 10 // bytes
+const (
+	maxBody    = 64 << 10 // bytes
+	maxDropped = 1 << 20  // bytes of a body that means nothing; they take no memory
+)
 
 // Bodies reads request bodies before their calls take slots of a [Gate], so that slow senders cannot occupy the slots. A
 // body must arrive within the timeout. The number of bodies being read is limited too: when one more begins, the one
@@ -90,13 +93,13 @@ func DropBody(c *gin.Context) {
 	}
 }
 
-// dropBody reads a body of at most 64 KiB to its end.
+// dropBody reads a body of at most 1 MiB to its end.
 func dropBody(r *http.Request) *Problem {
-	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, maxBody+1))
+	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, maxDropped+1))
 	switch {
 	case err != nil:
 		return errBodyTooSlow
-	case n > maxBody:
+	case n > maxDropped:
 		return errBodyTooLarge
 	}
 	r.Body = http.NoBody
