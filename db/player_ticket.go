@@ -89,7 +89,6 @@ type PlayerReadyCheck struct {
 	Players  int
 	Accepted int
 	You      bool // the player that asks has accepted
-	Declined bool // a player of the ticket has declined: it leaves the queue when the ready check is judged
 }
 
 // MatchSeat is where a player plays.

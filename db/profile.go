@@ -76,6 +76,20 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 	}, nil
 }
 
+// ProfileDocuments returns the documents of one version of each profile, by name; versions that do not exist are left out. Errors: Unavailable.
+func (s *Store) ProfileDocuments(ctx context.Context, region string, versions map[string]int) (documents map[string]string, err error) {
+	arg := ListProfileDocumentsParams{Region: region}
+	for name, version := range versions {
+		arg.Names, arg.Versions = append(arg.Names, name), append(arg.Versions, int32(version))
+	}
+	rows, err := s.q.ListProfileDocuments(ctx, arg)
+	documents = make(map[string]string, len(rows))
+	for _, r := range rows {
+		documents[r.Name] = r.Document
+	}
+	return documents, classify(err)
+}
+
 func noProfile(name string, version int) *Error {
 	if version == 0 {
 		return newError(NotFound, "profile_unknown", "there is no profile %q", name)

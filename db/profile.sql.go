@@ -106,6 +106,43 @@ func (q *Queries) InsertProfileVersion(ctx context.Context, arg InsertProfileVer
 	return err
 }
 
+const listProfileDocuments = `-- name: ListProfileDocuments :many
+SELECT v.name, v.document FROM (SELECT unnest($1::text[]) COLLATE "C" AS name, unnest($2::int[]) AS version) n
+JOIN profile_versions v ON v.region = $3 AND v.name = n.name AND v.version = n.version
+`
+
+type ListProfileDocumentsParams struct {
+	Names    []string
+	Versions []int32
+	Region   string
+}
+
+type ListProfileDocumentsRow struct {
+	Name     string
+	Document string
+}
+
+// The documents of one version of each of these profiles.
+func (q *Queries) ListProfileDocuments(ctx context.Context, arg ListProfileDocumentsParams) ([]ListProfileDocumentsRow, error) {
+	rows, err := q.db.Query(ctx, listProfileDocuments, arg.Names, arg.Versions, arg.Region)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListProfileDocumentsRow{}
+	for rows.Next() {
+		var i ListProfileDocumentsRow
+		if err := rows.Scan(&i.Name, &i.Document); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listProfileVersions = `-- name: ListProfileVersions :many
 SELECT version, author, reason, created_at FROM profile_versions WHERE region = $1 AND name = $2 ORDER BY version DESC
 `

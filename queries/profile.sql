@@ -54,6 +54,11 @@ FROM profiles p
 JOIN profile_versions v ON v.region = p.region AND v.name = p.name AND v.version = CASE WHEN sqlc.arg(version)::int = 0 THEN p.live ELSE sqlc.arg(version)::int END
 WHERE p.region = @region AND p.name = @name;
 
+-- name: ListProfileDocuments :many
+-- The documents of one version of each of these profiles.
+SELECT v.name, v.document FROM (SELECT unnest(@names::text[]) COLLATE "C" AS name, unnest(@versions::int[]) AS version) n
+JOIN profile_versions v ON v.region = @region AND v.name = n.name AND v.version = n.version;
+
 -- name: ListProfileVersions :many
 SELECT version, author, reason, created_at FROM profile_versions WHERE region = @region AND name = @name ORDER BY version DESC;
 

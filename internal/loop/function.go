@@ -93,7 +93,6 @@ func (f *function) end(now time.Time, failed bool) {
 // callFunction starts a call of a profile's function, concurrent with the loop, when it is due.
 func (l *Loop) callFunction(p *owned) {
 	now, f := l.moment(), p.function
-	p.dirty = false
 	if at, ok := f.Next(); !ok || at.After(now) {
 		return
 	}

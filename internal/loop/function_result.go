@@ -65,7 +65,7 @@ func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams m
 	tickets := make([]*match.Ticket, 0, len(m.Tickets))
 	for _, id := range m.Tickets {
 		if e := l.queue.entries[id]; e != nil {
-			if t, err := l.decode(e); err == nil {
+			if t, err := e.ticket(l.PlayerArg); err == nil {
 				tickets = append(tickets, t)
 			}
 		}
@@ -75,8 +75,7 @@ func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams m
 		l.free(marked, 0)
 		return
 	}
-	now := l.moment()
-	l.proposed(ctx, p, p.function.rest.Proposal(tickets, teams, p.function.regions), &marked, now)
+	l.proposed(ctx, p, decided{Proposal: p.function.rest.Proposal(tickets, teams, p.function.regions), at: l.moment()}, &marked)
 }
 
 // reportCall counts a call. It logs a failure that differs from the last one, and the first success after failures.
@@ -183,7 +182,11 @@ func (l *Loop) freeAbandoned(ctx context.Context) error {
 	if len(epochs) == 0 {
 		return nil
 	}
-	freed, err := l.Store.FreeAbandonedTickets(ctx, l.Universe, epochs)
+	freed := 0
+	err := reading(ctx, "freeing tickets of former owners", func(ctx context.Context) (err error) {
+		freed, err = l.Store.FreeAbandonedTickets(ctx, l.Universe, epochs)
+		return err
+	})
 	if freed > 0 {
 		l.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
 	}

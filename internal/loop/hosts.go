@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -14,7 +15,7 @@ import (
 type hosts struct {
 	free  map[string]map[string]int // free seats of the instance that has most, by region and mode
 	all   budget                    // free seats of all instances
-	asked []string                  // the modes
+	asked map[string]bool           // the modes
 	read  time.Time
 }
 
@@ -23,14 +24,18 @@ const hostsEvery = 10 * time.Second
 
 // readHosts reads the hosts of all modes of this worker's profiles, and tells the engines which game regions have room.
 func (l *Loop) readHosts(ctx context.Context) error {
-	if len(l.profiles) == 0 || len(l.waiting.jobs) == 0 && time.Since(l.hosts.read) < hostsEvery && l.hosts.knows(l.modes()) {
+	if len(l.profiles) == 0 || len(l.waiting.jobs) == 0 && time.Since(l.hosts.read) < hostsEvery && l.knowHosts() {
 		return nil
 	}
 	modes := l.modes()
 	if len(modes) == 0 {
 		return nil
 	}
-	rows, err := l.Store.HostRegions(ctx, modes)
+	var rows []db.HostRegion
+	err := reading(ctx, "reading the game regions", func(ctx context.Context) (err error) {
+		rows, err = l.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -45,7 +50,7 @@ func (l *Loop) readHosts(ctx context.Context) error {
 	}
 	for _, p := range l.profiles {
 		l.regionsChanged(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
-		p.shadow.setRegions(l.hosts)
+		p.shadow.setRegions(l.hosts, l.moment())
 	}
 	return nil
 }
@@ -56,8 +61,7 @@ func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 	if slices.Equal(before, now) {
 		return
 	}
-	p.engine.SetRegions(now)
-	p.wake(l.moment())
+	l.learn(p, change{at: l.moment(), kind: regionsChanged, regions: now})
 	for _, r := range now {
 		if !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name }) {
 			l.waiting.decideAgain(l, p.name)
@@ -79,25 +83,41 @@ func (h hosts) regionsOf(p *profile.Profile) []decide.Region {
 }
 
 // modes are those of this worker's profiles.
-func (l *Loop) modes() []string {
+func (l *Loop) modes() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range l.profiles {
 		for _, m := range p.profile.Modes {
 			all[m] = true
 		}
-		if p.shadow != nil && p.shadow.engine != nil {
-			for _, m := range p.shadow.profile.Modes {
-				all[m] = true
-			}
+		for _, m := range p.shadow.modes() {
+			all[m] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(all))
+	return all
+}
+
+// modes are those of the shadow; a nil shadow has none.
+func (s *shadow) modes() []string {
+	if s == nil || s.decider == nil {
+		return nil
+	}
+	return s.profile.Modes
+}
+
+// knowHosts reports whether the modes of all profiles were asked for at the last reading.
+func (l *Loop) knowHosts() bool {
+	for _, p := range l.profiles {
+		if !l.hosts.knows(p.profile.Modes) || !l.hosts.knows(p.shadow.modes()) {
+			return false
+		}
+	}
+	return true
 }
 
 // knows reports whether each mode was asked for at the last reading.
 func (h hosts) knows(modes []string) bool {
 	for _, m := range modes {
-		if !slices.Contains(h.asked, m) {
+		if !h.asked[m] {
 			return false
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
-	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/explain"
 )
 
@@ -107,14 +106,15 @@ func nearestRegion(tickets []*match.Ticket) string {
 }
 
 // newJob turns what was decided into what is committed. Regions that are known to have room come first.
-func (l *Loop) newJob(p *owned, found decide.Proposal, now time.Time) (*job, error) {
+func (l *Loop) newJob(p *owned, d decided) (*job, error) {
+	found := d.Proposal
 	why, err := explain.EncodeWhy(found)
 	if err != nil {
 		return nil, err
 	}
 	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decided: time.Now(), maxWait: waitAtMost}
 	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: now, Modes: found.Modes, Size: p.size(found),
+		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: d.at, Modes: found.Modes, Size: p.size(found),
 		Data: p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.size(found)),
 	}
 	if open, ok := p.rosters[found.Session]; ok {
@@ -137,10 +137,10 @@ func (l *Loop) newJob(p *owned, found decide.Proposal, now time.Time) (*job, err
 	var tickets []*match.Ticket
 	for _, id := range slices.Sorted(slices.Values(found.Tickets)) {
 		e := l.queue.entries[id]
-		if e == nil {
+		if e == nil || !e.playable() {
 			return nil, fmt.Errorf("ticket %s left the queue", id)
 		}
-		t, err := l.decode(e)
+		t, err := e.ticket(l.PlayerArg)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,11 @@ type Loop struct {
 	lease      *lease
 	queue      *queue
 	profiles   map[string]*owned
+	ordered    []*owned          // the same by name; nil: not known
+	adopts     []db.ProfileOwner // profiles to take, to resume, or to follow to another version
+	turns      *turns
+	hasWork    bool // there are profiles in the universe
+	news       bool // the queue has changed, as far as notifications tell
 	holds      holds
 	commits    *commits
 	waiting    waiting
@@ -74,6 +80,7 @@ type Loop struct {
 	freeFor    map[string]int // how many looks a profile has been without an owner
 	now        time.Time      // the last moment
 	renewed    time.Time      // when the tickets of accepted matches were last kept
+	followedAt time.Time      // when the changes of the queue were last read
 	followed   atomic.Int64   // when the changes of the queue were last read, in Unix nanoseconds; 0: not yet
 	waitsPut   time.Time      // when waiting times were last recorded
 	shared     time.Time      // when this worker last considered giving a profile up
@@ -85,7 +92,7 @@ type Loop struct {
 func New(o Options) (*Loop, error) {
 	o = o.withDefaults()
 	l := &Loop{Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
-		unreadable: map[string]int{}, turnTime: turnTime, maxLate: maxLate}
+		unreadable: map[string]int{}, turnTime: turnTime, maxLate: maxLate, turns: newTurns(runtime.GOMAXPROCS(0), o.Guard)}
 	l.emptyQueue()
 	l.commits, l.calls = newCommits(o.Store, o.Universe), newCalls(o)
 	var err error
@@ -97,20 +104,21 @@ const (
 	tick           = time.Second // between two looks at what notifications should have reported
 	lookInterval   = 250 * time.Millisecond
 	reconcileEvery = time.Minute
-	callTimeout    = 5 * time.Second // of one reading
 	retryPause     = 500 * time.Millisecond
+	// followEvery is how often the changes of the queue are read while turns, commits and calls wake the loop and no notification does.
+	followEvery = 25 * time.Millisecond
 )
 
 // Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
 func (l *Loop) Run(ctx context.Context) {
 	defer l.runMatchmaker(ctx)()
+	defer func() { l.turns.drop() }()
 	for ctx.Err() == nil {
 		err := l.guarded(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "the director loop begins anew", slog.Any("error", err))
-		l.reset()
+		l.beginAnew(ctx, err)
 		wait.For(ctx, retryPause)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -149,7 +157,10 @@ func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
 func (l *Loop) reset() {
 	l.freeAll("")
 	l.dropCalls()
+	l.turns.drop()
+	l.turns = newTurns(l.turns.slots, l.Guard)
 	l.profiles, l.freeFor, l.bad = map[string]*owned{}, map[string]int{}, map[string]int{}
+	l.ordered, l.adopts = nil, nil
 	l.emptyQueue()
 	close(l.commits.ended)
 	l.commits = newCommits(l.Store, l.Universe)
@@ -158,10 +169,10 @@ func (l *Loop) reset() {
 
 // run reads the queue and decides until ctx ends or a reading fails.
 func (l *Loop) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	l.calls.ctx = ctx
-	if err := l.lease.begin(ctx, cancel); err != nil {
+	if err := l.lease.begin(ctx, func() { cancel(errLeaseLost) }); err != nil {
 		return err
 	}
 	wakes := l.subscribe()
@@ -169,70 +180,97 @@ func (l *Loop) run(ctx context.Context) error {
 	t := newTimers()
 	defer t.stop()
 	for ctx.Err() == nil {
-		if err := l.step(ctx, t); err != nil {
+		if err := l.step(ctx, t); err != nil && ctx.Err() == nil {
 			return err
 		}
 		l.sleep(ctx, wakes, t)
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
-// step does what is due: it looks after the owners, reads changes, decides, and sends what was decided.
+// step does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets profiles decide. Each of
+// its parts is short, whatever waits: long work is divided between steps, and searches run beside them.
 func (l *Loop) step(ctx context.Context, t *timers) error {
-	if t.due(lookAt) {
-		if err := l.look(ctx); err != nil {
+	l.moment()
+	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.periodic} {
+		if err := part(ctx, t); err != nil {
 			return err
 		}
-	}
-	if !l.hosts.knows(l.modes()) { // before a profile that was just taken decides
-		if err := l.readHosts(ctx); err != nil {
-			return err
-		}
-	}
-	if err := l.followQueue(ctx, t); err != nil {
-		return err
-	}
-	if err := l.periodic(ctx, t); err != nil {
-		return err
 	}
 	l.takeOutcomes(ctx)
 	if err := l.takeCalls(ctx); err != nil {
 		return err
 	}
 	l.release()
+	l.takeTurns(ctx)
 	if err := l.missingRosters(ctx); err != nil {
 		return err
 	}
-	l.turn(ctx)
+	l.beginTurns()
 	l.commits.send(ctx)
 	l.freeMarked(ctx)
 	l.metrics.observe(l)
 	return nil
 }
 
-// followQueue reads what changed in the queue, and now and then compares all of it.
+// lookAfterOwners looks at the owners of profiles now and then, and takes the next profiles.
+func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
+	if t.due(lookAt) {
+		if err := l.look(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.adoptSome(ctx); err != nil {
+		return err
+	}
+	if err := l.restoreWaits(ctx); err != nil {
+		return err
+	}
+	if !l.knowHosts() { // before a profile that was just taken decides
+		return l.readHosts(ctx)
+	}
+	return nil
+}
+
+// followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to compare it.
 func (l *Loop) followQueue(ctx context.Context, t *timers) error {
-	if l.queue.loaded {
+	if !l.hasWork {
+		l.followed.Store(time.Now().UnixNano())
+		return nil
+	}
+	if !l.queue.started {
+		if err := l.queue.start(ctx); err != nil {
+			return err
+		}
+	}
+	if l.news || time.Since(l.followedAt) >= followEvery {
+		l.news = false
 		if err := l.queue.follow(ctx); err != nil {
 			return err
 		}
-		if t.due(reconcileAt) {
-			if err := l.queue.reconcile(ctx); err != nil {
-				return err
-			}
-		}
+		l.followedAt = time.Now()
+		l.followed.Store(l.followedAt.UnixNano())
 	}
-	l.followed.Store(time.Now().UnixNano())
-	return nil
+	if !l.queue.loaded {
+		return l.loadQueue(ctx)
+	}
+	if t.due(reconcileAt) {
+		l.queue.reconcile()
+	}
+	return l.queue.reconcileOn(ctx)
+}
+
+// loadQueue reads the next page of the queue.
+func (l *Loop) loadQueue(ctx context.Context) error {
+	err := l.queue.load(ctx)
+	if err == nil && l.queue.loaded {
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
+	}
+	return err
 }
 
 // periodic does what is due at times, besides the owners.
 func (l *Loop) periodic(ctx context.Context, t *timers) error {
-	if t.due(reconcileAt) {
-		if err := l.queue.reconcile(ctx); err != nil {
-			return err
-		}
-	}
 	if t.due(checkAt) {
 		if err := l.readReadyChecks(ctx); err != nil {
 			return err
@@ -270,15 +308,19 @@ func (l *Loop) second(ctx context.Context) error {
 
 // sleep waits until something may be due.
 func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
-	if l.busy() {
+	if l.readsOn() {
+		w.poll(l)
 		return
 	}
 	t.sleepUntil(l.nextDecision())
 	select {
 	case <-ctx.Done():
 	case <-t.timer.C:
+	case <-l.turns.wake:
 	case <-w.queue:
+		l.news = true
 	case <-w.settled:
+		l.news = true
 	case <-w.profiles:
 		t.now(lookAt)
 	case <-w.capacity:
@@ -290,6 +332,11 @@ func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
 	case c := <-l.calls.results:
 		l.calls.returned = append(l.calls.returned, c)
 	}
+}
+
+// readsOn reports whether a step has something to read at once.
+func (l *Loop) readsOn() bool {
+	return len(l.adopts) > 0 || l.hasWork && !l.queue.loaded || !l.queue.compare.began.IsZero()
 }
 
 // wakes are the notifications that end a sleep.
@@ -314,5 +361,16 @@ func (l *Loop) subscribe() *wakes {
 func (w *wakes) stop() {
 	for _, stop := range w.stops {
 		stop()
+	}
+}
+
+// poll notes notifications without waiting for one.
+func (w *wakes) poll(l *Loop) {
+	select {
+	case <-w.queue:
+		l.news = true
+	case <-w.settled:
+		l.news = true
+	default:
 	}
 }

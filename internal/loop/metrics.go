@@ -19,6 +19,7 @@ type metrics struct {
 	matches    *prometheus.CounterVec
 	dropped    *prometheus.CounterVec
 	accepts    *prometheus.CounterVec
+	anew       *prometheus.CounterVec
 
 	functionCalls   *prometheus.CounterVec
 	functionRefused *prometheus.CounterVec
@@ -59,6 +60,10 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		accepts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_accept_total",
 			Help: "Ready checks that ended, by outcome: accepted (the match was committed), failed (a player declined or did not answer, or a ticket left)."}, []string{"outcome"}),
+		anew: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "director_loop_restarts_total",
+			Help: "How often this worker's director loop began anew, by why: database (a call failed), lease (it could not be renewed in time), " +
+				"postgres_restarted (the whole queue is read again), panic (of the loop or of one profile)."}, []string{"why"}),
 		functionCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_function_calls_total",
 			Help: "Calls of the match functions of profiles, by profile and result: ok or failed."}, []string{"profile", "result"}),
@@ -67,11 +72,14 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Help: "Proposed matches of profiles' match functions that the worker refused, by reason: unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, " +
 				"teams, backfill."}, []string{"why"}),
 	}
+	for _, why := range []string{anewReading, anewLease, anewRestored, anewFailed} {
+		m.anew.WithLabelValues(why) // so that the first one is an increase
+	}
 	if r == nil {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waited, m.candidates, m.owned, m.waiting, m.takeovers,
-		m.matches, m.dropped, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
+		m.matches, m.dropped, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func (l *Loop) committed(j *job) {
 		if b := j.began[i]; !b.created.IsZero() {
 			waited := max(0, now.Sub(b.created))
 			l.metrics.waited.Observe(waited.Seconds())
-			if p != nil {
+			if p != nil && p.waits != nil {
 				p.waits.add(sample{now, waited, b.number})
 			}
 		}
@@ -98,8 +98,8 @@ func (l *Loop) committed(j *job) {
 // leave takes the tickets of a match out of every profile, without forgetting them.
 func (l *Loop) leave(j *job) {
 	for _, t := range j.match.Tickets {
-		for _, p := range l.profiles {
-			p.removeTicket(t.ID)
+		if e := l.queue.entries[t.ID]; e != nil {
+			l.leaves(e)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -11,58 +10,35 @@ import (
 
 // look reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in memory.
 func (l *Loop) look(ctx context.Context) error {
-	all, err := l.owners(ctx)
+	var all []db.ProfileOwner
+	err := reading(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
+		all, err = l.Store.ProfileOwners(ctx, l.Universe)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(all) == 0 && l.queue.loaded:
+	l.hasWork = len(all) > 0
+	if !l.hasWork && l.queue.started {
 		l.emptyQueue()
-	case len(all) > 0 && !l.queue.loaded:
-		if err := l.queue.load(ctx); err != nil {
-			return err
-		}
-		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
 	}
 	return l.own(ctx, all)
 }
 
-func (l *Loop) owners(ctx context.Context) ([]db.ProfileOwner, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return l.Store.ProfileOwners(ctx, l.Universe)
-}
+func (l *Loop) emptyQueue() { l.queue = newQueue(l.Options, l) }
 
-func (l *Loop) emptyQueue() {
-	l.queue = newQueue(l.Store, l.Universe, limit{l.MaxCandidates, l.Memory}, l)
-}
-
-// own takes profiles that nobody owns, follows new versions and gives up what is beyond this worker's share. The database decides
-// who owns a profile; a former owner's commits fail.
+// own finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database decides who owns a
+// profile; a former owner's commits fail.
 func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	l.dropOthers(ctx, all)
+	l.adopts = nil
 	if err := l.resume(ctx, all); err != nil {
 		return err
 	}
-	if err := l.take(ctx, all); err != nil {
+	if err := l.takeShare(ctx, all); err != nil {
 		return err
 	}
-	for _, o := range all {
-		if mine := l.profiles[o.Profile]; mine != nil && mine.version != o.Live && l.unreadable[o.Profile] != o.Live {
-			if err := l.load(ctx, mine, o.Live); err != nil {
-				return err
-			}
-		}
-		if mine := l.profiles[o.Profile]; mine != nil && mine.engine != nil {
-			l.followPause(ctx, mine, o.Paused)
-			if err := l.followShadow(ctx, mine, o.Shadow); err != nil {
-				return err
-			}
-		}
-	}
-	if err := l.restoreWaits(ctx); err != nil {
+	if err := l.follow(ctx, all); err != nil {
 		return err
 	}
 	if err := l.freeAbandoned(ctx); err != nil {
@@ -72,13 +48,39 @@ func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
 	return l.share(ctx)
 }
 
+// shadowsPerLook bounds the shadows that begin at one look, since each costs a reading and a whole queue.
+const shadowsPerLook = 16
+
+// follow follows the versions, pauses and shadows of this worker's profiles.
+func (l *Loop) follow(ctx context.Context, all []db.ProfileOwner) error {
+	shadows := 0
+	for _, o := range all {
+		p := l.profiles[o.Profile]
+		if p == nil {
+			continue
+		}
+		if p.version != o.Live && l.unreadable[o.Profile] != o.Live {
+			l.adopts = append(l.adopts, o)
+		}
+		l.followPause(ctx, p, o.Paused)
+		began, err := l.followShadow(ctx, p, o.Shadow, shadows < shadowsPerLook)
+		if err != nil {
+			return err
+		}
+		if began {
+			shadows++
+		}
+	}
+	return nil
+}
+
 // followPause pauses a profile or lets it decide again. Matches that were decided are committed all the same.
 func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
 	if p.paused == paused {
 		return
 	}
 	p.paused = paused
-	p.wake(l.moment()) // not the moment when it was paused
+	l.learn(p, change{at: l.moment(), kind: decisionsDue}) // not of the moment when it was paused
 	l.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name), slog.Bool("paused", paused))
 }
 
@@ -98,62 +100,15 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	}
 }
 
-// resume decides for profiles that this worker still owns after it began anew.
+// resume decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed after it took them.
 func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
-		if o.Worker != l.lease.id || l.profiles[o.Profile] != nil {
-			continue
-		}
-		var err error
-		if l.unreadable[o.Profile] == o.Live {
-			err = l.Store.GiveUpProfile(ctx, l.Universe, l.lease.id, o.Profile)
-		} else {
-			err = l.adopt(ctx, o, o.Epoch)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// patience is for how many looks a worker that already has more than its share leaves a profile without an owner to others.
-const patience = 2
-
-// take takes profiles that nobody owns: at once where this worker has least to decide about, and after two looks anyhow.
-func (l *Loop) take(ctx context.Context, all []db.ProfileOwner) error {
-	var free []string
-	for _, o := range all {
 		switch {
-		case l.unreadable[o.Profile] == o.Live:
-		case !o.Owned:
-			l.freeFor[o.Profile]++
-			free = append(free, o.Profile)
+		case o.Worker != l.lease.id || l.profiles[o.Profile] != nil:
+		case l.unreadable[o.Profile] != o.Live:
+			l.adopts = append(l.adopts, o)
 		default:
-			delete(l.freeFor, o.Profile)
-		}
-	}
-	l.metrics.unowned.Set(float64(len(free)))
-	if len(free) == 0 {
-		return nil
-	}
-	workers, err := l.Store.LoopWorkers(ctx)
-	if err != nil {
-		return err
-	}
-	if !l.hasLeast(workers) {
-		free = slices.DeleteFunc(free, func(name string) bool { return l.freeFor[name] <= patience })
-	}
-	if len(free) == 0 {
-		return nil
-	}
-	epochs, err := l.Store.TakeProfiles(ctx, l.Universe, l.lease.id, free)
-	if err != nil {
-		return err
-	}
-	for _, o := range all {
-		if epoch, ok := epochs[o.Profile]; ok {
-			if err := l.adopt(ctx, o, epoch); err != nil {
+			if err := l.giveUp(ctx, o.Profile); err != nil {
 				return err
 			}
 		}
@@ -161,42 +116,33 @@ func (l *Loop) take(ctx context.Context, all []db.ProfileOwner) error {
 	return nil
 }
 
-// hasLeast reports whether no other worker has less to decide about; of equal ones the first by id has.
-func (l *Loop) hasLeast(workers []db.LoopWorker) bool {
-	mine := l.weight()
-	for _, w := range workers {
-		if w.ID == l.lease.id {
-			continue
-		}
-		if w.Weight < mine || w.Weight == mine && slices.Compare(w.ID[:], l.lease.id[:]) < 0 {
-			return false
-		}
-	}
-	return true
+func (l *Loop) giveUp(ctx context.Context, profile string) error {
+	return reading(ctx, "giving a profile up", func(ctx context.Context) error {
+		return l.Store.GiveUpProfile(ctx, l.Universe, l.lease.id, profile)
+	})
 }
 
-// adopt begins to decide for a profile.
-func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64) error {
-	now := time.Now()
-	p := &owned{name: o.Profile, epoch: epoch, frees: []time.Time{now, now.Add(abandonedFor)}}
-	l.profiles[o.Profile] = p
-	l.waiting.stale = true
-	delete(l.freeFor, o.Profile)
-	l.metrics.takeovers.Inc()
-	l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))
-	return l.load(ctx, p, o.Live)
+func (l *Loop) workers(ctx context.Context) (all []db.LoopWorker, err error) {
+	err = reading(ctx, "reading the workers of the loop", func(ctx context.Context) (err error) {
+		all, err = l.Store.LoopWorkers(ctx)
+		return err
+	})
+	return all, err
 }
 
-// shareEvery is the shortest time between two profiles that this worker gives up.
+// shareEvery is the shortest time between two looks at which this worker gives profiles up.
 const shareEvery = time.Second
 
-// share gives up one profile to the worker with least to decide about, if both have less to decide about than this one afterwards.
+// sharesMost bounds the profiles that a worker gives up at a time, since nobody decides for them until another worker has taken them.
+const sharesMost = 8
+
+// share gives up profiles to the worker with least to decide about, as long as both have less to decide about than this one afterwards.
 func (l *Loop) share(ctx context.Context) error {
-	if len(l.profiles) < 2 || time.Since(l.shared) < shareEvery {
+	if len(l.profiles) < 2 || len(l.adopts) > 0 || time.Since(l.shared) < shareEvery {
 		return nil
 	}
 	l.shared = time.Now()
-	workers, err := l.Store.LoopWorkers(ctx)
+	workers, err := l.workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,14 +152,17 @@ func (l *Loop) share(ctx context.Context) error {
 			least = min(least, w.Weight)
 		}
 	}
-	surplus := l.surplus(least)
-	if surplus == nil {
-		return nil
+	for range sharesMost {
+		surplus := l.surplus(least)
+		if surplus == nil {
+			return nil
+		}
+		if err := l.giveUp(ctx, surplus.name); err != nil {
+			return err
+		}
+		least += surplus.weight()
+		l.drop(surplus.name)
 	}
-	if err := l.Store.GiveUpProfile(ctx, l.Universe, l.lease.id, surplus.name); err != nil {
-		return err
-	}
-	l.drop(surplus.name)
 	return nil
 }
 
@@ -225,17 +174,25 @@ func (l *Loop) surplus(least int) *owned {
 			smallest = p
 		}
 	}
-	if least+smallest.weight() >= l.weight() {
+	if smallest == nil || least+smallest.weight() >= l.weight() {
 		return nil
 	}
 	return smallest
 }
 
-// weight is what this worker decides about.
+// weight is what this worker decides about, and is about to.
 func (l *Loop) weight() int {
 	n := 0
 	for _, p := range l.profiles {
 		n += p.weight()
 	}
+	for _, o := range l.adopts {
+		if l.profiles[o.Profile] == nil {
+			n += l.freeWeight(o.Profile)
+		}
+	}
 	return n
 }
+
+// freeWeight is what a profile that nobody owns would add to the weight of a worker.
+func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.index.count(profile) }

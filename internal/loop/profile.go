@@ -10,13 +10,10 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 )
-
-var errRestarted = errors.New("Postgres was restarted or replaced: the queue is read again")
 
 var errFunction = errors.New("this worker calls no match functions")
 
@@ -27,12 +24,10 @@ type owned struct {
 	version     int
 	profile     *profile.Profile
 	seed        uint64
-	engine      engine                  // knows the candidates: decides or function
-	decides     *decide.Engine          // nil for a profile with a function
+	live        *decider                // nil for a profile with a function
 	function    *function               // nil for a profile that teams and rules decide
-	dirty       bool                    // the engine has something to search for
 	paused      bool                    // by an operator: it decides nothing
-	at          time.Time               // the moment of its next decision, or of its last
+	failed      time.Time               // when a turn last failed; zero: never
 	asks        bool                    // ready checks may be open: of its version, or of one before
 	checks      int                     // open ready checks, as of the last second and begun since
 	waits       *waits                  // nil until the former owner's waiting times are read
@@ -53,12 +48,31 @@ type engine interface {
 	SetRegions(regions []decide.Region)
 }
 
-// weight is what the profile adds to what this worker decides about.
-func (p *owned) weight() int {
-	if p.engine == nil {
-		return 1
+// candidates returns the number of tickets that wait for a match of the profile, as of its last turn.
+func (p *owned) candidates() int {
+	if p.function != nil {
+		return p.function.Len()
 	}
-	return 1 + p.engine.Len()
+	return p.live.candidates
+}
+
+// weight is what the profile adds to what this worker decides about.
+func (p *owned) weight() int { return 1 + p.candidates() }
+
+// hasPool reports whether a version takes tickets that ask for no profile.
+func (p *owned) hasPool() bool {
+	return p.profile.Pool != nil || p.shadow != nil && p.shadow.profile != nil && p.shadow.profile.Pool != nil
+}
+
+// learn passes a change on to the live version of a profile.
+func (l *Loop) learn(p *owned, c change) {
+	if p.live != nil {
+		p.live.put(c)
+		return
+	}
+	for whole := false; !whole; {
+		whole = c.apply(p.function, l.PlayerArg)
+	}
 }
 
 func (p *owned) owner(l *Loop) db.MatchOwner {
@@ -77,61 +91,31 @@ func (p *owned) size(found decide.Proposal) int {
 	return n
 }
 
-// load reads a version of a profile and lets it decide about the whole queue. Matches that were decided by the version before
-// are committed as they are.
-func (l *Loop) load(ctx context.Context, p *owned, version int) error {
-	stored, err := l.Store.Profile(ctx, l.Universe, p.name, version)
-	if err != nil {
-		return err
-	}
-	read, err := profile.ParseStored([]byte(stored.Document))
-	if err == nil && read.Function != nil && l.Matchmaker == nil {
-		err = errFunction
-	}
-	if err != nil {
-		l.cannotRead(ctx, p.name, version, err)
-		return nil
-	}
-	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = version, read, newSeed(), nil, time.Time{}, true
-	p.decideBy(read)
-	l.fill(p.engine, read, l.taken(p.name))
-	p.wake(l.now)
-	return nil
-}
-
-// fill gives an engine the game regions and the queue without the tickets that are taken.
-func (l *Loop) fill(engine engine, p *profile.Profile, taken map[string]bool) {
-	engine.SetRegions(l.hosts.regionsOf(p))
+// fill gives a version that begins to decide the game regions and the queue without the tickets that are taken.
+func (l *Loop) fill(p *owned) {
+	entries := l.candidates(p.name, p.profile.Pool != nil, l.taken(p.name))
 	now := l.moment()
-	for _, e := range l.queue.entries {
-		if !e.free(now) || taken[e.id] {
-			continue
-		}
-		if t, err := l.decode(e); err == nil {
-			engine.Add(t)
-		}
+	l.learn(p, change{at: now, kind: regionsChanged, regions: l.hosts.regionsOf(p.profile)})
+	l.learn(p, change{at: now, kind: candidatesCame, entries: entries})
+	if p.live != nil {
+		p.live.candidates = len(entries)
 	}
 }
 
-// decideBy makes the engine for a version of the profile, without candidates.
+// candidates returns the free tickets that a profile may take, without those that are taken.
+func (l *Loop) candidates(profile string, hasPool bool, taken map[string]bool) []*entry {
+	now := l.moment()
+	return slices.DeleteFunc(l.queue.index.of(profile, hasPool), func(e *entry) bool { return !e.free(now) || taken[e.id] })
+}
+
+// decideBy makes what decides by a version of the profile, without candidates.
 func (p *owned) decideBy(read *profile.Profile) {
+	p.live, p.function = nil, nil
 	if read.Function != nil {
-		p.function, p.decides = newFunction(read), nil
-		p.engine = p.function
+		p.function = newFunction(read)
 		return
 	}
-	p.function, p.decides = nil, decide.New(decide.Version{Profile: read, Number: p.version}, p.seed)
-	p.engine = p.decides
-}
-
-// cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with it; another
-// one is left to workers of that release.
-func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
-	l.unreadable[name] = version
-	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name), slog.Int("version", version), slog.Any("error", err))
-	if p := l.profiles[name]; p != nil && p.engine == nil {
-		delete(l.profiles, name) // the next look gives it up
-	}
+	p.live = newDecider(decide.Version{Profile: read, Number: p.version}, p.seed)
 }
 
 // newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a replay
@@ -144,16 +128,12 @@ func newSeed() uint64 {
 
 // drop forgets a profile. Its tickets are candidates of other profiles all the same.
 func (l *Loop) drop(name string) {
-	delete(l.profiles, name)
+	l.forgetProfile(name)
 	l.freeAll(name)
 	l.waiting.dropProfile(name)
 	l.waiting.stale = true // the database may have demand of a retired profile
 	l.commits.dropProfile(name)
 	l.holds = l.holds.without(name)
-}
-
-func (l *Loop) decode(e *entry) (*match.Ticket, error) {
-	return ticketbody.Decode(e.id, e.created, e.body, l.PlayerArg)
 }
 
 // taken are the tickets of a profile's matches that are under way. They stay candidates of other profiles.
@@ -198,18 +178,13 @@ func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
 // again makes tickets of a dropped match candidates of a profile again, at their place. An engine that began while they were taken
 // does not have them.
 func (l *Loop) again(p *owned, tickets []string) {
-	p.engine.Return(tickets...)
-	now := l.moment()
+	c := change{at: l.moment(), kind: candidatesReturned, ids: tickets}
 	for _, id := range tickets {
-		e := l.queue.entries[id]
-		if e == nil || !e.free(now) || p.engine.Has(id) {
-			continue
-		}
-		if t, err := l.decode(e); err == nil {
-			p.engine.Add(t)
+		if e := l.queue.entries[id]; e != nil && e.playable() && e.free(c.at) {
+			c.entries = append(c.entries, e)
 		}
 	}
-	p.wake(now)
+	l.learn(p, c)
 }
 
 // release returns the tickets that were held for long enough.

@@ -3,61 +3,38 @@ package loop
 import (
 	"cmp"
 	"context"
-	"log/slog"
+	"iter"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db"
 )
-
-// entry is what this worker keeps of a ticket, some 400 bytes and its body.
-type entry struct {
-	id           string
-	created      time.Time
-	body         []byte // decoded anew where it is needed; nil if no profile can take the ticket
-	tx           uint64
-	paused       bool
-	pendingUntil time.Time // it is in a match until then; zero: in none
-	readyCheck   uuid.UUID // the match of ours that it is in
-	seen         time.Time // when this worker first had it
-}
-
-func newEntry(c db.Candidate, seen time.Time) *entry {
-	return &entry{
-		id: c.ID, created: c.Created, body: c.Body, tx: c.Tx, paused: c.Paused, pendingUntil: c.PendingUntil, readyCheck: c.ReadyCheck, seen: seen,
-	}
-}
-
-func (e *entry) free(now time.Time) bool { return !e.paused && !e.pendingUntil.After(now) }
-
-// entryBytes is about what an entry takes without its body.
-const entryBytes = 400
-
-func (e *entry) bytes() int { return entryBytes + len(e.body) }
 
 // listener learns of changes of the queue.
 type listener interface {
 	// moment returns the time, never before that of an earlier call.
 	moment() time.Time
-	// before decides what is due before the changes of a moment.
-	before(ctx context.Context, at time.Time)
 	ticketFree(e *entry)
-	ticketGone(id string)
+	ticketGone(e *entry)
 }
 
 // queue is the queue of a universe as this worker knows it. It reads everything once and then what changes. The changes since
 // a moment are those that a snapshot of then does not see, whatever the order in which transactions commit, and nothing is read
 // again behind a transaction that stays open.
 type queue struct {
-	store    Store
-	universe string
-	limit    limit
-	to       listener
-	loaded   bool // load has read the queue
+	store     Store
+	universe  string
+	playerArg string
+	limit     limit
+	to        listener
+
+	started bool   // changes are followed
+	loaded  bool   // all tickets of then have been read
+	last    string // the last that was
+	compare comparison
 
 	entries map[string]*entry
+	index   index
 	bytes   int               // of the entries
 	pending map[string]*entry // those in a match; they are free again when its time has passed
 	overdue time.Time         // the earliest of these times, or an earlier one; zero: none is pending
@@ -68,8 +45,11 @@ type queue struct {
 // limit bounds the tickets in memory.
 type limit struct{ tickets, bytes int }
 
-func newQueue(store Store, universe string, limit limit, to listener) *queue {
-	return &queue{store: store, universe: universe, limit: limit, to: to, entries: map[string]*entry{}, pending: map[string]*entry{}}
+func newQueue(o Options, to listener) *queue {
+	return &queue{
+		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, limit: limit{o.MaxCandidates, o.Memory}, to: to,
+		entries: map[string]*entry{}, index: newIndex(), pending: map[string]*entry{},
+	}
 }
 
 func (q *queue) len() int { return len(q.entries) }
@@ -79,29 +59,40 @@ func (q *queue) full(added int) bool {
 	return len(q.entries)+added >= q.limit.tickets || q.bytes+added*entryBytes >= q.limit.bytes
 }
 
-// load reads the whole queue. What changes meanwhile is read by the first call of follow.
-func (q *queue) load(ctx context.Context) (err error) {
-	if q.changes, err = q.store.FeedEnd(ctx); err != nil {
+// start reads where the changes begin that follow is to read. Then load reads the tickets of before.
+func (q *queue) start(ctx context.Context) error {
+	err := reading(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
+		q.changes, err = q.store.FeedEnd(ctx)
 		return err
-	}
-	settled, err := q.store.SettledSince(ctx, q.universe, db.SettledPoint{})
+	})
 	if err != nil {
 		return err
 	}
-	q.settled = settled.Next
-	after := ""
-	for full := true; full; {
-		var page []db.Candidate
-		if page, full, err = q.store.CandidatesAfter(ctx, q.universe, after); err != nil {
-			return err
-		}
-		at := q.to.moment()
-		for _, c := range page {
-			q.put(c, at)
-			after = c.ID
-		}
+	settled, err := q.left(ctx, db.SettledPoint{})
+	if err != nil {
+		return err
 	}
-	q.loaded = true
+	q.settled, q.started = settled.Next, true
+	return nil
+}
+
+// load reads the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. A ticket that leaves before
+// its page is read is in no page, and one that leaves later is in the changes.
+func (q *queue) load(ctx context.Context) error {
+	var page []db.Candidate
+	var full bool
+	err := reading(ctx, "reading a page of the ticket queue", func(ctx context.Context) (err error) {
+		page, full, err = q.store.CandidatesAfter(ctx, q.universe, q.last)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(page) > 0 {
+		q.last = page[len(page)-1].ID
+	}
+	q.putPage(page)
+	q.loaded = !full || q.full(0)
 	return nil
 }
 
@@ -115,11 +106,11 @@ func (q *queue) follow(ctx context.Context) error {
 		if page.ServerChanged {
 			return errRestarted
 		}
-		q.putPage(ctx, page.Candidates)
+		q.putPage(page.Candidates)
 		q.changes, more = page.Next, page.More
 	}
 	for more := true; more; {
-		page, err := q.left(ctx)
+		page, err := q.left(ctx, q.settled)
 		if err != nil {
 			return err
 		}
@@ -135,28 +126,31 @@ func (q *queue) follow(ctx context.Context) error {
 	return nil
 }
 
-// changed reads a page of what changed. Each reading has its own time: the decisions between two pages may take long.
-func (q *queue) changed(ctx context.Context) (db.CandidatePage, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return q.store.CandidatesSince(ctx, q.universe, q.changes)
+// changed reads a page of what changed.
+func (q *queue) changed(ctx context.Context) (page db.CandidatePage, err error) {
+	err = reading(ctx, "reading the changes of the ticket queue", func(ctx context.Context) (err error) {
+		page, err = q.store.CandidatesSince(ctx, q.universe, q.changes)
+		return err
+	})
+	return page, err
 }
 
 // left reads a page of what left the queue.
-func (q *queue) left(ctx context.Context) (db.SettledPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return q.store.SettledSince(ctx, q.universe, q.settled)
+func (q *queue) left(ctx context.Context, since db.SettledPoint) (page db.SettledPage, err error) {
+	err = reading(ctx, "reading which tickets left the queue", func(ctx context.Context) (err error) {
+		page, err = q.store.SettledSince(ctx, q.universe, since)
+		return err
+	})
+	return page, err
 }
 
 // putPage adds the tickets of one page. They have one moment, at which the next decision is made, and an order that
 // depends only on them, so that a replay of the history makes the same decisions.
-func (q *queue) putPage(ctx context.Context, page []db.Candidate) {
+func (q *queue) putPage(page []db.Candidate) {
 	if len(page) == 0 {
 		return
 	}
 	at := q.to.moment()
-	q.to.before(ctx, at)
 	slices.SortFunc(page, func(a, b db.Candidate) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 	for _, c := range page {
 		q.put(c, at)
@@ -169,7 +163,7 @@ func (q *queue) put(c db.Candidate, at time.Time) {
 	if old == nil && q.full(0) {
 		return
 	}
-	e := newEntry(c, at)
+	e := newEntry(c, at, q.playerArg)
 	if old != nil {
 		e.seen = old.seen
 		if old.tx == e.tx && old.free(at) == e.free(at) {
@@ -178,6 +172,7 @@ func (q *queue) put(c db.Candidate, at time.Time) {
 		q.remove(c.ID)
 	}
 	q.entries[c.ID] = e
+	q.index.add(e)
 	q.bytes += e.bytes()
 	switch {
 	case e.free(at):
@@ -196,7 +191,8 @@ func (q *queue) remove(id string) {
 	q.bytes -= e.bytes()
 	delete(q.entries, id) // first: matches that need the ticket are dropped, and their tickets looked up
 	delete(q.pending, id)
-	q.to.ticketGone(id)
+	q.index.remove(e)
+	q.to.ticketGone(e)
 }
 
 // freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so it reads the
@@ -232,7 +228,11 @@ const refreshPage = 1000
 
 // refresh reads tickets that turned out to be other than this worker knew.
 func (q *queue) refresh(ctx context.Context, ids []string) error {
-	found, err := q.store.Candidates(ctx, q.universe, ids)
+	var found []db.Candidate
+	err := reading(ctx, "reading tickets by their ids", func(ctx context.Context) (err error) {
+		found, err = q.store.Candidates(ctx, q.universe, ids)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -251,66 +251,48 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// reconcile compares the whole queue with the database: an older release changes tickets without a new tx, and a limit may
-// have left some out.
-func (q *queue) reconcile(ctx context.Context) error {
-	known := make(map[string]bool, len(q.entries))
-	var differ []string
-	after := ""
-	for full := true; full; {
-		page, more, err := q.store.CandidateIDsAfter(ctx, q.universe, after)
-		if err != nil {
-			return err
-		}
-		full = more
-		for _, r := range page {
-			after = r.ID
-			known[r.ID] = true
-			if e := q.entries[r.ID]; e == nil && !q.full(len(differ)) || e != nil && e.tx != r.Tx {
-				differ = append(differ, r.ID)
-			}
-		}
-	}
-	for id := range q.entries {
-		if !known[id] {
-			q.remove(id)
-		}
-	}
-	for page := range slices.Chunk(differ, refreshPage) {
-		if err := q.refresh(ctx, page); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// forgetBody frees the memory of the body of a ticket that no profile can take.
-func (q *queue) forgetBody(e *entry) {
-	q.bytes -= len(e.body)
-	e.body = nil
-}
-
 // ticketFree implements listener: the ticket is a candidate of each profile that takes it.
 func (l *Loop) ticketFree(e *entry) {
-	t, err := l.decode(e)
-	if err != nil {
-		l.Log.Debug("a ticket cannot be decoded", slog.String("ticket_id", e.id), slog.Any("error", err))
-	}
-	if err != nil || len(t.Players) == 0 { // most tickets of Open Match name no player
-		l.queue.forgetBody(e)
-		return
-	}
-	for _, p := range l.profiles {
-		p.addTicket(t)
-		p.wake(l.now)
+	c := change{at: l.now, kind: candidatesCame, entries: []*entry{e}}
+	for p := range l.takers(e) {
+		l.learn(p, c)
+		p.shadow.learn(c)
 	}
 }
 
 // ticketGone implements listener: the ticket is no candidate any more, and matches that need it are decided anew.
-func (l *Loop) ticketGone(id string) {
-	for _, p := range l.profiles {
-		p.removeTicket(id)
+func (l *Loop) ticketGone(e *entry) {
+	l.leaves(e)
+	delete(l.bad, e.id)
+	l.waiting.drop(l, e.id)
+}
+
+// leaves takes a ticket from the candidates of every profile.
+func (l *Loop) leaves(e *entry) {
+	c := change{at: l.now, kind: candidatesLeft, ids: []string{e.id}}
+	for p := range l.takers(e) {
+		l.learn(p, c)
+		p.shadow.learn(c)
 	}
-	delete(l.bad, id)
-	l.waiting.drop(l, id)
+}
+
+// takers are the profiles of this worker that may take a ticket.
+func (l *Loop) takers(e *entry) iter.Seq[*owned] {
+	return func(yield func(*owned) bool) {
+		if !e.playable() {
+			return
+		}
+		if len(e.profiles) == 0 {
+			for _, p := range l.inOrder() {
+				if p.hasPool() && !yield(p) {
+					return
+				}
+			}
+		}
+		for _, name := range e.profiles {
+			if p := l.profiles[name]; p != nil && !yield(p) {
+				return
+			}
+		}
+	}
 }

@@ -1,12 +1,13 @@
 package loop
 
 import (
-	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/lattice-director/director/db"
 )
@@ -14,41 +15,48 @@ import (
 // undecided is a listener that decides nothing.
 type undecided struct{}
 
-func (undecided) moment() time.Time                 { return time.Unix(1, 0) }
-func (undecided) before(context.Context, time.Time) {}
-func (undecided) ticketFree(*entry)                 {}
-func (undecided) ticketGone(string)                 {}
+func (undecided) moment() time.Time { return time.Unix(1, 0) }
+func (undecided) ticketFree(*entry) {}
+func (undecided) ticketGone(*entry) {}
+
+// playable is a body with a player, of about so many bytes, and exactly so many for any two calls with the same.
+func playable(padding int) []byte {
+	arg := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "player")
+	search := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), arg)
+	body := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), search)
+	return protowire.AppendString(protowire.AppendTag(body, 1, protowire.BytesType), strings.Repeat("x", padding))
+}
 
 func TestTheQueueInMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	const body = 1000
-	q := newQueue(nil, "global", limit{tickets: 100, bytes: 10 * (entryBytes + body)}, undecided{})
-	put := func(n, bytes int) {
-		q.put(db.Candidate{ID: fmt.Sprint(n), Tx: uint64(bytes), Body: make([]byte, bytes)}, time.Unix(1, 0))
+	large, small := playable(1000), playable(1)
+	q := newQueue(Options{PlayerArg: "player", MaxCandidates: 100, Memory: 10 * (entryBytes + len(large))}, undecided{})
+	put := func(n int, body []byte) {
+		q.put(db.Candidate{ID: fmt.Sprint(n), Tx: uint64(len(body)), Body: body}, time.Unix(1, 0))
 	}
 	for n := range 1000 {
-		put(n, body)
+		put(n, large)
 	}
 	require.Equal(t, 10, q.len(), "the bytes are bounded")
 	for n := range 10 {
-		put(n, 1) // the same ticket with another body
+		put(n, small) // the same ticket with another body
 	}
 	for n := range 1000 {
-		put(n, 1)
+		put(n, small)
 	}
-	require.Equal(t, 10*(entryBytes+body)/(entryBytes+1)+1, q.len())
+	require.Equal(t, 10*(entryBytes+len(large))/(entryBytes+len(small))+1, q.len())
 	for n := range 1000 {
 		q.remove(fmt.Sprint(n))
 	}
 	require.Zero(t, q.bytes)
+	require.Equal(t, newIndex(), q.index)
 	for n := range 1000 {
-		put(n, 0)
-		q.forgetBody(q.entries["0"])
+		put(n, make([]byte, 1000)) // without players
 	}
-	require.Equal(t, 35, q.len())
+	require.Equal(t, 36, q.len(), "bodies that no profile takes are not kept")
 	q.limit.bytes = 1 << 20
 	for n := range 1000 {
-		put(n, 0)
+		put(n, nil)
 	}
 	require.Equal(t, 100, q.len(), "the number of tickets is bounded")
 }

@@ -35,12 +35,16 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 		if !p.asks {
 			continue
 		}
-		judged, err := l.Store.JudgeReadyChecks(ctx, l.Universe, []db.MatchOwner{p.owner(l)}, 0, judgeBatch)
-		if err != nil {
+		var checks []db.OpenReadyCheck
+		err := reading(ctx, "reading ready checks", func(ctx context.Context) error {
+			judged, err := l.Store.JudgeReadyChecks(ctx, l.Universe, []db.MatchOwner{p.owner(l)}, 0, judgeBatch)
+			if err != nil {
+				return err
+			}
+			l.metrics.accepts.WithLabelValues("failed").Add(float64(len(judged.Matches)))
+			checks, err = l.Store.OpenReadyChecks(ctx, l.Universe, p.name)
 			return err
-		}
-		l.metrics.accepts.WithLabelValues("failed").Add(float64(len(judged.Matches)))
-		checks, err := l.Store.OpenReadyChecks(ctx, l.Universe, p.name)
+		})
 		if err != nil {
 			return err
 		}
@@ -66,7 +70,7 @@ func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
 		if e.created.Before(j.oldest) {
 			j.oldest = e.created
 		}
-		if body, err := l.decode(e); err == nil {
+		if body, err := e.ticket(l.PlayerArg); err == nil {
 			j.began[i] = waiter{e.created, body.Mean(p.profile.Pivot())}
 		}
 	}
@@ -92,7 +96,11 @@ func (l *Loop) renewAccepted(ctx context.Context) error {
 	if len(accepted) == 0 {
 		return nil
 	}
-	ended, err := l.Store.RenewAccepted(ctx, l.Universe, owners, accepted)
+	var ended []uuid.UUID
+	err := reading(ctx, "renewing accepted matches", func(ctx context.Context) (err error) {
+		ended, err = l.Store.RenewAccepted(ctx, l.Universe, owners, accepted)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -23,12 +23,12 @@ func (p *owned) knowsRosters() bool { return !p.mayJoin() || time.Since(p.roster
 
 // readRosters reads the open matches of the profiles that have candidates, since it costs Postgres a look at each match.
 func (l *Loop) readRosters(ctx context.Context) error {
-	return l.readRostersOf(ctx, func(p *owned) bool { return p.engine.Len() > 0 })
+	return l.readRostersOf(ctx, func(p *owned) bool { return p.candidates() > 0 })
 }
 
 // missingRosters reads the open matches of the profiles whose first candidates have just come.
 func (l *Loop) missingRosters(ctx context.Context) error {
-	return l.readRostersOf(ctx, func(p *owned) bool { return p.dirty && !p.knowsRosters() })
+	return l.readRostersOf(ctx, func(p *owned) bool { return p.live != nil && p.live.mayFind(l.now) && !p.knowsRosters() })
 }
 
 // readRostersOf tells the engines of some profiles which matches newcomers may join, and which they may not join any more.
@@ -42,7 +42,11 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 	if len(names) == 0 {
 		return nil
 	}
-	open, err := l.Store.OpenMatches(ctx, l.Universe, names)
+	var open []db.OpenMatch
+	err := reading(ctx, "reading the open matches", func(ctx context.Context) (err error) {
+		open, err = l.Store.OpenMatches(ctx, l.Universe, names)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -54,23 +58,22 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 		found[m.Profile][m.Session] = m
 	}
 	for _, name := range names {
-		l.profiles[name].setRosters(found[name], l.moment())
+		l.setRosters(l.profiles[name], found[name])
 	}
 	return nil
 }
 
 // setRosters replaces the open matches of a profile; those that did not change are left as they are.
-func (p *owned) setRosters(open map[string]db.OpenMatch, at time.Time) {
+func (l *Loop) setRosters(p *owned, open map[string]db.OpenMatch) {
+	at := l.moment()
 	for session := range p.rosters {
 		if _, ok := open[session]; !ok {
-			p.decides.RemoveRoster(session)
-			p.wake(at)
+			l.learn(p, change{at: at, kind: rosterEnded, ids: []string{session}})
 		}
 	}
 	for session, m := range open {
 		if !reflect.DeepEqual(p.rosters[session], m) {
-			p.decides.PutRoster(RosterOf(p.profile, m))
-			p.wake(at)
+			l.learn(p, change{at: at, kind: rosterChanged, roster: RosterOf(p.profile, m)})
 		}
 	}
 	p.rosters, p.rostersRead = open, time.Now()

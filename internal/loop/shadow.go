@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -18,8 +17,7 @@ import (
 type shadow struct {
 	version int
 	profile *profile.Profile
-	engine  *decide.Engine
-	dirty   bool
+	decider *decider      // nil: this release cannot run the version
 	credit  time.Duration // how long it may decide now
 	at      time.Time     // when the credit was last increased, by this machine's clock
 	seen    db.ShadowMatches
@@ -31,6 +29,8 @@ const (
 	shadowShare = 5
 	// shadowCredit bounds the time that a shadow saves up, and so its turn.
 	shadowCredit = 20 * time.Millisecond
+	// shadowLeast is the credit with which a turn begins.
+	shadowLeast = 2 * time.Millisecond
 	// shadowEffort is how many nodes a shadow searches between two readings of the clock, about a millisecond.
 	shadowEffort = 2048
 	// shadowPause is how long a shadow without credit waits.
@@ -41,18 +41,22 @@ const (
 
 var errFunctionShadow = errors.New("a version with a match function cannot be a shadow")
 
-// followShadow makes a version the shadow of a profile; 0: none.
-func (l *Loop) followShadow(ctx context.Context, p *owned, version int) error {
+// followShadow makes a version the shadow of a profile, if it may begin now, and reports whether it did; 0: none.
+func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin bool) (began bool, err error) {
 	switch {
 	case version == 0:
 		p.shadow = nil
-		return nil
-	case p.shadow != nil && p.shadow.version == version && p.shadow.seen.Live == p.version:
-		return nil
+		return false, nil
+	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.seen.Live == p.version:
+		return false, nil
 	}
-	stored, err := l.Store.Profile(ctx, l.Universe, p.name, version)
-	if err != nil {
+	var stored db.ProfileVersion
+	err = reading(ctx, "reading the shadow of a profile", func(ctx context.Context) (err error) {
+		stored, err = l.Store.Profile(ctx, l.Universe, p.name, version)
 		return err
+	})
+	if err != nil {
+		return false, err
 	}
 	p.shadow = &shadow{version: version, at: time.Now(), count: map[string]int{}, seen: db.ShadowMatches{Profile: p.name, Live: p.version, Shadow: version}}
 	read, err := profile.ParseStored([]byte(stored.Document))
@@ -61,63 +65,73 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int) error {
 	}
 	if err != nil {
 		l.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide", slog.String("profile", p.name), slog.Int("version", version), slog.Any("error", err))
-		return nil
+		return true, nil
 	}
-	p.shadow.profile, p.shadow.engine, p.shadow.dirty = read, decide.New(decide.Version{Profile: read, Number: version}, p.seed), true
-	l.fill(p.shadow.engine, read, nil)
-	return nil
+	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.seed)
+	p.shadow.setRegions(l.hosts, l.moment())
+	p.shadow.learn(change{at: l.now, kind: candidatesCame, entries: l.candidates(p.name, read.Pool != nil, nil)})
+	return true, nil
 }
 
-// turnShadows runs the shadows within their share of the time. It is called after all live versions have decided.
-func (l *Loop) turnShadows() {
-	now := l.moment()
-	for _, p := range l.inOrder() {
-		if s := p.shadow; s != nil && s.engine != nil && l.hosts.knows(s.profile.Modes) {
-			s.decide(now)
-		}
+// learn passes a change on to the shadow. A nil shadow ignores it.
+func (s *shadow) learn(c change) {
+	if s != nil && s.decider != nil {
+		s.decider.put(c)
 	}
 }
 
-func (s *shadow) decide(now time.Time) {
-	started := time.Now()
-	s.credit = min(shadowCredit, s.credit+started.Sub(s.at)/shadowShare)
-	s.at = started
-	if at, ok := s.engine.Next(); ok && !at.After(now) {
-		s.dirty = true
+// beginShadow begins a turn of the shadow of a profile, if there is one, within its share of the time. It competes with the hot profiles:
+// never with those that have little to do.
+func (l *Loop) beginShadow(p *owned, now time.Time) {
+	s := p.shadow
+	if s == nil || s.decider == nil || s.decider.running || !s.decider.mayFind(now) || !l.hosts.knows(s.profile.Modes) {
+		return
 	}
-	for s.dirty && time.Since(started) < s.credit {
-		found, done := s.engine.Run(now, shadowEffort)
-		s.dirty = !done
-		for i := range found {
-			s.record("shadow", s.profile, &found[i], now)
-		}
+	began := time.Now()
+	s.credit = min(shadowCredit, s.credit+began.Sub(s.at)/shadowShare)
+	s.at = began
+	if s.credit < shadowLeast {
+		return
 	}
-	s.credit -= time.Since(started)
+	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate, effort: shadowEffort, most: shadowMatches, playerArg: l.PlayerArg}
+	s.decider.hot = true
+	l.turns.begin(s.decider.begin(t))
 }
 
-// next returns when a shadow may have something to decide, by this machine's clock; ok is false if it has nothing.
-func (s *shadow) next(skew time.Duration) (at time.Time, ok bool) {
-	if s.engine == nil {
+// endShadow takes the result of a turn of a shadow.
+func (l *Loop) endShadow(t *turn) {
+	s := t.shadow
+	s.credit -= t.took
+	if t.err != nil {
+		s.decider = nil // the panic is in the log; the next version of the shadow begins anew
+		return
+	}
+	for i := range t.found {
+		s.record("shadow", s.profile, &t.found[i].Proposal, t.found[i].at)
+	}
+}
+
+// nextDecision returns when a shadow may have something to decide, by this machine's clock; ok is false if it has nothing.
+func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
+	switch {
+	case s == nil || s.decider == nil || s.decider.running:
 		return at, false
-	}
-	if s.dirty {
+	case s.decider.unfinished || len(s.decider.changes) > 0:
 		return time.Now().Add(shadowPause), true
 	}
-	at, ok = s.engine.Next()
-	return at.Add(-skew), ok
+	return s.decider.next.Add(-skew), s.decider.hasNext
 }
 
 // setRegions passes the current game regions to the shadow. A nil shadow ignores them.
-func (s *shadow) setRegions(h hosts) {
-	if s != nil && s.engine != nil {
-		s.engine.SetRegions(h.regionsOf(s.profile))
-		s.dirty = true
+func (s *shadow) setRegions(h hosts, at time.Time) {
+	if s != nil && s.decider != nil {
+		s.learn(change{at: at, kind: regionsChanged, regions: h.regionsOf(s.profile)})
 	}
 }
 
 // record keeps a match for the comparison. It ignores newcomers of open matches.
 func (s *shadow) record(side string, p *profile.Profile, found *decide.Proposal, at time.Time) {
-	if s == nil || s.engine == nil || found.Session != "" || s.count[side] >= shadowMatches {
+	if s == nil || s.decider == nil || found.Session != "" || s.count[side] >= shadowMatches {
 		return
 	}
 	s.count[side]++
@@ -162,22 +176,5 @@ func (l *Loop) putShadows(ctx context.Context) {
 		}
 		p.shadow.seen = db.ShadowMatches{Profile: seen.Profile, Live: seen.Live, Shadow: seen.Shadow}
 		clear(p.shadow.count)
-	}
-}
-
-// addTicket makes a ticket a candidate of the live version and of the shadow.
-func (p *owned) addTicket(t *match.Ticket) {
-	p.engine.Add(t)
-	if s := p.shadow; s != nil && s.engine != nil {
-		s.engine.Add(t)
-		s.dirty = true
-	}
-}
-
-// removeTicket removes a ticket from both.
-func (p *owned) removeTicket(id string) {
-	p.engine.Remove(id)
-	if s := p.shadow; s != nil && s.engine != nil {
-		s.engine.Remove(id)
 	}
 }

@@ -30,6 +30,7 @@ type owners interface {
 	TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error)
 	GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
+	ProfileDocuments(ctx context.Context, region string, versions map[string]int) (documents map[string]string, err error)
 	RecordShadow(ctx context.Context, region string, m db.ShadowMatches) error
 }
 

@@ -128,13 +128,13 @@ func (l *Loop) show(ctx context.Context) error {
 	if len(begin)+len(end) == 0 {
 		return nil
 	}
-	if err := l.Store.MoveTickets(ctx, l.Universe, db.TicketWaitingForServer, begin, ""); err != nil {
+	if err := l.move(ctx, db.TicketWaitingForServer, begin); err != nil {
 		return err
 	}
 	committing := ticketsOf(l.commits.jobs())
 	end = slices.DeleteFunc(end, func(id string) bool { return committing[id] })
 	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entries[id] == nil })
-	if err := l.Store.MoveTickets(ctx, l.Universe, db.TicketQueued, back, ""); err != nil {
+	if err := l.move(ctx, db.TicketQueued, back); err != nil {
 		return err
 	}
 	if w.shown == nil {
@@ -147,6 +147,12 @@ func (l *Loop) show(ctx context.Context) error {
 		delete(w.shown, id)
 	}
 	return nil
+}
+
+func (l *Loop) move(ctx context.Context, to db.TicketState, ids []string) error {
+	return reading(ctx, "recording which tickets wait for a server", func(ctx context.Context) error {
+		return l.Store.MoveTickets(ctx, l.Universe, to, ids, "")
+	})
 }
 
 // budget is how many seats waiting matches may still take, so that hardly more are sent than fit: thousands that do not would lock
@@ -178,7 +184,10 @@ func (l *Loop) putDemand(ctx context.Context) error {
 	if slices.Equal(now, l.waiting.demand) && !l.waiting.stale {
 		return nil
 	}
-	if err := l.Store.PutDemand(ctx, l.Universe, slices.Sorted(maps.Keys(l.profiles)), now); err != nil {
+	err := reading(ctx, "recording demand", func(ctx context.Context) error {
+		return l.Store.PutDemand(ctx, l.Universe, slices.Sorted(maps.Keys(l.profiles)), now)
+	})
+	if err != nil {
 		return err
 	}
 	l.waiting.demand, l.waiting.stale = now, false

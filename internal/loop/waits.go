@@ -95,8 +95,11 @@ func restored(times []db.WaitingTime, now time.Time) *waits {
 	return w
 }
 
-// restoreWaits reads the stored waiting times of the profiles that this worker has just taken.
+// restoreWaits reads the stored waiting times of the profiles that this worker has just taken, once it has taken all.
 func (l *Loop) restoreWaits(ctx context.Context) error {
+	if len(l.adopts) > 0 {
+		return nil
+	}
 	var taken []*owned
 	for _, p := range l.profiles {
 		if p.waits == nil {
@@ -106,7 +109,11 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	times, err := l.Store.WaitingTimes(ctx, l.Universe)
+	var times map[string][]db.WaitingTime
+	err := reading(ctx, "reading waiting times", func(ctx context.Context) (err error) {
+		times, err = l.Store.WaitingTimes(ctx, l.Universe)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -123,7 +130,7 @@ func (l *Loop) putWaits(ctx context.Context) error {
 	}
 	now, changed := l.Store.Now(), map[string][]db.WaitingTime{}
 	for name, p := range l.profiles {
-		if p.waits.due(now) {
+		if p.waits != nil && p.waits.due(now) {
 			changed[name] = p.waits.times()
 		}
 	}
@@ -131,7 +138,8 @@ func (l *Loop) putWaits(ctx context.Context) error {
 		return nil
 	}
 	l.waitsPut = time.Now()
-	if err := l.Store.PutWaitingTimes(ctx, l.Universe, changed); err != nil {
+	err := reading(ctx, "storing waiting times", func(ctx context.Context) error { return l.Store.PutWaitingTimes(ctx, l.Universe, changed) })
+	if err != nil {
 		return err
 	}
 	for name := range changed {

@@ -2,8 +2,8 @@
 // extensions (api/ticket), so that our API, frontends and directors of Open Match and the director loop share one queue. It
 // translates them to the plain types of package match. Only this package, internal/usercode and server/openmatch read or write protobuf.
 //
-// encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party, facts.go makes
-// the facts that history keeps, message.go assembles messages without decoding them.
+// encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party, request.go only
+// which profiles a ticket asks for, facts.go makes the facts that history keeps, message.go assembles messages without decoding them.
 package ticketbody
 
 import "github.com/lattice-director/director/match"

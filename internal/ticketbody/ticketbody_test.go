@@ -77,6 +77,7 @@ func TestADraftSurvivesTheQueue(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, body, again, "no order of maps shows")
 		require.Equal(t, subsOf(got.Players), ticketbody.Party(body))
+		requireRequested(t, got, body, "player")
 		all, _ := ticketbody.Facts(got)
 		var read map[string]map[string]any
 		require.NoError(t, json.Unmarshal(all, &read))
@@ -182,6 +183,18 @@ func TestAnAssignment(t *testing.T) {
 	require.Error(t, err)
 }
 
+// requireRequested compares what is read without decoding: the loop finds tickets by it, so a profile or a player that it misses is one that
+// is never matched.
+func requireRequested(t require.TestingT, got *match.Ticket, body []byte, arg string) {
+	profiles, players := ticketbody.Requested(body, arg)
+	slices.Sort(profiles)
+	want := slices.Sorted(slices.Values(got.Profiles))
+	require.Equal(t, want, slices.Compact(profiles))
+	if !players {
+		require.Empty(t, got.Players)
+	}
+}
+
 // FuzzDecode checks that no body panics, and that what is decoded is within the bounds that the loop relies on.
 func FuzzDecode(f *testing.F) {
 	body, err := ticketbody.Encode("id", at, ticketbody.Draft{
@@ -199,6 +212,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		require.LessOrEqual(t, len(got.Players), ticketbody.MaxPlayers)
+		requireRequested(t, got, body, arg)
 		if party != nil {
 			require.Equal(t, subsOf(got.Players), party)
 		}

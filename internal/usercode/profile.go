@@ -59,7 +59,7 @@ const teamsExtension = "director.teams"
 
 // Bounds of the teams of a match, as for those of a profile.
 const (
-	maxTeams    = 64
+	maxTeams    = 16
 	maxTeamName = 64 // bytes
 )
 

@@ -149,7 +149,7 @@ func (r *lot) next() uint64 {
 	return x ^ x>>31
 }
 
-func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is at most 64: the bias is nothing
+func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is at most 16: the bias is nothing
 
 // newLot returns the lot of a match, which depends on its anchor and on the engine's seed.
 func newLot(seed uint64, anchor string) *lot {

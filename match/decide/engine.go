@@ -100,6 +100,14 @@ func (e *Engine) Return(ids ...string) {
 // Has reports whether a ticket is a candidate, waiting or proposed.
 func (e *Engine) Has(id string) bool { return e.tickets[id] != nil }
 
+// Ticket returns a candidate as it was added, waiting or proposed; nil if it is none.
+func (e *Engine) Ticket(id string) *match.Ticket {
+	if c := e.tickets[id]; c != nil {
+		return c.ticket
+	}
+	return nil
+}
+
 // Len returns the number of waiting candidates. Those that are proposed do not count.
 func (e *Engine) Len() int { return e.ages.len }
 

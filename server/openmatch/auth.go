@@ -269,9 +269,6 @@ func (e handshaker) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 		return queueing, knownConn{gatewayAuth{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
 	}
 	secured, info, err := e.TransportCredentials.ServerHandshake(queueing)
-	if err != nil {
-		_ = queueing.Close()
-	}
 	return secured, knownConn{info, queueing}, err
 }
 

@@ -13,16 +13,15 @@ import (
 // waiting is what a long poll asks for.
 type waiting struct {
 	wait    time.Duration
-	version *int // that the caller knows; nil: the one when the call begins
+	version int // that the caller knows
 }
 
 func waitingOf(in rest.In[rest.None]) (w waiting, err error) {
 	var c rest.Check
 	w.wait = c.Wait(in.Query("wait"))
 	if text := in.Query("version"); text != "" {
-		n, notNumber := strconv.Atoi(text)
-		c.That(notNumber == nil && n >= 0, "version", "must be a whole number from 0")
-		w.version = &n
+		w.version, err = strconv.Atoi(text)
+		c.That(err == nil && w.version >= 0, "version", "must be a whole number from 0")
 	}
 	return w, c.Err()
 }
@@ -53,15 +52,11 @@ func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, 
 	over := time.NewTimer(w.wait)
 	defer over.Stop()
 	first, err := f.read(ctx, id)
-	known := first.Version
-	if w.version != nil {
-		known = *w.version
-	}
 	for t := first; ; t, err = f.read(ctx, id) {
 		if err != nil {
 			return ticket{}, err
 		}
-		if t.Version > known || t.State != first.State || t.State.Final() {
+		if t.Version > w.version || t.State != first.State || t.State.Final() {
 			return f.show(ctx, t), nil
 		}
 		follower.KeepAlive(t.Lease)

@@ -97,5 +97,6 @@ func (cur *cursor) path() string {
 			path.WriteString("." + at.key)
 		}
 	}
-	return bounded(strings.TrimPrefix(path.String(), "."))
+	name := strings.TrimPrefix(path.String(), ".")
+	return strings.ToValidUTF8(name[:min(len(name), maxPath)], "")
 }

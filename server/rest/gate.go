@@ -77,9 +77,13 @@ func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.H
 
 var errBusy = unavailable("This replica is busy.")
 
+// refuse writes the answer that [Fail] would write, without gin.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Retry-After", retrySeconds(errBusy.Retry))
-	writeProblem(w, r, errBusy)
+	p := errBusy
+	p.complete(requestIDOf(r))
+	w.Header().Set(headerRequestID, p.RequestID)
+	w.Header().Set("Retry-After", retrySeconds(p.Retry))
+	_ = writeJSON(w, p.Status, typeProblem, &p) // strings and ints always encode
 	g.count(r)
 }
 

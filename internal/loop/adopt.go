@@ -1,0 +1,183 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// patience is for how many looks a worker leaves a profile without an owner to the one whose share it is.
+const patience = 2
+
+// takeShare finds the profiles to take that nobody owns: at once those of this worker's share, and after two looks all.
+func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
+	var free []db.ProfileOwner
+	for _, o := range all {
+		switch {
+		case l.unreadable[o.Profile] == o.Live:
+		case !o.Owned:
+			l.freeFor[o.Profile]++
+			free = append(free, o)
+		default:
+			delete(l.freeFor, o.Profile)
+		}
+	}
+	l.metrics.unowned.Set(float64(len(free)))
+	if len(free) == 0 {
+		return nil
+	}
+	workers, err := l.workers(ctx)
+	if err != nil {
+		return err
+	}
+	mine := l.shareOf(free, workers)
+	for _, o := range free {
+		if mine[o.Profile] || l.freeFor[o.Profile] > patience {
+			l.adopts = append(l.adopts, o)
+		}
+	}
+	return nil
+}
+
+// shareOf returns which of the profiles that nobody owns are this worker's share: the heaviest first, each goes to the worker that then has
+// least to decide about. All workers compute about the same shares, since each knows the whole queue.
+func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[string]bool {
+	weights, mine := map[uuid.UUID]int{}, map[string]bool{}
+	for _, w := range workers {
+		weights[w.ID] = w.Weight
+	}
+	weights[l.lease.id] = l.weight()
+	heaviest := slices.SortedFunc(slices.Values(free), func(a, b db.ProfileOwner) int {
+		return cmp.Or(cmp.Compare(l.freeWeight(b.Profile), l.freeWeight(a.Profile)), cmp.Compare(a.Profile, b.Profile))
+	})
+	for _, o := range heaviest {
+		least := l.lease.id
+		for id, weight := range weights {
+			if weight < weights[least] || weight == weights[least] && slices.Compare(id[:], least[:]) < 0 {
+				least = id
+			}
+		}
+		weights[least] += l.freeWeight(o.Profile)
+		mine[o.Profile] = least == l.lease.id
+	}
+	return mine
+}
+
+// adoptBatch is how many profiles a step takes and reads, some 20 ms: those that were taken before decide meanwhile.
+const adoptBatch = 64
+
+// adoptSome takes the next profiles, or follows the next new versions.
+func (l *Loop) adoptSome(ctx context.Context) error {
+	batch := l.adopts[:min(adoptBatch, len(l.adopts))]
+	if len(batch) == 0 {
+		return nil
+	}
+	l.adopts = l.adopts[len(batch):]
+	epochs, err := l.takeBatch(ctx, batch)
+	if err != nil {
+		return err
+	}
+	batch = slices.DeleteFunc(slices.Clone(batch), func(o db.ProfileOwner) bool {
+		_, mine := epochs[o.Profile]
+		return !mine
+	})
+	documents, err := l.documents(ctx, batch)
+	if err != nil {
+		return err
+	}
+	batch = slices.DeleteFunc(batch, func(o db.ProfileOwner) bool {
+		document, ok := documents[o.Profile]
+		return !ok || !l.adopt(ctx, o, epochs[o.Profile], document)
+	})
+	var unread error
+	if !l.knowHosts() { // the game regions come before the candidates, which an engine measures against them
+		unread = l.readHosts(ctx)
+	}
+	for _, o := range batch {
+		l.fill(l.profiles[o.Profile]) // even without them: an adopted profile has all its candidates
+	}
+	if unread != nil {
+		return unread
+	}
+	for _, o := range batch {
+		if _, err := l.followShadow(ctx, l.profiles[o.Profile], o.Shadow, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBatch takes those of the profiles that this worker does not own, and returns the epochs of its profiles.
+func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs map[string]int64, err error) {
+	var free []string
+	epochs = map[string]int64{}
+	for _, o := range batch {
+		if o.Worker == l.lease.id {
+			epochs[o.Profile] = o.Epoch
+		} else {
+			free = append(free, o.Profile)
+		}
+	}
+	if len(free) == 0 {
+		return epochs, nil
+	}
+	err = reading(ctx, "taking profiles", func(ctx context.Context) error {
+		taken, err := l.Store.TakeProfiles(ctx, l.Universe, l.lease.id, free)
+		maps.Copy(epochs, taken)
+		return err
+	})
+	return epochs, err
+}
+
+func (l *Loop) documents(ctx context.Context, batch []db.ProfileOwner) (documents map[string]string, err error) {
+	versions := map[string]int{}
+	for _, o := range batch {
+		versions[o.Profile] = o.Live
+	}
+	err = reading(ctx, "reading profiles", func(ctx context.Context) (err error) {
+		documents, err = l.Store.ProfileDocuments(ctx, l.Universe, versions)
+		return err
+	})
+	return documents, err
+}
+
+// adopt begins to decide for a profile by a version, without candidates. It returns false if this release cannot read the version. Matches
+// that were decided by the version before are committed as they are.
+func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
+	read, err := profile.ParseStored([]byte(document))
+	if err == nil && read.Function != nil && l.Matchmaker == nil {
+		err = errFunction
+	}
+	if err != nil {
+		l.cannotRead(ctx, o.Profile, o.Live, err)
+		return false
+	}
+	p := l.profiles[o.Profile]
+	if p == nil {
+		now := time.Now()
+		p = &owned{name: o.Profile, epoch: epoch, paused: o.Paused, frees: []time.Time{now, now.Add(abandonedFor)}}
+		l.setProfile(p)
+		l.waiting.stale = true
+		delete(l.freeFor, o.Profile)
+		l.metrics.takeovers.Inc()
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))
+	}
+	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = o.Live, read, newSeed(), nil, time.Time{}, true
+	p.decideBy(read)
+	return true
+}
+
+// cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with it; another
+// one is left to workers of that release.
+func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
+	l.unreadable[name] = version // the next look gives it up
+	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name), slog.Int("version", version), slog.Any("error", err))
+}

@@ -1,0 +1,193 @@
+package loop
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+)
+
+// decider is the engine of one version of a profile, as the loop sees it. The loop never uses the engine: it queues changes, and begins
+// turns, which apply them and search beside the loop. So a search that lasts delays only its own profile.
+type decider struct {
+	search  *searching
+	changes []change // that no turn has applied yet, oldest first
+
+	running    bool // a turn has begun, and its result is not taken yet
+	hot        bool // its last turn used its whole time
+	unfinished bool // the last turn left something to search for
+	candidates int  // after the last turn
+	next       time.Time
+	hasNext    bool // time alone makes a decision possible, at next
+}
+
+// searching is what only the goroutine of a turn uses.
+type searching struct {
+	engine *decide.Engine
+	dirty  bool      // the engine has something to search for
+	at     time.Time // the moment of its next decision, or of its last
+}
+
+func newDecider(v decide.Version, seed uint64) *decider {
+	return &decider{search: &searching{engine: decide.New(v, seed)}}
+}
+
+// put queues a change. Newcomers of one moment become one change.
+func (d *decider) put(c change) {
+	if n := len(d.changes); n > 0 && c.kind == candidatesCame {
+		if last := &d.changes[n-1]; last.kind == candidatesCame && last.at.Equal(c.at) {
+			last.entries = append(last.entries, c.entries...)
+			return
+		}
+	}
+	c.entries = slices.Clip(c.entries) // another decider may have the same
+	d.changes = append(d.changes, c)
+}
+
+// mayFind reports whether a turn might find something by now.
+func (d *decider) mayFind(now time.Time) bool {
+	return d.unfinished || len(d.changes) > 0 || d.hasNext && !d.next.After(now)
+}
+
+// begin begins a turn with all changes.
+func (d *decider) begin(t *turn) *turn {
+	t.of, t.changes, t.hot = d, d.changes, d.hot
+	d.changes, d.running = nil, true
+	return t
+}
+
+// end takes the result of a turn.
+func (d *decider) end(t *turn) {
+	d.running, d.changes = false, append(t.changes, d.changes...)
+	d.hot, d.unfinished, d.candidates = t.usedUp, t.unfinished, t.candidates
+	d.next, d.hasNext = t.next, t.hasNext
+}
+
+// turn is a while in which an engine learns of changes and searches. What it decides depends on the changes and their moments only, not
+// on how the work is divided into turns, unless it is late.
+type turn struct {
+	profile *owned
+	of      *decider
+	shadow  *shadow // nil: a turn of the live version
+	changes []change
+	hot     bool
+
+	now       time.Time // the moment when it began
+	decides   bool      // false: it only applies changes
+	lasts     time.Duration
+	maxLate   time.Duration
+	effort    int
+	most      int // ends the turn with so many matches
+	playerArg string
+
+	found      []decided
+	took       time.Duration
+	usedUp     bool
+	unfinished bool
+	candidates int
+	next       time.Time
+	hasNext    bool
+	err        error
+}
+
+// decided is a match that an engine decided.
+type decided struct {
+	decide.Proposal
+
+	at      time.Time
+	tickets []*match.Ticket // as the engine had them, in the order of the proposal; nil: of a match function
+}
+
+func (t *turn) run() {
+	began := time.Now()
+	s := t.of.search
+	for t.step(s) {
+		if t.took = time.Since(began); t.took >= t.lasts || len(t.found) >= t.most {
+			t.usedUp = t.took >= t.lasts
+			break
+		}
+	}
+	t.took = time.Since(began)
+	t.unfinished, t.candidates = s.dirty, s.engine.Len()
+	t.next, t.hasNext = s.engine.Next()
+}
+
+// step does a short piece of work; false: there is none.
+func (t *turn) step(s *searching) bool {
+	switch {
+	case len(t.changes) > 0 && t.appliesNext(s):
+		t.apply(s)
+	case !t.decides:
+		return false
+	case s.dirty:
+		t.searchOn(s)
+	default:
+		return t.advance(s)
+	}
+	return true
+}
+
+// advance goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier; false: there is neither.
+func (t *turn) advance(s *searching) bool {
+	at, due := t.due(s)
+	switch {
+	case due:
+		s.wake(at)
+	case len(t.changes) > 0:
+		t.apply(s)
+	default:
+		return false
+	}
+	return true
+}
+
+// appliesNext reports whether the next change comes before any decision: it belongs to the moment of that decision, or a decision without it
+// would be too late.
+func (t *turn) appliesNext(s *searching) bool {
+	at := t.changes[0].at
+	return !t.decides || !at.After(s.at) || t.now.Sub(at) > t.maxLate
+}
+
+func (t *turn) apply(s *searching) {
+	c := &t.changes[0]
+	if c.wakes() {
+		s.wake(c.at)
+	}
+	if c.apply(s.engine, t.playerArg) {
+		t.changes = t.changes[1:]
+	}
+}
+
+// due returns the moment of a decision that time alone makes possible by the next change, or by now.
+func (t *turn) due(s *searching) (at time.Time, ok bool) {
+	by := t.now
+	if len(t.changes) > 0 {
+		by = t.changes[0].at
+	}
+	at, ok = s.engine.Next()
+	if by.Sub(at) > t.maxLate {
+		at = by
+	}
+	return at, ok && !at.After(by)
+}
+
+func (t *turn) searchOn(s *searching) {
+	found, done := s.engine.Run(s.at, t.effort)
+	s.dirty = !done
+	for _, f := range found {
+		d := decided{Proposal: f, at: s.at}
+		for _, id := range f.Tickets {
+			d.tickets = append(d.tickets, s.engine.Ticket(id))
+		}
+		t.found = append(t.found, d)
+	}
+}
+
+// wake schedules a decision at a moment.
+func (s *searching) wake(at time.Time) {
+	s.dirty = true
+	if at.After(s.at) {
+		s.at = at
+	}
+}

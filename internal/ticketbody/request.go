@@ -1,0 +1,41 @@
+package ticketbody
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Numbers of the fields on the way from an openmatch.Ticket to the names of its profiles.
+const (
+	ticketSearchFields protowire.Number = 4
+	searchStrings      protowire.Number = 2
+	searchTags         protowire.Number = 3
+	detailsProfiles    protowire.Number = 3
+)
+
+// Requested returns the names of the profiles that a ticket asks for, in any order and possibly twice, and whether it may have players:
+// a body whose players are false has none. It decodes nothing else, so it costs a fraction of [Decode], which judges the body.
+func Requested(body []byte, playerArg string) (profiles []string, players bool) {
+	for search := range fields(body, ticketSearchFields) {
+		for tag := range fields(search, searchTags) {
+			if name, ok := strings.CutPrefix(string(tag), ProfileTag); ok {
+				profiles = append(profiles, name)
+			}
+		}
+		for arg := range fields(search, searchStrings) {
+			players = players || string(last(arg, mapKey)) == playerArg
+		}
+	}
+	for entry := range fields(body, ticketExtensions) {
+		if string(last(entry, mapKey)) != TicketExtension {
+			continue
+		}
+		details := last(merged(entry, mapValue), anyValue)
+		for name := range fields(details, detailsProfiles) {
+			profiles = append(profiles, string(name))
+		}
+		players = players || last(details, detailsPlayers) != nil
+	}
+	return profiles, players
+}
