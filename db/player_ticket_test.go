@@ -233,12 +233,11 @@ func TestLeases(t *testing.T) {
 	require.Equal(t, 1, n, "no replica has served for a whole lease: only the time in the queue counts")
 	require.Equal(t, "ttl", b.sees("bo", over).Reason)
 	require.Equal(t, db.TicketExpired, b.sees("bo", over).State)
-	require.Equal(t, db.TicketQueued, b.sees("ada", id).State)
-
 	before := one[string](b, "SELECT tx::text FROM tickets")
 	require.NoError(t, b.KeepAlive(t.Context(), universe, []string{id}))
 	require.True(t, one[bool](b, "SELECT expires_at > now() + interval '30 seconds' FROM tickets"))
 	require.NotEqual(t, before, one[string](b, "SELECT tx::text FROM tickets"), "it is a candidate again")
+	require.Equal(t, db.TicketQueued, b.sees("ada", id).State)
 	b.exec("UPDATE tickets SET ends_at = now() + interval '5 seconds'")
 	require.NoError(t, b.KeepAlive(t.Context(), universe, []string{id}))
 	require.True(t, one[bool](b, "SELECT expires_at = ends_at FROM tickets"), "no lease outlasts the time in the queue")
