@@ -75,28 +75,12 @@ func (s *search) violation() float64 {
 // violationWith casts the least number of every role's places, or more of them.
 func (s *search) violationWith(more bool) float64 {
 	total := float64(s.castAll(more))
-	over, regions := s.judgeTeams()
+	over, regions := s.judge(true)
 	total += over
-	if regions == 0 && s.final.allowed != 0 && total == 0 {
+	if regions&s.placing.regions == 0 && s.final.allowed != 0 && total == 0 {
 		return 1
 	}
 	return total
-}
-
-// judgeTeams judges the rules that look at teams or roles, and returns how far they are from holding, and where all rules
-// hold.
-func (s *search) judgeTeams() (over float64, regions uint64) {
-	p := &s.placing
-	regions = p.regions
-	for i, r := range s.plan.rules {
-		if r.byTeam {
-			p.verdicts[i] = r.verdict(&s.final)
-			s.reached.judged(i, p.verdicts[i])
-			over += p.verdicts[i].over
-			regions &= p.verdicts[i].regions
-		}
-	}
-	return over, regions
 }
 
 // castAll gives roles in every team and returns how many places stay empty.
@@ -149,13 +133,10 @@ func (r *lot) next() uint64 {
 	return x ^ x>>31
 }
 
-func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is at most 16: the bias is nothing
+func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is small: the bias is nothing
 
 // newLot returns the lot of a match, which depends on its anchor and on the engine's seed.
-func newLot(seed uint64, anchor string) *lot {
-	r := lot(seed ^ hash(anchor))
-	return &r
-}
+func newLot(seed uint64, anchor string) lot { return lot(seed ^ hash(anchor)) }
 
 // hash is FNV-1a: always the same for the same text.
 func hash(text string) uint64 {

@@ -16,19 +16,19 @@ type bucket struct {
 
 // kind tells candidates apart that fill different places of a match.
 type kind struct {
-	size  int
-	roles uint64
+	size   int
+	traits uint64
 }
 
-// roleBit is the role's place in a set; those beyond 63 share one.
-func roleBit(role int) uint64 { return 1 << min(role, 63) }
+// traitBit is the trait's place in a set; those beyond 63 share one.
+func traitBit(trait int) uint64 { return 1 << min(trait, 63) }
 
-// kindOf returns the kind of a candidate whose roles are known.
+// kindOf returns the kind of a candidate whose traits are known.
 func kindOf(c *candidate) kind {
 	k := kind{size: c.size}
-	for role, n := range c.byRole {
+	for trait, n := range c.traits {
 		if n > 0 {
-			k.roles |= roleBit(role)
+			k.traits |= traitBit(trait)
 		}
 	}
 	return k

@@ -23,7 +23,7 @@ type candidate struct {
 	lists   [][]text  // nil: left out
 	roles   [][]uint8 // by player: the roles that it would take, in its order of preference; nil without roles in the profile
 	kind    kind
-	byRole  []uint8 // by role: players that would take it
+	traits  []uint8 // by trait of the plan: players that have it
 
 	millis   []uint16 // by region of the engine; unmeasured
 	measured uint64   // a bit for each region that has one

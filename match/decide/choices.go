@@ -16,9 +16,11 @@ type choices struct {
 	taken map[kind]int // of list
 
 	list    []*candidate
+	sorted  []*candidate // list as it was before it was shuffled; nil: it was not
 	players []int        // of the first so many of list
 	limit   int          // the greatest length of list
 	refused []PassedOver // up to maxPassedOver that cannot be with the seed
+	kept    []*candidate // up to limit that are taken when there is room after all kinds
 	scanned int
 	ended   bool
 }
@@ -36,7 +38,8 @@ func (k *choices) begin(pl *plan, seed *candidate, low, high float64) {
 	k.walk = newWalk(&seed.bucket.tree, middle, low, high)
 	k.list, k.players = k.list[:0], append(k.players[:0], 0)
 	k.limit = max(64, 8*pl.most)
-	k.refused, k.scanned, k.ended = k.refused[:0], 0, false
+	k.kept = k.kept[:0]
+	k.refused, k.sorted, k.scanned, k.ended = k.refused[:0], nil, 0, false
 	if k.taken == nil {
 		k.taken = map[kind]int{}
 	}
@@ -61,13 +64,43 @@ func (s *search) at(i int) *candidate {
 // pullAll finds all choices and sorts them by the profile's order. Without one they come as the walk finds them.
 func (s *search) pullAll() {
 	k := &s.choices
-	for !k.ended {
+	s.pullRest()
+	slices.SortStableFunc(k.list, k.prefer)
+	k.countPlayers()
+}
+
+func (s *search) pullRest() {
+	for !s.choices.ended {
 		s.pull()
 	}
-	slices.SortStableFunc(k.list, k.prefer)
+}
+
+func (k *choices) countPlayers() {
 	for i, c := range k.list {
 		k.players[i+1] = k.players[i] + c.size
 	}
+}
+
+// shuffle finds all choices and puts them into a random order.
+func (s *search) shuffle() {
+	k := &s.choices
+	s.pullRest()
+	if k.sorted == nil {
+		k.sorted = slices.Clone(k.list)
+	}
+	for i := len(k.list) - 1; i > 0; i-- {
+		j := s.random.below(i + 1)
+		k.list[i], k.list[j] = k.list[j], k.list[i]
+	}
+	k.countPlayers()
+}
+
+// preferred returns the choices in the seed's order of preference.
+func (k *choices) preferred() []*candidate {
+	if k.sorted != nil {
+		return k.sorted
+	}
+	return k.list
 }
 
 // pull appends the next candidate that can be with the seed.
@@ -83,19 +116,31 @@ func (s *search) pull() {
 			continue
 		}
 		if !k.wanted(c.kind) {
+			if len(k.kept) < k.limit {
+				k.kept = append(k.kept, c)
+			}
 			continue
 		}
 		if because := s.refusal(&s.alone, c); because != "" {
 			k.refuse(c, because)
 			continue
 		}
-		k.list = append(k.list, c)
-		k.taken[c.kind]++
-		k.players = append(k.players, k.players[len(k.players)-1]+c.size)
+		k.add(c)
 		k.narrow()
 		return
 	}
 	k.ended = true
+	for i := 0; i < len(k.kept) && len(k.list) < k.limit; i++ {
+		if s.refusal(&s.alone, k.kept[i]) == "" {
+			k.add(k.kept[i])
+		}
+	}
+}
+
+func (k *choices) add(c *candidate) {
+	k.list = append(k.list, c)
+	k.taken[c.kind]++
+	k.players = append(k.players, k.players[len(k.players)-1]+c.size)
 }
 
 // refuse remembers the first that cannot be with the seed, to say why. With an order of the profile they may not have been
@@ -120,18 +165,18 @@ func (k *choices) narrow() {
 	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
 		return
 	}
-	wanted, roles := false, uint64(0)
+	wanted, traits := false, uint64(0)
 	for of, waiting := range k.kinds {
 		if waiting <= k.taken[of] || !k.wanted(of) {
 			continue
 		}
 		wanted = true
-		if of.roles == 0 {
+		if of.traits == 0 {
 			return
 		}
-		roles |= of.roles
+		traits |= of.traits
 	}
-	k.walk.roles, k.ended = roles, !wanted
+	k.walk.traits, k.ended = traits, !wanted
 }
 
 // after returns how many players the choices from i on have; more is true if there may be others.

@@ -23,7 +23,7 @@
 //	│           ┌─────────┐
 //	├───────────│ resting │ watches its window; swept, oldest first, after every change
 //	│           └─────────┘
-//	│                │ three searches found nothing
+//	│                │ four searches found nothing
 //	│                ▼
 //	│ widening  ┌─────────┐
 //	└───────────│  stuck  │ no newcomer makes it dirty; only swept
@@ -40,7 +40,8 @@
 //	candidate.go, normalise.go   a ticket, prepared for the search; lacks.go: why it is no candidate
 //	walk.go, choices.go          the candidates for a seed, in its order of preference
 //	lineup.go, age.go            tickets that may become a match, and whose age decides
-//	search.go, large.go          choosing tickets: with backtracking, or over 40 players without
+//	search.go                    how a match is searched
+//	fill.go, mend.go             filling teams in random orders; changes that bring what is no match nearer to one
 //	pack.go, place.go            whether parties fit; tickets into teams
 //	balance.go, roles.go         exchanges until the rules hold; players into roles
 //	regions.go                   game regions that suit everybody
@@ -50,6 +51,7 @@
 //	inquiry.go, inquiry_*.go     why one ticket has no match, for match/explain
 //
 // Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a seed,
-// and does not choose which of the players who may have an optional role get it. Steps by the mean age of a match are
-// noticed within a second; all others at their moment.
+// and does not choose which of the players who may have an optional role get it. A search that ran out of steps is repeated three
+// times within a second, with more steps and other random orders. Steps by the mean age of a match are noticed within a second; all
+// others at their moment.
 package decide

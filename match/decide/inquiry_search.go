@@ -189,7 +189,7 @@ func (s *search) lacked(picks []*candidate, now int64, allowed uint64) map[strin
 		s.line.push(c)
 	}
 	s.casting.begin(&s.line)
-	for role, least := range s.plan.roleNeeds {
+	for role, least := range s.plan.roleNeeds() {
 		if n := s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}}); n > 0 {
 			lacks[s.plan.roles[role]] = n
 		}

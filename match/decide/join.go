@@ -172,6 +172,6 @@ func (s *search) holdsInTeams() bool {
 		}
 		s.casting.castMore(team, needs)
 	}
-	over, regions := s.judgeTeams()
-	return over == 0 && (regions != 0 || s.final.allowed == 0)
+	over, regions := s.judge(true)
+	return over == 0 && (regions&s.placing.regions != 0 || s.final.allowed == 0)
 }

@@ -57,6 +57,37 @@ func (l *lineup) pop() {
 	l.team, l.role = l.team[:l.players], l.role[:l.players]
 }
 
+// remove takes out a pick with its players.
+func (l *lineup) remove(pick int) {
+	from, to := l.playersOf(pick)
+	n := to - from
+	l.team, l.role = slices.Delete(l.team, from, to), slices.Delete(l.role, from, to)
+	l.picks, l.first, l.ages = slices.Delete(l.picks, pick, pick+1), slices.Delete(l.first, pick, pick+1), l.ages[:pick]
+	for i := pick; i < len(l.picks); i++ {
+		l.first[i] -= n
+		l.ages = append(l.ages, l.span(l.picks[i]))
+	}
+	l.players -= n
+}
+
+// copy makes l a copy of another line-up.
+func (l *lineup) copy(from *lineup) {
+	l.now, l.allowed, l.teams, l.players = from.now, from.allowed, from.teams, from.players
+	l.picks, l.first, l.ages = append(l.picks[:0], from.picks...), append(l.first[:0], from.first...), append(l.ages[:0], from.ages...)
+	l.team, l.role = append(l.team[:0], from.team...), append(l.role[:0], from.role...)
+}
+
+// sortByID puts the picks into the order of their ids, with their teams. It uses another line-up as scratch.
+func (l *lineup) sortByID(scratch *lineup) {
+	scratch.copy(l)
+	l.copyByID(scratch)
+	for pick, c := range l.picks {
+		at := slices.Index(scratch.picks, c)
+		from, to := scratch.playersOf(at)
+		copy(l.team[l.first[pick]:], scratch.team[from:to])
+	}
+}
+
 // copyByID makes l a copy of another line-up with the tickets in the order of their ids, in which sums are taken.
 func (l *lineup) copyByID(from *lineup) {
 	l.reset(from.now, from.allowed, from.teams)

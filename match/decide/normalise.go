@@ -23,6 +23,7 @@ func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
 	c.atoms = fill(pl.atoms, t, pl.atomOf)
 	c.lists = fill(pl.lists, t, pl.listOf)
 	pl.addRoles(c)
+	pl.addTraits(c)
 	c.kind = kindOf(c)
 	regions.measure(c)
 	pl.place(c)
@@ -153,7 +154,6 @@ func (pl *plan) addRoles(c *candidate) {
 		return
 	}
 	c.roles = make([][]uint8, c.size)
-	c.byRole = make([]uint8, len(pl.roles))
 	for i := range c.ticket.Players {
 		v, _ := pl.value(&c.ticket.Players[i], roleAttribute)
 		for _, name := range texts(&v) {
@@ -162,8 +162,23 @@ func (pl *plan) addRoles(c *candidate) {
 				continue
 			}
 			c.roles[i] = append(c.roles[i], uint8(role))
-			c.byRole[role]++
 		}
+	}
+}
+
+// addTraits counts the players of a candidate that have each trait.
+func (pl *plan) addTraits(c *candidate) {
+	if len(pl.traitNeeds) == 0 {
+		return
+	}
+	c.traits = make([]uint8, len(pl.traitNeeds))
+	for _, roles := range c.roles {
+		for _, role := range roles {
+			c.traits[role]++
+		}
+	}
+	for i, column := range pl.counted {
+		c.traits[len(pl.roles)+i] = uint8(ones(c.column(column)))
 	}
 }
 

@@ -45,36 +45,49 @@ func (s *search) place(least *leastStep) bool {
 
 func (s *search) distribute(least *leastStep, split bool) bool {
 	p := &s.placing
-	p.least = least
-	s.cutUnits(split)
+	s.beginPlacing(least, split)
 	p.nodes = len(p.units) + min(maxPlacing, max(s.nodes, 32))
-	p.exchanged = false
 	spent := p.nodes
-	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
-	p.strength = append(p.strength[:0], make([]float64, len(s.plan.teams))...)
-	p.order = append(p.order[:0], make([]int, len(p.units)*len(s.plan.teams))...)
-	found := s.fill(0)
+	found := s.placeUnit(0)
 	s.nodes -= spent - p.nodes
 	return found
 }
 
+// beginPlacing cuts the line-up into units that are in no team.
+func (s *search) beginPlacing(least *leastStep, split bool) {
+	p := &s.placing
+	p.least, p.exchanged = least, false
+	s.cutUnits(split)
+	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
+	p.strength = append(p.strength[:0], make([]float64, len(s.plan.teams))...)
+	p.order = append(p.order[:0], make([]int, len(p.units)*len(s.plan.teams))...)
+	s.casting.begin(&s.final)
+}
+
 // holdsWithoutTeams judges the rules that need no teams; the others are judged when there are some.
 func (s *search) holdsWithoutTeams() bool {
+	over, regions := s.judge(false)
+	s.placing.regions = regions
+	return over == 0 && (regions != 0 || s.final.allowed == 0)
+}
+
+// judge judges the rules that look at teams or roles, or the others, and returns how far they are from holding, and where all of
+// them hold.
+func (s *search) judge(byTeam bool) (over float64, regions uint64) {
 	p := &s.placing
-	p.verdicts = append(p.verdicts[:0], make([]verdict, len(s.plan.rules))...)
-	p.regions = s.final.allowed
-	for i, r := range s.plan.rules {
-		if r.byTeam {
-			continue
-		}
-		p.verdicts[i] = r.verdict(&s.final)
-		s.reached.judged(i, p.verdicts[i])
-		if p.verdicts[i].over > 0 {
-			return false
-		}
-		p.regions &= p.verdicts[i].regions
+	if len(p.verdicts) != len(s.plan.rules) {
+		p.verdicts = make([]verdict, len(s.plan.rules))
 	}
-	return p.regions != 0 || s.final.allowed == 0
+	regions = s.final.allowed
+	for i, r := range s.plan.rules {
+		if r.byTeam == byTeam {
+			p.verdicts[i] = r.verdict(&s.final)
+			s.reached.judged(i, p.verdicts[i])
+			over += p.verdicts[i].over
+			regions &= p.verdicts[i].regions
+		}
+	}
+	return over, regions
 }
 
 // cutUnits makes the units: the largest first, then the strongest.
@@ -106,8 +119,8 @@ func (s *search) put(u *unit, team int) {
 
 func (s *search) teamOf(u *unit) int { return s.final.team[s.final.first[u.pick]+max(u.player, 0)] }
 
-// fill puts unit i and all after it into teams.
-func (s *search) fill(i int) bool {
+// placeUnit puts unit i and all after it into teams.
+func (s *search) placeUnit(i int) bool {
 	p := &s.placing
 	if i == len(p.units) {
 		return s.sized() && s.settle()
@@ -119,17 +132,27 @@ func (s *search) fill(i int) bool {
 			return false
 		}
 		p.nodes--
-		s.put(u, team)
-		p.sizes[team] += u.size
-		p.strength[team] += u.strength
-		if s.fill(i + 1) {
+		s.seatUnit(u, team)
+		if s.castable(team) && s.placeUnit(i+1) {
 			return true
 		}
 		p.sizes[team] -= u.size
 		p.strength[team] -= u.strength
+		s.put(u, noTeam)
 	}
-	s.put(u, noTeam)
 	return false
+}
+
+func (s *search) seatUnit(u *unit, team int) {
+	s.put(u, team)
+	s.placing.sizes[team] += u.size
+	s.placing.strength[team] += u.strength
+}
+
+// castable reports whether the places that are left in a team are enough for the roles that nobody of it fills.
+func (s *search) castable(team int) bool {
+	t := &s.plan.teams[team]
+	return len(t.roles) == 0 || s.casting.recast(team, t.roles) <= t.spec.Max-s.placing.sizes[team]
 }
 
 // teamOrder returns the teams with a place for a unit: first the one that lacks most of its least size, then the emptiest,

@@ -27,12 +27,13 @@ type plan struct {
 	batch    int             // number column of the profile's batch; -1: the oldest seeds first
 	balanced int             // number column by which teams are made equal; -1: none
 
-	most      int   // players of a match
-	split     bool  // a party may be in several teams
-	walks     bool  // matches are too large to be searched with backtracking
-	roleNeeds []int // by role: of all teams
-	modes     uint8 // a bit for each of the profile's modes
-	latency   bool  // a rule of its own limits latency
+	most  int  // players of a match
+	split bool // a party may be in several teams
+	// Traits are what a match needs so many players with: first the roles, then the texts of rules that count.
+	traitNeeds []int // by trait: of all teams
+	counted    []int // by trait after the roles: the number column of a rule that counts
+	modes      uint8 // a bit for each of the profile's modes
+	latency    bool  // a rule of its own limits latency
 	// byMean says that steps go by the mean age of a match: it passes them at times that no ticket knows.
 	byMean bool
 	// mayLeaveRoles says that a match may be valid only if fewer players than possible have a role: rules look at those who have it.
@@ -68,10 +69,10 @@ type column struct {
 func newPlan(p *profile.Profile) *plan {
 	pl := &plan{profile: p, batch: -1, pivot: pivot{column: -1}}
 	pl.addTeams()
-	pl.walks = pl.most > maxSearched
 	for i := range p.Rules {
 		pl.rules = append(pl.rules, pl.compile(&p.Rules[i]))
 	}
+	pl.addCounted()
 	pl.choosePivot()
 	pl.chooseBalanced()
 	pl.chooseBuckets()
@@ -138,6 +139,29 @@ func (pl *plan) chooseBalanced() {
 		}
 	}
 }
+
+// addCounted makes traits of what a match needs a least number of players with.
+func (pl *plan) addCounted() {
+	for _, r := range pl.rules {
+		k, ok := r.condition.(*count)
+		if !ok || k.role != anyRole || r.base.Min == 0 {
+			continue
+		}
+		least := r.base.Min
+		for _, s := range r.steps {
+			if least = min(least, s.Limits.Min); s.Limits.Ended {
+				least = 0
+			}
+		}
+		if k.perTeam {
+			least *= len(pl.teams)
+		}
+		pl.counted, pl.traitNeeds = append(pl.counted, k.column), append(pl.traitNeeds, least)
+	}
+}
+
+// roleNeeds returns by role the least number of players that have it, of all teams.
+func (pl *plan) roleNeeds() []int { return pl.traitNeeds[:len(pl.roles)] }
 
 // chooseBuckets takes the `same` rules that always divide all players.
 func (pl *plan) chooseBuckets() {

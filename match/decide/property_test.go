@@ -94,24 +94,6 @@ func FuzzDecide(f *testing.F) {
 	}))
 }
 
-// The walk of large matches makes valid ones, too.
-func TestEveryWalkHolds(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		in := drawInput(t, 12)
-		e := New(in.Version, in.Seed)
-		e.plan.walks = true
-		e.SetRegions(in.Regions)
-		for _, added := range in.Tickets {
-			e.Add(added)
-		}
-		found, _ := e.Run(in.Now, math.MaxInt)
-		for i := range found {
-			requireValid(t, &in, &found[i], ticketsByID(in.Tickets), in.Now)
-		}
-	})
-}
-
 // What a decision leaves over has no match: of few tickets the search misses none.
 func TestNoMatchIsMissed(t *testing.T) {
 	t.Parallel()

@@ -105,6 +105,6 @@ func requireWalk(t *rapid.T, tr *tree, held []entry) {
 	}
 	require.Nil(t, w.next())
 	var sum counts
-	require.True(t, tr.offers(low, high, &demand{players: players}, &sum))
-	require.False(t, tr.offers(low, high, &demand{players: players + 1}, &sum))
+	require.True(t, tr.offersBetween(low, high, &demand{players: players}, &sum))
+	require.False(t, tr.offersBetween(low, high, &demand{players: players + 1}, &sum))
 }

@@ -111,16 +111,17 @@ func (s *search) text(r *rule) string {
 	return ""
 }
 
-// passedOver returns the choices that the seed preferred to its last one and does not have, and why.
+// passedOver returns the choices that the seed preferred to the last one that it has, and why it does not have them.
 func (s *search) passedOver() []PassedOver {
-	passed := slices.Clone(s.choices.refused)
-	last := slices.IndexFunc(s.choices.list, func(c *candidate) bool { return c == s.line.picks[len(s.line.picks)-1] })
+	passed, choices := slices.Clone(s.choices.refused), s.choices.preferred()
+	last := len(choices) - 1
+	for last >= 0 && !slices.Contains(s.final.picks, choices[last]) {
+		last--
+	}
 	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
-		c := s.choices.list[i]
-		if slices.Contains(s.line.picks, c) {
-			continue
+		if c := choices[i]; !slices.Contains(s.final.picks, c) {
+			passed = append(passed, PassedOver{c.ticket.ID, s.because(c)})
 		}
-		passed = append(passed, PassedOver{c.ticket.ID, s.because(c)})
 	}
 	return passed
 }
@@ -128,7 +129,7 @@ func (s *search) passedOver() []PassedOver {
 // because returns what excludes c from the match: a rule that it breaks with the others, or that the match was full.
 func (s *search) because(c *candidate) string {
 	for _, r := range s.plan.rules {
-		if !r.mayAdmit(&s.line, c) {
+		if !r.mayAdmit(&s.final, c) {
 			return r.id
 		}
 	}

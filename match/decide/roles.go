@@ -47,6 +47,16 @@ func (k *casting) cast(team int, needs []roleNeed) (empty int) {
 	return empty
 }
 
+// recast casts the roles of one team anew. Nobody of it may have a seat already.
+func (k *casting) recast(team int, needs []roleNeed) (empty int) {
+	for p, t := range k.line.team {
+		if t == team {
+			k.line.role[p] = noRole
+		}
+	}
+	return k.cast(team, needs)
+}
+
 // augment finds a player for one more place of a role: one without a role, or one whose own place another player takes.
 // Players that prefer the role come first.
 func (k *casting) augment(team, role int) bool {

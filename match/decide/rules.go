@@ -112,14 +112,15 @@ func (r *rule) at(l *lineup, age time.Duration) verdict {
 	return r.judge(l, lim)
 }
 
-// forEach judges under each ticket's limits: all must hold.
+// forEach judges under the limits of each step that a ticket has passed: all must hold.
 func (r *rule) forEach(l *lineup) verdict {
 	all := verdict{regions: everywhere, ended: true}
-	for _, c := range l.picks {
-		if c.seated {
+	for step := range len(r.steps) + 1 {
+		c := slices.IndexFunc(l.picks, func(c *candidate) bool { return !c.seated && r.step(l.ageOf(c)) == step })
+		if c < 0 {
 			continue
 		}
-		v := r.at(l, l.ageOf(c))
+		v := r.at(l, l.ageOf(l.picks[c]))
 		regions := all.regions & v.regions
 		if all.ended || v.over > all.over || v.over == all.over && v.limit < all.limit && !v.ended {
 			all = v

@@ -39,7 +39,28 @@ func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
 	return measure{s, m.Take}
 }
 
-func (*compare) admits(*lineup, *candidate, *profile.Limits) bool { return true }
+// admits finds numbers that no further player mends: of each player, or the greatest or the least of the match.
+func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool {
+	if c.to != nil || c.measure.role != anyRole || c.measure.team != anyTeam || !c.isFirm() {
+		return true
+	}
+	low, high := other.span(c.measure.column, c.measure.fold)
+	return low > high || holds(c.is, low, lim.To) && holds(c.is, high, lim.To)
+}
+
+// isFirm reports whether a player's number that does not compare breaks the rule, whoever else is in the match.
+func (c *compare) isFirm() bool {
+	switch c.measure.take {
+	case profile.FoldEach:
+		return true
+	case profile.FoldMax:
+		return c.is == profile.Less || c.is == profile.LessOrEqual
+	case profile.FoldMin:
+		return c.is == profile.Greater || c.is == profile.GreaterOrEqual
+	default:
+		return false
+	}
+}
 
 func (c *compare) judge(l *lineup, lim *profile.Limits) verdict {
 	l.values = c.measure.of(l, l.values[:0])

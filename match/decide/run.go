@@ -49,18 +49,35 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 		e.rest(c, false)
 		return false
 	}
-	nodes := min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c)), 8))
+	nodes := e.effort(c)
 	for _, allowed := range e.searched() {
-		ok := e.search.find(e.plan, c, e.now, allowed, nodes)
+		ok := e.search.find(e.plan, c, e.now, allowed, nodes, e.lotOf(c))
 		*spent += nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
 		if ok {
-			e.search.drawSides(newLot(e.seed, c.ticket.ID))
+			random := newLot(e.seed, c.ticket.ID)
+			e.search.drawSides(&random)
 			e.propose(found)
 			return true
 		}
 	}
 	e.rest(c, true)
 	return false
+}
+
+// effort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found nothing, until
+// it is stuck.
+func (e *Engine) effort(c *candidate) int {
+	doubled := e.plan.momentAfter(e.ageOf(c))
+	if c.tries < stuckAfter {
+		doubled += int(c.tries)
+	}
+	return min(maxNodes, baseNodes<<min(doubled, 8))
+}
+
+// lotOf returns the random numbers of a search. They change each second, so that a search that failed tries other orders when it is
+// repeated, and do not depend on earlier searches, of which a replay that begins later knows nothing.
+func (e *Engine) lotOf(c *candidate) lot {
+	return newLot(e.seed^uint64(e.now/int64(time.Second)), c.ticket.ID)
 }
 
 // scannedPerStep is how many candidates a search looks at in the time of a step.
@@ -97,7 +114,9 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	}
 	for ; due > 0 && effort > 0 && !e.ages.ended(at); due-- {
 		c := e.ages.entry(at).c
-		effort -= e.try(c, found)
+		if e.sweeps(c) {
+			effort -= e.try(c, found)
+		}
 		e.sweep.from = c
 		at = e.ages.after(float64(c.created), c)
 	}
@@ -109,6 +128,12 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 		e.sweep.last = e.now
 	}
 	return effort > 0
+}
+
+// sweeps reports whether a newcomer may make a match possible that it cannot have when it is the seed itself: its rules are narrower
+// than those of a seed that has waited longer. It may also join an open match.
+func (e *Engine) sweeps(c *candidate) bool {
+	return e.plan.momentAfter(e.ageOf(c)) > 0 || len(e.rosters) > 0
 }
 
 // Next returns when Run has something to do without a change; ok is false if it never has. After a change, call Run first.

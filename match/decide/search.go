@@ -9,15 +9,18 @@ type search struct {
 
 	line    lineup  // the tickets chosen so far, in the order of choice
 	alone   lineup  // the seed
+	trial   lineup  // of a change
 	final   lineup  // the tickets of line in the order of ids, with teams and roles
 	choices choices // what may be chosen
 	casting casting
+	filling filling
 	placing placing
 
-	empty int  // places of roles that nobody of the line-up fills
-	least int  // players that a match needs now
-	nodes int  // steps that are left
-	cut   bool // steps ran out before everything was tried
+	empty  int  // places of roles that nobody of the line-up fills
+	least  int  // players that a match needs now
+	nodes  int  // steps that are left
+	cut    bool // steps ran out before everything was tried
+	random lot
 
 	reached *reached // filled for an inquiry; nil for a decision
 }
@@ -28,11 +31,9 @@ const (
 	maxNodes  = 8192
 )
 
-// maxSearched is the largest match, in players, that is searched with backtracking.
-const maxSearched = 40
-
 // find looks for a match of the seed in the allowed regions. When it returns true, the match is in s.final.
-func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
+func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, nodes int, random lot) bool {
+	s.random = random
 	if !s.start(pl, seed, now, allowed, nodes) {
 		return false
 	}
@@ -57,19 +58,34 @@ func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nod
 	return true
 }
 
-// choose looks for a match among the choices.
+// choose looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If that finds
+// none, it fills teams in random orders with half of the steps that are left, and with the others it tries one set of choices after
+// another.
 func (s *search) choose() bool {
-	if s.plan.walks {
-		return s.gather()
+	s.cut = false
+	if !s.rolesReachable() {
+		return false
 	}
-	return s.rolesReachable() && s.extend(0, s.nodes)
+	budget := 4 * s.plan.most
+	if s.extend(0, s.nodes-budget) {
+		return true
+	}
+	if !s.cut {
+		return false
+	}
+	if s.tryFills(s.nodes / 2) {
+		return true
+	}
+	s.cut = false
+	s.rolesReachable()
+	return s.extend(0, 0)
 }
 
 // extend adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a role is
-// empty it adds only players who fill one, because they are few: whether there are enough shows soon. It spends at most the
-// budget, of which the first choices leave some for the next ones: else a bad first choice would use it up.
-func (s *search) extend(i, budget int) bool {
-	stop, empty := s.nodes-budget, s.empty
+// empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends when only stop
+// steps are left.
+func (s *search) extend(i, stop int) bool {
+	empty := s.empty
 	for ; s.line.players < s.plan.most; i++ {
 		c := s.at(i)
 		if c == nil || empty == 0 && !s.reachable(i) {
@@ -96,23 +112,19 @@ func (s *search) extend(i, budget int) bool {
 
 // descend extends a line-up that has just taken choice i: with the first of all choices once the last role is filled.
 func (s *search) descend(i, empty, stop int) bool {
-	next := i + 1
-	if empty > 0 {
-		if s.empty == empty {
-			return false
-		}
-		if s.empty == 0 {
-			next = 0
-		}
+	switch {
+	case empty > 0 && s.empty == empty:
+		return false
+	case empty > 0 && s.empty == 0:
+		return s.extend(0, stop)
 	}
-	left := s.nodes - stop
-	return s.extend(next, left-left/16)
+	return s.extend(i+1, stop)
 }
 
 // needs reports whether a player of c would take a role that a match needs.
 func (pl *plan) needs(c *candidate) bool {
-	for role, players := range c.byRole {
-		if players > 0 && pl.roleNeeds[role] > 0 {
+	for role, need := range pl.roleNeeds() {
+		if need > 0 && c.traits[role] > 0 {
 			return true
 		}
 	}
@@ -200,7 +212,7 @@ func (s *search) rolesReachable() bool {
 		return true
 	}
 	s.casting.begin(&s.line)
-	for role, least := range s.plan.roleNeeds {
+	for role, least := range s.plan.roleNeeds() {
 		s.empty += s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}})
 	}
 	return s.empty <= s.plan.most-s.line.players
@@ -209,8 +221,5 @@ func (s *search) rolesReachable() bool {
 // complete reports whether the line-up is a match as it is, and leaves the match in s.final.
 func (s *search) complete() bool {
 	least := s.plan.leastAt(s.line.age(s.plan.profile.Age))
-	if s.line.players < least.sum {
-		return false
-	}
-	return s.place(least)
+	return s.line.players >= least.sum && s.place(least)
 }

@@ -2,13 +2,14 @@ package decide
 
 import (
 	"math"
+	"time"
 )
 
 // The bounds of what a change causes.
 const (
 	searchesPerNewcomer = 32 // seeds that a newcomer makes dirty
 	seenPerNewcomer     = 64 // seeds that are looked at for them
-	stuckAfter          = 3  // searches without a match
+	stuckAfter          = 4  // searches without a match
 )
 
 // dirtyAround makes the seeds dirty whose window holds a newcomer, as far as counts do not exclude a match of theirs.
@@ -26,12 +27,13 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 	}
 }
 
-// mayFill reports whether the window of a seed has enough players, and enough for each role.
+// mayFill reports whether the window of a seed has enough players, and enough with each trait, who may be in one match.
 func (e *Engine) mayFill(c *candidate) bool {
+	p := &e.plan.pivot
 	age := e.ageOf(c)
-	low, high := window(c, e.plan.pivot.reach(e.plan.pivot.step(age)))
-	need := demand{e.plan.leastAt(age).sum, e.plan.roleNeeds}
-	return c.bucket.tree.offers(low, high, &need, &e.scratch)
+	reach := p.reach(p.step(age))
+	need := demand{e.plan.leastAt(age).sum, e.plan.traitNeeds}
+	return c.bucket.tree.offers(c, reach, p.width(reach), &need, &e.scratch)
 }
 
 // markDirty gives a seed a turn. Newcomers change nothing for it until it had it.
@@ -40,21 +42,36 @@ func (e *Engine) markDirty(c *candidate) {
 	e.dirty.put(c, e.turn(c))
 }
 
-// rest follows a turn without a match, whether counts excluded one or a search did not find any: the seed watches its window, unless it is stuck, and waits for its next moment.
+// rest follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment. A search that
+// ran out of steps is repeated soon, with more of them, until the seed is stuck.
 func (e *Engine) rest(c *candidate, searched bool) {
 	age := e.ageOf(c)
 	if next := int16(e.plan.momentAfter(age)); next != c.moment {
 		c.moment, c.tries = next, 0
 	}
-	if searched && c.tries < stuckAfter {
-		c.tries++
-	}
 	e.setTimer(c)
+	if searched && c.tries < stuckAfter {
+		if c.tries++; e.search.cut {
+			e.retry(c)
+		}
+	}
 	e.unwatch(c)
 	if c.tries < stuckAfter {
 		c.step, c.watching = int16(e.plan.pivot.step(age)), true
 		c.bucket.windows.insert(&e.plan.pivot, c)
 	}
+}
+
+// retryAfter is the time between two searches of a seed of which the first ran out of steps: all of them are within a second.
+const retryAfter = time.Second / stuckAfter
+
+// retry makes a seed dirty soon, unless its next moment comes first.
+func (e *Engine) retry(c *candidate) {
+	at := e.now + int64(retryAfter)
+	if int(c.moment) < len(e.plan.moments) {
+		at = min(at, c.created+int64(e.plan.moments[c.moment]))
+	}
+	e.timers.put(c, at)
 }
 
 func (e *Engine) unwatch(c *candidate) {
@@ -98,7 +115,9 @@ func (e *Engine) setTimer(c *candidate) {
 func (e *Engine) tick() {
 	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
 		c := e.timers.items[0].c
-		c.moment, c.tries = int16(e.plan.momentAfter(e.ageOf(c))), 0
+		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.moment {
+			c.moment, c.tries = next, 0
+		}
 		e.setTimer(c)
 		e.markDirty(c)
 	}

@@ -31,25 +31,27 @@ type leaf struct {
 // counts are what a range of candidates has.
 type counts struct {
 	players int
-	roles   []int  // by role: players that would take it
+	traits  []int  // by trait: players that have it
 	regions uint64 // measured by any of them; of a leaf also by some that left
 }
+
+func (n *counts) clear() { *n = counts{traits: n.traits[:0]} }
 
 func (n *counts) add(c *candidate, sign int) {
 	n.players += sign * c.size
 	n.regions |= c.measured
-	for len(n.roles) < len(c.byRole) {
-		n.roles = append(n.roles, 0)
+	for len(n.traits) < len(c.traits) {
+		n.traits = append(n.traits, 0)
 	}
-	for role, players := range c.byRole {
-		n.roles[role] += sign * int(players)
+	for trait, players := range c.traits {
+		n.traits[trait] += sign * int(players)
 	}
 }
 
-// anyOf reports whether a player would take one of the roles.
-func (n *counts) anyOf(roles uint64) bool {
-	for role, players := range n.roles {
-		if players > 0 && roles&roleBit(role) != 0 {
+// anyOf reports whether a player has one of the traits.
+func (n *counts) anyOf(traits uint64) bool {
+	for trait, players := range n.traits {
+		if players > 0 && traits&traitBit(trait) != 0 {
 			return true
 		}
 	}
@@ -59,11 +61,11 @@ func (n *counts) anyOf(roles uint64) bool {
 func (n *counts) merge(o *counts) {
 	n.players += o.players
 	n.regions |= o.regions
-	for len(n.roles) < len(o.roles) {
-		n.roles = append(n.roles, 0)
+	for len(n.traits) < len(o.traits) {
+		n.traits = append(n.traits, 0)
 	}
-	for role, players := range o.roles {
-		n.roles[role] += players
+	for trait, players := range o.traits {
+		n.traits[trait] += players
 	}
 }
 
@@ -156,7 +158,7 @@ func (t *tree) drop(i int) {
 }
 
 func (l *leaf) recount() {
-	l.counts = counts{roles: l.counts.roles[:0]}
+	l.counts.clear()
 	for i := range l.entries {
 		l.counts.add(l.entries[i].c, 1)
 	}

@@ -3,6 +3,8 @@ package decide
 import (
 	"math"
 	"time"
+
+	"github.com/lattice-director/director/match/profile"
 )
 
 // reach returns how far the window of a seed extends from its own numbers, after so many steps of the pivot's rule.
@@ -18,6 +20,14 @@ func (p *pivot) reach(step int) float64 {
 		return math.Inf(1)
 	}
 	return float64(p.factor * lim.Within)
+}
+
+// width returns within what range all keys of a match are, if the windows of its tickets have that reach.
+func (p *pivot) width(reach float64) float64 {
+	if p.rule != nil && p.rule.age == profile.Each { // two older tickets may be farther from each other than from the seed
+		return 2 * reach
+	}
+	return reach
 }
 
 // step returns how many steps of the pivot's rule an age has passed.

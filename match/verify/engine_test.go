@@ -36,12 +36,16 @@ func (s *scene) decide(seed uint64) {
 }
 
 // violations checks a proposal in each region and mode that it offers.
-func (s *scene) violations(m decide.Proposal) (found []verify.Violation) {
+func (s *scene) violations(m decide.Proposal) []verify.Violation {
+	return s.violationsAt(m, verifytest.Now)
+}
+
+func (s *scene) violationsAt(m decide.Proposal, now time.Time) (found []verify.Violation) {
 	checked := verify.Match{Tickets: s.of(m), Seats: seatsOf(m), Chosen: m.Chosen, Joins: s.session(m.Session)}
 	for _, region := range m.Regions {
 		checked.Region = region.Name
 		for _, checked.Mode = range append([]string{""}, m.Modes...) {
-			found = append(found, verify.Check(s.p, checked, verifytest.Now)...)
+			found = append(found, verify.Check(s.p, checked, now)...)
 		}
 	}
 	return found

@@ -1,0 +1,171 @@
+package verify
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Guess looks for a new match of some of the tickets by filling teams at random, so many times. What it returns is valid; if it
+// finds none, there may be one. It is for more tickets than [Find] can try.
+func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time, random *rand.Rand, tries int) (Match, bool) {
+	g := guesser{p: p, now: now, regions: regions, random: random, rules: firm(p.Rules)}
+	for _, t := range tickets {
+		if len(Candidate(p, t)) == 0 {
+			g.tickets = append(g.tickets, t)
+		}
+	}
+	for range tries {
+		if len(g.tickets) > 0 && g.try() {
+			return g.match, true
+		}
+	}
+	return Match{}, false
+}
+
+// guesser fills a match.
+type guesser struct {
+	p       *profile.Profile
+	now     time.Time
+	regions []string
+	random  *rand.Rand
+	tickets []match.Ticket
+	rules   []profile.Rule // that no further ticket mends
+	match   Match
+	places  []int // by team: free places
+}
+
+// firm returns the rules that a match breaks for good once some of its tickets do.
+func firm(rules []profile.Rule) []profile.Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r profile.Rule) bool {
+		switch r.Kind {
+		case profile.Same, profile.Different, profile.Common, profile.Avoid:
+			return r.Role != ""
+		case profile.Near:
+			return r.Role != "" || r.FromMean
+		case profile.Latency:
+			return r.Role != "" || r.TakeMean
+		default:
+			return true
+		}
+	})
+}
+
+func (g *guesser) try() bool {
+	g.match = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
+	g.drawPlaces()
+	order := g.order()
+	g.seatRoles(order)
+	for _, i := range order {
+		for _, team := range g.random.Perm(len(g.p.Teams)) {
+			if g.seat(i, team) {
+				break
+			}
+		}
+	}
+	return len(g.match.Tickets) > 0 && len(Check(g.p, g.match, g.now)) == 0
+}
+
+// drawPlaces draws the teams' sizes, often the least or the greatest of all teams.
+func (g *guesser) drawPlaces() {
+	g.places = g.places[:0]
+	like := g.random.IntN(3)
+	for _, t := range g.p.Teams {
+		least := t.Min
+		for _, f := range g.p.Fewer {
+			least = min(least, f.Players[t.Name])
+		}
+		steps := (t.Max - least) / t.Step
+		g.places = append(g.places, least+t.Step*[]int{0, steps, g.random.IntN(steps + 1)}[like])
+	}
+}
+
+// order draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the time it leaves out
+// the older ones, whose rules may be wider.
+func (g *guesser) order() []int {
+	order := g.random.Perm(len(g.tickets))
+	first := &g.tickets[order[0]]
+	if g.random.IntN(2) == 0 {
+		attribute := []string{"skill", ""}[g.random.IntN(2)]
+		noise := 200 * g.random.Float64()
+		distance := make([]float64, len(g.tickets))
+		for i := range g.tickets {
+			distance[i] = math.Abs(numberOf(&g.tickets[i], attribute)-numberOf(first, attribute)) + noise*g.random.Float64()
+		}
+		slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
+	}
+	if g.random.IntN(2) == 0 {
+		order = slices.DeleteFunc(order, func(i int) bool { return g.tickets[i].Created.Before(first.Created) })
+	}
+	return order
+}
+
+func numberOf(t *match.Ticket, attribute string) float64 {
+	return t.Players[0].Attributes[attribute].Number
+}
+
+// seatRoles seats players who would take the roles that a team has to have.
+func (g *guesser) seatRoles(order []int) {
+	for team, t := range g.p.Teams {
+		for _, role := range t.Roles {
+			for _, i := range order {
+				if g.vacant(team, role) == 0 {
+					break
+				}
+				if slices.ContainsFunc(g.tickets[i].Players, func(p match.Player) bool { return takes(p, role.Name) }) {
+					g.seat(i, team)
+				}
+			}
+		}
+	}
+}
+
+func takes(p match.Player, role string) bool {
+	return slices.Contains(textsOf(p.Attributes["role"]), role)
+}
+
+// vacant returns how many players with a role a team still has to have.
+func (g *guesser) vacant(team int, role profile.Role) int {
+	n := role.Min
+	for _, s := range g.match.Seats {
+		if s.Team == g.p.Teams[team].Name && s.Role == role.Name {
+			n--
+		}
+	}
+	return max(0, n)
+}
+
+// seat seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is broken for good.
+func (g *guesser) seat(i, team int) bool {
+	t := &g.tickets[i]
+	if g.places[team] < len(t.Players) || slices.ContainsFunc(g.match.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {
+		return false
+	}
+	before := len(g.match.Seats)
+	g.match.Tickets = append(g.match.Tickets, *t)
+	for _, p := range t.Players {
+		seat := Seat{Ticket: t.ID, Sub: p.Sub, Team: g.p.Teams[team].Name}
+		for _, role := range g.p.Teams[team].Roles {
+			if seat.Role == "" && takes(p, role.Name) && g.vacant(team, role) > 0 {
+				seat.Role = role.Name
+			}
+		}
+		g.match.Seats = append(g.match.Seats, seat)
+	}
+	if g.holds() {
+		g.places[team] -= len(t.Players)
+		return true
+	}
+	g.match.Tickets, g.match.Seats = g.match.Tickets[:len(g.match.Tickets)-1], g.match.Seats[:before]
+	return false
+}
+
+func (g *guesser) holds() bool {
+	game := newGame(g.p, g.match, g.now)
+	return len(game.once()) == 0 && len(game.mode()) == 0 && len(game.all(g.rules)) == 0
+}
