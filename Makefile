@@ -128,6 +128,10 @@ fuzz: ## Fuzz every decoder for FUZZTIME (20s) each
 	  done; \
 	done
 
+.PHONY: guards
+guards: postgres ## Remove the guards of the promises, one at a time, and demand that a test notices (GUARDS=text: those whose name contains it)
+	@go run ./test/guards -only '$(GUARDS)'
+
 .PHONY: bench
 bench: ## Run the Go benchmarks, BENCHTIME (1s) each
 	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKGS)

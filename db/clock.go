@@ -12,14 +12,34 @@ type clock struct {
 	reading atomic.Pointer[ClockReading]
 }
 
-// ClockReading is one measurement of the pod's clock against the database's.
+// ClockReading is what is known of the pod's clock against the database's.
 type ClockReading struct {
 	Offset    time.Duration // what to add to the pod's clock
-	Roundtrip time.Duration // the measurement's uncertainty is half of it
-	At        time.Time     // by the pod's clock
+	Roundtrip time.Duration // of the measurement of Offset, whose uncertainty was half of it
+	Measured  time.Time     // when Offset was measured, by the pod's clock
+	At        time.Time     // of the last measurement, which Offset agrees with, by the pod's clock
 }
 
-// Now returns the database's time as far as this pod knows: its own clock, corrected by the last measured offset.
+// clockDrift is by how much two clocks part in a second at most, while nobody sets them: quartz has up to 50 µs each.
+const clockDrift = 100 * time.Microsecond
+
+// uncertainty bounds the error of Offset at a moment.
+func (r ClockReading) uncertainty(at time.Time) time.Duration {
+	return r.Roundtrip/2 + time.Duration(at.Sub(r.Measured).Seconds()*float64(clockDrift))
+}
+
+// with returns the reading after another measurement: the more exact of the two, so that a slow answer does not shift the time. A
+// measurement that contradicts the reading replaces it, since a clock was set.
+func (r ClockReading) with(next ClockReading) ClockReading {
+	kept, measured := r.uncertainty(next.At), next.uncertainty(next.At)
+	if measured <= kept || (next.Offset-r.Offset).Abs() > kept+measured {
+		return next
+	}
+	r.At = next.At
+	return r
+}
+
+// Now returns the database's time as far as this pod knows: its own clock, corrected by the most exact offset of the last minutes.
 func (s *Store) Now() time.Time {
 	now := s.clock.pod()
 	if r := s.clock.reading.Load(); r != nil {
@@ -37,7 +57,7 @@ func (s *Store) virtualNow() *time.Time {
 	return &now
 }
 
-// ClockReading returns the last measurement; ok is false before the first.
+// ClockReading returns the offset that [Store.Now] uses; ok is false before the first measurement.
 func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	if p := s.clock.reading.Load(); p != nil {
 		return *p, true
@@ -45,8 +65,8 @@ func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	return ClockReading{}, false
 }
 
-// ReadClock measures the offset. A measurement that takes longer than two seconds is too inexact, and is dropped. Errors:
-// Unavailable.
+// ReadClock measures the offset. Of the measurements of the last minutes the most exact one counts. One that takes longer than two
+// seconds is dropped. It must not run twice at a time. Errors: Unavailable.
 func (s *Store) ReadClock(ctx context.Context) error {
 	before := s.clock.pod()
 	now, err := s.q.ClockReading(ctx)
@@ -58,7 +78,11 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	if trip > 2*time.Second {
 		return unavailable("the database answers too slowly to read its clock", nil)
 	}
-	s.clock.reading.Store(&ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, At: after})
+	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, Measured: after, At: after}
+	if last := s.clock.reading.Load(); last != nil {
+		reading = last.with(reading)
+	}
+	s.clock.reading.Store(&reading)
 	return nil
 }
 

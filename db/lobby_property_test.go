@@ -101,8 +101,7 @@ func (m *lobbyModel) check(t *rapid.T) {
 	ctx := context.Background()
 	for _, uids := range m.made {
 		for _, uid := range uids {
-			rows, _, err := m.LobbyLog(ctx, "eu", []db.LobbyPos{{Lobby: uid}})
-			require.NoError(t, err)
+			rows := m.wholeLog(ctx, t, uid)
 			if len(rows) == 0 {
 				require.Len(t, m.rows[uid], 1, "a room that ends in the transaction that makes it has no log")
 				continue
@@ -126,6 +125,23 @@ func (m *lobbyModel) check(t *rapid.T) {
 			copied.requireEqual(t, snapshots[0].Snapshot)
 		}
 	}
+}
+
+// wholeLog reads all pages of a room's log.
+func (m *lobbyModel) wholeLog(ctx context.Context, t *rapid.T, uid uuid.UUID) (rows []db.LobbyRow) {
+	from := db.LobbyPos{Lobby: uid}
+	for more := true; more; {
+		var page []db.LobbyRow
+		var err error
+		page, more, err = m.LobbyLog(ctx, "eu", []db.LobbyPos{from})
+		require.NoError(t, err)
+		if len(page) == 0 {
+			break
+		}
+		rows = append(rows, page...)
+		from.Pos = page[len(page)-1].Pos
+	}
+	return rows
 }
 
 func (f *memberCopy) names() []string {

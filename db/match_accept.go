@@ -22,19 +22,28 @@ type ReadyCheck struct {
 	Done bool
 }
 
-// AnswerReadyCheck stores whether a player accepts the match that its ticket is in. Each member answers for itself, and may
+// ReadyCheckAnswer says whether a player accepts the match that its ticket is in.
+type ReadyCheckAnswer struct {
+	Ticket, Sub string
+	// MatchID is the match that the player was asked about. Zero, of clients that do not name it: the one that the ticket is in, which
+	// may be another.
+	MatchID uuid.UUID
+	Accept  bool
+}
+
+// AnswerReadyCheck stores the answer of a player. Each member answers for itself, and may
 // repeat its answer; one that accepted may still decline. The first that declines ends the ready check, as does the last that
 // accepts: nobody waits for the deadline of a match that cannot be. Errors: NotFound where the player is of no such ticket; Conflict,
-// "too_late", where the ticket is in no ready check any more; Unavailable.
-func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub string, accept bool) (ReadyCheck, error) {
+// "too_late", where the ticket is in no ready check any more, or in that of another match; Unavailable.
+func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCheckAnswer) (ReadyCheck, error) {
 	var check ReadyCheck
-	match, err := s.askedIn(ctx, universe, ticketID, sub)
+	match, err := s.askedIn(ctx, universe, r)
 	if err != nil {
 		return check, err
 	}
 	err = s.inTx(ctx, func(q *Queries) error {
-		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: ticketID, sub: sub}
-		check, err = a.run(ctx, accept)
+		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: r.Ticket, sub: r.Sub}
+		check, err = a.run(ctx, r.Accept)
 		return err
 	})
 	if err == nil && check.Done {
@@ -43,21 +52,23 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe, ticketID, sub st
 	return check, classify(err)
 }
 
-// askedIn returns the match that a ticket is in, if the player is of its party.
-func (s *Store) askedIn(ctx context.Context, universe, ticketID, sub string) (uuid.UUID, error) {
-	if !IssuedHere(universe, TicketID, ticketID) {
-		return uuid.Nil, ticketUnknown(ticketID)
+// askedIn returns the match that a ticket is in, if the player is of its party and answers for that match.
+func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer) (uuid.UUID, error) {
+	if !IssuedHere(universe, TicketID, r.Ticket) {
+		return uuid.Nil, ticketUnknown(r.Ticket)
 	}
-	row, err := s.q.TicketMark(ctx, TicketMarkParams{Universe: universe, Ticket: ticketID, Sub: sub})
+	row, err := s.q.TicketMark(ctx, TicketMarkParams{Universe: universe, Ticket: r.Ticket, Sub: r.Sub})
 	if err != nil {
 		return uuid.Nil, classify(err)
 	}
 	id, marked := readyCheckOf(row.Mark)
 	switch {
 	case !row.Member:
-		return uuid.Nil, ticketUnknown(ticketID)
+		return uuid.Nil, ticketUnknown(r.Ticket)
 	case !marked:
 		return uuid.Nil, tooLate()
+	case r.MatchID != uuid.Nil && r.MatchID != id:
+		return uuid.Nil, newError(Conflict, "too_late", "the match %s has ended, and another one waits for your answer", r.MatchID)
 	}
 	return id, nil
 }

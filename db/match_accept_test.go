@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -21,7 +22,7 @@ func (m *matches) propose(d db.NewMatch) {
 
 func (m *matches) answer(k db.MatchTicket, sub string, accept bool) db.ReadyCheck {
 	m.t.Helper()
-	check, err := m.AnswerReadyCheck(m.t.Context(), universe, k.ID, sub, accept)
+	check, err := m.AnswerReadyCheck(m.t.Context(), universe, db.ReadyCheckAnswer{Ticket: k.ID, Sub: sub, Accept: accept})
 	require.NoError(m.t, err)
 	return check
 }
@@ -77,7 +78,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	require.Equal(t, []string{"playing"}, m.rows("SELECT state FROM matches"))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
 	require.Equal(t, "assigned", m.state(d.Tickets[0].ID))
-	_, err = m.AnswerReadyCheck(t.Context(), universe, d.Tickets[0].ID, "ann", true)
+	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
 	requireKind(t, db.Conflict, "too_late", err)
 	ended, err = m.RenewAccepted(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{again})
 	require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestADeclineEndsAReadyCheck(t *testing.T) {
 	again := m.answer(declined, "cid", false)
 	first.Until, again.Until = time.Time{}, time.Time{} // the first has ended the check
 	require.Equal(t, first, again)
-	_, err = m.AnswerReadyCheck(t.Context(), universe, silent.ID, "eve", true)
+	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "eve", Accept: true})
 	requireKind(t, db.Conflict, "too_late", err)
 
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
@@ -144,7 +145,7 @@ func TestAReadyCheckThatFails(t *testing.T) {
 	require.Equal(t, created, one[int64](m.bundle, "SELECT created FROM tickets"))
 	require.Equal(t, []string{"0|0|1|2|2"}, m.rows(`SELECT (SELECT count(*) FROM matches), (SELECT count(*) FROM match_accepts), (SELECT count(*) FROM ticket_players),
 		(SELECT count(*) FROM settled_tickets WHERE body IS NULL), (SELECT count(*) FROM ticket_history WHERE outcome = 'declined')`))
-	_, err := m.AnswerReadyCheck(t.Context(), universe, silent.ID, "bob", true)
+	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "bob", Accept: true})
 	requireKind(t, db.Conflict, "too_late", err)
 	accepted.Tx = one[uint64](m.bundle, "SELECT tx FROM tickets")
 	m.requireCommitted(m.commit(matchOf(accepted, m.queued("blue", "fay")))[0])
@@ -159,7 +160,7 @@ func TestADeclineStands(t *testing.T) {
 	m.propose(d)
 	m.answer(d.Tickets[0], "ann", true)
 	require.False(t, *m.answer(d.Tickets[0], "ann", false).You)
-	_, err := m.AnswerReadyCheck(t.Context(), universe, d.Tickets[0].ID, "ann", true)
+	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
 	requireKind(t, db.Conflict, "too_late", err)
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
 	require.NoError(t, err)
@@ -192,13 +193,30 @@ func TestStrangersAnswerNothing(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
-	_, err := m.AnswerReadyCheck(t.Context(), universe, d.Tickets[0].ID, "ann", true)
+	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
 	requireKind(t, db.Conflict, "too_late", err)
 	m.propose(d)
 	for _, ticket := range []string{d.Tickets[1].ID, "unknown"} {
-		_, err = m.AnswerReadyCheck(t.Context(), universe, ticket, "ann", true)
+		_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: ticket, Sub: "ann", Accept: true})
 		requireKind(t, db.NotFound, "ticket_unknown", err)
 	}
+}
+
+// An answer about an earlier match changes nothing of the present one.
+func TestAnAnswerAboutAnotherMatch(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	d := m.duel("ann", "bob")
+	m.propose(d)
+	for _, accept := range []bool{true, false} {
+		answer := db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", MatchID: uuid.New(), Accept: accept}
+		_, err := m.AnswerReadyCheck(t.Context(), universe, answer)
+		requireKind(t, db.Conflict, "too_late", err)
+	}
+	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
+	check, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", MatchID: d.ID, Accept: true})
+	require.NoError(t, err)
+	require.Equal(t, 1, check.Accepted)
 }
 
 // An answer after the deadline is too late, although nobody has judged yet.
@@ -208,7 +226,7 @@ func TestAnAnswerAfterTheDeadline(t *testing.T) {
 	d := m.duel("ann", "bob")
 	m.propose(d)
 	m.exec("UPDATE matches SET deadline = now()")
-	_, err := m.AnswerReadyCheck(t.Context(), universe, d.Tickets[0].ID, "ann", true)
+	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
 	requireKind(t, db.Conflict, "too_late", err)
 }
 
@@ -265,7 +283,7 @@ func TestAReadyCheckIsDecidedOnce(t *testing.T) {
 		var wait sync.WaitGroup
 		var out db.MatchOutcome
 		wait.Go(func() {
-			if _, err := m.AnswerReadyCheck(t.Context(), universe, d.Tickets[1].ID, "bob", true); err == nil {
+			if _, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[1].ID, Sub: "bob", Accept: true}); err == nil {
 				out = m.commitAccepted(d)
 			}
 		})

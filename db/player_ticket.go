@@ -89,6 +89,7 @@ type PlayerReadyCheck struct {
 	Players  int
 	Accepted int
 	You      bool // the player that asks has accepted
+	Declined bool // a player of the ticket has declined: it leaves the queue when the ready check is judged
 }
 
 // MatchSeat is where a player plays.

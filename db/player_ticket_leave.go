@@ -22,9 +22,9 @@ type TicketFacts struct {
 // same transaction. A ticket whose players are being asked stays: declines reports the match
 // that the caller is to decline. Errors: NotFound where the player is no member; Conflict, "matched", where a cycle of Open
 // Match has the ticket; Unavailable. A ticket that has left already is no error.
-func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines string, err error) {
+func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error) {
 	if !IssuedHere(region, TicketID, id) {
-		return "", ticketUnknown(id)
+		return uuid.Nil, ticketUnknown(id)
 	}
 	c := cancelling{universe: region, ticket: id, sub: sub}
 	for range maxConflictRetries {
@@ -43,7 +43,7 @@ type cancelling struct {
 	universe, ticket, sub string
 	beside                bool // the ticket leaves without its room, which knows nothing of it
 
-	declines string
+	declines uuid.UUID  // the match that the player has to decline instead; zero: none
 	region   string     // of the session or the lobby
 	session  string     // a session of the realtime lobby that waits with it; "": none
 	lobby    *uuid.UUID // whose members wait with it: the room has to be locked first
@@ -53,7 +53,7 @@ type cancelling struct {
 func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	var left bool
 	err := s.inTx(ctx, func(q *Queries) error {
-		c.declines, c.lobby, left = "", nil, false
+		c.declines, c.lobby, left = uuid.Nil, nil, false
 		held, err := q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub, PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // it has left, or is another's: the caller reads it next
@@ -61,7 +61,7 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 		if err != nil {
 			return err
 		}
-		if c.declines, err = q.mayLeave(ctx, c.universe, held); err != nil || c.declines != "" {
+		if c.declines, err = q.mayLeave(ctx, c.universe, held); err != nil || c.declines != uuid.Nil {
 			return err
 		}
 		c.region, c.session = held.SessionRegion, held.Session
@@ -105,19 +105,19 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 
 // mayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits for a server
 // ends when one of its tickets leaves.
-func (q *Queries) mayLeave(ctx context.Context, region string, held LockPlayerTicketRow) (declines string, err error) {
+func (q *Queries) mayLeave(ctx context.Context, region string, held LockPlayerTicketRow) (declines uuid.UUID, err error) {
 	if !held.Pending {
-		return "", nil
+		return uuid.Nil, nil
 	}
 	id, ours := readyCheckOf(held.MatchedIn)
 	if !ours {
-		return "", newError(Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
+		return uuid.Nil, newError(Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
 	}
 	state, err := q.ReadyCheckState(ctx, ReadyCheckStateParams{Region: region, ID: id})
 	if state == "proposed" {
-		return id.String(), err
+		return id, err
 	}
-	return "", err
+	return uuid.Nil, err
 }
 
 // readyCheckOf returns the match in a ticket's mark, if it is a ready check of ours and not a match of a cycle.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/match"
 )
 
@@ -16,8 +17,8 @@ type ticketReading struct{ id, sub string }
 
 func (r ticketReading) bytes() int { return textBytes(r.id, r.sub) }
 
-// PlayerTicket returns a ticket as one of its players sees it, and notes that the player has seen it. Those that are asked for
-// at a time are read together. Errors: NotFound, "ticket_unknown", also where the player is no member; Gone, "ticket_ended",
+// PlayerTicket returns a ticket as one of its players sees it, notes that the player has seen it, and renews its lease. Those that are
+// asked for at a time are read and renewed together. Errors: NotFound, "ticket_unknown", also where the player is no member; Gone, "ticket_ended",
 // where it left longer ago than Timing.AssignedFor; Unavailable.
 func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (PlayerTicket, error) {
 	if !IssuedHere(region, TicketID, id) {
@@ -35,7 +36,7 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*b
 	if err != nil {
 		return err
 	}
-	if err := s.see(ctx, region, calls, rows); err != nil {
+	if err := s.noteReads(ctx, region, calls, rows); err != nil {
 		return err
 	}
 	for _, r := range rows {
@@ -45,18 +46,32 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*b
 	return nil
 }
 
-// see notes which players have read a waiting ticket for the first time.
-func (s *Store) see(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []PlayerTicketsRow) error {
-	p := SeeTicketsParams{Region: region}
+// noteReads stores which players have read a waiting ticket for the first time, and keeps tickets alive whose players still ask.
+func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []PlayerTicketsRow) error {
+	seen, alive := SeeTicketsParams{Region: region}, KeepAliveParams{Region: region}
 	for _, r := range rows {
-		if c := calls[r.N-1]; r.Waits && !r.Seen && slices.Contains(r.Party, c.Req.sub) {
-			p.Tickets, p.Subs = append(p.Tickets, c.Req.id), append(p.Subs, c.Req.sub)
+		c := calls[r.N-1]
+		if !r.Waits || !slices.Contains(r.Party, c.Req.sub) {
+			continue
+		}
+		if !r.Seen {
+			seen.Tickets, seen.Subs = append(seen.Tickets, c.Req.id), append(seen.Subs, c.Req.sub)
+		}
+		if r.Renewable && !slices.Contains(alive.Ids, c.Req.id) {
+			alive.Ids = append(alive.Ids, c.Req.id)
 		}
 	}
-	if len(p.Tickets) == 0 {
+	var p tx.Pipeline
+	if len(seen.Tickets) > 0 {
+		queueExec(&p, (*Queries).SeeTickets, seen)
+	}
+	if len(alive.Ids) > 0 {
+		queueExec(&p, (*Queries).KeepAlive, alive)
+	}
+	if p.Empty() {
 		return nil
 	}
-	return s.q.SeeTickets(ctx, p)
+	return s.q.send(ctx, &p)
 }
 
 // clockSkew allows for the clock of the replica that made an id.
@@ -153,7 +168,7 @@ func (r PlayerTicketsRow) readyCheck() *PlayerReadyCheck {
 	if r.MatchState == "accepted" {
 		until = until.Add(-acceptedHold)
 	}
-	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine}
+	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine, Declined: r.Declined}
 }
 
 // onceItLeft reads the last event, or, where an older release or a client of Open Match took the ticket out, what became of it.

@@ -250,6 +250,34 @@ func TestLeases(t *testing.T) {
 	require.Equal(t, "client_gone", b.sees("ada", id).Reason)
 }
 
+// Pins a player who polls and is thrown out as client_gone. A poll soon after another one writes nothing, and a stranger renews nothing.
+func TestReadingKeepsATicketAlive(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.queues(asks("ada", []string{"ada", "bo"}, "duel"))
+	b.sees("bo", id)
+	left := func() time.Duration { return one[time.Duration](b, "SELECT expires_at - now() FROM tickets") }
+	row := one[string](b, "SELECT ctid::text FROM tickets")
+	b.sees("ada", id)
+	require.Equal(t, row, one[string](b, "SELECT ctid::text FROM tickets"), "its lease is new")
+	for _, sub := range []string{"ada", "bo"} {
+		b.exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
+		b.sees(sub, id)
+		require.Greater(t, left(), 50*time.Second)
+	}
+	b.exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
+	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
+	refusedTicket(t, err, db.NotFound, "ticket_unknown", "")
+	require.Less(t, left(), 36*time.Second)
+	_, err = b.AnyTicket(t.Context(), universe, id)
+	require.NoError(t, err)
+	require.Less(t, left(), 36*time.Second, "an operator looks at it")
+	b.exec("UPDATE tickets SET ends_at = now() + interval '10 seconds', expires_at = now() + interval '10 seconds'")
+	row = one[string](b, "SELECT ctid::text FROM tickets")
+	b.sees("ada", id)
+	require.Equal(t, row, one[string](b, "SELECT ctid::text FROM tickets"), "no lease outlasts the time in the queue")
+}
+
 func TestPause(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -329,10 +357,10 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	require.False(t, b.sees("ada", id).ReadyCheck.You)
 	declines, err := b.CancelPlayerTicket(t.Context(), universe, id, "ada")
 	require.NoError(t, err)
-	require.Equal(t, m.String(), declines)
+	require.Equal(t, m, declines)
 	b.exec("UPDATE matches SET state = 'accepted'")
 	declines, err = b.CancelPlayerTicket(t.Context(), universe, id, "ada")
 	require.NoError(t, err)
-	require.Empty(t, declines)
+	require.Zero(t, declines)
 	require.Equal(t, db.TicketCancelled, b.sees("bo", id).State, "a match that waits for a server ends when a ticket leaves")
 }

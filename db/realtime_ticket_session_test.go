@@ -82,6 +82,23 @@ func TestATakeoverKeepsTheTicketInTheQueue(t *testing.T) {
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM ticket_events"))
 }
 
+// Pins `owner IS NOT NULL` of HoldSessionEpochs: a request that comes late, from a connection whose session is suspended with the
+// same epoch, queues nobody and cancels nothing.
+func TestASuspendedSessionDoesNotQueue(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
+	k := n.enqueue(wants(bo, "duel", 2))
+	n.suspend(true, ada, bo)
+	_, err := n.EnqueueRealtime(t.Context(), wants(ada, "duel", 2))
+	requireKind(t, db.Superseded, "session_superseded", err)
+	_, err = n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(bo))
+	requireKind(t, db.Superseded, "session_superseded", err)
+	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
+	n.requireInvariants()
+}
+
 // Pins a party that is matched while one of its members is away, since another one came back.
 func TestATicketOfAPartyWaitsForAllItsMembers(t *testing.T) {
 	t.Parallel()

@@ -132,21 +132,24 @@ UPDATE ticket_players p SET seen_at = clock_timestamp() FROM (
 
 -- name: PlayerTickets :many
 -- Returns tickets as their players see them, a row for each id and player, in one snapshot. Each table is looked up by its key;
--- events only from the ticket's creation on, so that few partitions are read.
+-- events only from the ticket's creation on, so that few partitions are read. renewable: a third of the lease has passed, so that
+-- players who poll cause a write now and then, and not one a call.
 SELECT w.n::int AS n, (t.id IS NOT NULL)::bool AS waits, coalesce(t.created, 0)::bigint AS created, coalesce(t.version, 0)::int AS version,
        (t.paused_at IS NOT NULL)::bool AS paused,
        coalesce(t.pending_at > statement_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending,
-       coalesce(t.matched_in, '')::bytea AS matched_in, coalesce(t.kept_alive, '0')::interval AS kept_alive, coalesce(t.body, '')::bytea AS body,
+       coalesce(t.matched_in, '')::bytea AS matched_in, coalesce(t.kept_alive, '0')::interval AS kept_alive,
+       coalesce(t.expires_at < least(statement_timestamp() + t.kept_alive * 2 / 3, t.ends_at), false)::bool AS renewable, coalesce(t.body, '')::bytea AS body,
        coalesce(e.n, 0)::int AS event, coalesce(e.state, '')::text AS state, coalesce(e.reason, '')::text AS reason, e.match_id,
        coalesce(e.detail, '{}')::text AS detail, coalesce(e.at, 'epoch')::timestamptz AS at, coalesce(e.party, '{}')::text[] AS past_party,
        coalesce(p.party, '{}')::text[] AS party, coalesce(p.profiles, '{}')::text[] AS profiles, coalesce(p.seen, false)::bool AS seen,
        (s.id IS NOT NULL)::bool AS settled, s.assignment, coalesce(s.settled_at, 'epoch')::timestamptz AS settled_at,
        coalesce(m.state, '')::text AS match_state, coalesce(m.deadline, 'epoch')::timestamptz AS deadline, coalesce(m.players, 0)::int AS players,
-       coalesce(m.accepted, 0)::int AS accepted, coalesce(m.mine, false)::bool AS mine, statement_timestamp()::timestamptz AS now
+       coalesce(m.accepted, 0)::int AS accepted, coalesce(m.mine, false)::bool AS mine,
+       coalesce(m.declined, false)::bool AS declined, statement_timestamp()::timestamptz AS now
 FROM (SELECT generate_subscripts(@ids::text[], 1) AS n, unnest(@ids::text[]) COLLATE "C" AS id, unnest(@subs::text[]) COLLATE "C" AS sub,
              unnest(@since::timestamptz[]) AS since) w
 LEFT JOIN LATERAL (
-    SELECT o.id, o.created, o.version, o.paused_at, o.pending_at, o.matched_in, o.kept_alive, o.body FROM tickets o
+    SELECT o.id, o.created, o.version, o.paused_at, o.pending_at, o.matched_in, o.kept_alive, o.expires_at, o.ends_at, o.body FROM tickets o
     WHERE o.region = @region AND o.id = w.id OFFSET 0) t ON true
 LEFT JOIN LATERAL (
     SELECT o.n, o.state, o.reason, o.match_id, o.detail, o.at, o.party FROM ticket_events o
@@ -161,7 +164,8 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT o.state, o.deadline, jsonb_array_length(o.roster) AS players,
            (SELECT count(*) FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.accepted) AS accepted,
-           EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = w.sub AND a.accepted) AS mine
+           EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = w.sub AND a.accepted) AS mine,
+           EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = ANY (p.party) AND NOT a.accepted) AS declined
     FROM matches o WHERE o.region = @region AND o.id = e.match_id AND t.id IS NOT NULL OFFSET 0) m ON true
 ORDER BY w.n;
 

@@ -173,7 +173,7 @@ func ExamplePlayer_Queue() {
 		fmt.Println(status.State)
 		switch status.State {
 		case sdk.QueueAccepting:
-			if _, err := ticket.Accept(ctx); err != nil {
+			if _, err := ticket.Accept(ctx, status.MatchID); err != nil {
 				panic(err)
 			}
 		case sdk.QueueAssigned:

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // TicketRequest asks for a match. What the names of profiles and attributes mean, the operator's profiles say.
@@ -45,7 +47,7 @@ const (
 	QueueQueued           QueueState = "queued"
 	QueuePaused           QueueState = "paused"
 	QueueMatched          QueueState = "matched"
-	QueueAccepting        QueueState = "accepting" // call Accept or Decline until Accept.Until
+	QueueAccepting        QueueState = "accepting" // call Accept or Decline with the MatchID, until Accept.Until
 	QueueWaitingForServer QueueState = "waiting_for_server"
 	QueueAssigned         QueueState = "assigned" // call Resolve with the Handle
 	QueueDeclined         QueueState = "declined"
@@ -79,6 +81,7 @@ type QueueStatus struct {
 	Team     string `json:"team"` // of the caller
 
 	Reason string `json:"reason"` // of a final state
+	Detail string `json:"detail"` // the reason in words, for people
 }
 
 // QueueEstimate is how long tickets like this one waited of late.
@@ -102,11 +105,12 @@ type ReadyCheck struct {
 	Until    time.Time `json:"until"`
 	Players  int       `json:"players"`
 	Accepted int       `json:"accepted"`
-	You      bool      `json:"you"` // the caller has accepted
+	You      bool      `json:"you"`      // the caller has accepted
+	Declined bool      `json:"declined"` // a player of the ticket has declined or cancelled: it leaves the queue in a moment
 }
 
 // Queued is a ticket in the queue. Make it with [Player.Queue] or [Player.Queued]. The ticket stays in the queue while one of its
-// players waits in Next or Watch; without that it expires after half a minute. Next and Watch are for one goroutine, the other
+// players calls Next or Watch; 30 seconds after the last of these calls it expires. Next and Watch are for one goroutine, the other
 // methods are safe for concurrent use.
 type Queued struct {
 	player *Player
@@ -170,14 +174,28 @@ func (q *Queued) Cancel(ctx context.Context) (QueueStatus, error) {
 	return q.change(ctx, call{method: http.MethodDelete, path: q.path("")})
 }
 
-// Accept accepts the match for the caller. Errors: [ErrTooLate], [ErrNotFound], [ErrGone].
-func (q *Queued) Accept(ctx context.Context) (QueueStatus, error) {
-	return q.change(ctx, call{method: http.MethodPost, path: q.path("/accept")})
+// Accept accepts a match for the caller. matchID is the MatchID of the status in which the player was asked: the ticket may be in
+// another match when the player answers, which is ErrTooLate. Errors: [ErrTooLate], [ErrInvalid] for a matchID that is none,
+// [ErrNotFound], [ErrGone].
+func (q *Queued) Accept(ctx context.Context, matchID string) (QueueStatus, error) {
+	return q.answer(ctx, "/accept", matchID)
 }
 
-// Decline declines the match; the caller's party leaves the queue. Errors: as Accept.
-func (q *Queued) Decline(ctx context.Context) (QueueStatus, error) {
-	return q.change(ctx, call{method: http.MethodPost, path: q.path("/decline")})
+// Decline declines a match; the caller's party leaves the queue. matchID and errors are as those of Accept.
+func (q *Queued) Decline(ctx context.Context, matchID string) (QueueStatus, error) {
+	return q.answer(ctx, "/decline", matchID)
+}
+
+func (q *Queued) answer(ctx context.Context, path, matchID string) (QueueStatus, error) {
+	if uuid.Validate(matchID) != nil {
+		return QueueStatus{}, fmt.Errorf("sdk: %q is not the MatchID of a status: %w", matchID, ErrInvalid)
+	}
+	return q.change(ctx, call{method: http.MethodPost, path: q.path(path), body: readyAnswer{matchID}})
+}
+
+// readyAnswer names the match that the player was asked about.
+type readyAnswer struct {
+	MatchID string `json:"match_id"`
 }
 
 func (q *Queued) change(ctx context.Context, k call) (QueueStatus, error) {

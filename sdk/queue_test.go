@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/sdk"
@@ -55,7 +56,7 @@ func TestQueue(t *testing.T) {
 	require.Equal(t, q.ticket.ID(), again.ID())
 	_, err = q.bob.Queue(t.Context(), sdk.TicketRequest{Profiles: []string{"other"}})
 	require.ErrorIs(t, err, sdk.ErrTicketExists)
-	_, err = q.ticket.Accept(t.Context())
+	_, err = q.ticket.Accept(t.Context(), uuid.NewString())
 	require.ErrorIs(t, err, sdk.ErrTooLate)
 
 	require.NoError(t, q.director.Match("eu", "duel", true, q.ticket.ID()))
@@ -63,11 +64,17 @@ func TestQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, sdk.QueueAccepting, status.State)
 	require.Equal(t, 2, status.Accept.Players)
-	accepted, err := q.ticket.Accept(t.Context())
+	_, err = q.ticket.Accept(t.Context(), uuid.NewString())
+	require.ErrorIs(t, err, sdk.ErrTooLate, "another match than the player was asked about")
+	_, err = q.ticket.Decline(t.Context(), uuid.NewString())
+	require.ErrorIs(t, err, sdk.ErrTooLate)
+	_, err = q.ticket.Accept(t.Context(), "")
+	require.ErrorIs(t, err, sdk.ErrInvalid)
+	accepted, err := q.ticket.Accept(t.Context(), status.MatchID)
 	require.NoError(t, err)
 	require.True(t, accepted.Accept.You)
 	member := q.bob.Queued(q.ticket.ID())
-	_, err = member.Accept(t.Context())
+	_, err = member.Accept(t.Context(), status.MatchID)
 	require.NoError(t, err)
 	status, err = member.Next(t.Context())
 	require.NoError(t, err)

@@ -5,10 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/lattice-director/director/server/console"
+	"github.com/lattice-director/director/server/rest"
 )
 
 // Console configures the operators' console. New replaces Store, the store of Doctor, Explain, Universe, TrustedProxies, FailureRate, Log, Metrics and Tracer of its options with
@@ -22,7 +21,7 @@ type Console struct {
 
 // consoleServer is the console on its listener.
 type consoleServer struct {
-	http     *http.Server
+	http     *rest.HTTPServer
 	listener net.Listener // after Listen
 }
 
@@ -41,10 +40,8 @@ func (s *Server) mountConsole(config *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	s.console = &consoleServer{http: s.httpServer(handler)}
-	s.console.http.TLSConfig = config.Clone()
-	s.console.http.ReadTimeout, s.console.http.WriteTimeout = 10*time.Second, 30*time.Second
-	s.console.http.RegisterOnShutdown(handler.Stop) // Shutdown waits for streams, which end only by this.
+	s.console = &consoleServer{http: s.httpServer(handler, config)}
+	s.console.http.OnShutdown(handler.Stop) // Shutdown waits for streams, which end only by this.
 	return nil
 }
 

@@ -1,9 +1,43 @@
 package server
 
-import "github.com/gin-gonic/gin"
+import (
+	"net"
 
-// Routes returns all mounted routes.
+	"github.com/gin-gonic/gin"
+)
+
+// Routes returns all routes of the API.
 func (s *Server) Routes() gin.RoutesInfo { return s.engine.Routes() }
+
+// Listener is a listener of HTTP and what is mounted on it.
+type Listener struct {
+	Name   string
+	Addr   net.Addr
+	Routes gin.RoutesInfo
+}
+
+// Listeners returns all listeners of HTTP, after Listen. All faces must be served.
+func (s *Server) Listeners() []Listener {
+	upgrade := gin.RouteInfo{Method: "GET", Path: "/"} // it answers any path
+	return []Listener{
+		{"api", s.Addr(), s.engine.Routes()},
+		{"orchestrator", s.OrchestratorAddr(), append(s.agents.api.Routes(), upgrade)},
+		{"realtime", s.RealtimeAddr(), gin.RoutesInfo{upgrade}},
+		{"control", s.RealtimeControlAddr(), s.control.Handler().(*gin.Engine).Routes()},
+		{"console", s.ConsoleAddr(), s.console.http.Handler().(interface{ Routes() gin.RoutesInfo }).Routes()},
+		{"metrics", s.MetricsAddr(), gin.RoutesInfo{{Method: "GET", Path: "/metrics"}, {Method: "GET", Path: "/debug/pprof/"}, {Method: "GET", Path: "/"}}},
+	}
+}
+
+// GRPCMethods returns the full names of all methods over gRPC.
+func (s *Server) GRPCMethods() (names []string) {
+	for service, info := range s.openMatch.ServiceInfo() {
+		for _, method := range info.Methods {
+			names = append(names, "/"+service+"/"+method.Name)
+		}
+	}
+	return names
+}
 
 // Waiting returns the number of calls that wait for a ticket.
 func (s *Server) Waiting() int { return s.hub.Following() }

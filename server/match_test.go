@@ -17,14 +17,16 @@ import (
 )
 
 // worker runs the director's loop with a store of its own, as in another pod.
-func (b *bundle) worker() {
+func (b *bundle) worker() (stop func()) {
 	b.t.Helper()
 	l, err := loop.New(loop.Options{Store: storetest.Open(b.t, b.config.db.URL), Universe: "global", Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx) })
-	b.t.Cleanup(func() { cancel(); running.Wait() })
+	stop = func() { cancel(); running.Wait() }
+	b.t.Cleanup(stop)
+	return stop
 }
 
 // await waits for the states of a ticket by long polls, as a player does, until it is in one of them.
@@ -150,6 +152,51 @@ func TestReadyCheckDeclined(t *testing.T) {
 	}
 	b.await("ada", ada, "assigned")
 	b.await("cy", cy, "assigned")
+}
+
+// Pins players who accept a match that they were never asked about: the one on their screen has ended, and the ticket is in the next.
+func TestAnAnswerIsForTheMatchThatWasAskedAbout(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("asked", asked)
+	b.worker()
+	b.register("a")
+	ada, bo := b.queue("ada", fields{"profiles": []string{"asked"}}), b.queue("bo", fields{"profiles": []string{"asked"}})
+	first := b.await("ada", ada, "accepting")["match_id"]
+	b.ticketCall("bo", http.MethodPost, "/"+bo+"/decline", fields{"match_id": first}).ok(http.StatusOK)
+	b.await("ada", ada, "queued")
+	cy := b.queue("cy", fields{"profiles": []string{"asked"}})
+	second := b.await("ada", ada, "accepting")["match_id"]
+	require.NotEqual(t, first, second)
+	for _, answer := range []string{"accept", "decline"} {
+		late := b.ticketCall("ada", http.MethodPost, "/"+ada+"/"+answer, fields{"match_id": first}).problem(http.StatusConflict, "too_late")
+		ticket := late["ticket"].(map[string]any)
+		require.Equal(t, []any{"accepting", second}, []any{ticket["state"], ticket["match_id"]}, "what to ask the player now")
+		check := ticket["accept"].(map[string]any)
+		require.Equal(t, []any{0.0, false, nil}, []any{check["accepted"], check["you"], check["declined"]})
+		b.ticketCall("ada", http.MethodPost, "/"+ada+"/"+answer, fields{"match_id": ""}).problem(http.StatusBadRequest, "invalid_request")
+		b.ticketCall("ada", http.MethodPost, "/"+ada+"/"+answer, fields{"matchid": second}).problem(http.StatusBadRequest, "invalid_request")
+	}
+	b.ticketCall("ada", http.MethodPost, "/"+ada+"/accept", fields{"match_id": second}).ok(http.StatusOK)
+	b.ticketCall("cy", http.MethodPost, "/"+cy+"/accept", fields{"match_id": nil}).ok(http.StatusOK)
+	b.await("ada", ada, "assigned")
+}
+
+// Pins DELETE during a ready check, whose answer did not say that the ticket leaves.
+func TestLeavingDuringAReadyCheckSaysSo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("asked", asked)
+	b.register("a")
+	ada, _ := b.queue("ada", fields{"profiles": []string{"asked"}}), b.queue("bo", fields{"profiles": []string{"asked"}})
+	stop := b.worker()
+	b.await("ada", ada, "accepting")
+	stop() // so that nobody judges the ready check
+	left := b.ticketCall("ada", http.MethodDelete, "/"+ada, nil).ok(http.StatusOK)
+	require.Equal(t, []any{"accepting", true}, []any{left["state"], left["accept"].(map[string]any)["declined"]})
+	require.Equal(t, left["accept"], b.ticketCall("ada", http.MethodGet, "/"+ada, nil).ok(http.StatusOK)["accept"])
+	b.worker()
+	require.Equal(t, "not_accepted", b.await("ada", ada, "declined")["reason"])
 }
 
 // Whoever says nothing until the deadline leaves the queue; those who accepted keep their place.

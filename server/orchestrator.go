@@ -52,6 +52,7 @@ type agents struct {
 	events *roster.Events
 	caller *command.Caller
 	hosts  *roomhost.Host
+	api    *orchestrator.REST
 
 	endStreams context.CancelFunc
 }
@@ -90,12 +91,11 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	})
 	var streams context.Context
 	streams, a.endStreams = context.WithCancel(context.Background())
-	face, err := orchestrator.NewREST(s.restOfAgents(streams, o, a))
-	if err != nil {
+	if a.api, err = orchestrator.NewREST(s.restOfAgents(streams, o, a)); err != nil {
 		return nil, err
 	}
 	connections := o.Options
-	connections.Store, connections.Log, connections.TLS, connections.FailureRate, connections.Handler = store, log, config.Clone(), s.options.FailureRate, face
+	connections.Store, connections.Log, connections.TLS, connections.FailureRate, connections.Handler = store, log, config.Clone(), s.options.FailureRate, a.api
 	a.Server, err = orchestrator.New(connections)
 	return a, err
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/lattice-director/director/server/projects"
 	"github.com/lattice-director/director/server/realtime"
@@ -42,9 +40,7 @@ func (s *Server) mountRealtime(config *tls.Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	s.control = s.httpServer(handler)
-	s.control.TLSConfig = config.Clone()
-	s.control.ReadTimeout, s.control.WriteTimeout = 10*time.Second, 30*time.Second
+	s.control = s.httpServer(handler, config)
 	return nil
 }
 
@@ -92,12 +88,4 @@ func (s *Server) RealtimeControlAddr() net.Addr {
 		return nil
 	}
 	return s.controlListener.Addr()
-}
-
-// serveOn answers requests on a listener until the server is shut down. Errors: the listener's.
-func (s *Server) serveOn(h *http.Server, l net.Listener) error {
-	if s.options.usesTLS() {
-		return h.ServeTLS(l, "", "")
-	}
-	return h.Serve(l)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,17 +11,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lattice-director/director/server/rest"
 )
 
-// httpServer makes a server whose limits bound the cost of a connection before authentication.
-func (s *Server) httpServer(handler http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       90 * time.Second,
-		MaxHeaderBytes:    32 << 10,                                                    // an access token has up to 8 KiB
-		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // mostly failed TLS handshakes of scanners
-	}
+// httpServer makes a server of short calls. Those that wait set write deadlines of their own.
+func (s *Server) httpServer(handler http.Handler, config *tls.Config) *rest.HTTPServer {
+	return rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, TLS: config.Clone(), WriteTimeout: 30 * time.Second, Log: s.options.Log})
 }
 
 // Listen opens the listeners that the options do not hold. Run calls it; call it before to learn the addresses.
@@ -93,7 +90,7 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { s.bevygap.Run(background) })
 	}
 	failed := make(chan error, 7) // one for each server below
-	running.Go(func() { failed <- s.serveOn(s.api, s.listener) })
+	running.Go(func() { failed <- s.api.Serve(s.listener) })
 	if s.openMatch != nil {
 		running.Go(func() { s.openMatch.Run(background) })
 		running.Go(func() { failed <- s.openMatch.Serve() })
@@ -107,10 +104,10 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { failed <- s.realtime.Serve() })
 	}
 	if s.control != nil {
-		running.Go(func() { failed <- s.serveOn(s.control, s.controlListener) })
+		running.Go(func() { failed <- s.control.Serve(s.controlListener) })
 	}
 	if s.console != nil {
-		running.Go(func() { failed <- s.serveOn(s.console.http, s.console.listener) })
+		running.Go(func() { failed <- s.console.http.Serve(s.console.listener) })
 	}
 	if s.metricsListener != nil {
 		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })

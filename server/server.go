@@ -53,13 +53,13 @@ type Server struct {
 	options   Options
 	engine    *gin.Engine
 	guarded   http.Handler // the engine behind the players' gate
-	api       *http.Server
-	metrics   *http.Server
+	api       *rest.HTTPServer
+	metrics   *rest.HTTPServer
 	openMatch *openmatch.Server               // nil when Open Match is not served
 	agents    *agents                         // nil where Rivalis is not served
 	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
 	realtime  *realtime.Server                // nil where the realtime lobby is not served
-	control   *http.Server                    // of the realtime lobby's projects; nil where it is not served
+	control   *rest.HTTPServer                // of the realtime lobby's projects; nil where it is not served
 	console   *consoleServer                  // nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
@@ -107,10 +107,8 @@ func New(options Options) (*Server, error) {
 	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
 		return nil, err
 	}
-	s.api = s.httpServer(s.handler())
-	s.api.TLSConfig = config
-	s.api.ReadTimeout, s.api.WriteTimeout = 10*time.Second, 30*time.Second
-	s.metrics = s.httpServer(o.Metrics.Handler()) // without these timeouts, because the caller chooses how long a profile takes
+	s.api = s.httpServer(s.handler(), config)
+	s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Log: o.Log}) // the caller chooses how long a profile takes
 	return s, nil
 }
 
@@ -179,7 +177,7 @@ func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
 		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
 	providers := rest.NewGate(hooksInFlight, o.Metrics.HTTP, o.Log)
-	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, providers.Enter, rest.Deadline(o.CallTimeout)), o.Store, o.Deployments)
+	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, rest.DropBody, providers.Enter, rest.Deadline(o.CallTimeout)), o.Store, o.Deployments)
 }
 
 // hooksInFlight bounds the webhooks that are decided at a time.

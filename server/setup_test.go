@@ -44,6 +44,7 @@ type bundle struct {
 	issuer issuer
 	client *http.Client
 	config config
+	ticket string // see waitingTicket
 	stop   func() // stops the replica and waits for its end
 	sealer *token.Sealer
 }

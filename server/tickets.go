@@ -34,7 +34,7 @@ func (s *Server) mountTickets(short, lasting gin.IRouter) {
 type readyChecks struct{ *db.Store }
 
 // AnswerReadyCheck implements play.TicketStore.
-func (r readyChecks) AnswerReadyCheck(ctx context.Context, region, ticket, sub string, accept bool) error {
-	_, err := r.Store.AnswerReadyCheck(ctx, region, ticket, sub, accept)
+func (r readyChecks) AnswerReadyCheck(ctx context.Context, region string, answer db.ReadyCheckAnswer) error {
+	_, err := r.Store.AnswerReadyCheck(ctx, region, answer)
 	return err
 }

@@ -70,12 +70,28 @@ func TestTickets(t *testing.T) {
 	second := b.queue("dave", fields{"profiles": []string{"ranked"}})
 	require.Equal(t, "queued", b.ticketCall("bob", http.MethodGet, "/"+id, nil).ok(http.StatusOK)["state"])
 	left := b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
-	require.Equal(t, fields{"ticket_id": id, "state": "cancelled", "version": 2.0, "party": []any{"alice", "bob"}, "reason": "cancelled_by_member"}, left)
+	require.Equal(t, fields{"ticket_id": id, "state": "cancelled", "version": 2.0, "party": []any{"alice", "bob"}, "reason": "cancelled_by_member", "detail": "a player of the party cancelled it"}, left)
 	require.Equal(t, left, b.ticketCall("alice", http.MethodDelete, "/"+id, nil).ok(http.StatusOK), "again: the same")
 
 	b.assign(second, assignmentTo("203.0.113.7:7777"))
 	conflict := b.ticketCall("dave", http.MethodDelete, "/"+second, nil).problem(http.StatusConflict, "assigned")
 	require.Equal(t, "203.0.113.7:7777", conflict["ticket"].(map[string]any)["endpoint"])
+}
+
+// Pins a long poll without a version, which did not wait.
+func TestAPollWithoutAVersionWaitsForAChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duelDocument)
+	id := b.queue("alice", fields{"profiles": []string{"duel"}})
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=30s&version=0", nil).ok(http.StatusOK)["version"], "at once")
+	answers := make(chan fields, 1)
+	go func() { answers <- b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=30s", nil).ok(http.StatusOK) }()
+	require.Eventually(t, func() bool { return b.server.Waiting() == 1 }, 10*time.Second, time.Millisecond)
+	require.Empty(t, answers)
+	b.ticketCall("alice", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
+	left := <-answers
+	require.Equal(t, []any{"cancelled", 2.0, "a player of the party cancelled it"}, []any{left["state"], left["version"], left["detail"]})
 }
 
 // An invalid ticket is refused whole, and every invalid field is named.
@@ -118,7 +134,7 @@ func TestLongPolls(t *testing.T) {
 		go func() { answers <- b.ticketCall(sub, http.MethodGet, "/"+id+"?wait=60s&version=1", nil) }()
 	}
 	require.Eventually(t, func() bool { return b.server.Waiting() == 3 }, 30*time.Second, time.Millisecond)
-	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s", nil).ok(http.StatusOK)["version"], "it knew nothing")
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s&version=0", nil).ok(http.StatusOK)["version"], "it knew nothing")
 	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=10ms&version=1", nil).ok(http.StatusOK)["version"], "its time is over")
 	b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
 	for range 3 {

@@ -22,9 +22,6 @@ type announcement struct {
 	CertDigest  string            `json:"cert_digest"`
 }
 
-// Spelled implements rest.Spelled.
-func (*announcement) Spelled() {}
-
 // over returns the options of a server with what it says about itself.
 func (a *announcement) over(o sdk.ServerOptions) sdk.ServerOptions {
 	set(&o.InstanceID, a.InstanceID)

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/server/rest"
 )
 
 // Options configure a [Sidecar].
@@ -36,7 +36,7 @@ type Options struct {
 type Sidecar struct {
 	options Options
 	game    *game
-	http    *http.Server
+	http    *rest.HTTPServer
 	lines   *linesServer
 }
 
@@ -52,10 +52,7 @@ func New(o Options) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.http = &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: callTimeout + 5*time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-	}
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, WriteTimeout: callTimeout + 5*time.Second, Log: o.Log})
 	if o.Lines != nil {
 		s.lines = newLinesServer(s.game, o.Lines, o.Log)
 	}
@@ -67,7 +64,7 @@ func New(o Options) (*Sidecar, error) {
 func (s *Sidecar) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.http.Serve(s.options.HTTP); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.options.HTTP); err != nil {
 			s.game.fail(fmt.Errorf("sidecar: %w", err))
 		}
 	})

@@ -139,8 +139,38 @@ func TestADeploymentLives(t *testing.T) {
 	w.requireInvariants()
 }
 
-// Two workers: one sleeps past its claim, and the other goes on. What the sleeper decided is dropped; the server that it started is stopped.
+// Two workers: one sleeps in a call past its claim, and the other goes on until the server is ready. What the sleeper decides on
+// waking, that the server is still starting, is dropped.
 func TestASleepersDecisionIsDropped(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	id := w.want()
+	sleeper, other := w.worker(), w.worker()
+	w.step(other)
+	require.Equal(t, "starting", w.phase(id))
+	w.join(id)
+	asleep, wakes := make(chan struct{}), make(chan struct{})
+	w.mu.Lock()
+	w.script["get"] = []func() error{func() error {
+		close(asleep)
+		<-wakes
+		return provider.Fail(provider.Transient, "get", errTest)
+	}}
+	w.mu.Unlock()
+	w.elapse(10 * time.Second)
+	_, err := sleeper.runOnce(t.Context())
+	require.NoError(t, err)
+	<-asleep
+	w.let(90*time.Second, other)
+	require.Equal(t, "ready", w.phase(id))
+	close(wakes)
+	sleeper.steps.Wait()
+	require.Equal(t, "ready", w.phase(id))
+	w.requireSame()
+}
+
+// Two workers: one sleeps past its claim, and the other goes on. The server that the sleeper started is stopped.
+func TestASleepersServerIsStopped(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
 	w.lists = 300 * time.Second
@@ -161,6 +191,49 @@ func TestASleepersDecisionIsDropped(t *testing.T) {
 	sleeper.steps.Wait()
 	require.Equal(t, []string{own}, w.refs())
 	require.Equal(t, own, one[string](w.bundle, "SELECT ref FROM deployments WHERE id = $1", id))
+}
+
+// claimed claims the deployments that are due, and returns the first one's step.
+func (w *works) claimed(p *provisioner) *step {
+	w.bundle.t.Helper()
+	ctx := w.bundle.t.Context()
+	_, err := p.owned(ctx)
+	require.NoError(w.bundle.t, err)
+	claimed, err := p.store.ClaimDeployments(ctx, db.ClaimDeployments{
+		Region: "eu", Provider: "shop", Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
+	})
+	require.NoError(w.bundle.t, err)
+	require.Len(w.bundle.t, claimed, 1)
+	steps, ops, err := p.prepare(ctx, "shop", claimed, time.Now())
+	require.NoError(w.bundle.t, err)
+	require.Equal(w.bundle.t, []operation{opDeploy}, ops)
+	return steps[0]
+}
+
+// Pins a Deploy after PutIntent was refused, because the deployment was stopped between the claim and the step.
+func TestNoServerIsStartedWithoutAnIntent(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	id := w.want()
+	s := w.claimed(p)
+	require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "enough"))
+	require.NoError(t, s.run(t.Context(), opDeploy))
+	require.Zero(t, w.count("deploy"))
+	require.Empty(t, w.refs())
+}
+
+// Pins the deadline of a step: a process that was frozen for longer than its claim makes no call on waking.
+func TestNoCallIsMadeAfterTheEndOfTheClaim(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	w.want()
+	s := w.claimed(p)
+	s.started = s.started.Add(-leaseOfTimeouts * p.opt.Timeout)
+	require.Error(t, s.run(t.Context(), opDeploy))
+	require.Zero(t, w.count("deploy"))
+	require.Empty(t, w.refs())
 }
 
 func TestPermanentErrorsPauseTheVersion(t *testing.T) {

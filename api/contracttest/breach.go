@@ -108,6 +108,9 @@ func ofObject(s *openapi3.Schema) []breach {
 		list = append(list, breach{at: "." + name, name: "required", value: without(object, name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if misspelt := name + "x"; len(name) > 2 { // nobody can tell what a mistake in two letters stands for
+			list = append(list, breach{at: "." + misspelt, name: "x-misspelt", value: with(object, misspelt, nil)})
+		}
 		for _, b := range breaches(s.Properties[name].Value) {
 			list = append(list, breach{at: "." + name + b.at, name: b.name, value: with(object, name, b.value)})
 		}

@@ -36,7 +36,7 @@ func Smallest(s *openapi3.Schema) []byte { return encode(smallest(s)) }
 type Case struct {
 	Name  string // unique within the schema, such as "joined[0].sub maxLength"
 	Field string // the field, as in errors[].field of a problem: "joined[0].sub"; empty for the body as a whole
-	Rule  string // the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern"
+	Rule  string // the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt" for an unknown name that resembles a property's
 	Body  []byte // JSON
 }
 

@@ -231,7 +231,7 @@ func TestReferenceProfiles(t *testing.T) {
 		"A profile is a document of YAML or JSON, of at most 64 KiB. [How to write one](../how-to/matchmaking-profile.md). Reading is strict: a key that is not listed here is refused.\n" +
 		"`director profiles schema` prints a JSON Schema of it for editors.\n\n" +
 		"Numbers are finite, limits are inclusive, and texts are compared byte by byte. Durations have a unit: `60ms`, `10s`, `1m30s`. Anchors and aliases of YAML are\n" +
-		"allowed, tags and merge keys are not. A profile has at most 32 rules, 16 teams, 1,024 players and 16 roles.\n")
+		"allowed, tags and merge keys are not. A profile has at most 32 rules, 64 teams, 1,024 players and 16 roles.\n")
 	for _, section := range profile.Reference() {
 		if section.Title != "" {
 			fmt.Fprintf(&page, "\n## %s\n", section.Title)

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/server/rest"
 )
 
 func (p *program) work() *cobra.Command {
@@ -64,12 +62,9 @@ func (p *process) serveMetrics(ctx context.Context) error {
 	if err != nil {
 		return listenError(err, "--metrics-addr")
 	}
-	s := &http.Server{Handler: p.metrics.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 90 * time.Second}
+	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Log: p.log})
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", listener.Addr().String()))
-	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return s.Serve(listener)
 }

@@ -79,7 +79,7 @@ func TestReadyChecksOutlastTheirVersion(t *testing.T) {
 	b.profile("duel", duel)
 	b.decides("duel", 2)
 	for sub, id := range map[string]string{"ada": ada, "bo": bo} {
-		_, err := b.AnswerReadyCheck(t.Context(), universe, id, sub, true)
+		_, err := b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
 		require.NoError(t, err)
 	}
 	b.eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")

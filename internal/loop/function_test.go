@@ -291,7 +291,7 @@ func TestAMatchOfAFunctionIsAccepted(t *testing.T) {
 	tickets := map[string]string{"ada": f.ticket(1000, party("ada"), "duel"), "bo": f.ticket(1000, party("bo"), "duel")}
 	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
 	for sub, id := range tickets {
-		_, err := f.AnswerReadyCheck(t.Context(), universe, id, sub, true)
+		_, err := f.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
 		require.NoError(t, err)
 	}
 	f.eventually(2, assigned)

@@ -59,7 +59,7 @@ const teamsExtension = "director.teams"
 
 // Bounds of the teams of a match, as for those of a profile.
 const (
-	maxTeams    = 16
+	maxTeams    = 64
 	maxTeamName = 64 // bytes
 )
 

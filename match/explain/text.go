@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lattice-director/director/match"
 )
 
 // Text returns the document as text: a line with the answer for each profile, and the details below it.
@@ -14,7 +16,7 @@ func (t Ticket) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ticket %s: %s%s", t.TicketID, strings.ReplaceAll(t.State, "_", " "), t.age())
 	if t.Reason != "" {
-		fmt.Fprintf(&b, " (%s)", t.Reason)
+		fmt.Fprintf(&b, " (%s)", strings.TrimSuffix(t.Reason+": "+match.EndingInWords(t.Reason), ": "))
 	}
 	if t.MatchID != "" {
 		fmt.Fprintf(&b, ", match %s", t.MatchID)

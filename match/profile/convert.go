@@ -20,6 +20,7 @@ type converter struct {
 	byName     map[string][]int // indexes in p.Teams, by the name in the document
 	roles      map[string]bool  // of all teams
 	mostPlayer int              // of a match
+	fills      []fill           // teams that are to be filled first
 	ids        map[string]bool  // of rules
 	ruleCount  int
 	nodes      map[string]*node // of rules, by their ids

@@ -23,6 +23,9 @@ func (c *converter) teams(n *node) {
 			n.bad = true
 			continue
 		}
+		if size := item.get("players"); size.kind == isObject {
+			c.fills = append(c.fills, fill{size, t.Name})
+		}
 		count := item.good("count").whole(1)
 		for i := range count {
 			one := t
@@ -61,7 +64,11 @@ func (c *converter) checkTeams(n *node) {
 }
 
 func (c *converter) team(n *node) (t Team, ok bool) {
-	least, most, ok := c.rangeOf(n.get("players"))
+	size := n.get("players")
+	if size.kind == isObject {
+		size = size.get("fill")
+	}
+	least, most, ok := c.rangeOf(size)
 	t = Team{Name: n.get("name").text, Min: least, Max: most, Step: n.get("step").whole(1)}
 	if split := n.get("allow_split"); split != nil {
 		t.AllowSplit = split.flag
@@ -130,7 +137,12 @@ func playersIn(n int) string {
 
 // fewer reads the steps of fewer. Each holds the least sizes of all teams.
 func (c *converter) fewer(n *node) {
-	if n == nil {
+	switch {
+	case n != nil && len(c.fills) > 0:
+		c.add(n, "fewer is not allowed beside a team with fill: write its steps in one of them")
+		return
+	case n == nil:
+		c.shrink()
 		return
 	}
 	least := map[string]int{}
@@ -147,6 +159,34 @@ func (c *converter) fewer(n *node) {
 		if c.lower(item.get("players"), least) {
 			c.p.Fewer = append(c.p.Fewer, Fewer{After: after, Players: maps.Clone(least)})
 		}
+	}
+}
+
+// fill is the players of a team that wait for each other first.
+type fill struct {
+	node *node
+	team string // by its name in the document
+}
+
+// shrink makes steps of the teams that are to be filled first.
+func (c *converter) shrink() {
+	slices.SortStableFunc(c.fills, func(a, b fill) int { return cmp.Compare(a.node.get("for").duration(), b.node.get("for").duration()) })
+	least := map[string]int{}
+	for _, t := range c.p.Teams {
+		least[t.Name] = t.Min
+	}
+	for _, f := range c.fills {
+		after, then := f.node.get("for").duration(), f.node.get("then")
+		for _, t := range c.byName[f.team] {
+			if !c.lowerTeam(then, c.p.Teams[t], int(then.number), least) {
+				return
+			}
+		}
+		if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].After == after {
+			c.p.Fewer[last].Players = maps.Clone(least)
+			continue
+		}
+		c.p.Fewer = append(c.p.Fewer, Fewer{After: after, Players: maps.Clone(least)})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Bounds of the parts of a profile.
 const (
-	maxTeams      = 16
+	maxTeams      = 64 // 150 players in teams of three are 50; each is tried for each party
 	maxPlayers    = 1024
 	maxRoles      = 16 // over all teams
 	maxRules      = 32 // those within or, and, not included
@@ -39,8 +39,15 @@ func named(what string) text {
 	return t
 }
 
-// players is a number of players, or a range of it.
-var players = either{number{1, maxPlayers, true}, playerRange}
+// players is a number of players, a range of it, or one that shrinks.
+var (
+	players   = either{number{1, maxPlayers, true}, playerRange, fillShape}
+	fillShape = object{what: "a team to fill", fields: []field{
+		{name: "fill", of: number{2, maxPlayers, true}, required: true, about: "The number of players that the team has at first, and at most."},
+		{name: "for", of: waiting, required: true, about: "The waiting time from which fewer are enough."},
+		{name: "then", of: number{1, maxPlayers, true}, required: true, about: "The least number of players from then on."},
+	}}
+)
 
 // documentShape is the shape of a profile.
 var documentShape = object{what: "a profile", fields: []field{
@@ -112,7 +119,7 @@ var attributeShape = object{what: "an attribute", fields: []field{
 
 var teamShape = object{what: "a team", fields: []field{
 	{name: "name", of: teamName, required: true, about: "The name of the team."},
-	{name: "players", of: players, required: true, about: "The number of its players, or a range such as `3..5`."},
+	{name: "players", of: players, required: true, about: "The number of its players, or a range such as `3..5`. `{fill: 16, for: 20s, then: 4}` waits for 16, and begins with what is there, at least 4, after 20 seconds."},
 	{name: "step", of: number{1, maxPlayers, true}, initial: "1", about: "The sizes of a range count up by this: `2..6` with step 2 is 2, 4 or 6."},
 	{name: "count", of: number{1, maxTeams, true}, initial: "1", about: "So many teams of this kind. With 2 or more, their names are `NAME-1`, `NAME-2` and so on."},
 	{

@@ -94,6 +94,19 @@ func TestCanonicalIsOfTheMeaning(t *testing.T) {
 	require.NotEqual(t, want, canonical(duel("{near: skill, within: 100, widen: {every: 5s, add: 50, until: 181}}")))
 }
 
+// Pins a team that is filled first, and means something else than the steps of fewer that say the same.
+func TestFillIsFewer(t *testing.T) {
+	t.Parallel()
+	filled, err := profile.Parse([]byte(accepted["fill"]))
+	require.NoError(t, err)
+	stepped, err := profile.Parse([]byte(`name: filled
+teams: [{name: all, players: 16, step: 2}, {name: bots, players: 3, count: 2}]
+fewer: [{after: 10s, players: {bots: 1}}, {after: 20s, players: {all: 4}}]
+`))
+	require.NoError(t, err)
+	require.Equal(t, stepped, filled)
+}
+
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range refused {

@@ -26,6 +26,10 @@ var accepted = map[string]string{
 	"bom":    "\uFEFFname: duel\nteams: [{name: all, players: 2}]\n",
 	"crlf":   "name: duel\r\nteams:\r\n  - name: all\r\n    players: 2\r\n",
 	"alias":  "name: duel\nteams:\n  - &t {name: red, players: 2, roles: &r {tank: 1}}\n  - {name: blue, players: 2, roles: *r}\n",
+	"fill": `name: filled
+teams: [{name: all, players: {fill: 16, for: 20s, then: 4}, step: 2}, {name: bots, players: {fill: 3, for: 10s, then: 1}, count: 2}]
+`,
+	"many teams": "name: royale\nteams: [{name: squad, players: 1..4, count: 64}]\n",
 	"function": `{name: f, mode: [a, b], pool: {}, function: {host: mmf.internal, port: 50502, type: rest, every: 500ms}, accept: {within: 45s}, ttl: 24h,
 regions: [eu, us], attributes: {skill: {type: number, default: 1000}}, tell: [skill]}`,
 	"pool": `name: p
@@ -96,12 +100,12 @@ var refused = map[string][2]string{
 	"no teams":           {"name: a\n", "line 1, column 1: a profile needs the key teams, or function"},
 	"both":               {"name: a\nfunction: {host: h, port: 1}\nteams: [{name: a, players: 2}]\n", "line 3, column 1: teams: a profile with a function has no teams"},
 	"no players":         {"name: a\nteams: [{name: a}]\n", "line 2, column 9: teams[0]: a team needs the key players"},
-	"0 players":          {"name: a\nteams: [{name: a, players: 0}]\n", "line 2, column 28: teams[0].players: 0 is not allowed: it must be a whole number from 1 to 1024, or a range such as 3..5"},
+	"0 players":          {"name: a\nteams: [{name: a, players: 0}]\n", "line 2, column 28: teams[0].players: 0 is not allowed: it must be a whole number from 1 to 1024, or a range such as 3..5, or a mapping with the keys fill, for and then"},
 	"half a player":      {"name: a\nteams: [{name: a, players: 1.5}]\n", "line 2, column 28: teams[0].players: 1.5 is not allowed"},
 	"from 0":             {"name: a\nteams: [{name: a, players: 0..4}]\n", `line 2, column 28: teams[0].players: "0..4" is not allowed: a team has at least 1 player`},
 	"backwards":          {"name: a\nteams: [{name: a, players: 5..3}]\n", `line 2, column 28: teams[0].players: "5..3" is not allowed: a range goes up`},
 	"step":               {"name: a\nteams: [{name: a, players: 2..5, step: 2}]\n", "line 2, column 28: teams[0].players: 2 to 5 in steps of 2 is not allowed"},
-	"many teams":         {"name: a\nteams: [{name: a, players: 1, count: 9}, {name: b, players: 1, count: 8}]\n", "line 2, column 8: teams: 17 teams are too many"},
+	"many teams":         {"name: a\nteams: [{name: a, players: 1, count: 60}, {name: b, players: 1, count: 5}]\n", "line 2, column 8: teams: 65 teams are too many"},
 	"many players":       {"name: a\nteams: [{name: a, players: 513, count: 2}]\n", "line 2, column 8: teams: 1026 players are too many"},
 	"same team":          {"name: a\nteams: [{name: a, players: 1}, {name: a, players: 1}]\n", `line 2, column 39: teams[1].name: a team "a" is not allowed`},
 	"roles over players": {"name: a\nteams: [{name: a, players: 2, roles: {tank: 1, healer: 2}}]\n", "line 2, column 38: teams[0].roles: the roles need 3 players, and the team may have 2"},

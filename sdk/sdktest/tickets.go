@@ -234,13 +234,16 @@ func (d *Director) cancelTicket(r *http.Request, sub string) (any, *problem) {
 // answer records whether a player accepts. A party of which one declines leaves the queue, and the others are back in it.
 func (d *Director) answer(r *http.Request, sub string, accept bool) (any, *problem) {
 	t, p := d.ticketOf(r, sub)
+	asked, unreadable := askedMatch(r)
 	switch {
 	case p != nil:
 		return nil, p
+	case unreadable != nil:
+		return nil, newProblem(http.StatusBadRequest, "invalid_request", "match_id: %v", unreadable)
 	case t.state() == "declined" && !accept:
 		return t.document(sub), nil // the same call again
-	case t.match == nil:
-		return nil, newProblem(http.StatusConflict, "too_late", "no answer of yours is awaited")
+	case t.match == nil, asked != "" && asked != t.match.id:
+		return nil, newProblem(http.StatusConflict, "too_late", "no answer of yours is awaited for this match")
 	case accept:
 		return d.accept(t, sub)
 	}
@@ -253,6 +256,21 @@ func (d *Director) answer(r *http.Request, sub string, accept bool) (any, *probl
 	}
 	d.enter(t, "declined", map[string]any{"reason": "not_accepted", "match_id": match.id})
 	return t.document(sub), nil
+}
+
+// askedMatch returns the match that a player answers for; "" if the request has no body.
+func askedMatch(r *http.Request) (string, error) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil || len(raw) == 0 {
+		return "", err
+	}
+	var request struct {
+		MatchID *uuid.UUID `json:"match_id"`
+	}
+	if err := json.Unmarshal(raw, &request); err != nil || request.MatchID == nil {
+		return "", err
+	}
+	return request.MatchID.String(), nil
 }
 
 func (d *Director) accept(t *ticket, sub string) (any, *problem) {

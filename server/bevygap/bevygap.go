@@ -136,8 +136,8 @@ func (f *Face) Mount(r gin.IRouter) {
 	r = r.Group("", f.refuseOrigin)
 	r.GET("/matchmaker", f.page)
 	r.GET("/matchmaker/ws", f.serveSocket)
-	r.POST("/matchmaker/request/:game/:version", f.serveStream)
-	r.POST("/matchmaker/wannaplay", f.serveWannaplay)
+	r.POST("/matchmaker/request/:game/:version", rest.DropBody, f.serveStream)
+	r.POST("/matchmaker/wannaplay", rest.DropBody, f.serveWannaplay)
 }
 
 // Run seats the players who wait until ctx ends.

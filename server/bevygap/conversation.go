@@ -184,8 +184,11 @@ func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
 	}
 }
 
-// internal logs an error that is ours, and returns what the client gets.
+// internal logs an error that is ours, and returns what the client gets: nothing if the client has left, which ended the call.
 func (c *conversation) internal(ctx context.Context, err error) *failure {
+	if ctx.Err() != nil {
+		return interrupted(ctx, databaseAway)
+	}
 	f := failureOf(err)
 	if f.code == http.StatusInternalServerError {
 		c.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed", slog.Any("error", err))

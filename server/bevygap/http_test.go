@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
 )
 
 func (b *bundle) post(path, body string) answerOf {
@@ -31,6 +34,49 @@ func TestAStreamHasTheSameFrames(t *testing.T) {
 	require.Equal(t, "application/json", answer.Header.Get("Content-Type"))
 	require.Equal(t, []string{"chunked"}, answer.TransferEncoding)
 	require.Regexp(t, `^"Acknowledged"{"SessionRequestAccepted":"[0-9a-f]{32}"}({"ProgressReport":"waiting for a server"})+`+readyFrame+`$`, answer.text)
+}
+
+// slowStore answers when the caller has left.
+type slowStore struct {
+	*world
+
+	called chan struct{}
+}
+
+func (s slowStore) Offers(ctx context.Context) ([]db.Offer, error) {
+	s.called <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Pins an ERROR for a client that leaves while the database is asked for it, and a failed login for one that leaves while its token is verified.
+func TestAClientThatLeavesIsNoError(t *testing.T) {
+	t.Parallel()
+	called := make(chan struct{}, 1)
+	verify := func(ctx context.Context, _ string) (string, error) {
+		called <- struct{}{}
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	failures := rest.NewLimiter(rest.Rate{PerSecond: 1e-6, Burst: 1})
+	b := setup(t, func(o *Options) {
+		o.Store, o.Verify, o.Failures = slowStore{o.Store.(*world), called}, verify, failures
+	})
+	for _, query := range []string{"", "?access_token=x"} {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.url+"/matchmaker/request/my%20game/1.0"+query, http.NoBody)
+		require.NoError(t, err)
+		go func() { <-called; leave() }()
+		response, err := http.DefaultClient.Do(r)
+		if err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+		}
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.Eventually(t, func() bool { return strings.Count(b.log.String(), `"outcome":"left"`) == 2 }, 20*time.Second, 5*time.Millisecond)
+	require.NotContains(t, b.log.String(), `"level":"ERROR"`)
+	require.Zero(t, failures.Take("127.0.0.1"), "no failure of the address")
 }
 
 func TestAStreamEndsWithItsError(t *testing.T) {

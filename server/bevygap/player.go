@@ -3,6 +3,7 @@ package bevygap
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -48,6 +49,8 @@ func (f *Face) verify(ctx context.Context, who caller) (sub string, _ *failure) 
 	switch {
 	case db.IsKind(err, db.Unavailable):
 		return "", failureOf(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // it says nothing about the token
+		return "", databaseAway()
 	case err != nil, !rest.Sub.Valid(sub):
 		return "", f.refuse(who)
 	case f.options.Callers.Take(sub) > 0:

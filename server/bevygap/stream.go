@@ -1,15 +1,11 @@
 package bevygap
 
 import (
-	"io"
 	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
 )
-
-// maxBody is how many bytes of a body are read: nothing uses them, but net/http notices that a client leaves only behind the body.
-const maxBody = 64 << 10
 
 // serveStream answers with the frames of a WebSocket, one after the other without a delimiter.
 func (f *Face) serveStream(c *gin.Context) {
@@ -25,10 +21,7 @@ func (f *Face) serveStream(c *gin.Context) {
 
 // serveHTTP serves a request of either HTTP transport.
 func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
-	control := http.NewResponseController(c.Writer)
-	_, _ = io.CopyN(io.Discard, c.Request.Body, maxBody) // within the server's read timeout; errors come again at the first write
-	_ = control.SetReadDeadline(time.Time{})             // errors mean that the connection has no deadlines, in tests
-	_ = control.SetWriteDeadline(time.Time{})
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{}) // an error means that the connection has no deadlines, in tests
 	failed := crowded
 	if err := talk.check(); err != nil && failed == nil {
 		failed = fail(http.StatusBadRequest, "%s", err)

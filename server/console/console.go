@@ -51,7 +51,9 @@ type Options struct {
 const (
 	maxRequests = 32              // that are read or decided at a time; further ones get 503
 	callTimeout = 5 * time.Second // of one page or action
-	maxForm     = 16 << 10        // bytes of a form
+	maxLogins   = 32              // that are decided at a time; strangers take no slots of operators
+	maxForms    = 64              // that are read at a time; one more displaces the slowest
+	formTimeout = 5 * time.Second // for a form to arrive
 )
 
 // Console is the handler of the console. Make it with [New]; [Console.Stop] ends its streams.
@@ -127,14 +129,17 @@ func (c *Console) mount() (err error) {
 	c.engine.GET("/static/:name", c.assets.serve)
 	c.engine.GET("/favicon.ico", func(g *gin.Context) { g.Redirect(http.StatusMovedPermanently, c.assets.path("icon.svg")) })
 	gate := rest.NewGate(maxRequests, c.Metrics, c.Log)
-	open := c.engine.Group("", gate.Enter, rest.Deadline(callTimeout))
-	c.mountLogin(open)
-	pages := c.engine.Group("", c.authenticate)
+	strangers := rest.NewGate(maxLogins, c.Metrics, c.Log)
+	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter, rest.Deadline(callTimeout)))
+	pages := c.engine.Group("", c.authenticate, rest.NewBodies(maxForms, formTimeout).ReadForm)
 	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
 	pages.POST("/logout", c.logout)
 	c.mountPages(pages, gate)
 	return nil
 }
+
+// Routes returns all mounted routes.
+func (c *Console) Routes() gin.RoutesInfo { return c.engine.Routes() }
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.engine.ServeHTTP(w, r) }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lattice-director/director/match"
 )
 
 // funcs are the functions of templates. Those that return HTML escape what they are given.
@@ -16,9 +18,14 @@ var funcs = template.FuncMap{
 	"num": num, "percent": percent, "bytes": byteSize, "load": load,
 	"state": state, "seg": url.PathEscape, "short": short, "person": person,
 	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot,
-	"detail": detail, "subject": subjectPath, "waited": waited,
+	"detail": detail, "ending": ending, "subject": subjectPath, "waited": waited,
 	"list": func(all ...any) []any { return all },
 	"dict": dict,
+}
+
+// ending says why a ticket left the queue: the word that programs read, with a sentence for it.
+func ending(reason string) string {
+	return strings.TrimSuffix(reason+": "+match.EndingInWords(reason), ": ")
 }
 
 // dict makes a map of names and values, for templates that take several.

@@ -47,7 +47,6 @@ func (c *Console) writeLogin(g *gin.Context, status int, next, problem string) {
 
 // loginByToken answers forms of the login. Failures are counted by address, as those of the API.
 func (c *Console) loginByToken(g *gin.Context) {
-	g.Request.Body = http.MaxBytesReader(g.Writer, g.Request.Body, maxForm)
 	next := localPath(g.PostForm("next"))
 	who, ok := c.tokens.Find(g.PostForm("token"))
 	if !ok {

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -49,6 +52,28 @@ func TestWrongTokensAreLimited(t *testing.T) {
 	}
 	require.Equal(t, http.StatusTooManyRequests, w.post("/login", url.Values{"token": {"x"}}).status)
 	require.Equal(t, http.StatusSeeOther, w.post("/login", url.Values{"token": {adaToken}}).status, "the right token is never limited")
+}
+
+// Pins strangers who lock all operators out of the console with forms that they never finish.
+func TestHalfSentFormsLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu-1")
+	ada := b.as(adaToken)
+	cookies := ada.http.Jar.Cookies(&url.URL{Scheme: "http", Host: b.server.Listener.Addr().String(), Path: "/"})
+	for i := range 4 * maxRequests {
+		path := []string{"/login", "/instances/eu-1/drain"}[i%2]
+		conn, err := net.Dial("tcp", b.server.Listener.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nCookie: %s=%s\r\nExpect: 100-continue\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n", path, cookies[0].Name, cookies[0].Value)
+		require.NoError(t, err)
+		_, err = bufio.NewReader(conn).ReadString('\n') // 100 Continue: the form is being read
+		require.NoError(t, err)
+	}
+	require.Equal(t, http.StatusSeeOther, b.browser().post("/login", url.Values{"token": {adaToken}}).status)
+	require.Equal(t, http.StatusSeeOther, ada.act("/instances/eu-1/drain", "reason", "test").status)
 }
 
 // Pins a login that leads to another site.

@@ -111,7 +111,6 @@ func (c *Console) askLogin(g *gin.Context) {
 
 // checkForm refuses a form without the token of the session.
 func checkForm(g *gin.Context, s session) bool {
-	g.Request.Body = http.MaxBytesReader(g.Writer, g.Request.Body, maxForm)
 	if subtle.ConstantTimeCompare([]byte(g.PostForm("csrf")), []byte(s.CSRF)) == 1 {
 		return true
 	}

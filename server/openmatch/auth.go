@@ -269,6 +269,9 @@ func (e handshaker) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 		return queueing, knownConn{gatewayAuth{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
 	}
 	secured, info, err := e.TransportCredentials.ServerHandshake(queueing)
+	if err != nil {
+		_ = queueing.Close()
+	}
 	return secured, knownConn{info, queueing}, err
 }
 

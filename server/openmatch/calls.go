@@ -97,6 +97,9 @@ func (s *Server) send(ctx context.Context, send func() error) error {
 // unary is the interceptor of calls with one answer.
 func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 	defer s.observe(ctx, info.FullMethod, &err)()
+	conn := connOf(ctx)
+	conn.beginCall()
+	defer conn.endCall()
 	if answer, err = next(ctx, r); err != nil {
 		return nil, err
 	}
@@ -110,7 +113,15 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		defer context.AfterFunc(s.stopping, cut)()
 	}
 	defer s.observe(ctx, info.FullMethod, &err)()
-	err = next(srv, queueingStream{stream, s.queues})
+	conn := connOf(ctx)
+	begun := false
+	receiving := newReceivingStream(stream, func() { begun = true; conn.beginCall() })
+	defer func() {
+		if begun {
+			conn.endCall()
+		}
+	}()
+	err = next(srv, queueingStream{receiving, s.queues})
 	if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
 		return status.Error(codes.Unavailable, "this replica is stopping: retry, another one answers")
 	}

@@ -101,12 +101,12 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 		c.Request.Header.Del("Authorization") // not for user code
 		w := streamWriter{c.Writer, http.NewResponseController(c.Writer)}
 		defer w.setSendDeadline()
-		w.clearDeadlines()
+		w.clearSendDeadline()
 		s.gateway.mux.ServeHTTP(w, c.Request)
 	}
 }
 
-// takeBody reads the whole request while the server's deadlines still apply.
+// takeBody reads the whole request.
 func takeBody(c *gin.Context) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -119,7 +119,7 @@ func takeBody(c *gin.Context) error {
 	return nil
 }
 
-// streamWriter replaces the server's deadlines, which are for short calls: a stream may be silent for any time, but each write
+// streamWriter replaces the server's write deadline, which is for short calls: a stream may be silent for any time, but each write
 // must end within sendTimeout.
 type streamWriter struct {
 	gin.ResponseWriter
@@ -129,25 +129,22 @@ type streamWriter struct {
 // sendTimeout is how long a client may leave unread what is sent to it.
 const sendTimeout = 30 * time.Second
 
-// clearDeadlines removes the deadlines. Errors mean that the connection has none, in tests.
-func (w streamWriter) clearDeadlines() {
-	_ = w.control.SetReadDeadline(time.Time{})
-	_ = w.control.SetWriteDeadline(time.Time{})
-}
+// clearSendDeadline removes the deadline. An error means that the connection has none, in tests.
+func (w streamWriter) clearSendDeadline() { _ = w.control.SetWriteDeadline(time.Time{}) }
 
 func (w streamWriter) setSendDeadline() { _ = w.control.SetWriteDeadline(time.Now().Add(sendTimeout)) }
 
 // Write implements http.ResponseWriter.
 func (w streamWriter) Write(b []byte) (int, error) {
 	w.setSendDeadline()
-	defer w.clearDeadlines()
+	defer w.clearSendDeadline()
 	return w.ResponseWriter.Write(b)
 }
 
 // Flush implements http.Flusher.
 func (w streamWriter) Flush() {
 	w.setSendDeadline()
-	defer w.clearDeadlines()
+	defer w.clearSendDeadline()
 	w.ResponseWriter.Flush()
 }
 

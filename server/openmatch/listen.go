@@ -133,8 +133,12 @@ func (s *Server) End() {
 	s.stop()
 }
 
-// Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. Call it after the REST mapping
-// has answered its last request. Errors: calls were canceled.
+// stopGrace is how long a client may take to send what it has begun, and to close its connection, once the server stops.
+const stopGrace = 400 * time.Millisecond
+
+// Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does not arrive is not
+// waited for, nor is a client that keeps its connection open. Call it after the REST mapping has answered its last request. Errors: calls
+// were canceled.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	s.End()
 	done := make(chan struct{})
@@ -142,10 +146,8 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 		defer close(done)
 		s.grpc.GracefulStop()
 	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		err = fmt.Errorf("calls over gRPC were cut off: %w", ctx.Err())
+	if err = s.closeConns(ctx, done); err != nil {
+		s.queues.closeIdle(0)
 		s.grpc.Stop()
 		<-done
 	}
@@ -154,3 +156,22 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 	}
 	return errors.Join(err, s.gateway.conn.Close())
 }
+
+// closeConns closes connections without a call until all are closed. Errors: ctx ended before.
+func (s *Server) closeConns(ctx context.Context, done <-chan struct{}) error {
+	look := time.NewTicker(stopGrace)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-look.C:
+			s.queues.closeIdle(stopGrace)
+		case <-ctx.Done():
+			return fmt.Errorf("calls over gRPC were cut off: %w", ctx.Err())
+		}
+	}
+}
+
+// ServiceInfo returns the services that are served over gRPC, by name.
+func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }

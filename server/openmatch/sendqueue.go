@@ -3,8 +3,11 @@ package openmatch
 import (
 	"container/list"
 	"context"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -38,12 +41,13 @@ type sendQueues struct {
 	room    *semaphore.Weighted // bytes of all answers but those of queries, which have a bound of their own
 
 	mu      sync.Mutex
-	answers list.List // of *queuedAnswer on clients' connections, the oldest first
-	checks  bool      // a check is scheduled
+	answers list.List                  // of *queuedAnswer on clients' connections, the oldest first
+	conns   map[*queueingConn]struct{} // of clients, open
+	checks  bool                       // a check is scheduled
 }
 
 func newSendQueues(timeout time.Duration, limit int) *sendQueues {
-	return &sendQueues{timeout: timeout, room: semaphore.NewWeighted(int64(max(limit, 2*maxMessage)))}
+	return &sendQueues{timeout: timeout, room: semaphore.NewWeighted(int64(max(limit, 2*maxMessage))), conns: map[*queueingConn]struct{}{}}
 }
 
 // take waits for room, and makes room by closing the connection with the oldest answer.
@@ -123,11 +127,52 @@ type queueingConn struct {
 	queues  *sendQueues
 	gateway bool // of the gateway, which all REST callers share; an answer that a caller does not read ends with its request
 	closed  bool // guarded by the queues
+
+	calls atomic.Int64 // whose request has arrived and whose answer has not been given to gRPC
+	ended atomic.Int64 // when the last call ended, or the connection began, in Unix nanoseconds
 }
 
 func (q *sendQueues) wrap(conn net.Conn) *queueingConn {
 	_, gateway := conn.(gatewayConn)
-	return &queueingConn{Conn: conn, queues: q, gateway: gateway}
+	c := &queueingConn{Conn: conn, queues: q, gateway: gateway}
+	c.ended.Store(time.Now().UnixNano())
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !gateway {
+		q.conns[c] = struct{}{}
+	}
+	return c
+}
+
+// beginCall counts a call whose request has arrived. c is nil on a gRPC server of another package.
+func (c *queueingConn) beginCall() {
+	if c != nil {
+		c.calls.Add(1)
+	}
+}
+
+// endCall counts a call that was answered.
+func (c *queueingConn) endCall() {
+	if c != nil {
+		c.ended.Store(time.Now().UnixNano())
+		c.calls.Add(-1)
+	}
+}
+
+// closeIdle closes the connections of clients that have had no call for a time.
+func (q *sendQueues) closeIdle(age time.Duration) {
+	before := time.Now().Add(-age).UnixNano()
+	for _, c := range q.openConns() {
+		if c.calls.Load() == 0 && c.ended.Load() < before {
+			_ = c.Close() // an error means that it is closed already
+		}
+	}
+}
+
+func (q *sendQueues) openConns() []*queueingConn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Collect(maps.Keys(q.conns))
 }
 
 // Close implements net.Conn. gRPC calls it too, and does not release all answers that it holds.
@@ -142,6 +187,7 @@ func (c *queueingConn) close() (left []*queuedAnswer) {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
 	c.closed = true
+	delete(c.queues.conns, c)
 	for e := c.queues.answers.Front(); e != nil; e = e.Next() {
 		if a := e.Value.(*queuedAnswer); a.conn == c {
 			left = append(left, a)

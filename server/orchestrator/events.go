@@ -41,7 +41,6 @@ func (s *REST) events(c *gin.Context) {
 	}
 	defer follower.Close()
 	out := stream{w: c.Writer, control: http.NewResponseController(c.Writer), timeout: s.streamTimeout}
-	_ = out.control.SetReadDeadline(time.Time{}) // net/http keeps reading, to detect that the caller disconnects
 	beginStream(c.Writer)
 	_ = out.run(ctx, follower) // The error is not needed: the caller reconnects and continues after the last id that it received.
 }

@@ -57,7 +57,7 @@ type RESTOptions struct {
 type REST struct {
 	RESTOptions
 
-	handler       http.Handler
+	handler       *gin.Engine
 	streamTimeout time.Duration // within which a caller of events must read one part
 }
 
@@ -65,8 +65,8 @@ const (
 	maxCalls  = 4096 // at a time, including commands that wait for an agent
 	maxBodies = 1024 // read at a time; together at most 64 MiB
 
-	bodyTimeout = 30 * time.Second
-	// answerTime is the time in which a caller must send a request without a body, and read an answer.
+	bodyTimeout = 10 * time.Second
+	// answerTime is the time in which a caller must read an answer.
 	answerTime = time.Minute
 )
 
@@ -86,7 +86,7 @@ func NewREST(o RESTOptions) (*REST, error) {
 	}
 	engine.HandleMethodNotAllowed = false
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false // Room ids are compared in the form in which they are sent.
-	engine.Use(o.deadlines, requireID)
+	engine.Use(o.deadline, requireID)
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))
 	}
@@ -113,6 +113,9 @@ func (o RESTOptions) withDefaults() RESTOptions {
 	}
 	return o
 }
+
+// Routes returns all mounted routes.
+func (s *REST) Routes() gin.RoutesInfo { return s.handler.Routes() }
 
 // ServeHTTP implements http.Handler.
 func (s *REST) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
@@ -141,9 +144,9 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.audit)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
 	changes.POST("/rooms", bodies.Read, gate.Enter, rest.Handle(http.StatusCreated, s.createRoom))
-	changes.DELETE("/rooms/:id", gate.Enter, rest.Handle(http.StatusOK, s.destroyRoom))
-	changes.POST("/instances/:id/drain", gate.Enter, rest.Handle(http.StatusOK, s.drain))
-	changes.POST("/instances/:id/undrain", gate.Enter, rest.Handle(http.StatusOK, s.undrain))
+	changes.DELETE("/rooms/:id", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.destroyRoom))
+	changes.POST("/instances/:id/drain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.drain))
+	changes.POST("/instances/:id/undrain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.undrain))
 
 	query := ""
 	if s.QueryKey {
@@ -164,11 +167,8 @@ func get(r gin.IRouter, path string, handler gin.HandlerFunc) {
 	r.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 }
 
-// deadlines limits the time in which a caller must send its request and read the answer. It replaces the deadlines of the connection's
-// previous request.
-func (o RESTOptions) deadlines(c *gin.Context) {
-	control := http.NewResponseController(c.Writer)
-	until := time.Now().Add(o.CommandTimeout + answerTime)
-	_ = control.SetReadDeadline(until) // errors mean that the connection has no deadlines, in tests
-	_ = control.SetWriteDeadline(until)
+// deadline limits the time in which a caller must read the answer. It replaces the deadline of the connection's previous request.
+func (o RESTOptions) deadline(c *gin.Context) {
+	// an error means that the connection has no deadlines, in tests
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(o.CommandTimeout + answerTime))
 }

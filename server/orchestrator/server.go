@@ -82,7 +82,7 @@ type Server struct {
 	life                         atomic.Pointer[life] // nil before the database was reached
 	closings                     sync.WaitGroup       // counts refused sockets that are still being closed
 
-	http     *http.Server
+	http     *rest.HTTPServer
 	listener net.Listener  // after Listen
 	stopping chan struct{} // closed by Stop
 	stopOnce sync.Once
@@ -116,22 +116,8 @@ func New(options Options) (*Server, error) {
 		trouble: trouble.New(o.Log), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
 		agents: make(chan struct{}, o.MaxAgents), largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
-	s.http = s.httpServer()
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, TLS: o.TLS, HTTP1: true, Log: o.Log})
 	return s, nil
-}
-
-func (s *Server) httpServer() *http.Server {
-	h := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       90 * time.Second,
-		MaxHeaderBytes:    32 << 10,
-		TLSConfig:         s.options.TLS,
-		Protocols:         new(http.Protocols), // WebSockets begin as HTTP/1.1; over TLS, clients would choose HTTP/2 if it were offered
-		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
-	}
-	h.Protocols.SetHTTP1(true)
-	return h
 }
 
 // ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.Handler answers all other requests.
@@ -158,18 +144,7 @@ func (s *Server) Listen(ctx context.Context) (err error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers requests until [Server.Stop], or until the listener fails. Errors: the listener's.
-func (s *Server) Serve() error {
-	var err error
-	if s.options.TLS != nil {
-		err = s.http.ServeTLS(s.listener, "", "")
-	} else {
-		err = s.http.Serve(s.listener)
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
+func (s *Server) Serve() error { return s.http.Serve(s.listener) }
 
 // Run renews the replica's lease in the database until [Server.Stop] has closed all connections. If ctx ends before that, connections
 // are cut and the replica ends when its lease expires. Handshakes get 503 until Run has reached the database.

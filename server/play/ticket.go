@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/watch"
@@ -21,10 +22,10 @@ type TicketStore interface {
 	LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error)
 	CreateLobbyTicket(ctx context.Context, universe string, r db.LobbyTicketRequest) (db.PlayerTicketAnswer, error)
 	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
-	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines string, err error)
+	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
 	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the player is no
-	// member; Conflict, "too_late", where no answer of the player is awaited; Unavailable.
-	AnswerReadyCheck(ctx context.Context, region, ticket, sub string, accept bool) error
+	// member; Conflict, "too_late", where no answer of the player is awaited, or one about another match; Unavailable.
+	AnswerReadyCheck(ctx context.Context, region string, answer db.ReadyCheckAnswer) error
 	TicketEvents(ctx context.Context, region, id string, after int) ([]db.TicketEvent, error)
 	QueuedFor(ctx context.Context, region, tag string) (created []int64, err error)
 	WaitingTimes(ctx context.Context, region string) (map[string][]db.WaitingTime, error)

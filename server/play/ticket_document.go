@@ -6,6 +6,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -28,6 +29,7 @@ type ticket struct {
 	Team          string `json:"team,omitempty"`
 
 	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"` // the reason in words
 }
 
 // outlook is what a waiting ticket may expect.
@@ -58,13 +60,17 @@ type readyCheck struct {
 	Players  int       `json:"players"`
 	Accepted int       `json:"accepted"`
 	You      bool      `json:"you"`
+	Declined bool      `json:"declined,omitempty"`
 }
 
 // document returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be read.
 func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string) ticket {
-	d := ticket{TicketID: t.ID, State: t.State, Version: t.Version, Profiles: t.Profiles, Party: t.Party, Reason: t.Reason, MatchID: t.MatchID}
+	d := ticket{
+		TicketID: t.ID, State: t.State, Version: t.Version, Profiles: t.Profiles, Party: t.Party, MatchID: t.MatchID,
+		Reason: t.Reason, Detail: match.EndingInWords(t.Reason),
+	}
 	if c := t.ReadyCheck; c != nil {
-		d.Accept = &readyCheck{c.Until.UTC(), c.Players, c.Accepted, c.You}
+		d.Accept = &readyCheck{c.Until.UTC(), c.Players, c.Accepted, c.You, c.Declined}
 	}
 	switch {
 	case t.Seat != nil:

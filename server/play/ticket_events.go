@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -133,7 +134,7 @@ func (s *stream) replay(ctx context.Context, t db.PlayerTicket) error {
 		if e.N >= t.Version {
 			break
 		}
-		d := ticket{TicketID: s.id, State: e.State, Version: e.N, Party: t.Party, Profiles: t.Profiles, Reason: e.Reason, MatchID: e.MatchID}
+		d := ticket{TicketID: s.id, State: e.State, Version: e.N, Party: t.Party, Profiles: t.Profiles, Reason: e.Reason, Detail: match.EndingInWords(e.Reason), MatchID: e.MatchID}
 		if err := s.out.Send(string(e.State), e.N, d); err != nil {
 			return err
 		}

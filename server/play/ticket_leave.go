@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -17,12 +19,12 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 	id := in.Param("id")
 	var err error
 	for range maxCancels {
-		var declines string
+		var declines uuid.UUID
 		declines, err = f.Store.CancelPlayerTicket(ctx, f.Region, id, rest.Caller(ctx))
-		if err != nil || declines == "" {
+		if err != nil || declines == uuid.Nil {
 			break
 		}
-		if err = f.Store.AnswerReadyCheck(ctx, f.Region, id, rest.Caller(ctx), false); !isTooLate(err) {
+		if err = f.Store.AnswerReadyCheck(ctx, f.Region, readyAnswer{&declines}.of(ctx, id, false)); !isTooLate(err) {
 			break
 		}
 	}
@@ -36,13 +38,29 @@ func hasCode(err error, code string) bool {
 	return ok && e.Code == code
 }
 
-func (f ticketFace) accept(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
-	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Param("id"), rest.Caller(ctx), true)
+// readyAnswer is what a player answers to a ready check.
+type readyAnswer struct {
+	MatchID *uuid.UUID `json:"match_id"` // nil, of older clients: whichever match asks
+}
+
+// OptionalBody implements rest.OptionalBody: clients that send no body answer whichever match asks.
+func (readyAnswer) OptionalBody() {}
+
+func (r readyAnswer) of(ctx context.Context, ticket string, accept bool) db.ReadyCheckAnswer {
+	a := db.ReadyCheckAnswer{Ticket: ticket, Sub: rest.Caller(ctx), Accept: accept}
+	if r.MatchID != nil {
+		a.MatchID = *r.MatchID
+	}
+	return a
+}
+
+func (f ticketFace) accept(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
+	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Body.of(ctx, in.Param("id"), true))
 	return f.answer(ctx, in.Param("id"), err, "")
 }
 
-func (f ticketFace) decline(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
-	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Param("id"), rest.Caller(ctx), false)
+func (f ticketFace) decline(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
+	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Body.of(ctx, in.Param("id"), false))
 	if isTooLate(err) {
 		return f.declined(ctx, in.Param("id"), err)
 	}

@@ -66,9 +66,6 @@ func (a *attribute) UnmarshalJSON(raw []byte) error {
 	return from.Decode(&a.value)
 }
 
-// Spelled implements rest.Spelled: a ticket with "profile" in place of "profiles" would wait for nothing.
-func (*ticketRequest) Spelled() {}
-
 // Validate implements rest.Validator.
 func (r *ticketRequest) Validate(c *rest.Check) {
 	c.Count("profiles", len(r.Profiles), 0, ticketbody.MaxProfiles)

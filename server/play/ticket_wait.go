@@ -13,15 +13,16 @@ import (
 // waiting is what a long poll asks for.
 type waiting struct {
 	wait    time.Duration
-	version int // that the caller knows
+	version *int // that the caller knows; nil: the one when the call begins
 }
 
 func waitingOf(in rest.In[rest.None]) (w waiting, err error) {
 	var c rest.Check
 	w.wait = c.Wait(in.Query("wait"))
 	if text := in.Query("version"); text != "" {
-		w.version, err = strconv.Atoi(text)
-		c.That(err == nil && w.version >= 0, "version", "must be a whole number from 0")
+		n, notNumber := strconv.Atoi(text)
+		c.That(notNumber == nil && n >= 0, "version", "must be a whole number from 0")
+		w.version = &n
 	}
 	return w, c.Err()
 }
@@ -52,11 +53,15 @@ func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, 
 	over := time.NewTimer(w.wait)
 	defer over.Stop()
 	first, err := f.read(ctx, id)
+	known := first.Version
+	if w.version != nil {
+		known = *w.version
+	}
 	for t := first; ; t, err = f.read(ctx, id) {
 		if err != nil {
 			return ticket{}, err
 		}
-		if t.Version > w.version || t.State != first.State || t.State.Final() {
+		if t.Version > known || t.State != first.State || t.State.Final() {
 			return f.show(ctx, t), nil
 		}
 		follower.KeepAlive(t.Lease)

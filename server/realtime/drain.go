@@ -53,6 +53,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.restarting.Store(true)
 	s.closeEvenly(ctx)
 	s.stopOnce.Do(func() { close(s.stopping) })
+	s.endWelcome()
 	for _, c := range s.conns() { // whose handshake was under way
 		c.close(websocket.StatusGoingAway, reasonStopping)
 	}

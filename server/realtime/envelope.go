@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -109,6 +111,20 @@ func (e envelope) roomType(otherwise string) (string, *failure) {
 		return "", invalid("room_type", "must have 1 to 64 bytes, without spaces, control characters and colons")
 	}
 	return name, nil
+}
+
+// matchID returns the match that the player was asked about; zero if the client does not say.
+func (e envelope) matchID() (id uuid.UUID, failed *failure) {
+	v, there := field(e.fields(), "matchId", "match_id")
+	if !there {
+		return id, nil
+	}
+	text, _ := v.(string)
+	id, err := uuid.Parse(text)
+	if err != nil {
+		failed = invalid("match_id", "must be that of match.pending")
+	}
+	return id, failed
 }
 
 // roomID returns the room that the frame names; empty if it names none.

@@ -117,12 +117,15 @@ func (h *handshake) judge() (*conn, *refusal) {
 // first reads the first frame. An error means that the client is gone.
 func (h *handshake) first() ([]byte, *refusal, error) {
 	_ = h.cork.SetReadDeadline(time.Now().Add(h.options.timing.handshake))
+	defer context.AfterFunc(h.welcoming, func() { _ = h.cork.SetReadDeadline(time.Now()) })()
 	_, message, err := h.ws.Reader(context.Background())
 	var frame []byte
 	if err == nil {
 		frame, err = io.ReadAll(io.LimitReader(message, maxHandshake+1))
 	}
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded) && h.welcoming.Err() != nil:
+		return nil, refuseUnavailable, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refuseSilence, nil
 	case err != nil:

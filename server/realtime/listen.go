@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -21,20 +18,6 @@ const (
 	// bufferBytes is the size of each of the two buffers of a connection. Larger reads and writes bypass them.
 	bufferBytes = 1 << 10
 )
-
-func (s *Server) httpServer() *http.Server {
-	h := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       90 * time.Second,
-		MaxHeaderBytes:    32 << 10,
-		TLSConfig:         s.options.TLS,
-		Protocols:         new(http.Protocols), // WebSockets begin as HTTP/1.1; over TLS, clients would choose HTTP/2 if it were offered
-		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
-	}
-	h.Protocols.SetHTTP1(true)
-	return h
-}
 
 // Listen opens the listener. Errors: the address cannot be listened on.
 func (s *Server) Listen(ctx context.Context) (err error) {
@@ -51,18 +34,7 @@ func (s *Server) Listen(ctx context.Context) (err error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers requests until [Server.Stop], or until the listener fails. Errors: the listener's.
-func (s *Server) Serve() error {
-	var err error
-	if s.options.TLS != nil {
-		err = s.http.ServeTLS(s.listener, "", "")
-	} else {
-		err = s.http.Serve(s.listener)
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
+func (s *Server) Serve() error { return s.http.Serve(s.listener) }
 
 // ServeHTTP implements http.Handler. Clients connect to any path. A request that is no upgrade gets 426.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -62,12 +62,18 @@ func dequeue(ctx context.Context, c *conn, _ envelope) (answer, error) {
 
 // answerCheck answers the ready check of the match in which the session's ticket is.
 func answerCheck(accept bool) func(context.Context, *conn, envelope) (answer, error) {
-	return func(ctx context.Context, c *conn, _ envelope) (answer, error) {
+	return func(ctx context.Context, c *conn, e envelope) (answer, error) {
+		asked, failed := e.matchID()
+		if failed != nil {
+			return answer{}, failed
+		}
 		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.session.ID)
 		if err != nil {
 			return answer{}, err
 		}
-		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, waiting.Ticket, waiting.Sub, accept)
+		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, db.ReadyCheckAnswer{
+			Ticket: waiting.Ticket, Sub: waiting.Sub, MatchID: asked, Accept: accept,
+		})
 		return answer{P: map[string]any{"done": check.Done}}, err
 	}
 }

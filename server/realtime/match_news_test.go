@@ -61,8 +61,10 @@ func TestPlayersAreAskedWhetherTheyAccept(t *testing.T) {
 	for _, c := range []*realtimetest.Client{first, second} {
 		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
 	}
+	var asked any
 	for _, c := range []*realtimetest.Client{first, second} {
 		p := event(t, c, "match.pending")
+		asked = p["match_id"]
 		require.Equal(t, "duel", p["room_type"])
 		require.Equal(t, float64(2), p["size"])
 		require.Positive(t, p["seconds"])
@@ -71,8 +73,12 @@ func TestPlayersAreAskedWhetherTheyAccept(t *testing.T) {
 	require.NoError(t, second.Reconnect(t.Context(), a.address()))
 	require.True(t, second.Resumed())
 	reappears(t, second, "match.pending", 2)
-	require.Equal(t, false, first.Must(t, "match.accept", "", nil)["done"])
-	require.Equal(t, true, second.Must(t, "match.accept", "", nil)["done"])
+	require.Equal(t, "invalid", first.Ask(t, "match.accept", "", map[string]any{"match_id": "x"}).Code())
+	for _, rpc := range []string{"match.accept", "match.decline"} {
+		require.Equal(t, "too_late", first.Ask(t, rpc, "", map[string]any{"match_id": uuid.NewString()}).Code(), "another match")
+	}
+	require.Equal(t, false, first.Must(t, "match.accept", "", map[string]any{"match_id": asked})["done"])
+	require.Equal(t, true, second.Must(t, "match.accept", "", map[string]any{"matchId": asked})["done"])
 	room, _ := found(t, first)
 	other, _ := found(t, second)
 	require.Equal(t, room, other)

@@ -78,7 +78,9 @@ func invitationMessage(i db.RealtimeInvitation) outgoing {
 
 // pendingMessage returns match.pending: the player has to accept the match, or to decline it.
 func pendingMessage(w db.RealtimeWait) outgoing {
-	return outgoing{Type: "match.pending", P: map[string]any{"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds())}}
+	return outgoing{Type: "match.pending", P: map[string]any{
+		"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds()), "match_id": w.Asked.String(),
+	}}
 }
 
 // expiredMessage returns matchmaking.expired: the session waits for a match no more.

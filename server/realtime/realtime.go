@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,9 +145,11 @@ type Server struct {
 	loops    sync.WaitGroup // of regions
 	serving  sync.WaitGroup // of connections
 
-	http       *http.Server
-	listener   net.Listener  // after Listen
-	restarting atomic.Bool   // Stop was called
+	http       *rest.HTTPServer
+	listener   net.Listener    // after Listen
+	restarting atomic.Bool     // Stop was called
+	welcoming  context.Context //nolint:containedctx // ends when clients without a session are to leave
+	endWelcome context.CancelFunc
 	stopping   chan struct{} // closed when Stop has closed the connections
 	stopOnce   sync.Once
 	ran        chan struct{} // closed when Run has returned
@@ -171,6 +172,7 @@ func New(store *db.Store, options Options) (*Server, error) {
 		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), trouble: trouble.New(o.Log),
 		regions: map[string]*region{}, largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
+	s.welcoming, s.endWelcome = context.WithCancel(context.Background())
 	s.metrics = newMetrics(func() float64 { return float64(s.connected.Load()) })
 	if o.Metrics != nil {
 		if err := s.metrics.register(o.Metrics); err != nil {
@@ -180,7 +182,7 @@ func New(store *db.Store, options Options) (*Server, error) {
 	s.guard = panics.New(o.Log, s.metrics.panics)
 	s.wheel = newWheel(o.timing.ping)
 	s.rpcs = s.allRPCs()
-	s.http = s.httpServer()
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, TLS: s.options.TLS, HTTP1: true, Log: s.options.Log})
 	return s, nil
 }
 

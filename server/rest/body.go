@@ -16,7 +16,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-const maxBody = 64 << 10 // bytes
+const (
+	maxBody    = 64 << 10 // bytes
+	maxDropped = 1 << 20  // bytes of a body that means nothing; they take no memory
+)
 
 // Bodies reads request bodies before their calls take slots of a [Gate], so that slow senders cannot occupy the slots. A
 // body must arrive within the timeout. The number of bodies being read is limited too: when one more begins, the one
@@ -36,11 +39,16 @@ func NewBodies(limit int, timeout time.Duration) *Bodies {
 }
 
 // Read is the middleware. It belongs behind authentication, which needs headers only, and before [Gate.Enter].
-func (b *Bodies) Read(c *gin.Context) {
+func (b *Bodies) Read(c *gin.Context) { b.readAs(c, checkMedia) }
+
+// ReadForm is Read for the forms of a browser. Handlers read them as usual.
+func (b *Bodies) ReadForm(c *gin.Context) { b.readAs(c, checkFormMedia) }
+
+func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error) {
 	if c.Request.Method == http.MethodGet {
 		return
 	}
-	body, err := b.read(c)
+	body, err := b.read(c, check)
 	if err != nil {
 		Fail(c, err)
 		return
@@ -50,17 +58,13 @@ func (b *Bodies) Read(c *gin.Context) {
 	c.Next()
 }
 
-func (b *Bodies) read(c *gin.Context) (*bodyBuffer, error) {
+func (b *Bodies) read(c *gin.Context, check func(http.Header) error) (*bodyBuffer, error) {
 	control := http.NewResponseController(c.Writer)
 	_ = control.SetReadDeadline(time.Now().Add(b.timeout)) // fails only in tests, where the request has no connection
 	entry := b.begin(control)
-	body, err := readBody(c.Request)
+	body, err := readBody(c.Request, check)
 	b.end(entry)
-	if err != nil {
-		return nil, err // The deadline stays, because net/http reads part of the rest of the body before it answers.
-	}
-	_ = control.SetReadDeadline(time.Time{}) // While the call runs, net/http reads on to detect that the caller disconnects.
-	return body, nil
+	return body, err // After an error the deadline stays: net/http reads part of the rest of the body before it answers.
 }
 
 // begin adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends it.
@@ -81,6 +85,27 @@ func (b *Bodies) end(entry *list.Element) {
 	b.reading.Remove(entry) // does nothing for a body that was given up
 }
 
+// DropBody is the middleware of calls other than GET that take no body. One that is sent is read and dropped before the call takes a slot or
+// waits, because net/http notices that a caller disconnects only behind the body.
+func DropBody(c *gin.Context) {
+	if err := dropBody(c.Request); err != nil {
+		Fail(c, err)
+	}
+}
+
+// dropBody reads a body of at most 1 MiB to its end.
+func dropBody(r *http.Request) *Problem {
+	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, maxDropped+1))
+	switch {
+	case err != nil:
+		return errBodyTooSlow
+	case n > maxDropped:
+		return errBodyTooLarge
+	}
+	r.Body = http.NoBody
+	return nil
+}
+
 // bodyBuffer holds a body that was read. The limited reader is a field so that it is reused with the buffer.
 type bodyBuffer struct {
 	bytes.Buffer
@@ -92,10 +117,10 @@ func (b *bodyBuffer) Close() error { return nil }
 
 var bodyBuffers = sync.Pool{New: func() any { return new(bodyBuffer) }}
 
-// readBody reads a body of at most 64 KiB whose Content-Type is JSON or missing. The caller puts the buffer back into
+// readBody reads a body of at most 64 KiB whose headers pass the check. The caller puts the buffer back into
 // bodyBuffers after use. Every error is a *Problem with a 4xx status.
-func readBody(r *http.Request) (*bodyBuffer, error) {
-	if err := checkMedia(r.Header); err != nil {
+func readBody(r *http.Request, check func(http.Header) error) (*bodyBuffer, error) {
+	if err := check(r.Header); err != nil {
 		return nil, err
 	}
 	if r.ContentLength > maxBody {
@@ -125,6 +150,15 @@ func checkMedia(h http.Header) error {
 		media != "application/json" && !(strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")),
 		charset != "" && !strings.EqualFold(charset, "utf-8"):
 		return errUnsupportedMedia
+	}
+	return nil
+}
+
+// checkFormMedia returns an error when the headers declare anything but a form without files.
+func checkFormMedia(h http.Header) error {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || media != "application/x-www-form-urlencoded" {
+		return errUnsupportedForm
 	}
 	return nil
 }

@@ -97,6 +97,5 @@ func (cur *cursor) path() string {
 			path.WriteString("." + at.key)
 		}
 	}
-	name := strings.TrimPrefix(path.String(), ".")
-	return strings.ToValidUTF8(name[:min(len(name), maxPath)], "")
+	return bounded(strings.TrimPrefix(path.String(), "."))
 }

@@ -9,17 +9,22 @@ import (
 
 const maxDepth = 32 // nested objects and lists, including the body itself
 
+// OptionalBody is implemented by request types whose zero value an empty body stands for.
+type OptionalBody interface {
+	OptionalBody() // does nothing
+}
+
 // decode reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
 // levels.
 //
-// Unknown fields are ignored, so that older and newer callers work; those that [Spelled] refuses are an exception. null counts as absent. As in encoding/json, names
+// Unknown fields are ignored, so that older and newer callers work, unless they resemble one of the type's. null counts as absent. As in encoding/json, names
 // match case-insensitively, and the last of several members with one name wins, except that objects and list elements
 // are merged into the earlier ones. A missing Content-Type counts as JSON. Every error is a *Problem with a 4xx status.
 func decode(r *http.Request, into any) error {
 	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies.Read] has read it.
 		return parse(body.Bytes(), into)
 	}
-	body, err := readBody(r)
+	body, err := readBody(r, checkMedia)
 	if err != nil {
 		return err
 	}
@@ -31,7 +36,11 @@ func parse(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return notJSON("the body is not valid UTF-8")
 	}
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	if _, optional := into.(OptionalBody); optional && len(trimmed) == 0 {
+		return nil
+	}
+	if len(trimmed) == 0 || trimmed[0] != '{' {
 		return notJSON("the body must be one JSON object")
 	}
 	if depth(body) > maxDepth {
@@ -43,10 +52,7 @@ func parse(body []byte, into any) error {
 	if err := json.Unmarshal(body, into); err != nil {
 		return explain(body, into, err)
 	}
-	if _, ok := into.(Spelled); ok {
-		return checkSpelling(body, into)
-	}
-	return nil
+	return checkSpelling(body, into)
 }
 
 // depth returns the nesting depth of the body, or an upper bound that is within the limit: counting brackets is enough

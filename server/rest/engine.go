@@ -38,7 +38,7 @@ func New(o Options) (*gin.Engine, error) {
 	engine.ContextWithFallback = true
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
-	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	engine.RemoteIPHeaders = []string{forwardedFor}
 	if err := engine.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
@@ -58,7 +58,11 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	if o.Log != nil {
 		log = slog.New(LogHandler(o.Log.Handler()))
 	}
-	chain := []gin.HandlerFunc{requestID}
+	proxies, err := ParseProxies(o.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	chain := []gin.HandlerFunc{requestID, proxies.resolveClient(log, o.Metrics)}
 	if o.Errors != nil {
 		chain = append(chain, func(c *gin.Context) { scopeOf(c).errors = o.Errors })
 	}

@@ -77,13 +77,9 @@ func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.H
 
 var errBusy = unavailable("This replica is busy.")
 
-// refuse writes the answer that [Fail] would write, without gin.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
-	p := errBusy
-	p.complete(requestIDOf(r))
-	w.Header().Set(headerRequestID, p.RequestID)
-	w.Header().Set("Retry-After", retrySeconds(p.Retry))
-	_ = writeJSON(w, p.Status, typeProblem, &p) // strings and ints always encode
+	w.Header().Set("Retry-After", retrySeconds(errBusy.Retry))
+	writeProblem(w, r, errBusy)
 	g.count(r)
 }
 

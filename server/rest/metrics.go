@@ -13,6 +13,8 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+
+	unreadableClients prometheus.Counter
 }
 
 // NewMetrics registers the metrics. It fails when one of their names is already registered.
@@ -31,8 +33,12 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 			Name: "director_http_requests_in_flight",
 			Help: "HTTP requests being served now.",
 		}),
+		unreadableClients: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "director_http_unreadable_clients_total",
+			Help: "HTTP requests in whose X-Forwarded-For a trusted proxy wrote something else than an address. Their callers count as one.",
+		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.unreadableClients} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

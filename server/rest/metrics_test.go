@@ -33,7 +33,7 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, 31.0, value(t, reg, "director_http_requests_total"))
 	families, err := reg.Gather()
 	require.NoError(t, err)
-	require.Len(t, families, 3)
+	require.Len(t, families, 4)
 	for _, f := range families {
 		require.LessOrEqual(t, len(f.GetMetric()), 4, "callers must not be able to create series")
 	}

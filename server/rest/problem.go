@@ -102,6 +102,13 @@ func answer(c *gin.Context, s *scope, p Problem) {
 	_ = writeJSON(c.Writer, p.Status, typeProblem, &p) // strings and ints always encode
 }
 
+// writeProblem writes the answer that [Fail] would write, without gin.
+func writeProblem(w http.ResponseWriter, r *http.Request, p Problem) {
+	p.complete(requestIDOf(r))
+	w.Header().Set(headerRequestID, p.RequestID)
+	_ = writeJSON(w, p.Status, typeProblem, &p) // strings and ints always encode
+}
+
 // ProblemOf returns the answer for err. An error of no known type is internal, and its text is not sent.
 func ProblemOf(err error) Problem {
 	var ours *Problem

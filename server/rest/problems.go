@@ -23,6 +23,10 @@ var (
 		Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Title: "Unsupported media type",
 		Detail: "The body must be application/json in UTF-8, not compressed.",
 	}
+	errUnsupportedForm = &Problem{
+		Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Title: "Unsupported media type",
+		Detail: "The body must be a form, application/x-www-form-urlencoded.",
+	}
 	errNoRoute = &Problem{
 		Status: http.StatusNotFound, Code: "route_not_found", Title: "No such route",
 		Detail: "Nothing is served at this path.",

@@ -2,10 +2,14 @@ package rest
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/gin-gonic/gin"
 )
 
 // Proxies are the networks whose X-Forwarded-For is trusted.
@@ -40,23 +44,75 @@ func (p Proxies) TrustsPeer(r *http.Request) bool {
 
 // Client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero Addr means unknown.
 func (p Proxies) Client(r *http.Request) netip.Addr {
+	client, _ := p.client(r)
+	return client
+}
+
+// client also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then not known, and
+// that of the proxy stands for it.
+func (p Proxies) client(r *http.Request) (client netip.Addr, unreadable string) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{}
+		return netip.Addr{}, ""
 	}
-	client := peer.Addr().Unmap()
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	client = peer.Addr().Unmap()
+	forwarded := r.Header.Values(forwardedFor)
+	if len(forwarded) == 0 {
+		return client, ""
+	}
+	hops := strings.Split(strings.Join(forwarded, ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		if !p.trusts(client) {
 			break
 		}
-		before, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil {
-			break
+		before, ok := hopAddress(hop)
+		if !ok {
+			return client, hop
 		}
-		client = before.Unmap()
+		client = before
 	}
-	return client
+	return client, ""
+}
+
+// hopAddress reads an address as proxies write it: alone, in brackets, with a port, or quoted, as in the header Forwarded (RFC 7239).
+func hopAddress(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		text = strings.TrimSuffix(quoted, `"`)
+	}
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap(), true
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
+		text = strings.TrimSuffix(inner, "]")
+	}
+	addr, err := netip.ParseAddr(text)
+	return addr.Unmap(), err == nil
+}
+
+const forwardedFor = "X-Forwarded-For"
+
+// resolveClient is the middleware that leaves of X-Forwarded-For only the client's address, in the form that gin reads. It counts what is no
+// address, and logs the first: while a proxy writes something else, all of its callers share one address, with its limits.
+func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
+	var once sync.Once
+	return func(c *gin.Context) {
+		if len(p) == 0 || c.Request.Header.Get(forwardedFor) == "" {
+			return
+		}
+		client, unreadable := p.client(c.Request)
+		if unreadable != "" {
+			if metrics != nil {
+				metrics.unreadableClients.Inc()
+			}
+			once.Do(func() {
+				log.LogAttrs(c.Request.Context(), slog.LevelWarn,
+					"a trusted proxy sends an X-Forwarded-For that has no address: its callers share the proxy's own, and its limits",
+					slog.String("value", strings.ToValidUTF8(unreadable[:min(len(unreadable), 64)], "?")), slog.String("proxy", client.String()))
+			})
+		}
+		c.Request.Header.Set(forwardedFor, client.String())
+	}
 }
 
 // AddressKey returns the prefix by which failures are counted: a /64 for IPv6, because the owner of one address usually has the whole /64.

@@ -1,9 +1,16 @@
 package rest_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/server/rest"
@@ -24,6 +31,16 @@ func TestClientAddress(t *testing.T) {
 		{[]string{"0.0.0.0/0", "::/0"}, "192.0.2.1:1", []string{"2001:db8::1, 198.51.100.1"}, "2001:db8::1", "2001:db8::/64"},
 		{[]string{"0.0.0.0/0"}, "192.0.2.1:1", []string{"nonsense"}, "192.0.2.1", "192.0.2.1"},
 		{nil, "[::ffff:192.0.2.1]:1", nil, "192.0.2.1", "192.0.2.1"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"203.0.113.7:50001"}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"10.0.0.1, 203.0.113.7:50001 , 192.0.2.1:80"}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"[2001:db8::1]:443"}, "2001:db8::1", "2001:db8::/64"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"[2001:db8::1]"}, "2001:db8::1", "2001:db8::/64"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{`"[2001:db8::1]:443"`}, "2001:db8::1", "2001:db8::/64"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{`"203.0.113.7"`}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"[::ffff:203.0.113.7]:1"}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"unknown"}, "192.0.2.1", "192.0.2.1"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"203.0.113.7:x"}, "192.0.2.1", "192.0.2.1"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{""}, "192.0.2.1", "192.0.2.1"},
 	} {
 		trusted, err := rest.ParseProxies(c.trusted)
 		require.NoError(t, err)
@@ -33,4 +50,33 @@ func TestClientAddress(t *testing.T) {
 	}
 	_, err := rest.ParseProxies([]string{"proxy.example"})
 	require.Error(t, err)
+}
+
+// Pins players who share the address of their proxy, and so its limits, because the proxy writes the port as well. A proxy that writes no
+// address is counted, and logged once.
+func TestClientsBehindAProxyThatWritesPorts(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	reg := prometheus.NewRegistry()
+	metrics, err := rest.NewMetrics(reg)
+	require.NoError(t, err)
+	e, err := rest.New(rest.Options{TrustedProxies: []string{"192.0.2.1"}, Metrics: metrics, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	e.GET("/", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()+" "+rest.Address(c)) })
+	for _, forwarded := range [][2]string{
+		{"203.0.113.7:50001", "203.0.113.7 203.0.113.7"}, {"10.9.9.9, [2001:db8::7]:443", "2001:db8::7 2001:db8::/64"},
+		{"unknown", "192.0.2.1 192.0.2.1"}, {"_hidden", "192.0.2.1 192.0.2.1"}, {"", "192.0.2.1 192.0.2.1"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "192.0.2.1:1"
+		r.Header.Set("X-Forwarded-For", forwarded[0])
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		require.Equal(t, forwarded[1], w.Body.String(), forwarded[0])
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "has no address"))
+	require.Contains(t, log.String(), "value=unknown")
+	counted, err := testutil.GatherAndCount(reg, "director_http_unreadable_clients_total")
+	require.NoError(t, err)
+	require.Equal(t, 1, counted)
 }

@@ -17,12 +17,12 @@ const (
 	sendTimeout = 30 * time.Second
 )
 
-// Lasting is the middleware of calls that may wait before they answer. It replaces the server's deadlines, which are for short
-// calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits.
+// Lasting is the middleware of calls that may wait before they answer. It replaces the server's write deadline, which is for short
+// calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits. One that is no GET belongs behind
+// [Bodies.Read] or [DropBody], too.
 func Lasting(c *gin.Context) {
-	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Time{}) // errors mean that the connection has no deadlines, in tests
-	_ = control.SetWriteDeadline(time.Now().Add(MaxWait + sendTimeout))
+	// an error means that the connection has no deadlines, in tests
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(MaxWait + sendTimeout))
 }
 
 // Events sends server-sent events to one caller. It is for one goroutine.

@@ -130,7 +130,7 @@ func (l *loopRig) answer(ctx context.Context, w *waiter) {
 		case 1:
 			continue
 		}
-		_, _, _ = l.Play(sub, "/tickets/"+w.id+path, nil)
+		_, _, _ = l.Play(sub, "/tickets/"+w.id+path, fields{"match_id": w.last["match_id"]})
 		pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
 	}
 }

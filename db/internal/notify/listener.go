@@ -177,9 +177,7 @@ func (l *listener) run() {
 		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn, "other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
 		return
 	}
-	retry := backoff.NewExponentialBackOff()
-	retry.InitialInterval, retry.Multiplier, retry.MaxInterval = 50*time.Millisecond, 2, 5*time.Second
-	failing := false
+	retry, failing := newRetry(), false
 	for l.ctx.Err() == nil {
 		received, err := l.listenSafely(l.ctx)
 		if received {
@@ -191,6 +189,14 @@ func (l *listener) run() {
 		}
 		wait(retry.NextBackOff(), l.ctx.Done())
 	}
+}
+
+// newRetry returns the pauses between attempts to listen: up to a second, as those of the pool, so that after an outage notices arrive as soon
+// as queries are answered.
+func newRetry() *backoff.ExponentialBackOff {
+	retry := backoff.NewExponentialBackOff() // whose pauses differ by half
+	retry.InitialInterval, retry.Multiplier, retry.MaxInterval = 50*time.Millisecond, 2, 650*time.Millisecond
+	return retry
 }
 
 // listenSafely is listen, with a panic as an error of the connection.

@@ -51,7 +51,7 @@ func final(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
 			return status, err
 		}
 		if status.State == sdk.QueueAccepting {
-			_, _ = q.Accept(ctx) // too late: the next state says so
+			_, _ = q.Accept(ctx, status.MatchID) // too late: the next state says so
 		}
 	}
 }

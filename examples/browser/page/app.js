@@ -47,15 +47,15 @@ function seatNow(player) {
 async function queue(player) {
   const ticket = await player.queue({ profiles: [settings.profile] }, { signal: leave.signal });
   const refresh = setInterval(() => ticket.read({ signal: leave.signal }).then(showNumbers, () => {}), 3000); // the place changes without a new state
-  $('accept').onclick = () => answer(ticket, 'accept');
-  $('decline').onclick = () => answer(ticket, 'decline');
   try {
     for await (const status of ticket.watch({ signal: leave.signal })) {
       say({ queued: 'You wait for a match.', accepting: 'Accept the match.', waiting_for_server: 'The match waits for a game server.' }[status.state] ?? status.state);
       showNumbers(status);
       show({ ready: status.state === 'accepting' });
+      $('accept').onclick = () => answer(ticket, 'accept', status.match_id); // the match on the screen: the next one asks again
+      $('decline').onclick = () => answer(ticket, 'decline', status.match_id);
       if (status.state === 'assigned') return player.resolve(status.session_handle, { signal: leave.signal });
-      if (status.reason) say(`${status.state}: ${status.reason}`);
+      if (status.reason) say(`${status.state}: ${status.detail ?? status.reason}`);
     }
     return undefined;
   } catch (err) {
@@ -66,10 +66,10 @@ async function queue(player) {
   }
 }
 
-async function answer(ticket, method) {
+async function answer(ticket, method, matchId) {
   show({ ready: false });
   try {
-    await ticket[method]({ signal: AbortSignal.timeout(15_000) });
+    await ticket[method](matchId, { signal: AbortSignal.timeout(15_000) });
   } catch (err) {
     say(err.code === 'too_late' ? 'Too late.' : err.message);
   }

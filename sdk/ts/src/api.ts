@@ -380,7 +380,7 @@ export interface paths {
          *     `attributes` are those of every player; `players` replaces them for single players. A profile may require
          *     attributes, which are then checked.
          *
-         *     A name that is probably a misspelt field, such as `profile`, is refused with 400. A ticket without `profiles` is refused
+         *     A ticket without `profiles` is refused
          *     while there are profiles and none of them takes tickets that name none.
          */
         post: operations["createTicket"];
@@ -401,7 +401,7 @@ export interface paths {
          * Read a ticket, or wait for its next state
          * @description Returns the ticket to a member of its party. With `wait` and `version` it is a long poll: it answers at once if the
          *     ticket's version is higher than `version`, else as soon as the ticket enters another state, and after `wait` in any
-         *     case. While it waits it [keeps the ticket alive](#tickets).
+         *     case. Without `version` it waits for a change from now on. Each call [keeps the ticket alive](#tickets).
          */
         get: operations["getTicket"];
         put?: never;
@@ -410,7 +410,8 @@ export interface paths {
          * Leave the queue
          * @description Takes the ticket out of the queue for the whole party. The answer holds everywhere: a ticket that was cancelled is in
          *     no match, at any time. A repeated call returns the same. While the ticket is `accepting`, the call
-         *     [declines](#declineTicket) the match for the caller.
+         *     [declines](#declineTicket) the match for the caller: the answer is `declined`, or `accepting` with `accept.declined` for the moment
+         *     that the other parties need to go back to their places.
          */
         delete: operations["cancelTicket"];
         options?: never;
@@ -450,7 +451,7 @@ export interface paths {
         put?: never;
         /**
          * Accept a match
-         * @description Accepts the match for the caller alone. Each player of the match answers for themselves until `accept.until`; the match is on when all have accepted. A repeated call returns the same.
+         * @description Accepts the match that the caller was asked about, for the caller alone. A ticket may be in another match when the player answers: `match_id` says which one is meant. Each player of the match answers for themselves until `accept.until`; the match is on when all have accepted. A repeated call returns the same.
          */
         post: operations["acceptTicket"];
         delete?: never;
@@ -470,9 +471,9 @@ export interface paths {
         put?: never;
         /**
          * Decline a match
-         * @description Declines the match for the caller, whose whole party leaves the queue. That ends the ready check at once: the other
+         * @description Declines the match that the caller was asked about. The caller's whole party leaves the queue. That ends the ready check at once: the other
          *     parties go back to their places, also those that have not answered yet. A player that has accepted may still decline
-         *     until all have accepted. A repeated call succeeds as well, with the ticket `accepting` or, a moment later, `declined`.
+         *     until all have accepted. A repeated call succeeds as well, with the ticket `accepting` and `accept.declined` or, a moment later, `declined`.
          */
         post: operations["declineTicket"];
         delete?: never;
@@ -1634,6 +1635,19 @@ export interface components {
             attributes?: components["schemas"]["Attributes"];
         } | null;
         /**
+         * @example {
+         *       "match_id": "3f1c8a52-6f0e-4c7d-8a55-0d9be4f1a001"
+         *     }
+         */
+        ReadyAnswer: {
+            /**
+             * Format: uuid
+             * @description The `match_id` of the state `accepting` in which the player was asked. If the ticket is in another match by now, the answer is 409 `too_late`. Absent: the answer is for whichever match asks, which the player may never have seen.
+             * @example 3f1c8a52-6f0e-4c7d-8a55-0d9be4f1a001
+             */
+            match_id?: string | null;
+        };
+        /**
          * @description A ticket, as one of its players sees it. Which fields it has depends on its state.
          * @example {
          *       "ticket_id": "d4k0q2v8e5s0c1p6f3a0",
@@ -1679,6 +1693,8 @@ export interface components {
             team?: string;
             /** @description Why the ticket left the queue. See [tickets](#tickets). */
             reason?: string;
+            /** @description The `reason` in words, for people. Absent for one that the director does not know. */
+            detail?: string;
         };
         /**
          * @description How long tickets like this one waited of late, in seconds. `null` while fewer than 20 did, absent in states that do not wait.
@@ -1738,6 +1754,8 @@ export interface components {
             accepted: number;
             /** @description Whether you have accepted. */
             you: boolean;
+            /** @description A player of this ticket has declined, or left during the ready check: the ticket is in no match, and leaves the queue in a moment with the state `declined`. Absent: nobody has. */
+            declined?: boolean;
         };
         /**
          * @example {
@@ -3275,7 +3293,7 @@ export interface operations {
                  */
                 wait?: string;
                 /**
-                 * @description The version that the caller knows. Absent means 0, so that the answer comes at once.
+                 * @description The version that the caller knows. Absent means the one that the ticket has when the call begins. 0 is answered at once.
                  * @example 3
                  */
                 version?: number;
@@ -3461,7 +3479,12 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        /** @description Without a body, of clients of older releases, the answer is for whichever match asks. */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReadyAnswer"];
+            };
+        };
         responses: {
             /** @description The ticket, after the answer. */
             200: {
@@ -3473,6 +3496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ticket"];
                 };
             };
+            400: components["responses"]["InvalidRequest"];
             401: components["responses"]["PlayerUnauthorized"];
             /** @description There is no such ticket, or you are not in its party. */
             404: {
@@ -3485,7 +3509,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["RequestTimeout"];
-            /** @description No answer is awaited, or not this one; `ticket` has the state. */
+            /** @description No answer is awaited, or not this one, or the ticket is in another match than `match_id`; `ticket` has the state. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3525,7 +3549,12 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        /** @description Without a body, of clients of older releases, the answer is for whichever match asks. */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReadyAnswer"];
+            };
+        };
         responses: {
             /** @description The ticket, after the answer. */
             200: {
@@ -3537,6 +3566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ticket"];
                 };
             };
+            400: components["responses"]["InvalidRequest"];
             401: components["responses"]["PlayerUnauthorized"];
             /** @description There is no such ticket, or you are not in its party. */
             404: {
@@ -3549,7 +3579,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["RequestTimeout"];
-            /** @description No answer is awaited, or not this one; `ticket` has the state. */
+            /** @description No answer is awaited, or not this one, or the ticket is in another match than `match_id`; `ticket` has the state. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

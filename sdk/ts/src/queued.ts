@@ -10,8 +10,8 @@ import { sleep } from './wait.js';
 const pollWait = 25;
 
 /**
- * A ticket in the queue. It stays there while one of its players waits in `next` or `watch`; without that it expires after half a
- * minute. At most one `next` or `watch` may run at a time; the other methods may run beside it.
+ * A ticket in the queue. It stays there while one of its players calls `next`, `read` or `watch`; 30 seconds after the last of these
+ * calls it expires. At most one `next` or `watch` may run at a time; the other methods may run beside it.
  */
 export class QueuedTicket {
   /** The last state that `queue`, `next` or `watch` received; undefined before the first. */
@@ -69,14 +69,22 @@ export class QueuedTicket {
     return this.ask({ method: 'DELETE', path: this.path }, options.signal);
   }
 
-  /** Accepts the match for the caller. Throws DirectorError: `too_late`. */
-  accept(options: CallOptions = {}): Promise<Ticket> {
-    return this.ask({ method: 'POST', path: `${this.path}/accept` }, options.signal);
+  /**
+   * Accepts a match for the caller. `matchId` is the `match_id` of the status in which the player was asked: the ticket may be in another
+   * match when the player answers. Throws DirectorError: `too_late`, also for another match.
+   */
+  accept(matchId: string, options: CallOptions = {}): Promise<Ticket> {
+    return this.answer('accept', matchId, options);
   }
 
-  /** Declines the match; the caller's party leaves the queue. Throws DirectorError: `too_late`. */
-  decline(options: CallOptions = {}): Promise<Ticket> {
-    return this.ask({ method: 'POST', path: `${this.path}/decline` }, options.signal);
+  /** Declines a match; the caller's party leaves the queue. `matchId` is as that of `accept`. Throws DirectorError: `too_late`. */
+  decline(matchId: string, options: CallOptions = {}): Promise<Ticket> {
+    return this.answer('decline', matchId, options);
+  }
+
+  private async answer(answer: 'accept' | 'decline', matchId: string, options: CallOptions): Promise<Ticket> {
+    if (typeof matchId !== 'string') throw new TypeError(`${answer} needs the match_id of the status in which the player was asked`);
+    return this.ask({ method: 'POST', path: `${this.path}/${answer}`, body: { match_id: matchId } }, options.signal);
   }
 
   private get path(): string {

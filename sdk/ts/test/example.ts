@@ -22,7 +22,7 @@ for await (const status of ticket.watch({ signal: leave.signal })) {
       show(`place ${status.place}, about ${status.estimate?.p50} s`);
       break;
     case 'accepting':
-      await ((await ask('Accept?')) ? ticket.accept() : ticket.decline());
+      await ((await ask('Accept?')) ? ticket.accept(status.match_id!) : ticket.decline(status.match_id!));
       break;
     case 'assigned': {
       const { endpoint, session_token } = await player.resolve(status.session_handle!);

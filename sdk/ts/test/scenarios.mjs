@@ -51,7 +51,11 @@ const steps = {
     players.get(player).ticket = players.get(player).sdk.ticket(id);
   },
   /** Calls next, read, accept, decline or cancel of the player's ticket. */
-  ticketCall: ({ player, method }) => players.get(player).ticket[method](players.get(player).options),
+  ticketCall({ player, method }) {
+    const { ticket, options, states } = players.get(player);
+    if (method !== 'accept' && method !== 'decline') return ticket[method](options);
+    return ticket[method](states.at(-1).match_id, options); // of the state that the player sees
+  },
 
   /** Collects the states of the player's ticket in the background. */
   watch({ player }) {

@@ -96,6 +96,9 @@ test('refusals end a watch', async (t) => {
 test('accept, decline and cancel', async (t) => {
   const director = await serve(t, (req, res, n) => (n === 1 ? res.destroy() : answer(res, 200, ticket(1))));
   const queued = player(director.url).ticket('t1');
-  for (const change of ['accept', 'decline', 'cancel']) assert.equal((await queued[change]()).version, 1);
+  for (const change of ['accept', 'decline']) assert.equal((await queued[change]('m1')).version, 1);
+  assert.equal((await queued.cancel()).version, 1);
   assert.deepEqual(director.requests.map((r) => `${r.method} ${r.path}`), ['POST /tickets/t1/accept', 'POST /tickets/t1/accept', 'POST /tickets/t1/decline', 'DELETE /tickets/t1']);
+  assert.deepEqual(director.requests.map((r) => r.body), ['{"match_id":"m1"}', '{"match_id":"m1"}', '{"match_id":"m1"}', '']);
+  await assert.rejects(queued.accept(), TypeError);
 });

@@ -1,0 +1,53 @@
+package openmatch
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// receiveTimeout is how long the request of a lasting call may take after its headers. Other calls have a deadline anyway.
+const receiveTimeout = 10 * time.Second
+
+var errReceive = status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %s", receiveTimeout)
+
+// receivingStream is the stream of a call whose request has not arrived yet.
+type receivingStream struct {
+	grpc.ServerStream
+
+	late    *time.Timer // nil: the call has a deadline
+	expired atomic.Bool
+	arrived func() // called once, when the request has arrived
+}
+
+// newReceivingStream begins the time in which the request has to arrive.
+func newReceivingStream(stream grpc.ServerStream, arrived func()) *receivingStream {
+	s := &receivingStream{ServerStream: stream, arrived: arrived}
+	if cut, lasts := stream.Context().Value(cutKey{}).(context.CancelFunc); lasts {
+		s.late = time.AfterFunc(receiveTimeout, func() {
+			s.expired.Store(true)
+			cut()
+		})
+	}
+	return s
+}
+
+// RecvMsg implements [grpc.ServerStream].
+func (s *receivingStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if s.late != nil {
+		s.late.Stop()
+	}
+	if s.expired.Load() {
+		return errReceive
+	}
+	if err == nil && s.arrived != nil {
+		s.arrived()
+		s.arrived = nil
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 10 * time.Second // headers and body
+	idleTimeout    = 90 * time.Second
+	maxHeaderBytes = 32 << 10 // an access token has up to 8 KiB
+)
+
+// HTTPOptions configure an [HTTPServer]. Handler is required; every other zero value is usable.
+type HTTPOptions struct {
+	Handler http.Handler
+	TLS     *tls.Config // nil: plain text
+	// WriteTimeout is the time from the headers of a request to the end of its answer; 0 sets no limit.
+	WriteTimeout time.Duration
+	// HTTP1 offers no HTTP/2. WebSockets begin as HTTP/1.1; over TLS, clients would choose HTTP/2 if it were offered.
+	HTTP1 bool
+	Log   *slog.Logger // nil: no log
+}
+
+// HTTPServer answers HTTP requests on listeners. Every listener of the director has one, because it bounds what a connection costs before
+// anybody is authenticated: headers arrive within 5 s and whole requests within 10 s, or the connection ends, whatever the handler does
+// meanwhile. A body of GET and HEAD, which means nothing, is read and dropped before the handler is called. All other deadlines are the
+// handlers'.
+type HTTPServer struct {
+	http     *http.Server
+	handler  http.Handler
+	incoming *incoming
+}
+
+// NewHTTPServer makes a server that does nothing yet.
+func NewHTTPServer(o HTTPOptions) *HTTPServer {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	s := &HTTPServer{handler: o.Handler, incoming: newIncoming()}
+	s.http = &http.Server{
+		Handler: http.HandlerFunc(s.serve), TLSConfig: o.TLS, ConnState: s.incoming.watch,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // mostly failed TLS handshakes of scanners
+	}
+	if o.HTTP1 {
+		s.http.Protocols = new(http.Protocols)
+		s.http.Protocols.SetHTTP1(true)
+	}
+	return s
+}
+
+// Handler returns what answers the requests.
+func (s *HTTPServer) Handler() http.Handler { return s.handler }
+
+// Serve answers requests on a listener until [HTTPServer.Shutdown] or [HTTPServer.Close]; then it returns nil. Errors: the listener's.
+func (s *HTTPServer) Serve(l net.Listener) (err error) {
+	if s.http.TLSConfig != nil {
+		err = s.http.ServeTLS(l, "", "")
+	} else {
+		err = s.http.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// OnShutdown calls f when [HTTPServer.Shutdown] begins, to end calls that last.
+func (s *HTTPServer) OnShutdown(f func()) { s.http.RegisterOnShutdown(f) }
+
+// Shutdown accepts no more connections and waits for the calls in flight. A request that does not arrive within a moment is no call in
+// flight: its connection is closed. Errors: ctx ended before.
+func (s *HTTPServer) Shutdown(ctx context.Context) error {
+	late := time.AfterFunc(receiveGrace, s.incoming.stop)
+	defer late.Stop()
+	return s.http.Shutdown(ctx)
+}
+
+// Close closes the listeners and all connections.
+func (s *HTTPServer) Close() error { return s.http.Close() }
+
+func (s *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Body == http.NoBody {
+		s.handler.ServeHTTP(w, r)
+		return
+	}
+	body := s.incoming.begin(w, r.Body)
+	defer body.leave()
+	r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own
+	r.Body = body
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if err := dropBody(r); err != nil {
+			writeProblem(w, r, *err)
+			return
+		}
+	}
+	s.handler.ServeHTTP(w, r)
+}

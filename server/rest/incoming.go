@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// receiveGrace is how long a server that stops waits for requests that are on their way.
+	receiveGrace = 400 * time.Millisecond
+	// restOfBody is how long the rest of a body may take once its request is decided. net/http reads it before it sends the answer, so
+	// that a client which sends first and reads then gets the answer.
+	restOfBody = 400 * time.Millisecond
+)
+
+// incoming is what a server is receiving: connections that have not sent the headers of their first request, and bodies whose end has not
+// arrived. Safe for concurrent use.
+type incoming struct {
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{}
+	bodies   map[*incomingBody]struct{}
+	stopping bool
+}
+
+func newIncoming() *incoming {
+	return &incoming{conns: map[net.Conn]struct{}{}, bodies: map[*incomingBody]struct{}{}}
+}
+
+// watch is the hook [http.Server.ConnState].
+func (in *incoming) watch(conn net.Conn, state http.ConnState) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(in.conns, conn)
+	case in.stopping:
+		_ = conn.Close()
+	default:
+		in.conns[conn] = struct{}{}
+	}
+}
+
+// begin begins to receive a body.
+func (in *incoming) begin(w http.ResponseWriter, body io.ReadCloser) *incomingBody {
+	b := &incomingBody{ReadCloser: body, control: http.NewResponseController(w), in: in}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.bodies[b] = struct{}{}
+	if in.stopping {
+		b.endBy(time.Now().Add(receiveGrace))
+	}
+	return b
+}
+
+// stop ends everything that has not arrived. Without it, [http.Server.Shutdown] waits for it.
+func (in *incoming) stop() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.stopping = true
+	for conn := range in.conns {
+		_ = conn.Close()
+	}
+	for b := range in.bodies {
+		b.endBy(time.Now())
+	}
+}
+
+// incomingBody is the body of a request. The server's read deadline holds until its end has arrived; then net/http removes it and reads on to
+// notice that the client disconnects. So no handler may set a later one. It is for one goroutine.
+type incomingBody struct {
+	io.ReadCloser
+
+	control *http.ResponseController
+	in      *incoming
+	ended   bool // its end or an error was read
+}
+
+// Read implements io.Reader.
+func (b *incomingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+// end ends the receiving.
+func (b *incomingBody) end() {
+	b.in.mu.Lock()
+	defer b.in.mu.Unlock()
+	b.ended = true
+	delete(b.in.bodies, b)
+}
+
+// leave bounds how long the rest of a body may take that the handler has not read.
+func (b *incomingBody) leave() {
+	if b.ended {
+		return
+	}
+	b.end()
+	b.endBy(time.Now().Add(restOfBody))
+}
+
+// endBy sets the time by which the body must have arrived. Errors mean that the connection has ended, or has no deadlines, in tests.
+func (b *incomingBody) endBy(at time.Time) { _ = b.control.SetReadDeadline(at) }

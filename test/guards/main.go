@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "guards:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	only := flag.String("only", "", "try only guards whose name contains this text")
+	flag.Parse()
+	guards, err := readGuards("test/guards/guards.yaml")
+	if err != nil {
+		return err
+	}
+	guards = slices.DeleteFunc(guards, func(g Guard) bool { return !strings.Contains(g.Name, *only) })
+	if len(guards) == 0 {
+		return fmt.Errorf("no guard's name contains %q", *only)
+	}
+	return tryAll(ctx, guards)
+}
+
+// tryAll removes one guard after the other, and prints what noticed it. Errors: a guard that no test notices.
+func tryAll(ctx context.Context, guards []Guard) error {
+	checked, unnoticed := map[string]bool{}, 0
+	for _, g := range guards {
+		if !checked[g.Package] {
+			checked[g.Package] = true
+			if err := checkTests(ctx, ".", g.Package, guards); err != nil {
+				return err
+			}
+		}
+		started := time.Now()
+		failed, err := g.try(ctx, ".")
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.Name, err)
+		}
+		if len(failed) == 0 {
+			unnoticed++
+			fmt.Printf("NOT NOTICED  %s (%s)\n", g.Name, g.File)
+			continue
+		}
+		fmt.Printf("noticed      %s: %s, %d s\n", g.Name, strings.Join(failed, ", "), int(time.Since(started).Seconds()))
+	}
+	if unnoticed > 0 {
+		return fmt.Errorf("%d of %d guards have no test that notices when they are gone", unnoticed, len(guards))
+	}
+	fmt.Printf("%d guards removed, each noticed by a test\n", len(guards))
+	return nil
+}
