@@ -53,6 +53,9 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	}
 	writeList(out, "No candidates:", whatif.NoCandidates(report), "- ")
 	writeList(out, "Spread of the matches by the mean waiting of their tickets:", whatif.Bands(report), "")
+	if optimum := whatif.Optimum(report); optimum != "" {
+		fmt.Fprintf(out.To, "\n%s\n", optimum)
+	}
 	if verdict := whatif.Verdict(report); verdict != "" {
 		fmt.Fprintf(out.To, "\n%s\n", verdict)
 	}

@@ -43,9 +43,46 @@ func Lines(r *replay.Report) []Line {
 	for _, id := range rules(r) {
 		add(id+", mean p50 p95 max", func(s *replay.Side) string { return values(qualityOf(s, id)) })
 	}
+	if t := r.Replayed.Trade; t != nil {
+		add("cost a player, in seconds", costOf)
+		for i, part := range t.Parts {
+			add("  "+part.Of+", mean", func(s *replay.Side) string { return partOf(s, i) })
+		}
+		add("  waiting, mean", waitingCostOf)
+	}
 	add("latency ms, mean p50 p95 max", func(s *replay.Side) string { return values(replay.Quality{Values: s.Latency}) })
 	add("fill, mean", func(s *replay.Side) string { return fmt.Sprintf("%.1f %%", 100*s.Fill.Mean) })
 	return lines
+}
+
+func costOf(s *replay.Side) string {
+	if s.Trade == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", s.Trade.Total)
+}
+
+func partOf(s *replay.Side, i int) string {
+	if s.Trade == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g (%.4g s)", s.Trade.Parts[i].Value, s.Trade.Parts[i].Seconds)
+}
+
+func waitingCostOf(s *replay.Side) string {
+	if s.Trade == nil {
+		return "-"
+	}
+	return seconds(s.Trade.Waiting)
+}
+
+// Optimum compares the cost with the least possible; "" where that is not known.
+func Optimum(r *replay.Report) string {
+	if r.Optimum == nil {
+		return ""
+	}
+	return fmt.Sprintf("cost: %.4g s a ticket, at most %.2f times the least possible for somebody who knew all arrivals (%d tickets compared)",
+		r.Optimum.Paid, r.Optimum.Ratio, r.Optimum.Tickets)
 }
 
 // NoCandidates says in a line for each reason why the rules leave tickets out.

@@ -40,6 +40,7 @@ type candidate struct {
 	watching bool  // a newcomer in its window makes it dirty
 	tries    uint8 // searches that found nothing since its last widening
 	proposed bool
+	due      int64 // when the best match that it found is due; 0: it found none that waits
 	slots    [slots]int32
 }
 

@@ -54,7 +54,7 @@ func (s *search) at(i int) *candidate {
 			return nil
 		}
 		s.pull()
-		if len(k.plan.order) > 0 {
+		if len(k.plan.order) > 0 || len(k.plan.trades) > 0 {
 			s.pullAll()
 		}
 	}
@@ -65,7 +65,11 @@ func (s *search) at(i int) *candidate {
 func (s *search) pullAll() {
 	k := &s.choices
 	s.pullRest()
-	slices.SortStableFunc(k.list, k.prefer)
+	prefer := k.prefer
+	if len(k.plan.order) == 0 {
+		prefer = k.preferTraded
+	}
+	slices.SortStableFunc(k.list, prefer)
 	k.countPlayers()
 }
 
@@ -146,7 +150,7 @@ func (k *choices) add(c *candidate) {
 // refuse remembers the first that cannot be with the seed, to say why. With an order of the profile they may not have been
 // preferred, and are not named.
 func (k *choices) refuse(c *candidate, because string) {
-	if len(k.refused) < maxPassedOver && len(k.plan.order) == 0 {
+	if len(k.refused) < maxPassedOver && len(k.plan.order) == 0 && len(k.plan.trades) == 0 {
 		k.refused = append(k.refused, PassedOver{c.ticket.ID, because})
 	}
 }

@@ -29,6 +29,8 @@
 //	└───────────│  stuck  │ no newcomer makes it dirty; only swept
 //	            └─────────┘
 //
+// With a trade, a seed whose match is not due yet rests, too, until it is.
+//
 // Which file holds what:
 //
 //	engine.go, run.go            the calls, and one turn of searching
@@ -46,6 +48,7 @@
 //	balance.go, roles.go         exchanges until the rules hold; players into roles
 //	regions.go                   game regions that suit everybody
 //	rules.go, rules_KIND.go      what all rules have, and one kind a file
+//	trade.go                     when a match is due that its players shall wait for
 //	roster.go, join.go           joining an open match
 //	reason.go, proposal.go       what a proposal says about itself
 //	inquiry.go, inquiry_*.go     why one ticket has no match, for match/explain

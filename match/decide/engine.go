@@ -58,7 +58,7 @@ func (e *Engine) Add(t *match.Ticket) {
 // wait puts a candidate at its place in the queue.
 func (e *Engine) wait(c *candidate) {
 	c.proposed = false
-	c.tries, c.moment = 0, 0
+	c.tries, c.moment, c.due = 0, 0, 0
 	e.enter(c)
 	e.dirtyAround(c)
 	e.markDirty(c)

@@ -39,6 +39,8 @@ type Findings struct {
 	Best    Best
 	// Match are the tickets of a match that the ticket can have now; nil: the search found none.
 	Match []string
+	// Due is when Match is made at the latest, unless one of its tickets leaves; zero: at once. Other tickets may make it earlier.
+	Due time.Time
 	// Joins is the open match that the ticket can join now; empty: none.
 	Joins string
 	// Relaxations would each give a match alone; the smallest changes are first.

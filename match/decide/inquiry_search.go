@@ -15,7 +15,7 @@ func (q *Inquiry) Findings(effort int) Findings {
 	f.Complete = !q.fit.partial
 	f.Best.Needed = e.plan.leastAt(e.ageOf(q.seed)).sum
 	if q.among(fit, effort/4) {
-		f.Match, f.Complete = ticketIDs(s.newcomers()), true
+		f.Match, f.Complete, f.Due = ticketIDs(s.newcomers()), true, e.dueAt()
 	}
 	q.takeReached(s.reached)
 	s.reached = nil

@@ -28,6 +28,7 @@ type inquired struct {
 func drawInquiry(t *rapid.T, most int) *inquired {
 	q := &inquired{in: drawInput(t, most)}
 	q.p, q.regions = q.in.Version.Profile, regionNames(&q.in)
+	q.p.Trade = nil // it says when a match is made, not whether the rules allow it
 	if len(q.in.Tickets) == 0 || len(q.regions) == 0 || newPlan(q.p).mayLeaveRoles || narrowedByOthers(q.p.Rules) {
 		t.Skip("nothing to ask, or decided more narrowly than the checker would")
 	}
@@ -205,7 +206,7 @@ func TestAnInquiryCountsPairs(t *testing.T) {
 func (q *inquired) pairBreaks(rule int, other *match.Ticket) bool {
 	p := *q.p
 	p.Rules = p.Rules[rule : rule+1]
-	p.Modes, p.Fewer = nil, nil
+	p.Modes, p.Fewer, p.Trade = nil, nil, nil
 	p.Teams = []profile.Team{{Name: "all", Min: 1, Max: 99, Step: 1}}
 	m := verify.Match{Tickets: []match.Ticket{q.tickets[0], *other}}
 	for i := range m.Tickets {

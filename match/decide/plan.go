@@ -24,8 +24,9 @@ type plan struct {
 	buckets  []int           // atom columns that divide candidates
 	least    []leastStep     // ascending
 	moments  []time.Duration // the ages at which anything changes, ascending
-	batch    int             // number column of the profile's batch; -1: the oldest seeds first
-	balanced int             // number column by which teams are made equal; -1: none
+	trades   []trade
+	batch    int // number column of the profile's batch; -1: the oldest seeds first
+	balanced int // number column by which teams are made equal; -1: none
 
 	most  int  // players of a match
 	split bool // a party may be in several teams
@@ -40,9 +41,10 @@ type plan struct {
 	mayLeaveRoles bool
 }
 
-// pivot is the number along which candidates are sorted: what the first `near` rule compares, else the ticket's age.
+// pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that is traded, else the
+// ticket's age.
 type pivot struct {
-	rule   *rule // nil: age
+	rule   *rule // nil: no rule limits it
 	column int
 	fold   profile.Fold
 	factor float64 // a seed's window reaches so many times the rule's limit; 0: it is not limited by the rule
@@ -73,6 +75,7 @@ func newPlan(p *profile.Profile) *plan {
 		pl.rules = append(pl.rules, pl.compile(&p.Rules[i]))
 	}
 	pl.addCounted()
+	pl.addTrades()
 	pl.choosePivot()
 	pl.chooseBalanced()
 	pl.chooseBuckets()
@@ -126,6 +129,12 @@ func (pl *plan) choosePivot() {
 			pl.pivot.factor = 0
 		}
 		return
+	}
+	for _, t := range pl.trades {
+		if t.column >= 0 {
+			pl.pivot = pivot{column: t.column}
+			return
+		}
 	}
 }
 

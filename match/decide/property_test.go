@@ -99,6 +99,7 @@ func TestNoMatchIsMissed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t, 6)
+		in.Version.Profile.Trade = nil // it leaves over what is not due
 		if newPlan(in.Version.Profile).mayLeaveRoles {
 			t.Skip("which of the players that may have a role get it is not searched")
 		}
@@ -125,6 +126,7 @@ func TestNoMatchIsMissedForLong(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t, 6)
+		in.Version.Profile.Trade = nil // it leaves over what is not due
 		if newPlan(in.Version.Profile).mayLeaveRoles {
 			t.Skip("which of the players that may have a role get it is not searched")
 		}

@@ -28,6 +28,8 @@ type Proposal struct {
 	Chosen map[string]string
 	// Rules say what held, in the profile's order.
 	Rules []RuleValue
+	// Traded says what the match costs its players, in the order of the profile's trades.
+	Traded []Traded
 	// Session is the open match's; empty for a new match.
 	Session string
 	// PassedOver are up to 8 candidates that the anchor preferred to one it got.

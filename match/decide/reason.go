@@ -14,6 +14,7 @@ func (s *search) proposal(regions *regionSet) Proposal {
 		Regions: regions.choose(s.regions(), &s.final, s.plan),
 		Chosen:  s.chosen(),
 		Rules:   s.values(),
+		Traded:  s.tradedValues(regions),
 
 		PassedOver: s.passedOver(),
 	}

@@ -53,6 +53,9 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 	for _, allowed := range e.searched() {
 		ok := e.search.find(e.plan, c, e.now, allowed, nodes, e.lotOf(c))
 		*spent += nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
+		if ok && e.mustWait(c) {
+			return false
+		}
 		if ok {
 			random := newLot(e.seed, c.ticket.ID)
 			e.search.drawSides(&random)

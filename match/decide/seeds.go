@@ -39,6 +39,7 @@ func (e *Engine) mayFill(c *candidate) bool {
 // markDirty gives a seed a turn. Newcomers change nothing for it until it had it.
 func (e *Engine) markDirty(c *candidate) {
 	e.unwatch(c)
+	c.due = 0
 	e.dirty.put(c, e.turn(c))
 }
 
@@ -104,17 +105,25 @@ func sortable(x float64) int64 {
 
 // setTimer remembers when time alone changes what a candidate's search may find.
 func (e *Engine) setTimer(c *candidate) {
-	if int(c.moment) == len(e.plan.moments) {
+	at := int64(math.MaxInt64)
+	if int(c.moment) < len(e.plan.moments) {
+		at = c.created + int64(e.plan.moments[c.moment])
+	}
+	if c.due > 0 {
+		at = min(at, c.due)
+	}
+	if at == math.MaxInt64 {
 		e.timers.remove(c)
 		return
 	}
-	e.timers.put(c, c.created+int64(e.plan.moments[c.moment]))
+	e.timers.put(c, at)
 }
 
 // tick makes the seeds dirty whose moment has come.
 func (e *Engine) tick() {
 	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
 		c := e.timers.items[0].c
+		c.due = 0
 		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.moment {
 			c.moment, c.tries = next, 0
 		}

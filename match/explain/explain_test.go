@@ -92,6 +92,23 @@ func scenes(t *testing.T) map[string]explain.Ticket {
 	}
 }
 
+// A match that the rules allow and the trade delays is announced with its time.
+func TestAMatchThatWaitsForItsTrade(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 500}]\ntrade: {skill: 10 per second}\n")
+	me, other := solo("me", 4*time.Second, 1500, "tank"), solo("other", time.Second, 1600, "tank")
+	for _, ticket := range []*match.Ticket{me, other} {
+		ticket.Profiles = []string{"duel"}
+	}
+	found := answer(explain.Question{Ticket: me, Now: now, State: "queued", Profiles: asked(p)}, other)
+	require.Equal(t, now.Add(2500*time.Millisecond), *found.Profiles[0].MatchAt)
+	require.Contains(t, found.Text(), "it will be matched in 2.5s at the latest, by the profile's trade, with 1 other ticket")
+	other.Players[0].Attributes["skill"] = match.Value{Kind: match.Number, Number: 1520}
+	found = answer(explain.Question{Ticket: me, Now: now, State: "queued", Profiles: asked(p)}, other)
+	require.Nil(t, found.Profiles[0].MatchAt)
+	require.Contains(t, found.Text(), "it can be matched now with 1 other ticket")
+}
+
 // Pins documents and texts that nobody can read.
 func TestGolden(t *testing.T) {
 	t.Parallel()

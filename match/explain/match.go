@@ -48,6 +48,7 @@ const whyBytes = 4096
 type Why struct {
 	Anchor     string        `json:"anchor,omitempty"` // the ticket that the search started with
 	Rules      []MatchRule   `json:"rules,omitempty"`
+	Traded     []MatchTrade  `json:"traded,omitempty"`
 	Teams      []MatchTeam   `json:"teams,omitempty"`
 	Regions    []MatchRegion `json:"regions,omitempty"`
 	PassedOver []PassedOver  `json:"passed_over,omitempty"`
@@ -60,6 +61,13 @@ type MatchRule struct {
 	Value float64 `json:"value"`
 	Limit float64 `json:"limit"`
 	Text  string  `json:"text,omitempty"`
+}
+
+// MatchTrade is what the match cost each of its players by one trade, on average: points of an attribute, or milliseconds.
+type MatchTrade struct {
+	Of        string  `json:"of"` // the key of the trade
+	Value     float64 `json:"value"`
+	PerSecond float64 `json:"per_second"`
 }
 
 // MatchTeam has the tickets of a team, by age.
@@ -114,6 +122,9 @@ func whyOf(found decide.Proposal) Why {
 	w := Why{Anchor: found.Anchor}
 	for _, r := range found.Rules {
 		w.Rules = append(w.Rules, MatchRule{r.ID, r.Value, r.Limit, r.Text})
+	}
+	for _, t := range found.Traded {
+		w.Traded = append(w.Traded, MatchTrade(t))
 	}
 	for _, t := range found.Teams {
 		team := MatchTeam{Name: t.Name, Tickets: []string{}}

@@ -21,6 +21,9 @@ func (m Match) Text() string {
 	for _, r := range m.Rules {
 		fmt.Fprintf(&b, "  rule %s: %s\n", r.Rule, r.text())
 	}
+	for _, t := range m.Traded {
+		fmt.Fprintf(&b, "  trade %s: costs a player %s, or %.3g s of waiting\n", t.Of, number(t.Value), t.Value/t.PerSecond)
+	}
 	for _, t := range m.Teams {
 		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
 	}

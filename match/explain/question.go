@@ -136,6 +136,9 @@ func (e *Explanation) Answer(partial bool) Ticket {
 
 func (p *Profile) take(f decide.Findings) {
 	p.Others, p.Match, p.Joins = f.Others, f.Match, f.Joins
+	if !f.Due.IsZero() {
+		p.MatchAt = &f.Due
+	}
 	p.Funnel = funnelOf(f)
 	p.Best = &Best{Players: f.Best.Players, Of: f.Best.Needed, Lacks: f.Best.Lacks}
 	p.WouldMatch = relaxationsOf(f.Relaxations)

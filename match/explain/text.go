@@ -49,7 +49,7 @@ func (p *Profile) write(b *strings.Builder, t Ticket) {
 	if !p.Candidate {
 		b.WriteString(": no candidate")
 	} else {
-		b.WriteString(": " + p.summary())
+		b.WriteString(": " + p.summary(t.AsOf))
 	}
 	b.WriteString("\n")
 	for _, r := range p.Why {
@@ -68,14 +68,18 @@ func (p *Profile) write(b *strings.Builder, t Ticket) {
 	}
 }
 
-// summary returns the answer in one line.
-func (p *Profile) summary() string {
+// summary returns the answer at a time in one line.
+func (p *Profile) summary(now time.Time) string {
 	var says []string
 	switch {
 	case p.Joins != "":
 		says = append(says, "it can join session "+p.Joins)
 	case p.Match != nil:
-		says = append(says, fmt.Sprintf("it can be matched now with %s", otherTickets(len(p.Match)-1)))
+		when := "can be matched now"
+		if p.MatchAt != nil {
+			when = fmt.Sprintf("will be matched in %s at the latest, by the profile's trade,", p.MatchAt.Sub(now).Round(100*time.Millisecond))
+		}
+		says = append(says, fmt.Sprintf("it %s with %s", when, otherTickets(len(p.Match)-1)))
 		if p.NoHost != "" || p.refused() {
 			says = append(says, "no game region has a server for the match")
 		}

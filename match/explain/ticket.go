@@ -40,6 +40,8 @@ type Profile struct {
 	// join. The worker decides about older tickets first, and a match may wait for a server.
 	Match []string `json:"match,omitempty"`
 	Joins string   `json:"joins,omitempty"`
+	// MatchAt is when Match is made at the latest, by the trade of the profile, unless one of its tickets leaves; nil: at once.
+	MatchAt *time.Time `json:"match_at,omitempty"`
 	// WouldMatch are changes of rules' limits that would each give a match alone; the smallest changes are first.
 	WouldMatch []Limits `json:"would_match,omitempty"`
 	// Search is "complete", or "bounded" if the search ran out of steps: a larger set, or a smaller change, may be possible.

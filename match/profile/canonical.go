@@ -43,6 +43,7 @@ func (p *Profile) canonicalDecision(d *members) {
 	d.set("rules", each(p.Rules, canonicalRule))
 	d.set("fewer", each(p.Fewer, canonicalFewer))
 	d.set("age", ages.word(p.Age))
+	d.set("trade", canonicalTrade(p.Trade))
 	if p.Batch.By != "" {
 		d.set("batch", members{{"by", p.Batch.By}, {"for", brief(p.Batch.For)}})
 	}

@@ -111,7 +111,7 @@ func (c *converter) function(n *node) {
 		return
 	}
 	for i, k := range n.keys {
-		if slices.Contains([]string{"teams", "rules", "fewer", "age", "batch", "order", "join_in_progress"}, k.name) {
+		if slices.Contains([]string{"teams", "rules", "fewer", "age", "trade", "batch", "order", "join_in_progress"}, k.name) {
 			c.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
 		}
 	}
@@ -170,6 +170,7 @@ func (c *converter) choosing(n *node) {
 			c.p.Order = append(c.p.Order, c.order(item))
 		}
 	}
+	c.trade(n.good("trade"))
 	join := n.good("join_in_progress")
 	if join != nil && join.kind == isObject {
 		c.p.JoinInProgress = JoinInProgress{When: joinings.of(join.good("when"), Never), Within: join.good("within").length(0)}

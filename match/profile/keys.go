@@ -76,6 +76,13 @@ var documentShape = object{what: "a profile", fields: []field{
 		about: "The ticket of a match whose waiting time decides the steps: the `oldest`, the `youngest`, the `mean` of all, or `each`: " +
 			"of two tickets, the stricter of their steps.",
 	},
+	{
+		name: "trade", of: tradeShape, initial: "none: a match is made as soon as the rules allow it",
+		about: "What a second of waiting is worth: `skill: 10 per second` means that a second is worth 10 points of skill. A match is made when its players have waited, " +
+			"in sum, for as long as it costs them, and at the latest when its oldest ticket has waited for nine tenths of `ttl`. A player pays for each attribute the " +
+			"distance from the mean of the match; for `latency` (`5ms per second`) what the game region is slower than the player's best one; for `balance` the " +
+			"distance of the team from the mean of the teams.",
+	},
 	{name: "batch", of: either{literal("oldest"), batchShape}, initial: "oldest", about: "The tickets that are tried first: the `oldest`, or neighbours by a number."},
 	{name: "order", of: list{of: orderShape, max: 8}, initial: "by age", about: "The order in which a ticket prefers others. Age decides between equals."},
 	{

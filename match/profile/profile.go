@@ -25,6 +25,7 @@ type Profile struct {
 	Fewer      []Fewer // sorted by After
 	Age        Age
 	Batch      Batch
+	Trade      []Trade // what waiting is worth, sorted by key; empty: a match is made at once
 	Order      []Order // how a seed orders its candidates; the older of equal ones is first
 	JoinInProgress
 	Accept   time.Duration   // how long players have to accept a match; 0: they are not asked

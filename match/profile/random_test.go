@@ -49,6 +49,11 @@ func randomProfile(t *rapid.T) string {
 	optional("attributes: {declared: {type: list, default: [a, b]}}")
 	optional("age: " + rapid.SampledFrom([]string{"oldest", "youngest", "mean", "each"}).Draw(t, "age"))
 	optional("batch: {by: skill, for: 90s}")
+	trades := []string{"latency: 5ms per second"}
+	if len(rules) > 0 && strings.HasPrefix(rules[0], "{near") {
+		trades = append(trades, "n0: 0.5 per second", "balance: 12.25 per second")
+	}
+	optional("trade: {" + strings.Join(trades[rapid.IntRange(0, len(trades)-1).Draw(t, "first"):], ", ") + "}")
 	optional("order: [{distance: skill, descending: true}, {value: exp}]")
 	optional("join_in_progress: {when: prefer, within: 1h30m}")
 	optional("accept: {within: 1.5s}")

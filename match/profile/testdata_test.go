@@ -21,6 +21,7 @@ accept: {within: 20s}
 // accepted are documents that use every key.
 var accepted = map[string]string{
 	"ranked": ranked,
+	"trade":  tradeable + "trade: {skill: 10 per second, latency: 5ms per second, balance: 0.50 per second}\n",
 	"least":  "name: duel\nteams: [{name: all, players: 2}]\n",
 	"json":   "{\n\t\"name\": \"duel\",\n\t\"teams\": [{\"name\": \"all\", \"players\": 2e0}],\n\t\"data\": {\"a\\/b\": \"\\u00e9\", \"n\": 1e3}\n}",
 	"bom":    "\uFEFFname: duel\nteams: [{name: all, players: 2}]\n",
@@ -74,8 +75,24 @@ fewer: [{after: 45s, players: {hunters: 3}}, {after: 90s, players: {hunters: 2}}
 `,
 }
 
+// tradeable begins a profile whose trade is on line 4.
+const tradeable = "name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 100}, {same: map}]\n"
+
 // refused are documents with the beginning of the first problem.
 var refused = map[string][2]string{
+	"trade of nobody":    {tradeable + "trade: {level: 10 per second}\n", "line 4, column 9: trade.level: no rule compares the attribute level, and attributes does not declare it"},
+	"trade of a text":    {tradeable + "attributes: {map: {type: string}}\ntrade: {map: 1 per second}\n", "line 5, column 9: trade.map: trade needs the type number, and attributes.map says string"},
+	"trade of a list":    {tradeable + "attributes: {maps: {type: list}}\ntrade: {maps: 1 per second}\n", "line 5, column 9: trade.maps: trade needs the type number, and attributes.maps says list"},
+	"trade for nothing":  {tradeable + "trade: {skill: 0 per second}\n", `line 4, column 16: trade.skill: "0 per second" is not allowed: a second must be worth from 0.001`},
+	"trade below zero":   {tradeable + "trade: {skill: -5 per second}\n", `line 4, column 16: trade.skill: "-5 per second" is not allowed: it must be how much a second is worth`},
+	"trade a minute":     {tradeable + "trade: {skill: 10 per minute}\n", `line 4, column 16: trade.skill: "10 per minute" is not allowed`},
+	"trade as a number":  {tradeable + "trade: {skill: 10}\n", "line 4, column 16: trade.skill: 10 is not allowed"},
+	"trade in points":    {tradeable + "trade: {latency: 5 per second}\n", `line 4, column 18: trade.latency: "5 per second" is not allowed: latency is traded in milliseconds`},
+	"trade in ms":        {tradeable + "trade: {skill: 5ms per second}\n", `line 4, column 16: trade.skill: "5ms per second" is not allowed: only latency has milliseconds`},
+	"trade of one team":  {"name: a\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: 1}]\ntrade: {balance: 5 per second}\n", "line 4, column 18: trade.balance: the balance of one team cannot be traded"},
+	"trade of balance":   {"name: a\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\ntrade: {balance: 5 per second}\n", "line 3, column 18: trade.balance: which number is balanced is not known"},
+	"trade in function":  {"name: a\nfunction: {host: f, port: 1}\ntrade: {latency: 5ms per second}\n", "line 3, column 1: trade: a profile with a function has no trade"},
+	"empty trade":        {tradeable + "trade: {}\n", "line 4, column 8: trade: a mapping of 0 keys is not allowed"},
 	"empty":              {"", "line 1, column 1: the document is empty"},
 	"comment":            {"# nothing\n", "line 1, column 1: the document is empty"},
 	"list":               {"[]", "line 1, column 1: a list is not allowed: it must be a mapping"},

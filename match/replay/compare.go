@@ -11,11 +11,14 @@ func (r *run) remember(a *Arrival) {
 	switch {
 	case a.Recorded != nil && r.instant(a.Recorded).Before(r.To):
 		r.recorded.matched(a, r.instant(a.Recorded))
+		if r.past != nil {
+			r.past.add(a, &r.recorded.trade)
+		}
 		r.expect(a)
 	case a.Recorded == nil && a.Why != Stayed && a.Left.Before(r.To):
-		r.recorded.left(a.Why)
+		r.recorded.left(a, a.Why, a.Left)
 	default:
-		r.recorded.left(Stayed)
+		r.recorded.left(a, Stayed, r.To)
 	}
 }
 

@@ -15,5 +15,6 @@
 //	accept.go    what players answer to a ready check
 //	capacity.go  whether a match finds a server
 //	report.go    the report; sums.go fills it in, sketch.go counts distributions, lacking.go tickets that are no candidates
+//	trade.go     what waiting and matches cost by the profile's trade; optimum.go compares it with the least possible
 //	notes.go     what a replay does not reproduce, in words
 package replay

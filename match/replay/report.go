@@ -19,6 +19,9 @@ type Report struct {
 	Recorded *Side `json:"recorded,omitempty"`
 	// Reproduced compares the matches themselves; nil if nothing was recorded.
 	Reproduced *Reproduced `json:"reproduced,omitempty"`
+	// Optimum compares what tickets paid by the profile's trade with the least that they could have; nil unless the profile trades attributes
+	// and pairs tickets of one player.
+	Optimum *Optimum `json:"optimum,omitempty"`
 	// NoCandidates says which tickets the rules leave out: nobody who waits longer would be matched either. Only tickets that name the
 	// profile count. A ticket may lack several things.
 	NoCandidates NoCandidates `json:"no_candidates"`
@@ -26,6 +29,31 @@ type Report struct {
 	Censored int `json:"censored"`
 	// NotReproduced lists in words how the replay differs from a real queue.
 	NotReproduced []string `json:"not_reproduced"`
+}
+
+// TradeCost is what players pay by the profile's trade, on average over all of them, also those who were never matched.
+type TradeCost struct {
+	Players int         `json:"players"`
+	Waiting float64     `json:"waiting_s"`
+	Parts   []TradePart `json:"parts"`
+	Total   float64     `json:"cost_s"` // of waiting and all parts, in seconds of waiting
+}
+
+// TradePart is what players pay by one trade, on average.
+type TradePart struct {
+	Of        string  `json:"of"` // its key
+	PerSecond float64 `json:"per_second"`
+	Value     float64 `json:"mean"` // points, or milliseconds
+	Seconds   float64 `json:"cost_s"`
+}
+
+// Optimum is what tickets paid, and the least that they could have if somebody had known all arrivals in advance and the rules allowed
+// every pair. It is computed of up to 2,100 tickets, in parts: the true least is as high or a little higher, so Ratio is an upper bound.
+type Optimum struct {
+	Tickets int     `json:"tickets"`
+	Least   float64 `json:"least_s"` // a ticket, in seconds of waiting
+	Paid    float64 `json:"paid_s"`
+	Ratio   float64 `json:"ratio"`
 }
 
 // NoCandidates counts tickets that are no candidates.
@@ -62,8 +90,9 @@ type Side struct {
 	Matches      int       `json:"matches"`
 	// Waiting is in seconds, from the creation of a ticket to the decision of its match, or to its server where capacity is
 	// limited. Bins has the same tickets.
-	Waiting Quantiles `json:"waiting_s"`
-	Bins    []Bin     `json:"waiting_bins"`
+	Waiting Quantiles  `json:"waiting_s"`
+	Bins    []Bin      `json:"waiting_bins"`
+	Trade   *TradeCost `json:"trade,omitempty"` // nil: the profile has no trade or, of the history, one of latency or balance
 	// Bands are the matches by the mean waiting of their tickets, with how far apart their players are by the first near or balance
 	// rule. Only of the replayed side, and of bands that have matches.
 	Bands   []Band    `json:"spread_by_waiting,omitempty"`

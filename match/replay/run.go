@@ -37,7 +37,9 @@ type run struct {
 	seeds              map[uint64]bool
 	censored           int
 	lacking            lacking
-	shown              time.Time // the virtual time of the last call of Progress
+	past               *pastTrades // nil: costs of the history are not known
+	singles            *singles    // nil: matches are no pairs of tickets
+	shown              time.Time   // the virtual time of the last call of Progress
 }
 
 // Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the input cannot be
@@ -49,6 +51,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	r := &run{
 		Input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{}, servers: newServers(in.Capacity),
 		replayed: newSums(&in), recorded: newSums(&in), seeds: map[uint64]bool{},
+		past: newPastTrades(in.Version.Profile), singles: newSingles(in.Version.Profile, in.From),
 	}
 	var regions []decide.Region
 	for _, name := range in.Regions {
@@ -157,6 +160,7 @@ func (r *run) arrive(a Arrival) {
 	}
 	r.remember(&a)
 	r.replayed.arrived(&a)
+	r.singles.arrive(&a)
 	w := &waiting{Arrival: a}
 	r.queue[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
@@ -172,15 +176,16 @@ func (r *run) event(e event) bool {
 		return true
 	}
 	if w := r.queue[e.ticket]; w != nil {
-		r.leave(w, w.Why)
+		r.leave(w, w.Why, e.at)
 	}
 	return false
 }
 
-func (r *run) leave(w *waiting, why Leaving) {
+func (r *run) leave(w *waiting, why Leaving, at time.Time) {
 	delete(r.queue, w.Ticket.ID)
 	r.engine.Remove(w.Ticket.ID)
-	r.replayed.left(why)
+	r.replayed.left(&w.Arrival, why, at)
+	r.singles.done(w.Ticket.ID, at, 0)
 }
 
 // decide lets the engine decide about everything that it has to.
@@ -234,7 +239,7 @@ func (r *run) accepted(p *proposal) bool {
 		return true
 	}
 	for _, w := range decline {
-		r.leave(w, Declined)
+		r.leave(w, Declined, p.at)
 	}
 	r.events.put(event{at: p.at.Add(r.Version.Profile.Accept), returns: stay})
 	return false
@@ -244,7 +249,9 @@ func (r *run) accepted(p *proposal) bool {
 func (r *run) seat(p *proposal, at time.Time) {
 	r.replayed.match(matchOf(r.Version.Number, &p.Proposal))
 	r.replayed.band(p, at)
+	paid := r.replayed.trade.match(p)
 	for _, w := range p.tickets {
+		r.singles.done(w.Ticket.ID, at, paid)
 		r.replayed.matched(&w.Arrival, at)
 		if w.Recorded != nil && r.instant(w.Recorded).Before(at) {
 			r.censored++
@@ -269,7 +276,8 @@ func (r *run) end() error {
 		}
 	}
 	for _, w := range r.queue {
-		r.replayed.left(Stayed)
+		r.replayed.left(&w.Arrival, Stayed, r.To)
+		r.singles.done(w.Ticket.ID, r.To, 0)
 		if w.Recorded != nil && r.instant(w.Recorded).Before(r.To) {
 			r.censored++
 		}
@@ -298,10 +306,13 @@ func (r *run) report() (*Report, error) {
 	out := &Report{
 		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.From.UTC(), To: r.To.UTC(), Seed: r.Seed,
 		Replayed: r.replayed.finish(), Censored: r.censored,
-		NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
+		Optimum: r.singles.compare(r.To), NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
 	}
 	if r.Matches != nil {
 		recorded := r.recorded.finish()
+		if r.past == nil {
+			recorded.Trade = nil
+		}
 		out.Recorded = &recorded
 		r.reproduced.Owners = len(r.seeds)
 		out.Reproduced = &r.reproduced

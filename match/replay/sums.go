@@ -30,6 +30,7 @@ type sums struct {
 	pings  sketch
 	fill   sketch
 	line   [points]pointSums
+	trade  tradeSums
 	bands  []bandSums // as edges, and one for all others
 	spread string     // the id of the rule whose values bands have; "": none
 }
@@ -51,7 +52,7 @@ type pointSums struct {
 
 func newSums(in *Input) *sums {
 	s := &sums{from: in.From, part: max(1, in.To.Sub(in.From)/points), bins: make([]int, len(edges)+1), rules: map[string]*ruleSums{},
-		bands: make([]bandSums, len(edges)+1)}
+		bands: make([]bandSums, len(edges)+1), trade: newTradeSums(in.Version.Profile)}
 	for _, r := range in.Version.Profile.Rules {
 		s.order = append(s.order, r.ID)
 		if s.spread == "" && (r.Kind == profile.Near || r.Kind == profile.Balance) {
@@ -99,12 +100,15 @@ func (s *sums) matched(a *Arrival, at time.Time) {
 	s.side.Matched++
 	s.waited.add(wait)
 	s.bins[binOf(wait)]++
+	s.trade.waited(a.Ticket, at)
 	p := s.point(at)
 	p.matched++
 	p.waited = float64(p.waited + wait)
 }
 
-func (s *sums) left(why Leaving) {
+// left counts a ticket that left at a moment without a match.
+func (s *sums) left(a *Arrival, why Leaving, at time.Time) {
+	s.trade.waited(a.Ticket, at)
 	switch why {
 	case Quit:
 		s.side.NeverMatched.Quit++
@@ -160,7 +164,7 @@ func (s *sums) finish() Side {
 		}
 		side.Bins = append(side.Bins, bin)
 	}
-	side.Bands = s.finishBands()
+	side.Bands, side.Trade = s.finishBands(), s.trade.summary()
 	side.Quality = []Quality{}
 	for _, id := range s.ruleIDs() {
 		side.Quality = append(side.Quality, Quality{Rule: id, Values: s.rules[id].values.summary(), Ended: s.rules[id].ended})

@@ -44,7 +44,7 @@ type Seated struct {
 
 // Violation is a condition that does not hold.
 type Violation struct {
-	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles", "mode", "join_in_progress" and "chosen".
+	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles", "mode", "join_in_progress", "chosen" and "trade".
 	Rule string
 	Text string // what is wrong, and with whom
 	// Value is what was measured and Limit what is allowed; both 0 where neither is a number.
@@ -55,7 +55,7 @@ type Violation struct {
 // decided by a function.
 func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
-	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen())
+	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen(), g.due())
 	if len(found) > 0 {
 		return found
 	}

@@ -53,11 +53,27 @@ func drawPreferences(t *rapid.T, p *profile.Profile) {
 	if rapid.IntRange(0, 3).Draw(t, "batch") == 0 {
 		p.Batch = profile.Batch{By: "skill", For: later.Draw(t, "batch for")}
 	}
+	drawTrade(t, p)
 	switch rapid.IntRange(0, 5).Draw(t, "order") {
 	case 0:
 		p.Order = []profile.Order{{Distance: "skill"}, {Value: "level", Descending: true}}
 	case 1:
 		p.Order = []profile.Order{{Value: "level"}}
+	}
+}
+
+// drawTrade draws what waiting is worth, of which some matches are due at once and some later.
+func drawTrade(t *rapid.T, p *profile.Profile) {
+	rate := rapid.SampledFrom([]float64{0.05, 1, 20})
+	switch rapid.IntRange(0, 9).Draw(t, "trade") {
+	case 0:
+		p.Trade = []profile.Trade{{Attribute: "skill", PerSecond: rate.Draw(t, "rate")}}
+	case 1:
+		p.Trade = []profile.Trade{
+			{Of: profile.OfBalance, Attribute: "skill", Teams: profile.FoldMean, PerSecond: rate.Draw(t, "rate")},
+			{Of: profile.OfLatency, PerSecond: rate.Draw(t, "latency rate")},
+			{Attribute: "level", PerSecond: rate.Draw(t, "level rate")},
+		}
 	}
 }
 

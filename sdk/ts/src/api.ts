@@ -2009,8 +2009,13 @@ export interface components {
                     limit: number;
                 }[];
             };
-            /** @description The tickets of a match that is possible now. */
+            /** @description The tickets of a match that the rules allow now. */
             match?: string[];
+            /**
+             * Format: date-time
+             * @description When that match is made at the latest, by the profile's `trade`, unless one of its tickets leaves; absent: at once.
+             */
+            match_at?: string;
             /** @description The session of an open match that the ticket can join. */
             joins?: string;
             /** @description Changes of a rule's limits that would give a match, each alone; those that change least first. */
@@ -2160,6 +2165,15 @@ export interface components {
                 limit: number;
                 /** @description `ended` after a step that ends the rule; for a rule over texts, the value that all players share. */
                 text?: string;
+            }[];
+            /** @description What the match cost each of its players by the profile's `trade`, on average. */
+            traded?: {
+                /** @description An attribute, `latency` or `balance`. */
+                of: string;
+                /** @description Points of the attribute, or milliseconds. */
+                value: number;
+                /** @description What a second of waiting is worth. */
+                per_second: number;
             }[];
             /** @description The tickets of each team. */
             teams?: {

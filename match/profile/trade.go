@@ -1,0 +1,144 @@
+package profile
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Trade says how much of a quality a second of waiting is worth. A match is made when its players have waited, in sum, for as long as
+// its quality costs them; the cost of several trades adds up.
+type Trade struct {
+	Of        Quality
+	Attribute string  // of OfAttribute and OfBalance
+	Teams     Fold    // of OfBalance: how the values of players become a team's
+	PerSecond float64 // points of the attribute or, of OfLatency, milliseconds; more than 0
+}
+
+// Quality is what a [Trade] measures of each player. Players who lack it cost nothing.
+type Quality uint8
+
+// The qualities.
+const (
+	OfAttribute Quality = iota // how far the player's number is from the mean of the match
+	OfLatency                  // how much slower the match's game region is than the player's best
+	OfBalance                  // how far the value of the player's team is from the mean of the teams
+)
+
+// Key returns the key of the trade in a document: the attribute, "latency" or "balance".
+func (t Trade) Key() string {
+	switch t.Of {
+	case OfLatency:
+		return "latency"
+	case OfBalance:
+		return "balance"
+	case OfAttribute:
+	}
+	return t.Attribute
+}
+
+// The least and the greatest rate.
+const (
+	minTrade = 0.001
+	maxTrade = 1e9
+)
+
+var tradeRate = text{
+	regexp.MustCompile(`^[0-9]{1,10}(\.[0-9]{1,9})?(ms)? per second$`),
+	"how much a second is worth, such as 10 per second, or 5ms per second for latency",
+}
+
+var tradeShape = dict{attributeName, tradeRate, 1, 8}
+
+// trade reads the trades, in the order of their keys.
+func (c *converter) trade(n *node) {
+	if n == nil {
+		return
+	}
+	for i, item := range n.items {
+		t := Trade{PerSecond: rateOf(item)}
+		switch name := n.keys[i].name; name {
+		case "latency":
+			t.Of = OfLatency
+		case "balance":
+			t.Of = OfBalance
+		default:
+			t.Attribute = name
+			c.useTraded(n.keys[i], item.path)
+		}
+		c.checkRate(item, t)
+		c.p.Trade = append(c.p.Trade, t)
+	}
+	slices.SortFunc(c.p.Trade, func(a, b Trade) int { return cmp.Compare(a.Key(), b.Key()) })
+	if i := slices.IndexFunc(c.p.Trade, func(t Trade) bool { return t.Of == OfBalance }); i >= 0 {
+		c.balanceTrade(&c.p.Trade[i], n.get("balance"))
+	}
+}
+
+func rateOf(n *node) float64 {
+	number, _, _ := strings.Cut(strings.TrimSuffix(n.text, " per second"), "ms")
+	x, _ := strconv.ParseFloat(number, 64) // the shape has checked it
+	return x
+}
+
+func (c *converter) checkRate(n *node, t Trade) {
+	switch inMillis := strings.Contains(n.text, "ms"); {
+	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
+		c.add(n, "%s is not allowed: a second must be worth from %s to %s", n.shown(), shortest(minTrade), shortest(maxTrade))
+	case t.Of == OfLatency && !inMillis:
+		c.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.shown())
+	case t.Of != OfLatency && inMillis:
+		c.add(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.shown())
+	}
+}
+
+// useTraded reports an attribute that is no number, or that nobody has.
+func (c *converter) useTraded(k key, path string) {
+	of := &node{kind: isText, text: k.name, line: k.line, column: k.column, path: path}
+	_, declared := c.p.Attributes[k.name]
+	if _, compared := c.attributes[k.name]; !declared && !compared {
+		c.add(of, "no rule compares the attribute %s, and attributes does not declare it", shorten(k.name))
+		return
+	}
+	c.use(of, numbers, "trade")
+}
+
+// balanceTrade finds the number by which teams are compared: that of the first balance rule, else of the first near rule, else the first
+// that is traded.
+func (c *converter) balanceTrade(t *Trade, n *node) {
+	t.Teams = FoldMean
+	if i := slices.IndexFunc(c.p.Rules, func(r Rule) bool { return r.Kind == Balance }); i >= 0 {
+		t.Attribute, t.Teams = c.p.Rules[i].Attribute, c.p.Rules[i].Teams
+	} else {
+		t.Attribute = c.p.Pivot()
+	}
+	for _, other := range c.p.Trade {
+		if t.Attribute == "" && other.Of == OfAttribute {
+			t.Attribute = other.Attribute
+		}
+	}
+	switch {
+	case c.teamsKnown && len(c.p.Teams) < 2:
+		c.add(n, "the balance of one team cannot be traded")
+	case t.Attribute == "":
+		c.add(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
+	}
+}
+
+// rate returns the rate as a document has it.
+func (t Trade) rate() string {
+	unit := ""
+	if t.Of == OfLatency {
+		unit = "ms"
+	}
+	return shortest(t.PerSecond) + unit + " per second"
+}
+
+func canonicalTrade(all []Trade) (d members) {
+	for _, t := range all {
+		d = append(d, member{t.Key(), t.rate()})
+	}
+	return d
+}

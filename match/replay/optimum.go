@@ -1,0 +1,151 @@
+package replay
+
+import (
+	"math"
+	"time"
+
+	"github.com/lattice-director/director/match/optimum"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// The bounds of the comparison with the optimum: some seconds of one core, some MiB.
+const (
+	optimumTickets = 700     // of a block, which is matched exactly
+	optimumBlocks  = 3       // at most, evenly over all tickets
+	optimumKept    = 200_000 // tickets that are kept for it, the first
+)
+
+// single is a ticket of one player, as the optimum sees it. Times are seconds since the beginning of the replay.
+type single struct {
+	created, seen float64
+	left          float64 // +Inf: it would have stayed
+	numbers       []float64
+	cost          float64 // what it paid, in seconds: its waiting, and half of what its pair costs
+}
+
+// singles are the tickets of a replay that pairs them; nil: its matches are of another kind.
+type singles struct {
+	profile *profile.Profile
+	from    time.Time
+	all     []*single
+	byID    map[string]*single // those that wait
+	cut     bool               // there are more than are kept
+}
+
+// newSingles returns nil unless matches are pairs of tickets whose cost is known beforehand.
+func newSingles(p *profile.Profile, from time.Time) *singles {
+	least, most := 0, 0
+	for _, t := range p.Teams {
+		least, most = least+t.Min, most+t.Max
+	}
+	for _, t := range p.Trade {
+		if t.Of != profile.OfAttribute {
+			return nil
+		}
+	}
+	if len(p.Trade) == 0 || least != 2 || most != 2 || len(p.Teams) != 2 || len(p.Fewer) > 0 || p.Accept > 0 {
+		return nil
+	}
+	return &singles{profile: p, from: from, byID: map[string]*single{}}
+}
+
+func (s *singles) seconds(at time.Time) float64 { return at.Sub(s.from).Seconds() }
+
+// arrive keeps a ticket. Nil singles ignore it.
+func (s *singles) arrive(a *Arrival) {
+	if s == nil || s.cut || len(a.Ticket.Players) != 1 {
+		return
+	}
+	if len(s.all) == optimumKept {
+		s.cut = true
+		return
+	}
+	one := &single{created: s.seconds(a.Ticket.Created), seen: s.seconds(a.Seen), left: math.Inf(1)}
+	if a.Why != Stayed {
+		one.left = s.seconds(a.Left)
+	}
+	for _, t := range s.profile.Trade {
+		x, ok := numberOf(s.profile, &a.Ticket.Players[0], t.Attribute)
+		if !ok {
+			x = math.NaN()
+		}
+		one.numbers = append(one.numbers, x)
+	}
+	s.all, s.byID[a.Ticket.ID] = append(s.all, one), one
+}
+
+// done notes what a ticket paid that was matched or left at a moment.
+func (s *singles) done(ticket string, at time.Time, paid float64) {
+	if s == nil {
+		return
+	}
+	if one := s.byID[ticket]; one != nil {
+		one.cost = s.seconds(at) - one.created + paid
+		delete(s.byID, ticket)
+	}
+}
+
+// distance is what a pair of tickets costs, in seconds of waiting.
+func (s *singles) distance(a, b *single) (seconds float64) {
+	for i, t := range s.profile.Trade {
+		if d := math.Abs(a.numbers[i] - b.numbers[i]); !math.IsNaN(d) {
+			seconds = float64(seconds + d/t.PerSecond)
+		}
+	}
+	return seconds
+}
+
+// compare compares what tickets paid with the least that they could have; nil: there is nothing to compare.
+func (s *singles) compare(end time.Time) *Optimum {
+	if s == nil || len(s.all) == 0 {
+		return nil
+	}
+	var paid, least float64
+	tickets := 0
+	blocks := min(optimumBlocks, (len(s.all)+optimumTickets-1)/optimumTickets)
+	for k := range blocks {
+		first := k * len(s.all) / blocks
+		after := min((k+1)*len(s.all)/blocks, first+optimumTickets)
+		b := block{singles: s, tickets: s.all[first:after], from: math.Inf(-1), to: s.seconds(end)}
+		if first > 0 {
+			b.from = s.all[first].seen
+		}
+		if after < len(s.all) {
+			b.to = s.all[after].seen
+		}
+		tickets += len(b.tickets)
+		least = float64(least + b.least())
+		for _, one := range b.tickets {
+			paid = float64(paid + one.cost)
+		}
+	}
+	if least <= 0 {
+		return nil
+	}
+	return &Optimum{
+		Tickets: tickets, Least: rounded(least / float64(tickets)), Paid: rounded(paid / float64(tickets)), Ratio: rounded(paid / least),
+	}
+}
+
+// block is a part of the tickets, by arrival. What is outside is left out so that the result is at most what the optimum of all tickets pays
+// for the part: a ticket may be paired with one outside for no more than the time between it and the end of the part.
+type block struct {
+	*singles
+
+	tickets  []*single
+	from, to float64
+}
+
+func (b *block) least() float64 {
+	return optimum.Pairs(len(b.tickets), func(i, j int) float64 {
+		x, y := b.tickets[i], b.tickets[j]
+		at := max(x.seen, y.seen)
+		if at >= min(x.left, y.left) {
+			return math.Inf(1)
+		}
+		return 2*at - x.created - y.created + b.distance(x, y)
+	}, func(i int) float64 {
+		x := b.tickets[i]
+		return max(0, min(b.to, x.left, x.seen+x.seen-b.from)-x.created)
+	})
+}

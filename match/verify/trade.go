@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// due: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its end. Of latency it counts what
+// the match costs in its best region at least: the region that was preferred when it was decided may have had no room.
+func (g *game) due() []Violation {
+	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sorted[len(g.sorted)-1] >= g.p.TTL/10*9 {
+		return nil
+	}
+	waited, cost := 0.0, 0.0
+	for _, m := range g.members {
+		waited += m.age.Seconds()
+	}
+	for _, t := range g.p.Trade {
+		cost += g.paid(t) / t.PerSecond
+	}
+	if waited >= cost-rounding*(1+cost) {
+		return nil
+	}
+	return []Violation{measured("trade", waited, cost, "players have waited for %.3f s in sum, and the match costs them %.3f s", waited, cost)}
+}
+
+// rounding is the share by which two ways to add the same numbers may differ; times are whole nanoseconds.
+const rounding = 1e-9
+
+// paid returns what the players pay of a quality, summed over them.
+func (g *game) paid(t profile.Trade) float64 {
+	switch t.Of {
+	case profile.OfLatency:
+		return g.paidForLatency()
+	case profile.OfBalance:
+		return g.paidForBalance(t)
+	case profile.OfAttribute:
+	}
+	all := g.numbersIn("", t.Attribute)
+	return fromMean(all, slices.Repeat([]int{1}, len(all)))
+}
+
+func (g *game) numbersIn(team, attribute string) (all []float64) {
+	for _, m := range g.in(team) {
+		if v, ok := g.own(attribute, m); ok && v.Kind == match.Number {
+			all = append(all, v.Number)
+		}
+	}
+	return all
+}
+
+// fromMean returns the sum of the distances from the mean of values, each for so many players.
+func fromMean(values []float64, players []int) (total float64) {
+	mean, _ := take(profile.FoldMean, values)
+	for i, x := range values {
+		total += float64(players[i]) * math.Abs(x-mean)
+	}
+	return total
+}
+
+func (g *game) paidForBalance(t profile.Trade) float64 {
+	var values []float64
+	var players []int
+	for _, team := range g.teamNames() {
+		if there := g.numbersIn(team, t.Attribute); len(there) > 0 {
+			value, _ := take(t.Teams, there)
+			values, players = append(values, value), append(players, len(there))
+		}
+	}
+	return fromMean(values, players)
+}
+
+func (g *game) paidForLatency() float64 {
+	anywhere := *g
+	anywhere.match.Region = ""
+	least := math.Inf(1)
+	for _, region := range anywhere.regions() {
+		total := 0.0
+		for _, m := range g.members {
+			if ms, ok := m.latencies[region]; ok {
+				total += float64(ms - best(m.latencies))
+			}
+		}
+		least = min(least, total)
+	}
+	return least
+}
+
+func best(latencies map[string]uint16) uint16 {
+	least := uint16(math.MaxUint16)
+	for _, ms := range latencies {
+		least = min(least, ms)
+	}
+	return least
+}
