@@ -3866,6 +3866,31 @@ COMMENT ON COLUMN ops.pools.plan IS 'The last plan in words: how many servers ar
 
 COMMENT ON COLUMN ops.pools.planned_at IS 'When the last plan was made. If older than a few seconds, no worker with providers runs.';
 
+CREATE TABLE public.process_reports (
+    process text NOT NULL COLLATE pg_catalog."C",
+    reported_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    troubles jsonb DEFAULT '[]'::jsonb NOT NULL,
+    CONSTRAINT the_troubles_of_a_process_are_a_list CHECK ((jsonb_typeof(troubles) = 'array'::text))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW ops.process_reports AS
+ SELECT process_reports.process,
+    process_reports.reported_at,
+    (statement_timestamp() - process_reports.reported_at) AS age,
+    process_reports.troubles
+   FROM public.process_reports;
+
+COMMENT ON VIEW ops.process_reports IS 'Replicas and workers as they report of themselves, every few seconds. One that ends without shutting down, is frozen, or cannot write keeps its last report for an hour.';
+
+COMMENT ON COLUMN ops.process_reports.process IS 'What it does, its host and its process id, as in: director serve host-1/7. ops.processes has its connections.';
+
+COMMENT ON COLUMN ops.process_reports.reported_at IS 'When it last wrote its report.';
+
+COMMENT ON COLUMN ops.process_reports.age IS 'How long ago that was.';
+
+COMMENT ON COLUMN ops.process_reports.troubles IS 'What does not work in this process and cannot be seen from outside, such as a key set without a usable key: objects with subject, says, do and section, the heading in docs/operators.md.';
+
 CREATE VIEW ops.processes AS
  SELECT a.application_name AS process,
     COALESCE(host(a.client_addr), ''::text) AS address,
@@ -5184,6 +5209,9 @@ ALTER TABLE ONLY public.pool_modes
 ALTER TABLE ONLY public.pools
     ADD CONSTRAINT pools_pkey PRIMARY KEY (region, app, version);
 
+ALTER TABLE ONLY public.process_reports
+    ADD CONSTRAINT process_reports_pkey PRIMARY KEY (process);
+
 ALTER TABLE ONLY public.profile_owners
     ADD CONSTRAINT profile_owners_pkey PRIMARY KEY (region, profile);
 
@@ -5353,6 +5381,10 @@ CREATE UNIQUE INDEX one_deployment_has_a_tag ON public.deployments USING btree (
 
 CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btree (region, deployment_id) WHERE ((deployment_id IS NOT NULL) AND (status <> 'gone'::text));
 
+CREATE INDEX player_refusals_by_time ON ONLY public.player_refusals USING btree (last_at);
+
+CREATE INDEX player_refusals_default_last_at_idx ON public.player_refusals_default USING btree (last_at);
+
 CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
 
 CREATE INDEX pool_modes_of_pool ON public.pool_modes USING btree (region, app, version);
@@ -5438,6 +5470,8 @@ ALTER INDEX public.match_history_pkey ATTACH PARTITION public.match_history_defa
 ALTER INDEX public.match_history_of_profile ATTACH PARTITION public.match_history_default_region_profile_committed_at_idx;
 
 ALTER INDEX public.match_history_of_session ATTACH PARTITION public.match_history_default_region_session_id_idx;
+
+ALTER INDEX public.player_refusals_by_time ATTACH PARTITION public.player_refusals_default_last_at_idx;
 
 ALTER INDEX public.player_refusals_pkey ATTACH PARTITION public.player_refusals_default_pkey;
 

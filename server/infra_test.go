@@ -68,7 +68,7 @@ func TestReadiness(t *testing.T) {
 	for _, c := range ready["checks"].([]any) {
 		names = append(names, c.(map[string]any)["name"].(string))
 	}
-	require.Equal(t, []string{"database", "schema", "restored", "pooler", "signing_key", "clock"}, names)
+	require.Equal(t, []string{"database", "schema", "restored", "write", "pooler", "signing_key", "clock"}, names)
 }
 
 // A build is not ready on a schema older than it needs, and is ready on a newer one.

@@ -21,6 +21,14 @@ type loop struct {
 // loopTimeout bounds one run, so that a database that does not answer cannot stop the retries.
 const loopTimeout = 2 * time.Second
 
+// reportEvery is the interval of the reports in ops.process_reports: doctor takes a process for frozen that misses three.
+const reportEvery = 5 * time.Second
+
+// report stores what this replica reports of itself, and tests whether the database takes writes.
+func (s *Server) report(ctx context.Context) error {
+	return s.options.Store.Report(ctx, nil)
+}
+
 func (s *Server) loops() []*loop {
 	o := s.options
 	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
@@ -28,6 +36,7 @@ func (s *Server) loops() []*loop {
 		{name: "keys", every: o.Keys.Every(), retry: 500 * time.Millisecond, wake: o.Keys.Wanted(), do: o.Keys.Refresh},
 		{name: "pulse", every: pulse, retry: pulse, do: o.Store.Pulse},
 		{name: "clock", every: 10 * time.Second, retry: 250 * time.Millisecond, do: o.Store.ReadClock},
+		{name: "report", every: reportEvery, retry: time.Second, do: s.report},
 		{name: "refusals", every: time.Second, retry: time.Second, do: s.refusals.Flush},
 		{name: "snapshot", every: telemetry.SampleEvery, retry: telemetry.SampleEvery, do: func(ctx context.Context) error {
 			return o.Metrics.SampleSnapshot(ctx, o.Store)

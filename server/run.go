@@ -131,11 +131,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// recordRest records the refusals of the last second.
+// recordRest records the refusals of the last second, and that this replica has ended.
 func (s *Server) recordRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loopTimeout)
 	defer cancel()
 	_ = s.refusals.Flush(ctx) // the database is away: the loop has logged it
+	_ = s.options.Store.EndReport(ctx)
 }
 
 // drain makes readiness fail and waits, still serving, until load balancers have noticed.

@@ -154,7 +154,7 @@ func (s *Server) mount() error {
 		return err
 	}
 	s.ready = infra.Mount(s.engine, o.Keys, infra.Readiness{
-		Database: o.Store, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
+		Database: o.Store, Write: s.report, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
 	})
 	return nil
 }

@@ -32,7 +32,9 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	}
 	keys, err := p.store.PruneKeys(ctx, p.retention)
 	done.add("keys", keys)
-	failed = errors.Join(failed, err, eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
+	processes, forgetting := p.store.ForgetProcesses(ctx)
+	done.add("processes", processes)
+	failed = errors.Join(failed, err, forgetting, eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }
 

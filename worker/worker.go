@@ -21,6 +21,8 @@
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
 //	sample   Once a minute, the measures that the console plots are written. A minute in which no worker runs has none.
 //	history  Partitions exist days before they are needed, and days past the retention are dropped whole.
+//	watch    The cheap checks of doctor are made every 15 seconds, and exported for alerts.
+//	report   A process that is a worker alone stores every 5 seconds that it runs.
 //	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers only.
 //	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration 00026.
 //	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more are looked at.
@@ -43,6 +45,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
 	matchloop "github.com/lattice-director/director/internal/loop"
 	"github.com/lattice-director/director/internal/wait"
@@ -69,6 +72,8 @@ type Options struct {
 	// Providers run game servers, by the name that app versions have. A worker handles the deployments of these providers only.
 	Providers map[string]provider.Provider
 	Provision *ProvisionOptions     // required with Providers
+	Doctor    doctor.Doctor         // what the watch loop checks with; Store replaces its store
+	Reports   bool                  // the process is a worker alone, and stores that it runs
 	Log       *slog.Logger          // nil: no log
 	Metrics   prometheus.Registerer // nil: no metrics
 }
@@ -112,6 +117,11 @@ func New(o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Doctor.Store = o.Store
+	watch, err := newWatcher(o.Doctor, o.Metrics)
+	if err != nil {
+		return nil, err
+	}
 	retention := db.Retention{Matches: max(0, o.MatchRetention), Others: o.Retention}
 	rotate := rotator{
 		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
@@ -129,6 +139,7 @@ func New(o Options) (*Worker, error) {
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
 		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
+		{name: "watch", interval: 15 * time.Second, timeout: 30 * time.Second, runOnce: watch.runOnce},
 		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, retention}.runOnce},
 	}}
 	if err := w.addProvision(o); err != nil {
@@ -136,6 +147,11 @@ func New(o Options) (*Worker, error) {
 	}
 	for _, l := range w.loops {
 		l.record = o.Store.RecordRun
+	}
+	if o.Reports { // not recorded: processes that are replicas as well do not have it, and it would seem to be late
+		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, timeout: 2 * time.Second, runOnce: reporter{o.Store}.runOnce})
+	}
+	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
 		if l.pause == nil {
 			l.pause = wait.For

@@ -100,7 +100,7 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 		Rotate: func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 			return by.RotateKeys(ctx, c.schedule().Policy(), true, keymint.With(sealer, c.TokenAlg))
 		},
-		Doctor: doctor.Doctor{Pooler: c.Pooler, Direct: c.DatabaseURLDirect != "", Explain: explainDatabaseError},
+		Doctor: c.doctor(),
 	}
 	if c.ConsoleOIDCIssuer != "" {
 		o.OIDC = &console.OIDC{
@@ -109,6 +109,11 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 		}
 	}
 	return &server.Console{Addr: c.ConsoleAddr, Options: o}
+}
+
+// doctor returns the checks of an installation, without the store.
+func (c *Config) doctor() doctor.Doctor {
+	return doctor.Doctor{Pooler: c.Pooler, Direct: c.DatabaseURLDirect != "", PlayerArg: c.OMPlayerArg}
 }
 
 // checkConsole refuses settings with which nobody could log in.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/dbcause"
 )
 
 // operator has what a command on the database uses: settings, store and output.
@@ -68,10 +68,6 @@ func explainDatabaseError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000" || pg.Code == "42883"): // undefined table, schema, function
-		return fmt.Errorf("the database does not have the schema that this command needs: run 'director migrate up' (%s)", pg.Message)
-	case errors.As(err, &pg) && pg.Code == "42501": // insufficient_privilege
-		return fmt.Errorf("this database role has too few privileges: %s; ops/grants.sql creates roles that have them", pg.Message)
 	case isRefusal(err):
 		errors.As(err, &pg)
 		if pg.Hint != "" {
@@ -80,8 +76,13 @@ func explainDatabaseError(err error) error {
 		return errors.New(pg.Message)
 	case db.PoolerHint(err) != "":
 		return fmt.Errorf("%s (%w)", db.PoolerHint(err), err)
+	}
+	cause, known := dbcause.Of(err)
+	switch {
+	case dbcause.IsPostgres(err) && known:
+		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)
 	case db.IsKind(err, db.Unavailable), unreachable(err):
-		return fmt.Errorf("the database cannot be reached, check DATABASE_URL and whether Postgres runs: %w", err)
+		return fmt.Errorf("the database cannot be reached: %s: %w", cause.Do, err)
 	}
 	return err
 }
@@ -92,14 +93,11 @@ func isRefusal(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
 }
 
-// unreachable reports whether the database gave no answer, or is starting or shutting down.
+// unreachable reports whether the database gave no answer.
 func unreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
-	var pg *pgconn.PgError
-	shutdown := errors.As(err, &pg) && strings.HasPrefix(pg.Code, "57P") // admin_shutdown, crash_shutdown, cannot_connect_now
-	return shutdown || errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // rows returns the rows of a query.

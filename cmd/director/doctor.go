@@ -18,8 +18,10 @@ func (p *program) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation, and print what to fix first",
-		Long: "Checks the database, the schema, replicas, workers, keys, the fleet, Rivalis' agents, pools and common causes of a slow Postgres. Prints ok, warn\n" +
-			"or fail for each, and what to do. It changes nothing. docs/operators.md explains each check.\n\n" +
+		Long: "Checks the database, the schema, replicas, workers, keys, the fleet, refused players, waiting tickets, Rivalis' agents, pools and\n" +
+			"common causes of a slow Postgres. Prints ok, warn\n" +
+			"or fail for each, the worst first: what was seen, why, what to do, and the section of docs/operators.md that says more. It\n" +
+			"changes nothing but one row, which tests whether the database takes writes.\n\n" +
 			"Exit code 1 when a check fails; warnings alone are 0. The role needs the views of schema ops and pg_read_all_stats.",
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
 		Args:    cli.Exactly(0),
@@ -28,7 +30,9 @@ func (p *program) doctor() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator|byDoctor, func(ctx context.Context, l operator) error {
-			d := diagnosis(doctor.Doctor{Store: l.Store, Pooler: l.Pooler, Direct: l.DatabaseURLDirect != "", Explain: explainDatabaseError}.Examine(ctx))
+			checks := l.doctor()
+			checks.Store = l.Store
+			d := diagnosis(checks.Examine(ctx))
 			if err := d.write(l.out); err != nil {
 				return err
 			}
@@ -44,8 +48,8 @@ func (d diagnosis) write(out cli.Output) error {
 	}
 	for _, f := range d.Checks {
 		fmt.Fprintf(out.To, "%-4s  %-13s  %s\n", f.State, f.Check, f.Says)
-		if f.Do != "" {
-			fmt.Fprintf(out.To, "%21s> %s\n", "", f.Do)
+		for _, line := range details(f) {
+			fmt.Fprintf(out.To, "%21s> %s\n", "", line)
 		}
 	}
 	if d.First == "" {
@@ -54,6 +58,20 @@ func (d diagnosis) write(out cli.Output) error {
 	}
 	_, err := fmt.Fprintf(out.To, "\nFirst: %s\n", d.First)
 	return err
+}
+
+// details are the cause of a finding, what to do, and where to read more.
+func details(f doctor.Finding) (lines []string) {
+	if f.Cause != "" {
+		lines = append(lines, "because: "+f.Cause)
+	}
+	if f.Do != "" {
+		lines = append(lines, f.Do)
+	}
+	if f.Section != "" {
+		lines = append(lines, fmt.Sprintf("docs/operators.md, %q", f.Section))
+	}
+	return lines
 }
 
 func (d diagnosis) err() error {

@@ -48,8 +48,8 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "no replica has ever served this database", found["replicas"].Says)
 	require.Equal(t, "no worker has run on this database", found["workers"].Says)
 	require.Contains(t, found["signing keys"].Says, "no key signs")
-	require.Equal(t, doctor.Warn, found["fleet"].State)
-	require.Len(t, d.Checks, 22)
+	require.Equal(t, doctor.OK, found["fleet"].State, "an installation that never had game servers is new")
+	require.Len(t, d.Checks, 26)
 
 	start(t, serving(url, login(t).JWKS(), "DIRECTOR_WORK=true"), "serve").api()
 	registerOn(t, s, "eu-1")
@@ -57,7 +57,7 @@ func TestDoctor(t *testing.T) {
 		_, found, _ = examined(t, environ)
 		return found["workers"].State == doctor.OK && found["signing keys"].State == doctor.OK && found["replicas"].State == doctor.OK
 	}, deadline, tick)
-	for _, check := range []string{"database", "postgres", "pooler", "schema", "restored dump", "invariants", "partitions", "replication", "clock", "seats"} {
+	for _, check := range []string{"database", "postgres", "pooler", "schema", "restored dump", "invariants", "partitions", "replication", "clock", "seats", "writes", "fleet", "refusals", "tickets", "key sets"} {
 		require.Equal(t, doctor.OK, found[check].State, "%+v", found[check])
 		require.Empty(t, found[check].Do)
 	}
@@ -110,7 +110,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	<-waiting
 
 	text := director.Run(t, environ, "", "doctor")
-	require.Contains(t, text.Stdout, "fail  invariants     violated: seat count drift (1)\n                     > director invariants")
+	require.Contains(t, text.Stdout, "fail  invariants     violated: seat count drift (1)\n                     > director invariants, and again after ten seconds\n"+
+		"                     > docs/operators.md, \"An invariant has violations\"")
 	require.Contains(t, text.Stdout, "\nFirst: restored dump: director migrate up\n")
 	require.Equal(t, "director: a check failed\n", text.Stderr)
 }
@@ -121,10 +122,11 @@ func TestDoctorStopsWhereNothingElseCanBeSeen(t *testing.T) {
 	d, found, code := examined(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"))
 	require.Equal(t, 1, code)
 	require.Len(t, d.Checks, 1)
-	require.Contains(t, d.First, "check DATABASE_URL")
+	require.Contains(t, d.First, "start Postgres, or correct host and port in DATABASE_URL")
 	require.NotContains(t, found["database"].Says, "geheim")
 
 	d, found, _ = examined(t, env("DATABASE_URL="+dbtest.Empty(t)))
 	require.Equal(t, "director migrate up", found["schema"].Do)
-	require.Equal(t, "schema", d.Checks[len(d.Checks)-1].Check)
+	require.Equal(t, "schema", d.Checks[0].Check)
+	require.Len(t, d.Checks, 4)
 }

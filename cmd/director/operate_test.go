@@ -171,7 +171,7 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	empty := director.Run(t, env("DATABASE_URL="+dbtest.Empty(t)), "", "fleet", "list")
 	require.ErrorContains(t, empty.Err, "run 'director migrate up'")
 	away := director.Run(t, env("DATABASE_URL=postgres://u:geheim@127.0.0.1:1/d"), "", "fleet", "list")
-	require.ErrorContains(t, away.Err, "the database cannot be reached, check DATABASE_URL")
+	require.ErrorContains(t, away.Err, "the database cannot be reached: start Postgres, or correct host and port in DATABASE_URL")
 	require.NotContains(t, away.Stderr, "geheim")
 	require.Equal(t, 1, cli.ExitCode(away.Err))
 }

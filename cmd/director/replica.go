@@ -34,6 +34,7 @@ import (
 
 // process holds what all long-running commands need.
 type process struct {
+	command  string
 	conf     *loaded
 	log      *slog.Logger
 	tracing  tracing
@@ -63,7 +64,7 @@ func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Log
 // openProcess makes all parts that do not need a reachable database.
 func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
 	limitMemory(conf.GCPercent)
-	p := &process{conf: conf, log: log, registry: prometheus.NewRegistry()}
+	p := &process{command: command, conf: conf, log: log, registry: prometheus.NewRegistry()}
 	var err error
 	if p.sealer, err = conf.sealer(); err != nil {
 		return nil, err
@@ -109,6 +110,16 @@ func (p *process) close() {
 	}
 	p.store.Close()
 	p.tracing.stop()
+}
+
+// endReportTimeout bounds how long a worker that stops waits for the database.
+const endReportTimeout = 2 * time.Second
+
+// endReport records that a worker has ended. Replicas do it themselves.
+func (p *process) endReport(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endReportTimeout)
+	defer cancel()
+	_ = p.store.EndReport(ctx) // the database is away: the report grows old
 }
 
 // store returns the configuration of the database. Settings that the command does not read have their defaults.
@@ -317,6 +328,7 @@ func (p *process) worker() (*worker.Worker, error) {
 		Providers: providers, Provision: provisioning,
 		Store: p.store, Sealer: p.sealer, Alg: p.conf.TokenAlg, Policy: p.conf.schedule().Policy(),
 		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, MatchRetention: positiveOr(p.conf.MatchHistory, -1),
+		Doctor: p.conf.doctor(), Reports: p.command == "work",
 		Loop: deciding, Log: p.log, Metrics: p.registry,
 	})
 }

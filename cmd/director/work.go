@@ -44,6 +44,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.close()
+	defer proc.endReport(ctx)
 	w, err := proc.worker()
 	if err != nil {
 		return err

@@ -1,5 +1,13 @@
 // Package doctor checks an installation: the database, the schema, replicas, workers, keys, the fleet and common causes of a slow
-// Postgres. `director doctor` prints what it finds, and the console shows it. It changes nothing.
+// Postgres. `director doctor` prints what it finds, the console shows it, and workers export it for alerts: there is one judge.
+//
+//	doctor.go    findings, and the order of the checks
+//	database.go  whether the database answers and takes writes
+//	postgres.go  what makes Postgres slow
+//	processes.go replicas, workers, and what they report of themselves
+//	fleet.go     game servers and their seats
+//	players.go   players who are refused, and tickets that wait
+//	director.go  keys, invariants, history
 package doctor
 
 import (
@@ -10,21 +18,16 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/dbcause"
 )
 
 // Doctor examines an installation. Safe for concurrent use.
 type Doctor struct {
-	Store   *db.Store
-	Pooler  string                // the setting: pgbouncer, or none
-	Direct  bool                  // whether there is a connection that bypasses a pooler
-	Explain func(err error) error // says what to do about an error of the database; nil: the error as it is
-}
-
-func (d Doctor) explained(err error) error {
-	if d.Explain == nil {
-		return err
-	}
-	return d.Explain(err)
+	Store  *db.Store
+	Pooler string // the setting: pgbouncer, or none
+	Direct bool   // whether there is a connection that bypasses a pooler
+	// PlayerArg is the string_arg that names the player of a ticket of Open Match; "": none.
+	PlayerArg string
 }
 
 // The states of a Finding, from good to bad.
@@ -34,12 +37,37 @@ const (
 	Fail = "fail"
 )
 
-// Finding is the result of a check: one line, and what to do about it.
+// Finding is the result of a check: what was seen, and what to do about it.
 type Finding struct {
-	Check string `json:"check"`
-	State string `json:"state"` // ok, warn or fail
-	Says  string `json:"says"`
-	Do    string `json:"do,omitempty"`
+	Check   string `json:"check"`
+	State   string `json:"state"`             // ok, warn or fail
+	Says    string `json:"says"`              // with the numbers that were seen; where nothing could be seen, it says so
+	Cause   string `json:"cause,omitempty"`   // in the words of Postgres or of the network, where that is the cause
+	Do      string `json:"do,omitempty"`      // what to do; empty: nothing
+	Section string `json:"section,omitempty"` // the heading in docs/operators.md, "At 3 a.m.", that says more; empty where nothing is wrong
+
+	Figure *Figure `json:"-"`
+}
+
+// Figure is the number of a check that people look for first. The page of health has a tile for it.
+type Figure struct{ Value, Label string }
+
+// showing adds a Figure to a Finding.
+func (f Finding) showing(value, label string) Finding {
+	f.Figure = &Figure{value, label}
+	return f
+}
+
+// from adds the cause, and what to do about that.
+func (f Finding) from(c dbcause.Cause) Finding {
+	f.Cause, f.Do, f.Section = c.Words, c.Do, c.Section
+	return f
+}
+
+// in names the section of the runbook, where it is not that of the check.
+func (f Finding) in(section string) Finding {
+	f.Section = section
+	return f
 }
 
 func good(says string, args ...any) Finding {
@@ -56,35 +84,41 @@ func failure(do, says string, args ...any) Finding {
 
 // checkup is a check of doctor. An error means that the check could not run.
 type checkup struct {
-	name  string
-	run   func(d Doctor, ctx context.Context) (Finding, error)
-	vital bool // if it fails, the checks after it are skipped
+	name    string
+	section string // the heading in docs/operators.md of what it finds, unless the Finding names another
+	run     func(d Doctor, ctx context.Context) (Finding, error)
+	vital   bool // if it fails, the checks after it are skipped
+	watched bool // workers make it as well, every few seconds, for alerts: it is cheap
 }
 
-// checkups have the order in which an operator would check: the first failure is the first to fix.
+// checkups have the order in which an operator would check: among findings of the same state, the first is the first to fix.
 var checkups = []checkup{
-	{"database", Doctor.checkDatabase, true},
-	{"postgres", Doctor.checkVersion, false},
-	{"pooler", Doctor.checkPooler, false},
-	{"schema", Doctor.checkSchema, true},
-	{"restored dump", Doctor.checkRestored, false},
-	{"connections", Doctor.checkConnections, false},
-	{"locks", Doctor.checkLocks, false},
-	{"snapshots", Doctor.checkSnapshots, false},
-	{"writers", Doctor.checkWriters, false},
-	{"replicas", Doctor.checkReplicas, false},
-	{"workers", Doctor.checkWorkers, false},
-	{"signing keys", Doctor.checkKeys, false},
-	{"fleet", Doctor.checkFleet, false},
-	{"seats", Doctor.checkSeats, false},
-	{"agents", Doctor.checkAgents, false},
-	{"lobby", Doctor.checkLobby, false},
-	{"pools", Doctor.checkPools, false},
-	{"invariants", Doctor.checkViolations, false},
-	{"partitions", Doctor.checkPartitions, false},
-	{"bloat", Doctor.checkBloat, false},
-	{"replication", Doctor.checkReplication, false},
-	{"clock", Doctor.checkClock, false},
+	{"database", "Players get 503", Doctor.checkDatabase, true, false},
+	{"postgres", "Players get 503", Doctor.checkVersion, false, false},
+	{"pooler", "Players get 503", Doctor.checkPooler, false, false},
+	{"schema", "Players get 503", Doctor.checkSchema, true, false},
+	{"restored dump", "Players get 503", Doctor.checkRestored, false, false},
+	{"writes", "The database refuses writes", Doctor.checkWrites, false, true},
+	{"connections", "Everything got slow within minutes", Doctor.checkConnections, false, false},
+	{"locks", "Everything got slow within minutes", Doctor.checkLocks, false, false},
+	{"snapshots", "Everything got slow within minutes", Doctor.checkSnapshots, false, false},
+	{"writers", "Everything got slow within minutes", Doctor.checkWriters, false, false},
+	{"replicas", "Players get 503", Doctor.checkReplicas, false, true},
+	{"workers", "No worker runs", Doctor.checkWorkers, false, true},
+	{"signing keys", "Game servers refuse tokens, or resolve fails", Doctor.checkKeys, false, true},
+	{"key sets", "Logins and players' tokens are refused", Doctor.checkKeySets, false, true},
+	{"fleet", "Game servers die or fall silent", Doctor.checkFleet, false, true},
+	{"seats", "Reserved seats far above players", Doctor.checkSeats, false, true},
+	{"refusals", "Players are refused", Doctor.checkRefusals, false, true},
+	{"tickets", "Players wait for a match", Doctor.checkTickets, false, true},
+	{"agents", "Rivalis game servers vanish or do not answer", Doctor.checkAgents, false, true},
+	{"lobby", "Clients of the realtime lobby are refused or lose their connection", Doctor.checkLobby, false, true},
+	{"pools", "Servers do not start", Doctor.checkPools, false, true},
+	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
+	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
+	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},
+	{"replication", "The disk fills", Doctor.checkReplication, false, false},
+	{"clock", "Players get 503", Doctor.checkClock, false, false},
 }
 
 // checkTimeout bounds a check. The queries are small: a database that needs longer than 5 s has a problem.
@@ -92,37 +126,92 @@ const checkTimeout = 5 * time.Second
 
 // Diagnosis is what an examination found.
 type Diagnosis struct {
-	State  string    `json:"state"` // the worst of the checks
-	First  string    `json:"first,omitempty"`
-	Checks []Finding `json:"checks"`
+	State  string    `json:"state"`           // the worst of the checks
+	First  string    `json:"first,omitempty"` // the check to begin with, and what to do
+	Checks []Finding `json:"checks"`          // the worst first
 }
 
-// Examine runs the checks, in the order in which an operator would check. It changes nothing, and takes 5 s for each check at most.
-func (d Doctor) Examine(ctx context.Context) (found Diagnosis) {
-	found.State = OK
+// Examine runs the checks. It changes nothing but a row that tests whether the database takes writes, and takes 5 s for each check at most.
+func (d Doctor) Examine(ctx context.Context) Diagnosis {
+	return d.examine(ctx, func(checkup) bool { return true })
+}
+
+// Watch runs those checks that are cheap enough for every few seconds. Their findings are what alerts fire on.
+func (d Doctor) Watch(ctx context.Context) Diagnosis {
+	return d.examine(ctx, func(c checkup) bool { return c.vital || c.watched })
+}
+
+func (d Doctor) examine(ctx context.Context, wanted func(checkup) bool) (found Diagnosis) {
 	for _, c := range checkups {
+		if !wanted(c) {
+			continue
+		}
 		f := c.examine(ctx, d)
 		found.Checks = append(found.Checks, f)
-		if badness(f.State) > badness(found.State) {
-			found.State, found.First = f.State, f.Check+": "+f.Do
-		}
 		if c.vital && f.State == Fail || ctx.Err() != nil {
 			break
 		}
 	}
+	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return badness(b.State) - badness(a.State) })
+	worst := found.Checks[0]
+	if found.State = worst.State; worst.State != OK {
+		found.First = worst.Check + ": " + worst.Do
+	}
 	return found
 }
 
+// Problems returns the findings that are not ok, the worst first.
+func (d Diagnosis) Problems() []Finding {
+	first := slices.IndexFunc(d.Checks, func(f Finding) bool { return f.State == OK })
+	if first < 0 {
+		return d.Checks
+	}
+	return d.Checks[:first]
+}
+
+// Figures returns the numbers to look at first.
+func (d Diagnosis) Figures() (all []Figure) {
+	for _, f := range d.Checks {
+		if f.Figure != nil {
+			all = append(all, *f.Figure)
+		}
+	}
+	return all
+}
+
+// Unreadable reports whether the database gave no answer, so that nothing else is known.
+func (d Diagnosis) Unreadable() bool {
+	return d.Checks[0].Check == checkups[0].name && d.Checks[0].State == Fail
+}
+
 func badness(state string) int { return slices.Index([]string{OK, Warn, Fail}, state) }
+
+// Severity returns 0 for ok, 1 for warn and 2 for fail, as in the metric of findings.
+func (f Finding) Severity() int { return badness(f.State) }
 
 func (c checkup) examine(ctx context.Context, d Doctor) Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	f, err := c.run(d, ctx)
 	if err != nil {
-		f = failure("see the error; the role needs the views of schema ops (ops/grants.sql)", "could not be checked: %s", oneLine(d.explained(err)))
+		f = unchecked(err)
 	}
 	f.Check = c.name
+	switch {
+	case f.State == OK:
+		f.Section = ""
+	case f.Section == "":
+		f.Section = c.section
+	}
+	return f
+}
+
+// unchecked says that a check could not be made, and why.
+func unchecked(err error) Finding {
+	f := failure("see the error; the role needs the views of schema ops (ops/grants.sql)", "not known: it could not be checked: %s", oneLine(err))
+	if c, known := dbcause.Of(err); known {
+		f = failure("", "not known: it could not be checked").from(c)
+	}
 	return f
 }
 

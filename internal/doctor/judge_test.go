@@ -1,10 +1,14 @@
 package doctor
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/why"
 )
 
 // Pins a limit whose violation is not reported. States that take long to arise are tested with given numbers.
@@ -13,12 +17,20 @@ func TestDoctorJudges(t *testing.T) {
 	seconds := func(s float64) *float64 { return &s }
 	who := "pid 7"
 	const gib = 1 << 30
+	pulse := func(s float64) amnestyLine { return amnestyLine{Pulse: &s, Lease: 15} }
+	one := rollOf([]processLine{{"director serve a/1", 9, seconds(14), seconds(99)}}, "serve")
+	beside := func(p processLine) roll { return rollOf([]processLine{{"director serve a/1", 9, seconds(1), seconds(1)}, p}, "serve") }
 	for state, findings := range map[string][]Finding{
 		OK: {
 			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
 			judgeSnapshots([]snapshotLine{{"transaction", 1, 60, 9_000_000, &who}, {"replication slot", 1, 0, 1_000_000, &who}}),
-			judgeReplicas(amnestyLine{Pulse: seconds(14), Lease: 15}), judgeWorkers([]loopLine{{"history", 1500, false}, {"reap", 3, false}}),
+			judgeReplicas(one, pulse(999)), judgeReplicas(roll{}, pulse(14)), judgeReplicas(beside(processLine{"director serve a/2", 0, nil, seconds(60)}), pulse(1)),
+			judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(601)}), pulse(1)), judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(15)}), pulse(1)),
+			judgeWorkers([]loopLine{{"history", 1500, false}, {"reap", 3, false}}, roll{}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 9, 99}}), judgeFleet(fleetSums{Alive: 2, Draining: 1}, amnestyLine{}), judgeFleet(fleetSums{Agents: 2}, amnestyLine{}),
+			judgeFleet(fleetSums{}, amnestyLine{}), judgeFleet(fleetSums{Alive: 3, Heartbeat: seconds(14)}, amnestyLine{Amnesty: true, EndsIn: seconds(3), Lease: 15}),
+			judgeFleet(fleetSums{Alive: 99, Lost: 11}, amnestyLine{}), judgeRefusals(nil), judgeRefusals([]denialLine{{All: 2}}), judgeRefusals([]denialLine{{All: 49, Seated: 951}}),
+			judgeTickets(queueLine{Tickets: 9, Oldest: 300}, why.Survey{}), judgeKeySets(nil), writability{Allowed: false}.judgeUntried(),
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 79}), judgeSeats(fleetSums{}), judgeSeats(fleetSums{Capacity: 100, Reserved: 90, Players: 80}),
 			judgePartitions([]partitionLine{{"events", 2, 0}}), judgeAgents(nil), judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15}}), judgeAgents([]agentSums{{Lease: 15}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 10, Connected: 9, Draining: 8}}),
@@ -27,8 +39,13 @@ func TestDoctorJudges(t *testing.T) {
 		},
 		Warn: {
 			judgeConnections(80, 100), judgeWriters(11, who, true), judgeWriters(0, "", false), judgeSlots([]slotLine{{"a", false, "reserved", 2 * gib}}),
-			judgeSlots([]slotLine{{"a", false, "lost", 0}}), judgeClock(-6 * time.Second), judgeFleet(fleetSums{}, amnestyLine{}),
-			judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true}), judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true, EndsIn: seconds(3)}),
+			judgeSlots([]slotLine{{"a", false, "lost", 0}}), judgeClock(-6 * time.Second), judgeFleet(fleetSums{Last: seconds(3601)}, amnestyLine{}),
+			judgeReplicas(beside(processLine{"director serve a/2", 9, seconds(16), seconds(3)}), pulse(1)), judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(16)}), pulse(1)),
+			judgeWorkers([]loopLine{{"reap", 3, false}}, rollOf([]processLine{{"director work a/2", 9, seconds(16), nil}}, "work")),
+			judgeFleet(fleetSums{Alive: 79, Lost: 10}, amnestyLine{}), judgeRefusals([]denialLine{{All: 3}}), judgeRefusals([]denialLine{{All: 50, Seated: 950}}),
+			judgeTickets(queueLine{Tickets: 9, Oldest: 301}, why.Survey{}), judgeTickets(queueLine{Tickets: 9}, why.Survey{Tickets: 9, Lacking: []why.Lacking{{Tickets: 4}}}),
+			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}}), writability{Standby: true}.judgeUntried(),
+			judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true}),
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 80, Players: 39}), judgeSeats(fleetSums{Capacity: 100, Reserved: 95, Players: 90}),
 			judgePartitions([]partitionLine{{"events", 1, 0}}), judgePartitions([]partitionLine{{"events", 7, 8192}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 8}}),
@@ -38,9 +55,14 @@ func TestDoctorJudges(t *testing.T) {
 		Fail: {
 			judgeConnections(95, 100), judgeWriters(61, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 11 * gib}}), judgeClock(31 * time.Second),
 			judgeSnapshots([]snapshotLine{{"transaction", 1, 61, 1, &who}}), judgeSnapshots([]snapshotLine{{"prepared transaction", 1, 61, 1, &who}}),
-			judgeSnapshots([]snapshotLine{{"replication slot", 1, 0, 1_000_001, &who}}), judgeReplicas(amnestyLine{}),
-			judgeReplicas(amnestyLine{Pulse: seconds(16), Lease: 15}), judgeWorkers(nil), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}),
-			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
+			judgeSnapshots([]snapshotLine{{"replication slot", 1, 0, 1_000_001, &who}}), judgeReplicas(roll{}, amnestyLine{}),
+			judgeReplicas(roll{}, pulse(16)), judgeReplicas(rollOf([]processLine{{"director serve a/2", 9, seconds(16), nil}}, "serve"), pulse(1)),
+			judgeWorkers(nil, roll{}), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}, roll{}),
+			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}, roll{}),
+			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Amnesty: true, Lease: 15}), judgeFleet(fleetSums{Alive: 81, Lost: 120}, amnestyLine{}),
+			judgeRefusals([]denialLine{{All: 10, Seated: 10}}), judgeTickets(queueLine{Tickets: 1, Unowned: []string{"a"}}, why.Survey{}),
+			judgeTickets(queueLine{Tickets: 217}, why.Survey{Tickets: 217, Lacking: []why.Lacking{{Tickets: 72}}}),
+			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}, {State: Fail, Do: "y"}}), writability{Syncing: 1}.judgeUntried(), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 11, 99}}), judgeFleet(fleetSums{Expired: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Ended: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Alive: 2, Draining: 2}, amnestyLine{}), judgePartitions([]partitionLine{{"events", -1, 0}}),
@@ -82,4 +104,16 @@ func TestDoctorJudgesPools(t *testing.T) {
 		require.Contains(t, f.Says, c.says)
 	}
 	require.Equal(t, OK, judgeFleet(fleetSums{Pools: 1, Ended: 3}, amnestyLine{}).State)
+}
+
+// Pins a finding that sends an operator to a section of the runbook that is not there.
+func TestEachCheckNamesASectionOfTheRunbook(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operators.md")
+	require.NoError(t, err)
+	text := strings.ReplaceAll(string(page), "`", "")
+	for _, c := range checkups {
+		require.Contains(t, text, "\n### "+c.section+"\n", c.name)
+	}
+	require.Contains(t, text, "\n### "+frozenSection+"\n")
 }

@@ -45,14 +45,6 @@ func since(seconds float64) string {
 	return timetext.Brief(d.Round(time.Millisecond))
 }
 
-func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
-	begun := time.Now()
-	if err := d.Store.Ping(ctx); err != nil {
-		return failure("check DATABASE_URL, and whether Postgres runs and accepts connections from this host", "does not answer: %s", oneLine(err)), nil
-	}
-	return good("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
-}
-
 func (d Doctor) checkVersion(ctx context.Context) (Finding, error) {
 	v, err := one[struct {
 		Name  string

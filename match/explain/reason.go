@@ -34,6 +34,21 @@ func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reaso
 	return all
 }
 
+// LackText says in words what a ticket lacks for a profile, without the names of its players, so that tickets that lack the same have the same
+// text.
+func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
+	switch l.Why {
+	case decide.LacksPool:
+		if reasons := poolReasons(p, t); len(reasons) > 0 {
+			return reasons[0].Text
+		}
+	case decide.LacksAttribute:
+		return fmt.Sprintf("a player has no value of attribute %s that rule %s can compare", l.Attribute, l.Rule)
+	case decide.LacksPlayer, decide.LacksLatency, decide.LacksRoom, decide.LacksMode:
+	}
+	return textOf(l, p, t)
+}
+
 func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	switch l.Why {
 	case decide.LacksPlayer:

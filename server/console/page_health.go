@@ -22,7 +22,6 @@ type healthView struct {
 
 	Diagnosis  doctor.Diagnosis
 	ExaminedAt time.Time
-	Problems   []doctor.Finding // checks that are not ok, worst first
 	LateLoops  int
 	Keys       db.KeysView
 	Plots      []plotData // empty: no worker has taken samples
@@ -33,8 +32,8 @@ func (c *Console) healthPage() page[healthView] {
 	checks := &checkup{examine: c.Doctor.Examine, now: c.now}
 	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second, load: func(ctx context.Context, s Store, _ query) (v healthView, err error) {
 		v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
-		if v.Diagnosis.Checks[0].State == doctor.Fail { // the database does not answer
-			return v.sorted(), nil
+		if v.Diagnosis.Unreadable() {
+			return v, nil
 		}
 		if v.HealthView, err = s.ConsoleHealth(ctx); err != nil {
 			return v, err
@@ -44,18 +43,11 @@ func (c *Console) healthPage() page[healthView] {
 		}
 		past, err := readSamples(ctx, s, "", "tickets", "waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
 		v.Plots = past.healthPlots()
-		return v.sorted(), err
+		return v.counted(), err
 	}}
 }
 
-func (v healthView) sorted() healthView {
-	for _, state := range []string{doctor.Fail, doctor.Warn} {
-		for _, f := range v.Diagnosis.Checks {
-			if f.State == state {
-				v.Problems = append(v.Problems, f)
-			}
-		}
-	}
+func (v healthView) counted() healthView {
 	for _, l := range v.Loops {
 		if l.Late {
 			v.LateLoops++

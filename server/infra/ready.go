@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/dbcause"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -32,6 +33,7 @@ type Database interface {
 // Readiness decides whether this replica should receive traffic.
 type Readiness struct {
 	Database Database
+	Write    func(ctx context.Context) error // writes to the database, and to its disk
 	Keys     Keys
 	Schema   int64         // the oldest schema version that this build runs on
 	Timeout  time.Duration // for the database's answer
@@ -58,14 +60,22 @@ var errDraining = &rest.Problem{
 // not cost a query.
 const shareFor = 250 * time.Millisecond
 
+// A write costs more than a read, so that probes share its result for longer.
+const (
+	shareWriteFor = 3 * time.Second
+	retryWrite    = time.Second // after one that failed
+)
+
 // probe answers /readyz. It queries the database once at a time, and a query is not canceled when the callers that wait
 // for it disconnect. Safe for concurrent use.
 type probe struct {
 	Readiness
 
-	mu     sync.Mutex
-	latest []check // the last result of the database
-	at     time.Time
+	mu      sync.Mutex
+	latest  []check // the last result of the database
+	at      time.Time
+	write   check // the last result of a write
+	writeAt time.Time
 }
 
 func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
@@ -94,10 +104,29 @@ func (p *probe) shared(ctx context.Context) []check {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.latest == nil || time.Since(p.at) >= shareFor {
-		p.latest = p.database(context.WithoutCancel(ctx))
+		p.latest = p.examine(context.WithoutCancel(ctx))
 		p.at = time.Now()
 	}
 	return p.latest
+}
+
+// examine checks the database within [Readiness.Timeout], at last whether it takes writes.
+func (p *probe) examine(ctx context.Context) []check {
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	checks := p.database(ctx)
+	if slices.ContainsFunc(checks, func(c check) bool { return c.failed }) {
+		return checks
+	}
+	pause := shareWriteFor
+	if p.write.failed {
+		pause = retryWrite
+	}
+	if p.writeAt.IsZero() || time.Since(p.writeAt) >= pause {
+		p.write = p.writable(ctx)
+		p.writeAt = time.Now()
+	}
+	return append(checks, p.write)
 }
 
 // failures returns a problem that names every failed check, nil if none failed.
@@ -119,17 +148,15 @@ func failures(checks []check) error {
 
 // database checks that the database answers, that the schema is new enough, and that no dump was restored into it.
 func (r Readiness) database(ctx context.Context) []check {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
-	defer cancel()
 	version, err := r.Database.SchemaVersion(ctx)
 	reachable := check{"database", "the database answers", false}
 	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.Schema), version < r.Schema}
 	switch {
 	case db.IsKind(err, db.Unavailable):
-		reachable = check{"database", "the database cannot be reached", true}
+		reachable = check{"database", "the database cannot be reached" + words(err), true}
 		schema = check{"schema", "the version of the schema is unknown", false}
 	case err != nil:
-		schema = check{"schema", "the version of the schema cannot be read", true}
+		schema = check{"schema", "the version of the schema cannot be read" + words(err), true}
 	}
 	checks := []check{reachable, schema}
 	if reachable.failed || schema.failed {
@@ -143,11 +170,28 @@ func (r Readiness) database(ctx context.Context) []check {
 func (r Readiness) restored(ctx context.Context) check {
 	switch restored, err := r.Database.RestoredFromDump(ctx); {
 	case err != nil:
-		return check{"restored", "whether the database was restored from a dump cannot be read", true}
+		return check{"restored", "whether the database was restored from a dump cannot be read" + words(err), true}
 	case restored:
 		return check{"restored", "the database was restored from a dump: run 'director migrate up'", true}
 	}
 	return check{"restored", "the database was not restored from a dump, or was migrated since", false}
+}
+
+// writable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full, or a commit waits for a
+// standby that is gone.
+func (r Readiness) writable(ctx context.Context) check {
+	if err := r.Write(ctx); err != nil {
+		return check{"write", "the database does not take writes" + words(err), true}
+	}
+	return check{"write", "the database takes writes", false}
+}
+
+// words are why the database failed, as Postgres or the network says it. They hold no address and no secret, since anybody may call /readyz.
+func words(err error) string {
+	if c, _ := dbcause.Of(err); c.Words != "" {
+		return ": " + c.Words
+	}
+	return ""
 }
 
 // pooler fails while a connection pooler breaks prepared statements, which makes some calls fail at random.

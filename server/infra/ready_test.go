@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -29,6 +30,7 @@ type environment struct {
 	draining bool
 	restored bool
 	pooler   string
+	write    error
 	queries  *atomic.Int64 // counts queries; nil: not counted
 }
 
@@ -40,6 +42,7 @@ func (e environment) SchemaVersion(context.Context) (int64, error) {
 	}
 	return e.version, e.database
 }
+func (e environment) tryWrite(context.Context) error                 { return e.write }
 func (e environment) PoolerTrouble() string                          { return e.pooler }
 func (e environment) RestoredFromDump(context.Context) (bool, error) { return e.restored, nil }
 func (e environment) Now() time.Time                                 { return now }
@@ -54,7 +57,7 @@ func (e environment) mount(t *testing.T) http.Handler {
 	t.Helper()
 	engine, err := rest.New(rest.Options{})
 	require.NoError(t, err)
-	infra.Mount(engine, e, infra.Readiness{Database: e, Keys: e, Schema: 3, Timeout: time.Second, Draining: func() bool { return e.draining }})
+	infra.Mount(engine, e, infra.Readiness{Database: e, Write: e.tryWrite, Keys: e, Schema: 3, Timeout: time.Second, Draining: func() bool { return e.draining }})
 	return engine
 }
 
@@ -83,6 +86,7 @@ func TestReadiness(t *testing.T) {
 		"the database is away":        {environment{database: away}, []string{"database"}},
 		"the schema cannot be read":   {environment{version: 3, database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
 		"restored from a dump":        {environment{version: 3, restored: true}, []string{"restored"}},
+		"a full disk":                 {environment{version: 3, write: &pgconn.PgError{Code: "53100", Message: "could not extend file"}}, []string{"write"}},
 		"a pooler is in the way":      {environment{version: 3, pooler: "set it"}, []string{"pooler"}},
 		"no key":                      {environment{version: 3, key: errors.New("no signing key")}, []string{"signing_key"}},
 		"far off and corrected":       {environment{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
@@ -96,7 +100,7 @@ func TestReadiness(t *testing.T) {
 		status, body := query(t, row.environment)
 		if row.failed == nil {
 			require.Equal(t, http.StatusOK, status, name)
-			require.Len(t, body["checks"], 6)
+			require.Len(t, body["checks"], 7)
 			continue
 		}
 		require.Equal(t, http.StatusServiceUnavailable, status, name)

@@ -1,0 +1,71 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Trouble is something that does not work in a process and cannot be seen from outside, in words for operators.
+type Trouble struct {
+	Subject string `json:"subject"`           // what it concerns, such as the setting of a key set
+	State   string `json:"state"`             // warn, or fail: callers are refused because of it
+	Says    string `json:"says"`              // what is wrong, with numbers
+	Do      string `json:"do"`                // what to do
+	Section string `json:"section,omitempty"` // the heading in docs/operators.md that says more
+}
+
+// Report tests that the database takes writes, and stores what the calling process reports of itself: it writes the row of the process, and
+// then a temporary file, since a full disk may have room for the row. It costs about a millisecond. Errors: Unavailable, or whatever Postgres
+// answers; internal/dbcause says what it means.
+func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
+	return s.report(ctx, s.processName(), troubles)
+}
+
+// TryWrite tests that the database takes writes, as Report does, for a process that reports nothing. Errors: those of Report.
+func (s *Store) TryWrite(ctx context.Context) error { return s.report(ctx, "test of writes", nil) }
+
+func (s *Store) report(ctx context.Context, process string, troubles []Trouble) error {
+	if troubles == nil {
+		troubles = []Trouble{}
+	}
+	list, err := json.Marshal(troubles)
+	if err != nil {
+		return err
+	}
+	if err := s.inTx(ctx, func(q *Queries) error {
+		return q.ReportProcess(ctx, ReportProcessParams{Process: process, Troubles: list})
+	}); err != nil {
+		return classify(err)
+	}
+	return classify(s.inTx(ctx, func(q *Queries) error {
+		_, err := q.SpillToDisk(ctx)
+		return exceptLimit(err)
+	}))
+}
+
+// exceptLimit drops the error of a server whose temp_file_limit allows less than the test writes: that limit does not concern rows.
+func exceptLimit(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "53400" { // configuration_limit_exceeded
+		return nil
+	}
+	return err
+}
+
+// EndReport deletes the report of the calling process, which shuts down. Errors: Unavailable.
+func (s *Store) EndReport(ctx context.Context) error {
+	return classify(s.q.EndProcess(ctx, s.processName()))
+}
+
+// ForgetProcesses deletes the reports of processes that have been silent for an hour, and returns their number. Errors: Unavailable.
+func (s *Store) ForgetProcesses(ctx context.Context) (int, error) {
+	n, err := s.q.ForgetProcesses(ctx)
+	return int(n), classify(err)
+}
+
+// processName is the name of the connections, whatever DATABASE_URL calls them.
+func (s *Store) processName() string { return cmp.Or(s.cfg.Name, "director") }

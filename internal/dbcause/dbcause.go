@@ -1,0 +1,153 @@
+// Package dbcause says why a database refused a call or did not answer, in the words of Postgres or of the network, and what to do about it.
+// doctor, /readyz and the commands use the same table, so that they give the same remedy.
+package dbcause
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Cause is why a call of the database failed.
+type Cause struct {
+	Words   string // of Postgres, with its SQLSTATE, or of the network; without addresses, names and secrets of the connection
+	Do      string // what to do
+	Section string // the heading in docs/operators.md that says more
+}
+
+const (
+	unavailableSection = "Players get 503"
+	slowSection        = "Everything got slow within minutes"
+	diskSection        = "The disk fills"
+	writesSection      = "The database refuses writes"
+)
+
+// Of returns the cause of an error. known is false where the table has none: then Words is empty and Do is general.
+func Of(err error) (c Cause, known bool) {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		c, known = ofState(pg.Code)
+		c.Words = fmt.Sprintf("%s (SQLSTATE %s)", strings.Join(strings.Fields(pg.Message), " "), pg.Code)
+		return c, known
+	}
+	return ofNetwork(err)
+}
+
+// IsPostgres reports whether Postgres, or a pooler before it, answered with an error.
+func IsPostgres(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg)
+}
+
+// states are the remedies by SQLSTATE (PostgreSQL manual, appendix A). A code of two letters is a whole class.
+var states = map[string]Cause{
+	"3D000": {Do: "correct the name of the database in DATABASE_URL, or make it: CREATE DATABASE, then 'director migrate up'", Section: unavailableSection},
+	"28P01": {Do: "correct the user and the password in DATABASE_URL, or ALTER ROLE … PASSWORD", Section: unavailableSection},
+	"28000": {Do: "make the role of DATABASE_URL, and let pg_hba.conf admit it to this database from this host; where that line is hostssl, add sslmode=require to DATABASE_URL",
+		Section: unavailableSection},
+	"3F000": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL", Section: unavailableSection},
+	"42P01": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL", Section: unavailableSection},
+	"42883": {Do: "run 'director migrate up', or correct the search_path of the role or of DATABASE_URL", Section: unavailableSection},
+	"42501": {Do: "GRANT the role what it needs (docs/operators.md, \"Postgres\"; ops/grants.sql for roles that only look)", Section: unavailableSection},
+	"53300": {Do: "end connections that nobody needs, raise max_connections, or lower DIRECTOR_MAX_CONNS: SELECT application_name, count(*) FROM pg_stat_activity GROUP BY 1",
+		Section: slowSection},
+	"53100": {Do: "free space on the database's disk, or enlarge it", Section: diskSection},
+	"53200": {Do: "give the database more memory, or lower work_mem and max_connections", Section: slowSection},
+	"53400": {Do: "raise the limit that Postgres names", Section: slowSection},
+	"57014": {Do: "find what slows the database down", Section: slowSection},
+	"57P01": {Do: "start Postgres again; if it stops by itself, its log says why", Section: unavailableSection},
+	"57P02": {Do: "wait while Postgres recovers from a crash; its log says why it crashed", Section: unavailableSection},
+	"57P03": {Do: "wait while Postgres starts or recovers; if it does not end, its log says why", Section: unavailableSection},
+	"57P04": {Do: "the database was dropped: restore it, or correct its name in DATABASE_URL", Section: unavailableSection},
+	"25006": {Do: "let DATABASE_URL lead to the primary (several hosts with target_session_attrs=read-write, or the failover tool's address); " +
+		"or end default_transaction_read_only", Section: writesSection},
+	"55000": {Do: "ALTER DATABASE … ALLOW_CONNECTIONS true, or wait until the server is a primary", Section: unavailableSection},
+	"26000": {Do: "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer", Section: unavailableSection},
+	"42P05": {Do: "set DIRECTOR_POOLER=pgbouncer, or max_prepared_statements in PgBouncer 1.21 or newer", Section: unavailableSection},
+	"08":    {Do: "check the pooler before Postgres: its log, its databases and users, and that DATABASE_URL has no parameters that it refuses", Section: unavailableSection},
+	"58":    {Do: "check the database's disk: Postgres cannot read or write its files", Section: diskSection},
+	"XX":    {Do: "look into Postgres's log: it found damaged data, or has a bug", Section: unavailableSection},
+}
+
+func ofState(code string) (Cause, bool) {
+	if c, ok := states[code]; ok {
+		return c, true
+	}
+	if c, ok := states[code[:min(2, len(code))]]; ok {
+		return c, true
+	}
+	return Cause{Do: "see the error; Postgres's log has more", Section: unavailableSection}, false
+}
+
+// ofNetwork names what failed before Postgres could answer. It does not quote the error, which holds addresses.
+func ofNetwork(err error) (Cause, bool) {
+	var dns *net.DNSError
+	words, do := "", "check DATABASE_URL, and whether Postgres runs and accepts connections from this host"
+	switch {
+	case errors.As(err, &dns):
+		words, do = "the host name cannot be resolved", "correct the host in DATABASE_URL, or repair DNS: "+noSuchHost(dns)
+	case isTLS(err):
+		words, do = "TLS: "+tlsWords(err), "set sslmode and sslrootcert in DATABASE_URL to what the server has, or give the server a certificate for this name"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		words, do = "connection refused", "start Postgres, or correct host and port in DATABASE_URL; listen_addresses must name an address that this host reaches"
+	case errors.Is(err, syscall.ENOENT):
+		words, do = "the socket does not exist", "start Postgres, or correct the directory of the socket in DATABASE_URL"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		words, do = "no route to the host", "repair the network to the host in DATABASE_URL"
+	case pgconn.Timeout(err), errors.Is(err, context.DeadlineExceeded):
+		words, do = "no answer in time", "check the network to Postgres (a firewall that drops packets?), and whether its host hangs"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		words, do = "the connection was closed", "look into Postgres's log, or the pooler's: it closed the connection"
+	default:
+		return Cause{Do: do, Section: unavailableSection}, false
+	}
+	return Cause{Words: words, Do: do, Section: unavailableSection}, true
+}
+
+func noSuchHost(dns *net.DNSError) string {
+	if dns.IsNotFound {
+		return "there is no such host"
+	}
+	return "the resolver does not answer"
+}
+
+func isTLS(err error) bool {
+	var (
+		verify  *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		invalid x509.CertificateInvalidError
+	)
+	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) || errors.As(err, &host) ||
+		errors.As(err, &invalid) || strings.Contains(err.Error(), refusedTLS)
+}
+
+// refusedTLS is what pgconn says of a server without TLS, in an error without a type.
+const refusedTLS = "server refused TLS connection"
+
+func tlsWords(err error) string {
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case strings.Contains(err.Error(), refusedTLS):
+		return "the server does not speak it"
+	case errors.As(err, &unknown):
+		return "the certificate is signed by an unknown authority"
+	case errors.As(err, &host):
+		return "the certificate is for another name"
+	case errors.As(err, &invalid):
+		return "the certificate is not valid"
+	}
+	return "the handshake failed"
+}

@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+)
+
+// Game servers and their seats.
+
+// amnestyLine is ops.amnesty, in seconds.
+type amnestyLine struct {
+	Amnesty bool
+	Pulse   *float64 // since a replica last reported that it receives heartbeats; nil: never
+	EndsIn  *float64 `db:"ends_in"`
+	Lease   float64
+}
+
+const selectAmnesty = `SELECT amnesty, extract(epoch FROM now() - last_pulse)::float8 AS pulse, extract(epoch FROM ends_at - now())::float8 AS ends_in,
+    extract(epoch FROM lease_ttl)::float8 AS lease FROM ops.amnesty`
+
+// fleetSums are sums over ops.fleet.
+type fleetSums struct {
+	Alive, Expired, Draining    int
+	Ended                       int      // in the last hour
+	Lost                        int      // of those, whose lease expired in the last half hour
+	Last                        *float64 // seconds since the last of those that ended did so; nil: none ended lately
+	Heartbeat                   *float64 // seconds since the last heartbeat of any; nil: there is no server
+	Capacity, Reserved, Players int      // of the instances that are alive
+	Pools                       int      // that may start servers
+	Agents                      int      // connected Rivalis game servers, which are instances only if they ask for players
+}
+
+// selectFleetSums looks up the events of those few instances that ended lately, by an index.
+const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive AND status NOT IN ('gone', 'starting')) AS expired,
+    count(*) FILTER (WHERE ended_at > now() - interval '1 hour') AS ended,
+    count(*) FILTER (WHERE status = 'gone' AND ended_at > now() - interval '30 minutes' AND EXISTS (
+        SELECT FROM ops.events e WHERE e.instance = f.instance AND e.at > now() - interval '31 minutes' AND e.kind = 'instance.ended'
+          AND e.detail ->> 'reason' = 'lease expired')) AS lost,
+    extract(epoch FROM now() - max(ended_at))::float8 AS last, extract(epoch FROM min(lease_age) FILTER (WHERE status <> 'gone'))::float8 AS heartbeat,
+    count(*) FILTER (WHERE alive AND status = 'draining') AS draining, coalesce(sum(capacity) FILTER (WHERE alive), 0) AS capacity,
+    coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players,
+    (SELECT count(*) FROM ops.pools WHERE max > 0) AS pools, (SELECT count(*) FROM ops.agents) AS agents
+FROM ops.fleet f`
+
+func (d Doctor) checkFleet(ctx context.Context) (Finding, error) {
+	f, err := one[fleetSums](ctx, d, selectFleetSums)
+	if err != nil {
+		return Finding{}, err
+	}
+	a, err := one[amnestyLine](ctx, d, selectAmnesty)
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeFleet(f, a), nil
+}
+
+func judgeFleet(f fleetSums, a amnestyLine) Finding {
+	if f.Alive+f.Expired == 0 {
+		return f.judgeEmpty()
+	}
+	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
+	died := f.Expired + f.Lost
+	tile := func(found Finding) Finding {
+		if died > 0 {
+			return found.showing(fmt.Sprintf("%d of %d", died, f.Alive+died), "game servers died in half an hour")
+		}
+		return found.showing(fmt.Sprint(f.Alive), "game servers are alive")
+	}
+	const silent = "Dead servers stay in the fleet"
+	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind instance.ended"
+	switch {
+	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && a.Amnesty:
+		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
+			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers", since(*f.Heartbeat)).
+			in(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")
+	case a.Amnesty && a.EndsIn == nil:
+		return tile(warning("start a replica", "%s; no lease expires, because no replica receives heartbeats", says).in(silent))
+	case f.Alive == 0:
+		return tile(failure("check the game servers, and whether their heartbeats reach a replica", "%s", says))
+	case died*2 >= f.Alive+died:
+		return tile(failure(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died, f.Alive+died, says))
+	case f.Alive == f.Draining:
+		return tile(failure("director fleet undrain ID…", "%s: no player can be placed", says).in("Players get 409 no_capacity"))
+	case died*10 > f.Alive+died:
+		return tile(warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died, f.Alive+died, says))
+	case a.Amnesty:
+		return tile(good("%s; no lease expires for %s more, since heartbeats are received again", says, since(*a.EndsIn)))
+	}
+	return tile(good("%s", says))
+}
+
+// judgeEmpty judges a fleet without a live game server. An installation that never had any is new, and nothing is wrong with it.
+func (f fleetSums) judgeEmpty() Finding {
+	switch {
+	case f.Pools > 0:
+		return good("no game server is registered: %d pools start them when players need them", f.Pools)
+	case f.Ended > 0:
+		return failure("director events --since 1h --kind instance.ended; then check the game servers", "no game server is registered: %d ended in the last hour", f.Ended).
+			showing("0", "game servers are alive")
+	case f.Agents > 0:
+		return good("no game server is registered, and no Rivalis game server has the label matchmaking=true")
+	case f.Last != nil:
+		return warning("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address",
+			"no game server is registered: the last one ended %s ago", since(*f.Last)).showing("0", "game servers are alive")
+	}
+	return good("no game server has registered yet")
+}
+func (d Doctor) checkSeats(ctx context.Context) (Finding, error) {
+	f, err := one[fleetSums](ctx, d, selectFleetSums)
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeSeats(f), nil
+}
+
+// judgeSeats reports empty reserved seats only when free seats are running out: half-empty sessions are normal.
+func judgeSeats(f fleetSums) Finding {
+	says := fmt.Sprintf("%d of %d reserved by sessions, %d players in them", f.Reserved, f.Capacity, f.Players)
+	switch {
+	case f.Reserved*100 < f.Capacity*80 || f.Capacity == 0:
+		return good("%s", says)
+	case f.Players*2 < f.Reserved:
+		return warning("docs/operators.md, \"Reserved seats far above players\"", "%s", says)
+	case f.Reserved*100 >= f.Capacity*95:
+		return warning("start game servers", "%s: the fleet is almost full", says)
+	}
+	return good("%s", says)
+}

@@ -1,0 +1,229 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Replicas and workers: which of them run, and what they report of themselves.
+
+// processLine is a process of the director, from its connections and its report.
+type processLine struct {
+	Process     string
+	Connections int
+	Idle        *float64 // seconds since its last statement; nil: it has no connection, or that may not be seen
+	Silent      *float64 // seconds since its last report; nil: it is of an older release, or has not reported yet
+}
+
+const selectProcesses = `WITH c AS (
+    SELECT process, sum(connections)::int AS connections, extract(epoch FROM now() - max(last_statement))::float8 AS idle FROM ops.processes GROUP BY process
+), r AS (
+    SELECT process COLLATE "default" AS process, extract(epoch FROM age)::float8 AS silent FROM ops.process_reports
+)
+SELECT coalesce(c.process, r.process) AS process, coalesce(c.connections, 0) AS connections, c.idle, r.silent
+FROM c FULL JOIN r ON r.process = c.process WHERE coalesce(c.process, r.process) LIKE 'director %' ORDER BY 1`
+
+// frozenAfter is for how long a process that runs is silent at most, in seconds, with much to spare: it sends a statement about every second
+// and a report every five.
+const frozenAfter = 15
+
+// vanishedFor is for how long a process that ended without shutting down is news, in seconds.
+const vanishedFor = 600
+
+// roll is the processes of one kind, by what has become of them.
+type roll struct {
+	running, frozen, vanished []processLine
+}
+
+// rollOf sorts processes. What a process does is the second word of its name; director dev is both a replica and a worker.
+func rollOf(all []processLine, kinds ...string) (r roll) {
+	for _, p := range all {
+		words := strings.Fields(p.Process)
+		if len(words) < 2 || !slices.Contains(kinds, words[1]) {
+			continue
+		}
+		switch {
+		case p.Connections > 0 && !p.isFrozen(), p.Connections == 0 && p.Silent != nil && *p.Silent <= frozenAfter:
+			r.running = append(r.running, p)
+		case p.Connections > 0:
+			r.frozen = append(r.frozen, p)
+		case *p.Silent <= vanishedFor:
+			r.vanished = append(r.vanished, p)
+		}
+	}
+	return r
+}
+
+// isFrozen reports whether a connected process sends nothing. A process whose reports alone are old runs, and cannot write.
+func (p processLine) isFrozen() bool {
+	if p.Idle != nil {
+		return *p.Idle > frozenAfter
+	}
+	return p.Silent != nil && *p.Silent > frozenAfter
+}
+
+// host is the part of the name before the process id.
+func (p processLine) host() string {
+	at := strings.LastIndexByte(p.Process, '/')
+	return p.Process[:max(at, 0)]
+}
+
+// lost returns those that vanished and were not started again on the same host.
+func (r roll) lost() (all []processLine) {
+	for _, p := range r.vanished {
+		if !slices.ContainsFunc(r.running, func(o processLine) bool { return o.host() == p.host() }) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (d Doctor) processes(ctx context.Context) ([]processLine, error) {
+	return rows[processLine](ctx, d, selectProcesses)
+}
+
+func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
+	all, err := d.processes(ctx)
+	if err != nil {
+		return Finding{}, err
+	}
+	a, err := one[amnestyLine](ctx, d, selectAmnesty)
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeReplicas(rollOf(all, "serve", "dev"), a), nil
+}
+
+const frozenSection = "A replica or a worker is frozen or cut off"
+
+// judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names their connections.
+func judgeReplicas(r roll, a amnestyLine) Finding {
+	running, frozen, lost := len(r.running), len(r.frozen), r.lost()
+	figure := fmt.Sprintf("%d of %d", running, running+frozen+len(lost))
+	switch {
+	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
+		return good("one or more are running, last sign %s ago; how many is not known, because their connections do not have the director's names", since(*a.Pulse))
+	case running+frozen == 0 && a.Pulse == nil && len(lost) == 0:
+		return failure("start 'director serve', or check its log and /readyz", "no replica has ever served this database")
+	case running+frozen == 0:
+		return failure("start 'director serve', or check its log and /readyz", "no replica is running%s", lastOf(lost)).showing("0", "replicas are running")
+	case running == 0:
+		return failure("restart it, or give its machine CPU and network back", "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen, silences(r.frozen)).
+			in(frozenSection).showing(figure, "replicas are running")
+	case frozen > 0:
+		return warning("restart it, or give its machine CPU and network back", "%d of %d replicas run; frozen or cut off: %s", running, running+frozen, silences(r.frozen)).
+			in(frozenSection).showing(figure, "replicas are running")
+	case len(lost) > 0:
+		return warning("start it again, and look for the reason in its log", "%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silences(lost)).
+			showing(figure, "replicas are running")
+	}
+	return good("%d running", running).showing(fmt.Sprint(running), "replicas are running")
+}
+
+func lastOf(lost []processLine) string {
+	if len(lost) == 0 {
+		return ""
+	}
+	return "; ended without shutting down: " + silences(lost)
+}
+
+// silences names processes, and for how long nothing came from each.
+func silences(all []processLine) string {
+	const most = 5
+	var names []string
+	for _, p := range all[:min(len(all), most)] {
+		quiet := p.Idle
+		if quiet == nil {
+			quiet = p.Silent
+		}
+		names = append(names, fmt.Sprintf("%s (silent for %s)", p.Process, since(*quiet)))
+	}
+	if len(all) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(all)-most))
+	}
+	return strings.Join(names, ", ")
+}
+
+// loopLine is a row of ops.worker_loops.
+type loopLine struct {
+	Loop string
+	Age  float64 // seconds
+	Late bool
+}
+
+func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
+	loops, err := rows[loopLine](ctx, d, "SELECT loop, extract(epoch FROM age)::float8 AS age, late FROM ops.worker_loops ORDER BY age DESC")
+	if err != nil {
+		return Finding{}, err
+	}
+	all, err := d.processes(ctx)
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeWorkers(loops, rollOf(all, "work")), nil
+}
+
+func judgeWorkers(loops []loopLine, r roll) Finding {
+	const start = "start 'director work', or 'director serve --work'"
+	if len(loops) == 0 {
+		return failure(start, "no worker has run on this database")
+	}
+	var late []string
+	youngest := loops[0].Age
+	for _, l := range loops {
+		youngest = min(youngest, l.Age)
+		if l.Late {
+			late = append(late, fmt.Sprintf("%s (%s ago)", l.Loop, since(l.Age)))
+		}
+	}
+	switch {
+	case youngest > 60:
+		return failure(start, "no worker is running: the last successful run of any loop was %s ago", since(youngest))
+	case late != nil:
+		return failure("look for \"failing\" in the worker's log", "loops that fail: %s", strings.Join(late, ", "))
+	case len(r.frozen) > 0:
+		return warning("restart it, or give its machine CPU and network back", "%d of %d workers run; frozen or cut off: %s", len(r.running), len(r.running)+len(r.frozen),
+			silences(r.frozen)).in(frozenSection)
+	case len(r.lost()) > 0:
+		return warning("start it again, and look for the reason in its log", "%d of %d workers run; ended without shutting down: %s", len(r.running),
+			len(r.running)+len(r.lost()), silences(r.lost()))
+	}
+	return good("all %d loops succeeded recently", len(loops))
+}
+
+// reportedTrouble is what processes report of themselves, the same of all that report it.
+type reportedTrouble struct {
+	Subject, State, Says, Do, Section string
+	Processes                         int
+}
+
+// selectTroubles leaves out processes that have been silent: whether their troubles last is not known.
+const selectTroubles = `SELECT t ->> 'subject' AS subject, t ->> 'state' AS state, t ->> 'says' AS says, t ->> 'do' AS "do", coalesce(t ->> 'section', '') AS section, count(*) AS processes
+FROM ops.process_reports r CROSS JOIN LATERAL jsonb_array_elements(r.troubles) t
+WHERE r.age < interval '30 seconds' GROUP BY 1, 2, 3, 4, 5 ORDER BY processes DESC, says LIMIT 20`
+
+func (d Doctor) checkKeySets(ctx context.Context) (Finding, error) {
+	found, err := rows[reportedTrouble](ctx, d, selectTroubles)
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeKeySets(found), nil
+}
+
+// judgeKeySets returns the worst of what replicas report; among equals, what most of them do.
+func judgeKeySets(found []reportedTrouble) Finding {
+	worst := good("no replica reports a key set that it cannot use")
+	for _, t := range found {
+		says := fmt.Sprintf("%s: %s", t.Subject, t.Says)
+		if t.Processes > 1 {
+			says += fmt.Sprintf(" (%d replicas report it)", t.Processes)
+		}
+		f := Finding{State: t.State, Says: says, Do: t.Do, Section: t.Section}
+		if badness(f.State) > badness(worst.State) {
+			worst = f
+		}
+	}
+	return worst
+}

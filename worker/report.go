@@ -1,0 +1,12 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+)
+
+// reporter stores that this process runs (ops.process_reports). Replicas store it themselves, also those with a worker.
+type reporter struct{ store *db.Store }
+
+func (r reporter) runOnce(ctx context.Context) (Done, error) { return Done{}, r.store.Report(ctx, nil) }
