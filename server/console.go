@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
 )
 
 // Console configures the operators' console. New replaces Store, the store of Doctor, Explain, Universe, TrustedProxies, FailureRate, Log, Metrics and Tracer of its options with
@@ -22,7 +23,8 @@ type Console struct {
 // consoleServer is the console on its listener.
 type consoleServer struct {
 	http     *rest.HTTPServer
-	listener net.Listener // after Listen
+	listener net.Listener           // after Listen
+	keys     func() token.SetStatus // of its issuer of logins; nil: there is none
 }
 
 // mountConsole makes the console, if the options have it, with the settings that all faces share.
@@ -40,7 +42,7 @@ func (s *Server) mountConsole(config *tls.Config) error {
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	s.console = &consoleServer{http: s.httpServer(handler, config)}
+	s.console = &consoleServer{http: s.httpServer(handler, config), keys: handler.LoginKeys()}
 	s.console.http.OnShutdown(handler.Stop) // Shutdown waits for streams, which end only by this.
 	return nil
 }

@@ -26,7 +26,7 @@ const reportEvery = 5 * time.Second
 
 // report stores what this replica reports of itself, and tests whether the database takes writes.
 func (s *Server) report(ctx context.Context) error {
-	return s.options.Store.Report(ctx, nil)
+	return s.options.Store.Report(ctx, s.troubles())
 }
 
 func (s *Server) loops() []*loop {

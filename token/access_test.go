@@ -118,7 +118,7 @@ func TestAccessWithoutKid(t *testing.T) {
 		"two that fit":            {jwksOf(t, ed, jwkOf(t, mintPublic(t), nil)), UnknownKey},
 		"two, one of another alg": {jwksOf(t, ed, jwkOf(t, mintPublic(t), map[string]any{"alg": AlgEd25519})), nil},
 		"two, one for encrypting": {jwksOf(t, ed, jwkOf(t, mintPublic(t), map[string]any{"use": "enc"})), nil},
-		"an empty set":            {[]byte(`{"keys":[]}`), UnknownKey},
+		"an empty set":            {[]byte(`{"keys":[]}`), ErrKeysUnavailable},
 	} {
 		v := access(t, AccessConfig{Keys: fixed(Document{JSON: c.document, MaxAge: forever})})
 		_, err := v.Verify(context.Background(), raw)

@@ -56,7 +56,7 @@ func TestAttackES256Signatures(t *testing.T) {
 	c, err := split(theIssuer().sign(t, AlgES256, claimsOf("alice")))
 	require.NoError(t, err)
 	padded := slices.Insert(slices.Clone(c.signature), 32, 0)
-	require.False(t, verifyES256(&theIssuer().ec.PublicKey)(c.signed, padded), "the same two numbers written longer")
+	require.False(t, verifyECDSA(&theIssuer().ec.PublicKey)(AlgES256, c.signed, padded), "the same two numbers written longer")
 	for _, signature := range [][]byte{make([]byte, 64), der, append(order, order...), make([]byte, 63), make([]byte, 96), nil} {
 		require.ErrorIs(t, on.verify(signed+"."+b64.EncodeToString(signature)), BadSignature)
 	}

@@ -42,20 +42,24 @@ func fetchSpec(spec string, opt SourceOptions) (Fetch, error) {
 	case spec == "":
 		return nil, errors.New("key source: empty")
 	case spec[0] == '{':
-		return fetchText(spec)
+		return fetchText(spec, opt)
 	case strings.Contains(spec, "://"):
 		return fetchURL(spec, opt)
 	}
 	return fetchFile(spec), nil
 }
 
-func fetchText(spec string) (Fetch, error) {
-	set, err := ParseKeySet([]byte(spec))
+func fetchText(spec string, opt SourceOptions) (Fetch, error) {
+	algs := opt.Algs
+	if algs == nil {
+		algs = playerAlgs
+	}
+	set, err := parseKeySet([]byte(spec), algs)
 	if err != nil {
 		return nil, fmt.Errorf("key source: %w", err)
 	}
 	if set.Len() == 0 {
-		return nil, errors.New("key source: the JWK set holds no public key for signatures")
+		return nil, fmt.Errorf("key source: the JWK set holds no public key for signatures%s", ignoredText(set.ignored))
 	}
 	document := Document{JSON: []byte(spec), MaxAge: forever}
 	return func(context.Context, string) (Document, error) { return document, nil }, nil

@@ -42,9 +42,6 @@ func (h *header) member(name string) member {
 
 // split parses a token. It does not accept the JSON serializations, which can hold several signatures.
 func split(raw string) (c compact, err error) {
-	if len(raw) > MaxTokenBytes {
-		return c, TooLarge
-	}
 	if strings.ContainsAny(raw, "\r\n") { // The base64 decoder would skip them.
 		return c, Malformed
 	}
@@ -79,12 +76,23 @@ func (h *header) parse(raw []byte) error {
 type policy struct {
 	algs    []string
 	needKID bool
+	large   bool // tokens may have up to maxLoginBytes, not MaxTokenBytes
+}
+
+// maxLoginBytes bounds an ID token, which may list hundreds of groups.
+const maxLoginBytes = 256 << 10
+
+func (p policy) admits(raw string) bool {
+	return len(raw) <= MaxTokenBytes || p.large && len(raw) <= maxLoginBytes
 }
 
 // verified returns the payload of a token with a valid signature, and the key set that verified it. It looks the key up by
 // kid; an unknown kid has the set read again, at the rate that keys allows. It compares the header's alg with the policy
 // and with the key before it verifies the signature.
 func (p policy) verified(ctx context.Context, raw string, keys *KeySource) ([]byte, *KeySet, error) {
+	if !p.admits(raw) {
+		return nil, nil, TooLarge
+	}
 	c, err := split(raw)
 	switch {
 	case err != nil:
@@ -98,10 +106,17 @@ func (p policy) verified(ctx context.Context, raw string, keys *KeySource) ([]by
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.verify(c.signed, c.signature) {
+	if !key.verify(c.header.alg.value, c.signed, c.signature) {
 		return nil, nil, BadSignature
 	}
 	return c.payload, set, nil
+}
+
+// VerifySignature returns the payload of a token that a key of the source has signed, with an algorithm that the source allows. It checks no
+// claim: that is the caller's. It has the form that verifiers of OpenID Connect ask for. The error is an Invalid, or ErrKeysUnavailable.
+func (s *KeySource) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
+	payload, _, err := policy{algs: s.opt.Algs, large: true}.verified(ctx, raw, s)
+	return payload, err
 }
 
 func lookUp(ctx context.Context, keys *KeySource, h header) (*KeySet, *publicKey, error) {

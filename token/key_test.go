@@ -56,5 +56,7 @@ func TestRFC8037Vectors(t *testing.T) {
 	require.Equal(t, "Example of Ed25519 signing", string(c.payload))
 	public, err := publicJWK(private, kid, AlgEdDSA)
 	require.NoError(t, err)
-	require.True(t, parseKey(public).verify(c.signed, c.signature))
+	key, why := parseKey(public, playerAlgs)
+	require.Empty(t, why)
+	require.True(t, key.verify(AlgEdDSA, c.signed, c.signature))
 }

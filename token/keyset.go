@@ -6,32 +6,51 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
-	"crypto/sha256"
+	_ "crypto/sha256" // for digest
+	_ "crypto/sha512" // for digest
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/lestrrat-go/jwx/v2/jwk"
 )
 
 // KeySet is an immutable set of public keys. Safe for concurrent use.
 type KeySet struct {
-	keys  []*publicKey
-	byKID map[string][]*publicKey
+	keys    []*publicKey
+	byKID   map[string][]*publicKey
+	ignored []IgnoredKey
 }
 
 type publicKey struct {
 	kid, thumbprint string
 	algs            []string // algorithms that the key may be used with; never empty
-	verify          func(signed, signature []byte) bool
+	verify          func(alg string, signed, signature []byte) bool
 }
 
-// ParseKeySet reads a JWK Set (RFC 7517 section 5). It keeps public Ed25519, P-256 and RSA keys (2048 to 8192 bits) for
-// signatures and, as the RFC asks, ignores all others, private and symmetric keys too. The result may be empty, because
-// an issuer may withdraw all its keys. Errors: the document is no JWK Set; two different keys have the same kid and alg.
-func ParseKeySet(document []byte) (*KeySet, error) {
+// IgnoredKey is a key of a set that is not used.
+type IgnoredKey struct {
+	KID string // empty: it has none, or cannot be read
+	Why string // in words
+}
+
+// String returns both in words, for people.
+func (k IgnoredKey) String() string {
+	if k.KID == "" {
+		return "a key without a kid: " + k.Why
+	}
+	return fmt.Sprintf("key %.64q: %s", k.KID, k.Why)
+}
+
+// ParseKeySet reads a JWK Set (RFC 7517 section 5) for tokens of players and sessions: it keeps public Ed25519, P-256 and RSA keys (2048 to
+// 8192 bits) for signatures and, as the RFC asks, ignores all others, private and symmetric keys too. Of two different keys with the same kid
+// and alg it uses none, since a verification would depend on their order. The result may be empty. Errors: the document is no JWK Set.
+func ParseKeySet(document []byte) (*KeySet, error) { return parseKeySet(document, playerAlgs) }
+
+func parseKeySet(document []byte, algs []string) (*KeySet, error) {
 	var doc struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
@@ -43,32 +62,63 @@ func ParseKeySet(document []byte) (*KeySet, error) {
 	}
 	set := &KeySet{byKID: make(map[string][]*publicKey, len(doc.Keys))}
 	for _, raw := range doc.Keys {
-		if err := set.add(parseKey(raw)); err != nil {
-			return nil, err
+		key, why := parseKey(raw, algs)
+		if why != "" {
+			set.ignored = append(set.ignored, IgnoredKey{nameOfKey(raw), why})
+			continue
 		}
+		set.add(key)
 	}
+	set.dropAmbiguous()
 	return set, nil
+}
+
+// nameOfKey returns the kid of a key that cannot be used.
+func nameOfKey(raw []byte) string {
+	var named struct {
+		KID string `json:"kid"`
+	}
+	_ = json.Unmarshal(raw, &named) // the key may be anything: then it has no name
+	return named.KID
 }
 
 // Len returns the number of usable keys.
 func (s *KeySet) Len() int { return len(s.keys) }
 
-func (s *KeySet) add(key *publicKey) error {
-	if key == nil {
-		return nil
+// Ignored returns the keys of the document that are not used.
+func (s *KeySet) Ignored() []IgnoredKey { return s.ignored }
+
+// add leaves out a key that the set has already.
+func (s *KeySet) add(key *publicKey) {
+	same := func(o *publicKey) bool {
+		return o.thumbprint == key.thumbprint && slices.ContainsFunc(key.algs, o.fits)
 	}
-	for _, other := range s.byKID[key.kid] {
-		switch {
-		case !slices.ContainsFunc(key.algs, other.fits):
-		case other.thumbprint == key.thumbprint:
-			return nil
-		case key.kid != "":
-			return fmt.Errorf("JWK set: two different keys have the kid %q", key.kid)
+	if !slices.ContainsFunc(s.byKID[key.kid], same) {
+		s.keys = append(s.keys, key)
+		s.byKID[key.kid] = append(s.byKID[key.kid], key)
+	}
+}
+
+// dropAmbiguous drops keys that have a kid and an alg in common with a different key.
+func (s *KeySet) dropAmbiguous() {
+	ambiguous := func(k *publicKey) bool {
+		return k.kid != "" && slices.ContainsFunc(s.byKID[k.kid], func(o *publicKey) bool {
+			return o.thumbprint != k.thumbprint && slices.ContainsFunc(k.algs, o.fits)
+		})
+	}
+	var kept []*publicKey
+	for _, k := range s.keys {
+		if ambiguous(k) {
+			s.ignored = append(s.ignored, IgnoredKey{k.kid, "another key of the set has the same kid"})
+		} else {
+			kept = append(kept, k)
 		}
 	}
-	s.keys = append(s.keys, key)
-	s.byKID[key.kid] = append(s.byKID[key.kid], key)
-	return nil
+	s.keys = kept
+	s.byKID = make(map[string][]*publicKey, len(kept))
+	for _, k := range kept {
+		s.byKID[k.kid] = append(s.byKID[k.kid], k)
+	}
 }
 
 // find returns the key for a header. Without a kid, exactly one key of the set must fit the alg.
@@ -97,29 +147,33 @@ func (s *KeySet) lone(fits func(*publicKey) bool) (*publicKey, error) {
 
 func (k *publicKey) fits(alg string) bool { return slices.Contains(k.algs, alg) }
 
-// parseKey returns nil for a key that is not usable.
-func parseKey(raw []byte) *publicKey {
+// parseKey returns a key, or why it is not usable.
+func parseKey(raw []byte, algs []string) (key *publicKey, why string) {
 	parsed, err := jwk.ParseKey(raw)
-	if err != nil || !forVerifying(parsed) {
-		return nil
+	if err != nil {
+		return nil, "it cannot be read, or is of an unknown type"
+	}
+	if !forVerifying(parsed) {
+		return nil, "it is not for verifying signatures (use, key_ops)"
 	}
 	var material any
 	if err := parsed.Raw(&material); err != nil {
-		return nil
+		return nil, "its values are malformed"
 	}
-	key := newPublicKey(material)
-	if key == nil {
-		return nil
+	if key, why = newPublicKey(material); key == nil {
+		return nil, why
 	}
-	if alg := parsed.Algorithm().String(); alg != "" {
-		key.algs = slices.DeleteFunc(key.algs, func(a string) bool { return a != alg })
+	alg := parsed.Algorithm().String()
+	key.algs = slices.DeleteFunc(key.algs, func(a string) bool { return !slices.Contains(algs, a) || alg != "" && a != alg })
+	if len(key.algs) == 0 {
+		return nil, "its algorithm is none of " + strings.Join(algs, ", ")
 	}
 	thumbprint, err := parsed.Thumbprint(crypto.SHA256)
-	if err != nil || len(key.algs) == 0 {
-		return nil
+	if err != nil {
+		return nil, "its values are malformed"
 	}
 	key.kid, key.thumbprint = parsed.KeyID(), string(thumbprint)
-	return key
+	return key, ""
 }
 
 func forVerifying(key jwk.Key) bool {
@@ -127,44 +181,73 @@ func forVerifying(key jwk.Key) bool {
 	return (use == "" || use == string(jwk.ForSignature)) && (len(ops) == 0 || slices.Contains(ops, jwk.KeyOpVerify))
 }
 
-// newPublicKey checks lengths, curves and sizes, which jwx does not.
-func newPublicKey(material any) *publicKey {
+// newPublicKey checks lengths, curves and sizes, which jwx does not. It returns nil and the reason for a key that is not usable.
+func newPublicKey(material any) (key *publicKey, why string) {
 	switch pub := material.(type) {
 	case ed25519.PublicKey:
 		if len(pub) == ed25519.PublicKeySize {
-			return &publicKey{algs: []string{AlgEdDSA, AlgEd25519}, verify: verifyEd25519(pub)}
+			return &publicKey{algs: []string{AlgEdDSA, AlgEd25519}, verify: verifyEd25519(pub)}, ""
 		}
+		return nil, "its length is wrong"
 	case *ecdsa.PublicKey:
-		if _, err := pub.ECDH(); err == nil && pub.Curve == elliptic.P256() {
-			return &publicKey{algs: []string{AlgES256}, verify: verifyES256(pub)}
+		alg, known := curveAlgs[pub.Curve]
+		if _, err := pub.ECDH(); err == nil && known {
+			return &publicKey{algs: []string{alg}, verify: verifyECDSA(pub)}, ""
 		}
+		return nil, "its curve is not supported, or it is not on it"
 	case *rsa.PublicKey:
 		if bits := pub.N.BitLen(); bits >= 2048 && bits <= 8192 {
-			return &publicKey{algs: []string{AlgRS256}, verify: verifyRS256(pub)}
+			return &publicKey{algs: slices.Clone(rsaAlgs), verify: verifyRSA(pub)}, ""
 		}
+		return nil, "it has fewer than 2048 or more than 8192 bits"
 	}
-	return nil
+	return nil, "it is no public key of a supported type"
 }
 
-func verifyEd25519(pub ed25519.PublicKey) func(signed, signature []byte) bool {
-	return func(signed, signature []byte) bool { return ed25519.Verify(pub, signed, signature) }
+// The algorithms of keys (RFC 7518 section 3.1, RFC 8037), and those that tokens of players may have.
+var (
+	curveAlgs  = map[elliptic.Curve]string{elliptic.P256(): AlgES256, elliptic.P384(): "ES384", elliptic.P521(): "ES512"}
+	rsaAlgs    = []string{AlgRS256, "RS384", "RS512", "PS256", "PS384", "PS512"}
+	hashes     = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512} // by the end of the name
+	playerAlgs = []string{AlgEdDSA, AlgEd25519, AlgES256, AlgRS256}
+)
+
+// LoginAlgs are the algorithms with which issuers of OpenID Connect sign.
+func LoginAlgs() []string {
+	return append([]string{AlgEdDSA, AlgES256, "ES384", "ES512"}, rsaAlgs...)
 }
 
-// verifyES256 reads the two integers in the form of RFC 7518 section 3.4: 32 bytes each.
-func verifyES256(pub *ecdsa.PublicKey) func(signed, signature []byte) bool {
-	return func(signed, signature []byte) bool {
-		if len(signature) != 64 {
+// digest hashes what was signed, as the alg says, which is that of the key.
+func digest(alg string, signed []byte) (crypto.Hash, []byte) {
+	hash := hashes[alg[2:]]
+	h := hash.New()
+	_, _ = h.Write(signed) // never fails, by its contract
+	return hash, h.Sum(nil)
+}
+
+func verifyEd25519(pub ed25519.PublicKey) func(alg string, signed, signature []byte) bool {
+	return func(_ string, signed, signature []byte) bool { return ed25519.Verify(pub, signed, signature) }
+}
+
+// verifyECDSA reads the two integers in the form of RFC 7518 section 3.4: as many bytes each as the curve has.
+func verifyECDSA(pub *ecdsa.PublicKey) func(alg string, signed, signature []byte) bool {
+	size := (pub.Curve.Params().BitSize + 7) / 8
+	return func(alg string, signed, signature []byte) bool {
+		if len(signature) != 2*size {
 			return false
 		}
-		digest := sha256.Sum256(signed)
-		r, s := new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])
-		return ecdsa.Verify(pub, digest[:], r, s)
+		_, sum := digest(alg, signed)
+		r, s := new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:])
+		return ecdsa.Verify(pub, sum, r, s)
 	}
 }
 
-func verifyRS256(pub *rsa.PublicKey) func(signed, signature []byte) bool {
-	return func(signed, signature []byte) bool {
-		digest := sha256.Sum256(signed)
-		return rsa.VerifyPKCS1v15(pub, crypto.SHA256, digest[:], signature) == nil
+func verifyRSA(pub *rsa.PublicKey) func(alg string, signed, signature []byte) bool {
+	return func(alg string, signed, signature []byte) bool {
+		hash, sum := digest(alg, signed)
+		if alg[0] == 'P' {
+			return rsa.VerifyPSS(pub, hash, sum, signature, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
+		}
+		return rsa.VerifyPKCS1v15(pub, hash, sum, signature) == nil
 	}
 }

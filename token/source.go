@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,8 @@ type SourceOptions struct {
 	PlainHTTP  bool             // also accept http URLs of other hosts, for networks that are trusted
 	Client     *http.Client     // nil means a new one; redirects are never followed
 	Now        func() time.Time // the clock for ages only; nil means time.Now
-	Log        *slog.Logger     // logs failed readings and changed sets; nil logs nothing
+	Log        *slog.Logger     // logs failed readings, changed sets and ignored keys; nil logs nothing
+	Algs       []string         // the algorithms of usable keys; nil means those of players' tokens
 }
 
 // KeySource is a key set that is read again before it expires. Safe for concurrent use.
@@ -27,6 +29,9 @@ type SourceOptions struct {
 // last quarter of that time a call of Keys starts the next reading and does not wait for it; after that time calls wait.
 // After a failed reading the last good set stays in use, the reading is retried every RetryEvery, and no call waits. There
 // is no goroutine between readings, so there is nothing to close.
+//
+// A set without a usable key counts as a failed reading, since it is nearly always a mistake of whoever deployed the issuer. It may also be a
+// withdrawal of all keys: when the readings have been like this for 15 minutes, the last good set goes.
 type KeySource struct {
 	fetch   Fetch
 	opt     SourceOptions
@@ -46,6 +51,32 @@ type sourceState struct {
 	loadedAt time.Time
 	triedAt  time.Time
 	err      error // of the last reading
+
+	emptiedAt time.Time // since when each reading had no usable key; zero: the last one had some, or failed otherwise before
+	last      SetStatus // of the last document that could be read
+}
+
+// keepEmptied is how long the last good set stays in use after its issuer has begun to publish none. Rolling back a deployment takes minutes.
+const keepEmptied = 15 * time.Minute
+
+// SetStatus is what the last reading of a key set found.
+type SetStatus struct {
+	Read    bool         // whether a document could be read at all yet
+	Usable  int          // keys, of the last document
+	Ignored []IgnoredKey // of the last document
+	InUse   int          // keys that tokens are verified with now
+	Err     error        // of the last reading; nil: it succeeded, or there was none
+}
+
+// Status returns what the last reading found. It reads nothing.
+func (s *KeySource) Status() SetStatus {
+	st := s.state.Load()
+	status := st.last
+	status.Err = st.err
+	if st.set != nil {
+		status.InUse = st.set.Len()
+	}
+	return status
 }
 
 // NewKeySource makes a source of a JWK Set as JSON text, its https URL, or the path of its file. Text is parsed at once and
@@ -71,6 +102,9 @@ func NewKeySourceFunc(fetch Fetch, opt SourceOptions) *KeySource {
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Algs == nil {
+		opt.Algs = playerAlgs
 	}
 	s := &KeySource{fetch: fetch, opt: opt, staleAt: 0.75}
 	s.state.Store(&sourceState{})
@@ -141,7 +175,7 @@ func (s *KeySource) runReading(ctx context.Context, old *sourceState) {
 	defer cancel()
 	began := s.opt.Now() // The age counts from the request, however long the answer takes.
 	document, err := s.fetch(ctx, old.etag)
-	next := old.next(document, err, began)
+	next := old.next(document, err, began, s.opt.Algs)
 	s.logReading(old, next)
 
 	s.mu.Lock()
@@ -153,7 +187,7 @@ func (s *KeySource) runReading(ctx context.Context, old *sourceState) {
 
 // next returns the state after a reading. An unchanged document keeps the same *KeySet: callers compare pointers to detect
 // a change.
-func (st *sourceState) next(d Document, err error, now time.Time) *sourceState {
+func (st *sourceState) next(d Document, err error, now time.Time, algs []string) *sourceState {
 	n := *st
 	n.triedAt, n.err = now, err
 	if err != nil {
@@ -164,15 +198,21 @@ func (st *sourceState) next(d Document, err error, now time.Time) *sourceState {
 	case d.NotModified && st.set == nil:
 		n.err = fmt.Errorf("key set: not modified, but there was none")
 		return &n
-	case d.NotModified, st.set != nil && sum == st.sum:
+	case d.NotModified, st.set != nil && st.set.Len() > 0 && sum == st.sum:
 	default:
-		set, err := ParseKeySet(d.JSON)
+		set, err := parseKeySet(d.JSON, algs)
 		if err != nil {
 			n.err = err
 			return &n
 		}
+		n.last = SetStatus{Read: true, Usable: set.Len(), Ignored: set.ignored}
+		if set.Len() == 0 {
+			return n.emptied(set, sum)
+		}
 		n.set, n.sum = set, sum
 	}
+	n.emptiedAt = time.Time{}
+	n.last.Usable, n.last.Ignored = n.set.Len(), n.set.ignored
 	if !d.NotModified {
 		n.etag = d.ETag
 	}
@@ -180,12 +220,54 @@ func (st *sourceState) next(d Document, err error, now time.Time) *sourceState {
 	return &n
 }
 
+// emptied is the state after a reading without a usable key: an error, after which the set is read again soon. The former set goes only after
+// keepEmptied.
+func (st sourceState) emptied(set *KeySet, sum [sha256.Size]byte) *sourceState {
+	st.err = &noUsableKey{set.ignored}
+	if st.emptiedAt.IsZero() {
+		st.emptiedAt = st.triedAt
+	}
+	if st.set != nil && st.set.Len() > 0 && st.triedAt.Sub(st.emptiedAt) >= keepEmptied {
+		st.set, st.sum, st.etag = set, sum, ""
+	}
+	return &st
+}
+
+// noUsableKey says that a set has no key with which a token could be verified, and why.
+type noUsableKey struct{ ignored []IgnoredKey }
+
+func (e *noUsableKey) Error() string {
+	return "the key set has no usable key" + ignoredText(e.ignored)
+}
+
+// ignoredText names some of the keys that are not used.
+func ignoredText(ignored []IgnoredKey) string {
+	const most = 5
+	var b strings.Builder
+	for i, k := range ignored[:min(len(ignored), most)] {
+		b.WriteString([]string{": ", "; "}[min(i, 1)])
+		b.WriteString(k.String())
+	}
+	if len(ignored) > most {
+		fmt.Fprintf(&b, "; and %d more", len(ignored)-most)
+	}
+	return b.String()
+}
+
+// logReading logs changes: an outage is two lines, not one each retry.
 func (s *KeySource) logReading(old, next *sourceState) {
 	switch {
-	case next.err != nil:
-		s.opt.Log.Warn("key set could not be read", slog.Any("error", next.err), slog.Bool("last_good_kept", next.set != nil))
-	case next.set != old.set:
+	case next.err != nil && (old.err == nil || old.err.Error() != next.err.Error()):
+		s.opt.Log.Warn("key set could not be read", slog.Any("error", next.err), slog.Bool("last_good_kept", next.set != nil && next.set.Len() > 0))
+	case next.err == nil && next.set != old.set && len(next.set.ignored) > 0:
+		s.opt.Log.Warn("key set changed, some keys are ignored", slog.Int("keys", next.set.Len()), slog.Int("ignored", len(next.set.ignored)),
+			slog.String("why", strings.TrimPrefix(ignoredText(next.set.ignored), ": ")))
+	case next.err == nil && next.set != old.set:
 		s.opt.Log.Info("key set changed", slog.Int("keys", next.set.Len()))
+	case next.err == nil && old.err != nil:
+		s.opt.Log.Info("key set could be read again", slog.Int("keys", next.set.Len()))
+	case next.set != old.set:
+		s.opt.Log.Warn("key set dropped: its issuer has published no usable key", slog.Duration("for", keepEmptied))
 	}
 }
 

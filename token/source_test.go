@@ -169,6 +169,45 @@ func TestSourceKeepsTheLastGoodSet(t *testing.T) {
 	}
 }
 
+// An issuer that publishes no usable key has most likely been deployed wrongly: the last good set stays in use for 15 minutes, and goes then,
+// since the issuer may have withdrawn all its keys. A source that never had a good set has none.
+func TestSourceKeepsTheLastGoodSetForAWhileWhenItIsEmptied(t *testing.T) {
+	t.Parallel()
+	for _, emptied := range []string{`{"keys":[]}`, `{"keys":[{"kty":"new","kid":"x"}]}`} {
+		o := &origin{document: keysNamed("a")}
+		s, now := newSource(o)
+		require.True(t, has(t, s, "a"))
+		o.set(Document{JSON: []byte(emptied), MaxAge: time.Minute}, nil)
+		now.Add(time.Minute)
+		require.True(t, has(t, s, "a"))
+		settle(s)
+		require.ErrorContains(t, s.Err(), "no usable key")
+		status := s.Status()
+		require.Equal(t, []int{0, 1}, []int{status.Usable, status.InUse}, "what it published, and what is in use")
+		now.Add(15*time.Minute - time.Second)
+		require.True(t, has(t, s, "a"))
+		settle(s)
+		require.True(t, has(t, s, "a"))
+		for range 3 {
+			now.Add(11 * time.Second)
+			has(t, s, "a")
+			settle(s)
+			require.Error(t, s.Err())
+		}
+		require.False(t, has(t, s, "a"))
+		o.set(keysNamed("b"), nil)
+		now.Add(11 * time.Second)
+		has(t, s, "b")
+		settle(s)
+		require.True(t, has(t, s, "b"))
+		require.NoError(t, s.Err())
+
+		fresh, _ := newSource(&origin{document: Document{JSON: []byte(emptied), MaxAge: time.Minute}})
+		_, err := fresh.Keys(context.Background())
+		require.ErrorIs(t, err, ErrKeysUnavailable)
+	}
+}
+
 // After a failure and a long time without calls the next call waits for a reading, because a key may have been withdrawn.
 func TestSourceReadsAfterALongPause(t *testing.T) {
 	t.Parallel()

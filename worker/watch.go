@@ -19,7 +19,8 @@ type watcher struct {
 func newWatcher(d doctor.Doctor, to prometheus.Registerer) (*watcher, error) {
 	w := &watcher{doctor: d, seen: map[string]bool{}, severity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "director_finding_severity",
-		Help: "What the checks of `director doctor` found that workers make every 15 seconds: 0 ok, 1 warn, 2 fail. A check that could not be made, since an earlier one failed, has no value.",
+		Help: "What the checks of `director doctor` found that workers make every 15 seconds: 0 ok, 1 warn, 2 fail. " +
+			"A check that could not be made, since an earlier one failed, has no value.",
 	}, []string{"check"})}
 	if to == nil {
 		return w, nil

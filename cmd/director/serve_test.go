@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -56,10 +57,13 @@ func TestServeRefuses(t *testing.T) {
 	stale := dbtest.New(t)
 	_, err := migrations.Down(t.Context(), stale, 1, nil)
 	require.NoError(t, err)
+	unusable := filepath.Join(t.TempDir(), "jwks.json")
+	require.NoError(t, os.WriteFile(unusable, []byte(`{"keys":[{"kty":"future","kid":"new"}]}`), 0o600))
 	for name, c := range map[string]struct {
 		environ []string
 		says    string
 	}{
+		"unusable key file": {append(full, "DIRECTOR_AUTH_JWKS="+unusable), `no usable key: key "new": it cannot be read, or is of an unknown type`},
 		"open fleet":        {without("DIRECTOR_FLEET_TOKEN"), "set DIRECTOR_FLEET_TOKEN"},
 		"short secret":      {append(full, "DIRECTOR_FLEET_TOKEN=short"), "16 characters or more"},
 		"no KEK":            {without("DIRECTOR_KEY_ENCRYPTION_KEY"), "set DIRECTOR_KEY_ENCRYPTION_KEY"},

@@ -32,8 +32,7 @@ const (
 
 // Of returns the cause of an error. known is false where the table has none: then Words is empty and Do is general.
 func Of(err error) (c Cause, known bool) {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		c, known = ofState(pg.Code)
 		c.Words = fmt.Sprintf("%s (SQLSTATE %s)", strings.Join(strings.Fields(pg.Message), " "), pg.Code)
 		return c, known
@@ -90,7 +89,7 @@ func ofState(code string) (Cause, bool) {
 // ofNetwork names what failed before Postgres could answer. It does not quote the error, which holds addresses.
 func ofNetwork(err error) (Cause, bool) {
 	var dns *net.DNSError
-	words, do := "", "check DATABASE_URL, and whether Postgres runs and accepts connections from this host"
+	var words, do string
 	switch {
 	case errors.As(err, &dns):
 		words, do = "the host name cannot be resolved", "correct the host in DATABASE_URL, or repair DNS: "+noSuchHost(dns)
@@ -107,7 +106,7 @@ func ofNetwork(err error) (Cause, bool) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		words, do = "the connection was closed", "look into Postgres's log, or the pooler's: it closed the connection"
 	default:
-		return Cause{Do: do, Section: unavailableSection}, false
+		return Cause{Do: "check DATABASE_URL, and whether Postgres runs and accepts connections from this host", Section: unavailableSection}, false
 	}
 	return Cause{Words: words, Do: do, Section: unavailableSection}, true
 }

@@ -61,6 +61,8 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 	return good("the database takes writes"), nil
 }
 
+const startStandby = "start the synchronous standby, or take it out of synchronous_standby_names and reload"
+
 func (w writability) judge(failed error) Finding {
 	c, _ := dbcause.Of(failed)
 	switch {
@@ -71,7 +73,7 @@ func (w writability) judge(failed error) Finding {
 		f.Do = "find who set it, and why; then ALTER DATABASE (or ROLE, or SYSTEM) … RESET default_transaction_read_only"
 		return f
 	case w.Syncing > 0:
-		f := failure("start the synchronous standby, or take it out of synchronous_standby_names and reload", "the database takes no writes: %d commits wait for a synchronous standby", w.Syncing)
+		f := failure(startStandby, "the database takes no writes: %d commits wait for a synchronous standby", w.Syncing)
 		f.Cause = c.Words
 		return f
 	case c.Words == "":
@@ -87,7 +89,7 @@ func (w writability) judgeUntried() Finding {
 	case w.Standby:
 		return warning("run doctor on the primary", "%s, and this server is a standby", untried)
 	case w.Syncing > 0:
-		return failure("start the synchronous standby, or take it out of synchronous_standby_names and reload", "%d commits wait for a synchronous standby", w.Syncing)
+		return failure(startStandby, "%d commits wait for a synchronous standby", w.Syncing)
 	}
 	return good("%s; run doctor as the director's role to know", untried)
 }

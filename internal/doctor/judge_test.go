@@ -19,7 +19,9 @@ func TestDoctorJudges(t *testing.T) {
 	const gib = 1 << 30
 	pulse := func(s float64) amnestyLine { return amnestyLine{Pulse: &s, Lease: 15} }
 	one := rollOf([]processLine{{"director serve a/1", 9, seconds(14), seconds(99)}}, "serve")
-	beside := func(p processLine) roll { return rollOf([]processLine{{"director serve a/1", 9, seconds(1), seconds(1)}, p}, "serve") }
+	beside := func(p processLine) roll {
+		return rollOf([]processLine{{"director serve a/1", 9, seconds(1), seconds(1)}, p}, "serve")
+	}
 	for state, findings := range map[string][]Finding{
 		OK: {
 			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),

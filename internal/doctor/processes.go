@@ -96,6 +96,8 @@ func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
 	return judgeReplicas(rollOf(all, "serve", "dev"), a), nil
 }
 
+const thaw = "restart it, or give its machine CPU and network back"
+
 const frozenSection = "A replica or a worker is frozen or cut off"
 
 // judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names their connections.
@@ -110,10 +112,10 @@ func judgeReplicas(r roll, a amnestyLine) Finding {
 	case running+frozen == 0:
 		return failure("start 'director serve', or check its log and /readyz", "no replica is running%s", lastOf(lost)).showing("0", "replicas are running")
 	case running == 0:
-		return failure("restart it, or give its machine CPU and network back", "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen, silences(r.frozen)).
+		return failure(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen, silences(r.frozen)).
 			in(frozenSection).showing(figure, "replicas are running")
 	case frozen > 0:
-		return warning("restart it, or give its machine CPU and network back", "%d of %d replicas run; frozen or cut off: %s", running, running+frozen, silences(r.frozen)).
+		return warning(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen, silences(r.frozen)).
 			in(frozenSection).showing(figure, "replicas are running")
 	case len(lost) > 0:
 		return warning("start it again, and look for the reason in its log", "%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silences(lost)).
@@ -184,7 +186,7 @@ func judgeWorkers(loops []loopLine, r roll) Finding {
 	case late != nil:
 		return failure("look for \"failing\" in the worker's log", "loops that fail: %s", strings.Join(late, ", "))
 	case len(r.frozen) > 0:
-		return warning("restart it, or give its machine CPU and network back", "%d of %d workers run; frozen or cut off: %s", len(r.running), len(r.running)+len(r.frozen),
+		return warning(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.running), len(r.running)+len(r.frozen),
 			silences(r.frozen)).in(frozenSection)
 	case len(r.lost()) > 0:
 		return warning("start it again, and look for the reason in its log", "%d of %d workers run; ended without shutting down: %s", len(r.running),
@@ -200,7 +202,8 @@ type reportedTrouble struct {
 }
 
 // selectTroubles leaves out processes that have been silent: whether their troubles last is not known.
-const selectTroubles = `SELECT t ->> 'subject' AS subject, t ->> 'state' AS state, t ->> 'says' AS says, t ->> 'do' AS "do", coalesce(t ->> 'section', '') AS section, count(*) AS processes
+const selectTroubles = `SELECT t ->> 'subject' AS subject, t ->> 'state' AS state, t ->> 'says' AS says, t ->> 'do' AS "do",
+    coalesce(t ->> 'section', '') AS section, count(*) AS processes
 FROM ops.process_reports r CROSS JOIN LATERAL jsonb_array_elements(r.troubles) t
 WHERE r.age < interval '30 seconds' GROUP BY 1, 2, 3, 4, 5 ORDER BY processes DESC, says LIMIT 20`
 

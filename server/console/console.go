@@ -91,7 +91,7 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	if o.OIDC != nil {
-		c.login = newOIDCLogin(*o.OIDC, o.URL)
+		c.login = newOIDCLogin(*o.OIDC, o.URL, o.Log)
 	}
 	c.hub = newHub(o.MaxStreams)
 	return c, c.mount()

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -20,6 +21,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
 )
 
 // OIDC configures logins with an issuer of OpenID Connect. Issuer and ClientID are required, and Operators or Viewers, without which
@@ -48,13 +50,18 @@ const (
 type oidcLogin struct {
 	OIDC
 
-	callback string // URL
+	log      *slog.Logger // nil: no log
+	callback string       // URL
 
 	mu       sync.Mutex
 	provider *oidc.Provider // nil until it could be read
+	failed   error          // of the last attempt to read it
+	algs     []string       // with which it signs ID tokens
+
+	keys atomic.Pointer[token.KeySource] // of the issuer; nil until the provider was read
 }
 
-func newOIDCLogin(o OIDC, public string) *oidcLogin {
+func newOIDCLogin(o OIDC, public string, log *slog.Logger) *oidcLogin {
 	o.RoleClaim = cmp.Or(o.RoleClaim, "groups")
 	o.HTTP = cmp.Or(o.HTTP, &http.Client{Timeout: issuerTimeout})
 	if len(o.Scopes) == 0 {
@@ -63,7 +70,7 @@ func newOIDCLogin(o OIDC, public string) *oidcLogin {
 	_, host, _ := strings.Cut(o.Issuer, "://")
 	host, _, _ = strings.Cut(host, "/")
 	o.Label = cmp.Or(o.Label, host)
-	return &oidcLogin{OIDC: o, callback: strings.TrimSuffix(public, "/") + "/login/callback"}
+	return &oidcLogin{OIDC: o, log: log, callback: strings.TrimSuffix(public, "/") + "/login/callback"}
 }
 
 // attempt is a login that has begun. The browser keeps it, sealed, until the issuer sends it back.
@@ -84,11 +91,52 @@ func (l *oidcLogin) read(ctx context.Context) (*oidc.Provider, error) {
 	}
 	// The provider keeps the context for its later requests, so that it must not end with this one.
 	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.HTTP), l.Issuer)
-	if err != nil {
+	if err == nil {
+		err = l.useKeys(p)
+	}
+	if l.failed = err; err != nil {
 		return nil, fmt.Errorf("the issuer %s: %w", l.Issuer, err)
 	}
 	l.provider = p
 	return p, nil
+}
+
+// useKeys makes the source of the issuer's keys. It is that of players' tokens: one key that is malformed or unknown does not disturb the others.
+func (l *oidcLogin) useKeys(p *oidc.Provider) error {
+	var published struct {
+		JWKSURI string   `json:"jwks_uri"`
+		Algs    []string `json:"id_token_signing_alg_values_supported"`
+	}
+	if err := p.Claims(&published); err != nil {
+		return err
+	}
+	l.algs = slices.DeleteFunc(token.LoginAlgs(), func(alg string) bool { return len(published.Algs) > 0 && !slices.Contains(published.Algs, alg) })
+	keys, err := token.NewKeySource(published.JWKSURI, token.SourceOptions{
+		Client: l.HTTP, Timeout: issuerTimeout / 2, PlainHTTP: strings.HasPrefix(l.Issuer, "http://"), Log: l.log, Algs: l.algs,
+	})
+	if err != nil {
+		return fmt.Errorf("its jwks_uri: %w", err)
+	}
+	l.keys.Store(keys)
+	return nil
+}
+
+// status says what is known of the issuer's keys.
+func (l *oidcLogin) status() token.SetStatus {
+	if keys := l.keys.Load(); keys != nil {
+		return keys.Status()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return token.SetStatus{Err: l.failed}
+}
+
+// LoginKeys returns what tells of the keys of the issuer of logins; nil: people log in with tokens only.
+func (c *Console) LoginKeys() func() token.SetStatus {
+	if c.login == nil {
+		return nil
+	}
+	return c.login.status
 }
 
 func (l *oidcLogin) config(p *oidc.Provider) oauth2.Config {
@@ -176,7 +224,7 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 		return session{}, err
 	}
 	raw, _ := answer.Extra("id_token").(string)
-	id, err := p.Verifier(&oidc.Config{ClientID: l.ClientID}).Verify(ctx, raw)
+	id, err := oidc.NewVerifier(l.Issuer, l.keys.Load(), &oidc.Config{ClientID: l.ClientID, SupportedSigningAlgs: l.algs}).Verify(ctx, raw)
 	if err != nil {
 		return session{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type issuer struct {
 	t      *testing.T
 	server *httptest.Server
 	key    jwk.Key
+	junk   []any // what it publishes besides its key
 
 	claims    map[string]any // of the person, besides sub
 	challenge string         // of PKCE
@@ -63,9 +65,7 @@ func newIssuer(t *testing.T) *issuer {
 	})
 	mux.HandleFunc("GET /jwks", func(w http.ResponseWriter, _ *http.Request) {
 		public, _ := i.key.PublicKey()
-		set := jwk.NewSet()
-		_ = set.AddKey(public)
-		_ = json.NewEncoder(w).Encode(set)
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": append(slices.Clone(i.junk), public)})
 	})
 	mux.HandleFunc("POST /token", i.token)
 	i.server = httptest.NewServer(mux)
@@ -206,6 +206,18 @@ func TestOIDCRefuses(t *testing.T) {
 	refused("signed by another key", i.enter(b.browser()))
 	i.sign = i.key
 	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).status)
+}
+
+// Pins a login that stops for all because the issuer publishes one key that is malformed, or of a type that is not known.
+func TestOIDCSkipsUnusableKeys(t *testing.T) {
+	t.Parallel()
+	b, i := setupOIDC(t)
+	i.claims["groups"] = "ops"
+	i.junk = []any{7, map[string]any{"kty": "future", "kid": "new"}, map[string]any{"kty": "EC", "crv": "P-256", "x": "AAAA", "y": "AAAA", "kid": "bad"}}
+	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).status)
+	status := b.console.LoginKeys()()
+	require.Equal(t, []int{1, 3}, []int{status.Usable, len(status.Ignored)})
+	require.NoError(t, status.Err)
 }
 
 // Pins a console that does not start, or does not let tokens in, while the issuer is down, and one that never asks it again.

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/token"
+)
+
+// keySet is a set of somebody else's public keys, with which this replica verifies tokens.
+type keySet struct {
+	name    string // of the metric
+	subject string // the setting, for operators
+	status  func() token.SetStatus
+}
+
+// keySets returns those that this replica uses.
+func (s *Server) keySets() (all []keySet) {
+	if keys := s.options.Access.Keys; keys != nil {
+		all = append(all, keySet{"players", "the key set of players' access tokens (DIRECTOR_AUTH_JWKS)", keys.Status})
+	}
+	if s.console != nil && s.console.keys != nil {
+		all = append(all, keySet{"console", "the key set of the console's logins (DIRECTOR_CONSOLE_OIDC_ISSUER)", s.console.keys})
+	}
+	return all
+}
+
+// troubles are what this replica reports of its key sets.
+func (s *Server) troubles() (all []db.Trouble) {
+	for _, k := range s.keySets() {
+		if t, found := k.trouble(); found {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func (k keySet) trouble() (db.Trouble, bool) {
+	st := k.status()
+	t := db.Trouble{Subject: k.subject, State: doctor.Fail, Section: "Logins and players' tokens are refused", Do: "mend the key set at its issuer, which published it; roll back what changed there"}
+	switch {
+	case st.Err != nil && st.InUse > 0:
+		t.Says = fmt.Sprintf("%v; the last good keys (%d) stay in use, for 15 minutes if it has no usable key", st.Err, st.InUse)
+	case st.Err != nil:
+		t.Says = fmt.Sprintf("%v; every token is refused", st.Err)
+	case len(st.Ignored) > 0:
+		t.State = doctor.Warn
+		t.Says = fmt.Sprintf("%d of %d keys are ignored, and tokens of them refused: %s", len(st.Ignored), len(st.Ignored)+st.Usable, names(st.Ignored))
+		t.Do = "have the issuer publish keys that the director can use, or take these out of the set"
+	default:
+		return t, false
+	}
+	return t, true
+}
+
+// names are the first of the ignored keys, with the reasons.
+func names(ignored []token.IgnoredKey) string {
+	const most = 5
+	var all []string
+	for _, k := range ignored[:min(len(ignored), most)] {
+		all = append(all, k.String())
+	}
+	if len(ignored) > most {
+		all = append(all, fmt.Sprintf("and %d more", len(ignored)-most))
+	}
+	return strings.Join(all, "; ")
+}
+
+// keySetMetrics has the keys of each set, as its issuer last published it.
+type keySetMetrics struct {
+	sets []keySet
+	keys *prometheus.Desc
+}
+
+func newKeySetMetrics(sets []keySet) keySetMetrics {
+	return keySetMetrics{sets, prometheus.NewDesc("director_key_set_keys",
+		"Public keys of a set that others publish, as it was last read: of the login that signs players' access tokens (players), of the issuer of the console's logins (console). "+
+			"State: usable, or ignored because the director cannot use them. A set that could not be read yet has no value.", []string{"set", "state"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (m keySetMetrics) Describe(to chan<- *prometheus.Desc) { to <- m.keys }
+
+// Collect implements prometheus.Collector.
+func (m keySetMetrics) Collect(to chan<- prometheus.Metric) {
+	for _, k := range m.sets {
+		if st := k.status(); st.Read {
+			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(st.Usable), k.name, "usable")
+			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(len(st.Ignored)), k.name, "ignored")
+		}
+	}
+}
