@@ -59,6 +59,9 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	if verdict := whatif.Verdict(report); verdict != "" {
 		fmt.Fprintf(out.To, "\n%s\n", verdict)
 	}
+	if difference := whatif.FirstDifference(report); difference != "" {
+		fmt.Fprintln(out.To, difference)
+	}
 	writeList(out, "Not reproduced:", report.NotReproduced, "- ")
 	return nil
 }

@@ -143,6 +143,15 @@ func Verdict(r *replay.Report) string {
 	return fmt.Sprintf("%d of %d recorded matches would have been the same", m.Matches, m.Of)
 }
 
+// FirstDifference says which match of the same rules the replay did not make first, and why; "" if there is none.
+func FirstDifference(r *replay.Report) string {
+	if r.Reproduced == nil || r.Reproduced.First == nil {
+		return ""
+	}
+	d := r.Reproduced.First
+	return fmt.Sprintf("the first that differs is match %s, decided at %s, with ticket %s: %s", d.Match, d.Decided.UTC().Format(time.RFC3339Nano), d.Ticket, d.Why)
+}
+
 // rules returns the rules that either side has values of.
 func rules(r *replay.Report) (ids []string) {
 	seen := map[string]bool{}

@@ -36,25 +36,36 @@ func (r *run) expect(a *Arrival) {
 
 func (r *run) same(version int) bool { return r.Same != nil && r.Same(version) }
 
-// compare counts a match that was also recorded, with exactly these tickets. Their teams must be equal if both
-// drew sides with the same seed.
+// compare counts a match that was also recorded, and notes a recorded one that it differs from.
 func (r *run) compare(p *proposal) {
+	if !r.recordedAlike(p) {
+		for _, w := range p.tickets {
+			r.differ(w, p, p.at)
+		}
+		return
+	}
+	r.reproduced.Matches++
+	if r.same(p.tickets[0].Recorded.Version) {
+		r.reproduced.FromSame++
+	}
+}
+
+// recordedAlike reports whether a match was recorded with exactly these tickets. Their teams must be equal if both drew sides with the
+// same seed.
+func (r *run) recordedAlike(p *proposal) bool {
 	first := p.tickets[0].Recorded
 	if first == nil || first.Tickets != len(p.tickets) {
-		return
+		return false
 	}
 	for _, w := range p.tickets {
 		if w.Recorded == nil || w.Recorded.Match != first.Match {
-			return
+			return false
 		}
 		if first.Seed == r.Seed && w.Recorded.Team != "" && w.Recorded.Team != teamOf(&p.Proposal, w.Ticket.ID) {
-			return
+			return false
 		}
 	}
-	r.reproduced.Matches++
-	if r.same(first.Version) {
-		r.reproduced.FromSame++
-	}
+	return true
 }
 
 // teamOf returns the first team that a ticket has a seat in.

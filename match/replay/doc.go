@@ -12,6 +12,7 @@
 //	input.go     what is replayed
 //	run.go       virtual time
 //	queue.go     the heap of future events
+//	compare.go   which recorded matches the replay makes; difference.go: the first that it does not
 //	accept.go    what players answer to a ready check
 //	capacity.go  whether a match finds a server
 //	report.go    the report; sums.go fills it in, sketch.go counts distributions, lacking.go tickets that are no candidates

@@ -79,6 +79,8 @@ type Reproduced struct {
 	SameRules int `json:"same_rules"`
 	FromSame  int `json:"reproduced_of_same_rules"`
 	Owners    int `json:"owners"` // how often a worker began to decide, by the seeds of the matches
+	// First is the first match of the same rules that the replay did not make; nil: it made all of them.
+	First *Difference `json:"first_difference,omitempty"`
 }
 
 // Side has the outcomes of the tickets, recorded or replayed.

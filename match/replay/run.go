@@ -185,6 +185,7 @@ func (r *run) leave(w *waiting, why Leaving, at time.Time) {
 	delete(r.queue, w.Ticket.ID)
 	r.engine.Remove(w.Ticket.ID)
 	r.replayed.left(&w.Arrival, why, at)
+	r.differ(w, nil, at)
 	r.singles.done(w.Ticket.ID, at, 0)
 }
 
@@ -278,6 +279,7 @@ func (r *run) end() error {
 	for _, w := range r.queue {
 		r.replayed.left(&w.Arrival, Stayed, r.To)
 		r.singles.done(w.Ticket.ID, r.To, 0)
+		r.differ(w, nil, r.To)
 		if w.Recorded != nil && r.instant(w.Recorded).Before(r.To) {
 			r.censored++
 		}

@@ -80,6 +80,9 @@ func TestWhoLeftAndWhoIsCensored(t *testing.T) {
 	require.Equal(t, replay.Unmatched{Quit: 1, Waiting: 2}, r.Replayed.NeverMatched)
 	require.Equal(t, 2, r.Censored)
 	require.Equal(t, 2, r.Recorded.Matched)
+	require.Equal(t, "m", r.Reproduced.First.Match)
+	require.Equal(t, "the replay matched the ticket with nobody", r.Reproduced.First.Why)
+	r.Reproduced.First = nil
 	require.Equal(t, replay.Reproduced{Of: 1, SameRules: 1, Owners: 1}, *r.Reproduced)
 }
 
@@ -89,7 +92,30 @@ func TestReproducedMatches(t *testing.T) {
 	r := run(t, duel, nil,
 		matched(at(0, "ada", 1000), "m", true, 1), matched(at(1, "bo", 1000), "m", false, 1),
 		matched(at(2, "cy", 1000), "n", true, 4), matched(at(3, "di", 1000), "o", true, 4))
-	require.Equal(t, replay.Reproduced{Matches: 1, Of: 3, SameRules: 3, FromSame: 1, Owners: 1}, *r.Reproduced)
+	require.Equal(t, begin.Add(4*time.Second), r.Reproduced.First.Decided)
+	require.Equal(t, "the replay matched the ticket with di, 1s earlier; the worker decided later, or could not commit that match", r.Reproduced.First.Why)
+	require.Equal(t, [4]int{1, 3, 3, 1}, [4]int{r.Reproduced.Matches, r.Reproduced.Of, r.Reproduced.SameRules, r.Reproduced.FromSame})
+}
+
+// The first match that differs is named with what the replay did instead and what is known of the cause; nothing is named if all are
+// reproduced.
+func TestTheFirstDifference(t *testing.T) {
+	t.Parallel()
+	quit := at(2, "cy", 1000)
+	quit.Left, quit.Why = begin.Add(2040*time.Millisecond), replay.Quit
+	r := run(t, duel, nil, matched(at(1, "ada", 1000), "m", true, 3), quit, matched(at(3, "bo", 1000), "m", false, 3),
+		matched(at(4, "di", 1000), "n", true, 5), matched(at(5, "el", 1000), "n", false, 5))
+	require.Equal(t, "ada", r.Reproduced.First.Ticket)
+	require.Equal(t, "the replay matched the ticket with cy, 1s earlier; cy left the queue 40ms after that, and the history does not record when the worker learned of it",
+		r.Reproduced.First.Why)
+	other := matched(at(1, "bo", 1000), "m", false, 1)
+	other.Recorded.Team = "green"
+	r = run(t, duel, nil, matched(at(0, "ada", 1000), "m", true, 1), other)
+	require.Equal(t, "the replay put the same tickets into other teams", r.Reproduced.First.Why)
+	r = run(t, duel, func(in *replay.Input) { in.Seed = 8 }, matched(at(0, "ada", 1000), "m", true, 1), at(0.5, "bo", 1000), matched(at(1, "cy", 1000), "m", false, 1))
+	require.Contains(t, r.Reproduced.First.Why, "with bo, 500ms earlier; another worker, or one that began anew, made the recorded match")
+	r = run(t, duel, nil, matched(at(0, "ada", 1000), "m", true, 1), matched(at(1, "bo", 1000), "m", false, 1))
+	require.Nil(t, r.Reproduced.First)
 }
 
 // A party that declined in the past declines its first match, and the other one is matched again after the ready check.

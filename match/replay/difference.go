@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Difference is the first recorded match that a replay of the same rules did not make. Later ones may follow from it.
+type Difference struct {
+	Match   string    `json:"match_id"`
+	Decided time.Time `json:"decided_at"` // in the history
+	Ticket  string    `json:"ticket_id"`  // of the match, with another outcome in the replay
+	Why     string    `json:"why"`        // in words
+
+	since time.Time // when history and replay part
+}
+
+// differ notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with others at a moment or,
+// with nil, not at all.
+func (r *run) differ(w *waiting, p *proposal, at time.Time) {
+	was := w.Recorded
+	if was == nil || !r.same(was.Version) || !was.Decided.Before(r.To) {
+		return
+	}
+	since := was.Decided
+	if at.Before(since) {
+		since = at
+	}
+	first := r.reproduced.First
+	if first != nil && !since.Before(first.since) {
+		return
+	}
+	r.reproduced.First = &Difference{Match: was.Match, Decided: was.Decided, Ticket: w.Ticket.ID, Why: r.whyDifferent(w, p, at), since: since}
+}
+
+// whyDifferent says what the replay did with a ticket instead, and what is known of the cause.
+func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
+	was := w.Recorded
+	cause := ""
+	if was.Seed != r.Seed {
+		cause = "; another worker, or one that began anew, made the recorded match"
+	}
+	if p == nil {
+		return "the replay matched the ticket with nobody" + cause
+	}
+	others, gone := r.othersOf(w, p)
+	switch {
+	case others == "":
+		return "the replay put the same tickets into other teams" + cause
+	case gone != "":
+		cause = "; " + gone + cause
+	case cause == "" && at.Before(was.Decided):
+		cause = "; the worker decided later, or could not commit that match"
+	}
+	return fmt.Sprintf("the replay matched the ticket with %s, %s%s", others, apart(at, was.Decided), cause)
+}
+
+// maxNamed bounds the tickets that a difference names.
+const maxNamed = 8
+
+// othersOf names the tickets that the replay matched w with and that its recorded match does not have; gone says that one of these left at
+// about that time.
+func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
+	var named []string
+	for _, o := range p.tickets {
+		if o.Recorded != nil && o.Recorded.Match == w.Recorded.Match {
+			continue
+		}
+		named = append(named, o.Ticket.ID)
+		if gone == "" && o.Recorded == nil && o.Why != Stayed {
+			gone = fmt.Sprintf("%s left the queue %s after that, and the history does not record when the worker learned of it",
+				o.Ticket.ID, o.Left.Sub(p.at).Round(time.Millisecond))
+		}
+	}
+	if len(named) == 0 && len(p.tickets) < w.Recorded.Tickets {
+		return "fewer tickets", ""
+	}
+	if more := len(named) - maxNamed; more > 0 {
+		named = append(named[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(named, ", "), gone
+}
+
+func apart(at, recorded time.Time) string {
+	switch d := at.Sub(recorded).Round(time.Microsecond); {
+	case d < 0:
+		return fmt.Sprintf("%s earlier", -d)
+	case d > 0:
+		return fmt.Sprintf("%s later", d)
+	}
+	return "at the same moment"
+}
