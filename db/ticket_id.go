@@ -72,3 +72,6 @@ func idDigest(region string, kind IDKind, signed []byte) []byte {
 	sum := sha256.Sum256(append(b, signed...))
 	return sum[:idBytes-idSigned]
 }
+
+// NewTicketID returns an id as [Store.CreateTicket] gives tickets, for programs that fill a queue by themselves.
+func (s *Store) NewTicketID(region string) string { return s.ids.next(region, TicketID, s.Now()) }

@@ -147,6 +147,22 @@ func (l *Lab) Worker() *Process {
 	return l.worker
 }
 
+// KillWorker kills the worker, which has a process of its own, calls meanwhile, and starts another.
+func (l *Lab) KillWorker(ctx context.Context, meanwhile func() error) error {
+	l.worker.Kill()
+	if err := meanwhile(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	name := fmt.Sprintf("worker-%d", len(l.processes))
+	l.mu.Unlock()
+	next, err := l.Start(ctx, Command{Name: name, Args: []string{"work"}, Mute: true})
+	if err == nil {
+		l.worker = next
+	}
+	return err
+}
+
 // KeepTickets is a setting with which tickets stay though nobody waits for them, as in loads that queue many.
 const KeepTickets = "DIRECTOR_TICKET_LEASE=0s"
 

@@ -57,12 +57,12 @@ func (f *fleetRun) sampleTables(ctx context.Context, b *testbed, begun time.Time
 }
 
 // rowsOf runs a query from a file.
-func rowsOf[T any](ctx context.Context, pool *pgxpool.Pool, file string) ([]T, error) {
+func rowsOf[T any](ctx context.Context, pool *pgxpool.Pool, file string, args ...any) ([]T, error) {
 	text, err := statements.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := pool.Query(ctx, string(text))
+	rows, err := pool.Query(ctx, string(text), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 var directorLoop = Experiment{
-	Name: "match", Title: "The director loop", Takes: "8 min", Run: runMatch,
+	Name: "match", Title: "The director loop", Takes: "10 min", Run: runMatch,
 	About: "Players queued, matched by a profile and seated, compared with an Open Match director, single-row commits and notifications",
 }
 
@@ -26,7 +26,10 @@ the steady load 20,000 players wait whom no rule matches, and 2,000 others arriv
 
 An Open Match director fetches 10,000 tickets in pairs and assigns each pair to a fixed address: without seats, and without
 game servers. A commit is an update of one row, a notification goes from one connection to another, and the no-op is the HTTP
-stack with authentication. The decision alone runs on one goroutine of the bench.`
+stack with authentication. The decision alone runs on one goroutine of the bench.
+
+For the takeovers, the only worker is killed and started again in an installation with 1,000 profiles, beside 200,000 tickets that no rule
+matches, and two players of each profile are queued who match. The time runs from the kill: its lease of a second has to expire.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -53,11 +56,17 @@ func runMatch(ctx context.Context, o Options) (report.Section, error) {
 	if err != nil {
 		return report.Section{}, err
 	}
+	takeovers, err := o.takeovers(ctx)
+	if err != nil {
+		return report.Section{}, err
+	}
 	lives := all.typical(duelLife, pacedNoOp, notices, commit)
 	others := all.typical(append([]string{queueAll, seatAll, fetchAll, steadyLoad, idleQueue}, decisionNames()...)...)
+	others = append(others, takeovers.typical(takeoverSpread, takeoverInOne)...)
 	return report.Section{
-		Text: matchText, Findings: all.match(of(o, matchSizes{10_000, 50_000}, matchSizes{100, 100})), Plots: []report.Plot{report.Latencies(lives)},
-		Runs: append(lives, others...),
+		Text:     matchText,
+		Findings: append(all.match(of(o, matchSizes{10_000, 50_000}, matchSizes{100, 100})), takeovers.takeoverFindings()...),
+		Plots:    []report.Plot{report.Latencies(lives)}, Runs: append(lives, others...),
 	}, nil
 }
 

@@ -52,3 +52,18 @@ func TestDecidedCrowd(t *testing.T) {
 	require.True(t, done)
 	require.Greater(t, len(found), 90)
 }
+
+// Pins findings that take the first match of a takeover for the last one.
+func TestTakeoverFindings(t *testing.T) {
+	t.Parallel()
+	took := func(first, each float64) bench.Result {
+		r := result(1000, 0, first)
+		r.Calls, r.Tickets, r.Latency.Max = 1000, 200_000, each
+		return r
+	}
+	findings := rounds{round{takeoverSpread: took(1_900, 5_100), takeoverInOne: took(2_100, 4_900)}}.takeoverFindings()
+	got, missed := values(findings)
+	require.Equal(t, []string{"1900.00 ms", "5100.00 ms", "2100.00 ms", "4900.00 ms"}, got)
+	require.Equal(t, []int{1, 2}, missed)
+	require.Contains(t, findings[0].Note, "1,000 profiles and 200,000 tickets")
+}

@@ -35,7 +35,7 @@ type calls struct {
 	begun    sync.WaitGroup
 	store    Store
 	log      *slog.Logger
-	guard    *panics.Guard // nil: a panic ends the process
+	guard    *panics.Guard
 }
 
 func newCalls(o Options) *calls {
@@ -44,12 +44,7 @@ func newCalls(o Options) *calls {
 
 // report runs a call and delivers its result. If the loop has ended, it frees the tickets of the accepted matches.
 func (c *calls) report(call *functionCall) {
-	run := func() error { return call.run(c.ctx) }
-	if c.guard != nil {
-		call.err = c.guard.Do("call of a match function", run)
-	} else {
-		call.err = run()
-	}
+	call.err = c.guard.Do("call of a match function", func() error { return call.run(c.ctx) })
 	if c.ctx.Err() == nil {
 		c.results <- call // it has room for all
 		return

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
@@ -37,7 +38,7 @@ type Options struct {
 	Matchmaker *usercode.Matchmaker
 	Log        *slog.Logger          // nil: no log
 	Metrics    prometheus.Registerer // nil: no metrics
-	Guard      *panics.Guard         // nil: a panic of a decision ends the process
+	Guard      *panics.Guard         // nil: panics are recovered and logged, and counted only as beginnings anew
 }
 
 func (o Options) withDefaults() Options {
@@ -53,6 +54,7 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Guard = cmp.Or(o.Guard, panics.New(o.Log, nil))
 	return o
 }
 
@@ -131,9 +133,6 @@ func (l *Loop) Run(ctx context.Context) {
 }
 
 func (l *Loop) guarded(ctx context.Context) error {
-	if l.Guard == nil {
-		return l.run(ctx)
-	}
 	return l.Guard.Do("director loop", func() error { return l.run(ctx) })
 }
 

@@ -44,15 +44,9 @@ func (b *bundle) strangers(n int, profile func(i int) string) {
 // manyProfiles applies n profiles of duels.
 func (b *bundle) manyProfiles(n int) {
 	b.t.Helper()
-	var callers sync.WaitGroup
-	for c := range 8 {
-		callers.Go(func() {
-			for i := c; i < n; i += 8 {
-				b.profile(fmt.Sprint("duel-", i), duel)
-			}
-		})
+	for i := range n { // one at a time: they would wait for each other
+		b.profile(fmt.Sprint("duel-", i), duel)
 	}
-	callers.Wait()
 }
 
 // Pins a loop that decided for nobody after a restart: adopting 100 profiles, of which each read the 20,000 tickets that wait in one of

@@ -12,8 +12,8 @@ import (
 // them, so that another profile begins at once, and always on one, so that many others do not stop them. Among themselves the hot ones
 // take turns of equal length.
 type turns struct {
-	slots int           // goroutines at most, at least 2
-	guard *panics.Guard // nil: a panic ends the process
+	slots int // goroutines at most, at least 2
+	guard *panics.Guard
 	wake  chan struct{} // a turn has ended
 
 	mu         sync.Mutex
@@ -46,11 +46,7 @@ func (q *turns) begin(t *turn) {
 // work runs turns until none may run.
 func (q *turns) work() {
 	for t := q.next(nil); t != nil; t = q.next(t) {
-		if q.guard == nil {
-			t.run()
-		} else {
-			t.err = q.guard.Do("director loop", func() error { t.run(); return nil })
-		}
+		t.err = q.guard.Do("director loop", func() error { t.run(); return nil })
 	}
 }
 

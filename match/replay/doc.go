@@ -6,7 +6,7 @@
 // The package is pure. It knows no database, clock or file. The same input has the same report, to the byte.
 //
 // Virtual time moves from event to event: a ticket arrives or leaves, a ready check ends, a server becomes free, or the engine has
-// scheduled work. The director loop decides at the same moments (internal/loop/turn.go), which is why a replay of
+// scheduled work. The director loop decides at the same moments (internal/loop/decider.go), which is why a replay of
 // the version that was live repeats its matches.
 //
 //	input.go     what is replayed

@@ -1,0 +1,136 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/match"
+)
+
+// crowdedQueue is an installation with many profiles, beside many tickets of players who suit nobody.
+type crowdedQueue struct {
+	*rig
+
+	store             *db.Store
+	profiles, tickets int
+}
+
+// Whatever waits, the first match is made within two seconds after a worker was killed, and each profile decides within five: where another
+// worker takes over, and where the only one is started again. Pins loops that adopted for ever. DIRECTOR_TEST_TAKEOVER=full makes it 1,000
+// profiles and 200,000 tickets, which takes four minutes.
+//
+//nolint:paralleltest // it needs the machine for itself
+func TestATakeoverIsBounded(t *testing.T) {
+	profiles, tickets := 100, 10_000
+	if os.Getenv("DIRECTOR_TEST_TAKEOVER") == "full" {
+		profiles, tickets = 1000, 200_000
+	}
+	for name, profileOf := range map[string]func(i int) int{
+		"spread over all profiles": func(i int) int { return i % profiles },
+		"all in one of them":       func(int) int { return 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &crowdedQueue{rig: newRig(t), profiles: profiles, tickets: tickets}
+			c.fill(profileOf)
+			worker := c.startWorker()
+			c.takeover("the only one is killed and started again", func() {
+				worker.Kill()
+				worker = c.Start("work")
+			})
+			standby := c.Start("work")
+			c.await("SELECT count(*) = 2 FROM loop_workers WHERE lease_until > now()")
+			c.takeover("another one takes over", worker.Kill)
+			c.takeover("the only one is stopped and started again", func() {
+				require.NoError(t, standby.Signal(syscall.SIGTERM))
+				<-standby.Done()
+				c.Start("work")
+			})
+			c.RequireInvariants()
+		})
+	}
+}
+
+// fill applies the profiles and queues the tickets.
+func (c *crowdedQueue) fill(profileOf func(i int) int) {
+	c.T.Helper()
+	c.Serve()
+	c.KeepAlive(time.Second, "host")
+	c.store = storetest.Open(c.T, c.Cluster.URL("postgres"))
+	for i := range c.profiles {
+		_, err := c.store.ApplyProfile(c.T.Context(), db.ProfileEdit{Region: "global", Author: "test"}, fmt.Appendf(nil, `name: duel-%d
+mode: duel
+attributes: {skill: {type: number}}
+teams: [{name: red, players: 1}, {name: blue, players: 1}]
+rules: [{near: skill, within: 100}]
+`, i), false)
+		require.NoError(c.T, err)
+	}
+	c.queue(c.tickets, func(i int) (int, float64) { return profileOf(i), float64(10_000 + 1000*i) })
+	c.Exec("VACUUM ANALYZE tickets")
+}
+
+// queue queues n players with their profiles and skills.
+func (c *crowdedQueue) queue(n int, player func(i int) (profile int, skill float64)) {
+	c.T.Helper()
+	now := time.Now()
+	rows := make([][]any, n)
+	for i := range rows {
+		profile, skill := player(i)
+		created, id := now.Add(time.Duration(i)*time.Microsecond), c.store.NewTicketID("global")
+		body, err := ticketbody.Encode(id, created, ticketbody.Draft{
+			Profiles:   []string{fmt.Sprint("duel-", profile)},
+			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: "player-" + id}},
+		})
+		require.NoError(c.T, err)
+		rows[i] = []any{"global", id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
+	}
+	_, err := c.Pool.CopyFrom(c.T.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows))
+	require.NoError(c.T, err)
+}
+
+// startWorker starts a worker and waits until it decides for all profiles.
+func (c *crowdedQueue) startWorker() *process {
+	worker := c.Start("work")
+	c.await(fmt.Sprintf("SELECT count(*) = %d FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles))
+	c.matchEach(c.now())
+	return worker
+}
+
+// takeover ends a worker, queues two players for each profile, who match, and requires the promise.
+func (c *crowdedQueue) takeover(how string, end func()) {
+	c.T.Helper()
+	ended := c.now()
+	end()
+	first, each := c.matchEach(ended)
+	c.T.Logf("%s: %d profiles, %d tickets: first match %s, each profile %s", how, c.profiles, c.tickets, first, each)
+	require.LessOrEqual(c.T, first, 2*time.Second, how)
+	require.LessOrEqual(c.T, each, 5*time.Second, how)
+}
+
+// matchEach queues two players for each profile and waits until all have a match. It returns how long after a moment the first match and the
+// first match of the last profile were committed.
+func (c *crowdedQueue) matchEach(from time.Time) (first, each time.Duration) {
+	c.T.Helper()
+	c.queue(2*c.profiles, func(i int) (int, float64) { return i / 2, 1000 })
+	c.await(fmt.Sprintf("SELECT count(DISTINCT profile) = %d FROM match_history WHERE decided_at > '%s'", c.profiles, from.Format(time.RFC3339Nano)))
+	firsts := one[[]time.Time](c.rig, `SELECT array_agg(at ORDER BY at) FROM (
+		SELECT min(committed_at) AS at FROM match_history WHERE decided_at > $1 GROUP BY profile) m`, from)
+	return firsts[0].Sub(from), firsts[len(firsts)-1].Sub(from)
+}
+
+func (c *crowdedQueue) now() time.Time { return one[time.Time](c.rig, "SELECT clock_timestamp()") }
+
+func (c *crowdedQueue) await(condition string) {
+	c.T.Helper()
+	require.Eventually(c.T, func() bool { return one[bool](c.rig, condition) }, time.Minute, 50*time.Millisecond, condition)
+}
